@@ -1,0 +1,64 @@
+# The chores of the house. `make demo` and `make test` need nothing but Python 3.11+, make and a C compiler.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready-$(shell cat requirements/dev.lock pyproject.toml | cksum | cut -d' ' -f1)
+PYTEST := $(BIN)/python -m pytest
+
+.PHONY: help demo test check format cluster-tests cluster-binaries kill-tests bench test-pythons lock types clean
+
+help:  ## what can be made
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 26
+
+$(READY): requirements/dev.lock pyproject.toml
+	@echo "setting up $(VENV) with $$($(PYTHON) --version) (once; a minute or so)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Pilotage needs Python 3.11 or newer; name one with: make PYTHON=python3.12 …" >&2; exit 1; }
+	@rm -rf $(VENV)
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: $(READY)  ## the main job on the embedded server (ONCE=1 ends by itself)
+	@$(BIN)/pilotage demo $(if $(ONCE),--once)
+
+test: $(READY)  ## all tests that need nothing but Python
+	$(PYTEST) -m "not cluster and not long"
+
+check: $(READY)  ## format, lint, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY)  ## format and mend what the linter can
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+cluster-binaries:  ## build kube-apiserver, etcd and kubectl into the cache folder, once
+	@$(PYTHON) hack/cluster/binaries.py || test $$? -eq 3
+
+cluster-tests: $(READY) cluster-binaries  ## the client tests and generated CRDs against a real kube-apiserver
+	$(PYTEST) -m cluster
+
+kill-tests: $(READY)  ## kill -9 a SQLite-backed process 200 times under load
+	$(PYTEST) -m long tests/storage
+
+bench: $(READY)  ## speed and memory, printed with ratios
+	$(BIN)/python -m bench
+
+test-pythons:  ## the tests on each of Python 3.11, 3.12, 3.13 that is there
+	@for version in 3.11 3.12 3.13; do \
+	  if python$$version --version >/dev/null 2>&1; then \
+	    $(MAKE) --no-print-directory test PYTHON=python$$version VENV=.venv-$$version || exit 1; \
+	  else echo "python$$version is not here: skipped"; fi; done
+
+lock: $(READY)  ## write requirements/dev.lock anew from pyproject.toml
+	$(BIN)/python hack/lock.py
+
+types: $(READY)  ## generate the built-in types anew
+	$(BIN)/python hack/generate_types.py
+
+clean:  ## remove what make made in this folder
+	rm -rf .venv .venv-* .mypy_cache .ruff_cache .hypothesis dist

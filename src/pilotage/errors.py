@@ -1,0 +1,330 @@
+"""The tree of errors, by what a caller can do about them.
+
+    PilotageError
+    ├── ApiError                 the API server said no; carries its Status
+    │   ├── BadRequest           400  mend the request
+    │   ├── Unauthorized         401  mend the credentials
+    │   ├── Forbidden            403  ask for the right, or stop
+    │   ├── NotFound             404  it is not there
+    │   ├── MethodNotSupported   405  this resource cannot do that
+    │   ├── NotAcceptable        406
+    │   ├── Conflict             409  read again, then write again
+    │   │   └── AlreadyExists    409  it is there already
+    │   ├── Gone                 410  the version is forgotten: list again
+    │   ├── RequestTooLarge      413  send less
+    │   ├── UnsupportedMediaType 415
+    │   ├── Invalid              422  mend the object; causes say where
+    │   ├── TooManyRequests      429  wait, then again
+    │   ├── InternalError        500
+    │   ├── ServiceUnavailable   503  wait, then again
+    │   └── Timeout              504  wait, then again
+    ├── ConnectionLost           no answer came, or half of one
+    ├── DecodeError              bytes that are not what they should be
+    ├── InvalidDefinition        a class, schema or option that cannot work
+    ├── MissingExtra             an optional dependency is not installed
+    └── StorageError
+        ├── RevisionConflict     a condition of the commit did not hold
+        ├── Compacted            the revision is forgotten
+        ├── FutureRevision       the revision has not happened yet
+        ├── StorageFull          no room: nothing was written
+        └── StorageBroken        corrupt, foreign, newer or failed: nothing more is written
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+
+class PilotageError(Exception):
+    """Everything that Pilotage raises on purpose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One of the reasons for an error: what is wrong (`message`) and where (`field`)."""
+
+    reason: str = ""
+    message: str = ""
+    field: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StatusDetails:
+    """What an error is about. `kind` is the plural resource for storage errors and the Kind for validation errors."""
+
+    name: str = ""
+    group: str = ""
+    kind: str = ""
+    uid: str = ""
+    causes: tuple[Cause, ...] = ()
+    retry_after_seconds: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The Kubernetes Status object: how an API server says that something failed."""
+
+    code: int
+    reason: str
+    message: str
+    details: StatusDetails | None = None
+    continue_token: str = ""
+    """A token to go on with, where the one sent has expired."""
+
+    def document(self) -> dict[str, Any]:
+        """The wire form, as a plain document."""
+        metadata = {"continue": self.continue_token} if self.continue_token else {}
+        document: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": metadata, "status": "Failure"}
+        document["message"] = self.message
+        if self.reason:
+            document["reason"] = self.reason
+        if self.details is not None:
+            document["details"] = _details_document(self.details)
+        document["code"] = self.code
+        return document
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Status:
+        """Read a Status leniently: what is missing or of a wrong type counts as absent."""
+        details = document.get("details")
+        metadata = document.get("metadata")
+        return cls(
+            code=_integer(document.get("code")) or 500,
+            reason=_string(document.get("reason")),
+            message=_string(document.get("message")),
+            details=_details(details) if isinstance(details, Mapping) else None,
+            continue_token=_string(metadata.get("continue")) if isinstance(metadata, Mapping) else "",
+        )
+
+
+def _details_document(details: StatusDetails) -> dict[str, Any]:
+    document: dict[str, Any] = {}
+    for key in ("name", "group", "kind", "uid"):
+        if value := getattr(details, key):
+            document[key] = value
+    if details.causes:
+        document["causes"] = [
+            {key: value for key in ("reason", "message", "field") if (value := getattr(cause, key))}
+            for cause in details.causes
+        ]
+    if details.retry_after_seconds:
+        document["retryAfterSeconds"] = details.retry_after_seconds
+    return document
+
+
+def _details(document: Mapping[str, Any]) -> StatusDetails:
+    causes = document.get("causes")
+    return StatusDetails(
+        name=_string(document.get("name")),
+        group=_string(document.get("group")),
+        kind=_string(document.get("kind")),
+        uid=_string(document.get("uid")),
+        causes=tuple(
+            Cause(_string(cause.get("reason")), _string(cause.get("message")), _string(cause.get("field")))
+            for cause in (causes if isinstance(causes, list) else [])
+            if isinstance(cause, Mapping)
+        ),
+        retry_after_seconds=_integer(document.get("retryAfterSeconds")),
+    )
+
+
+def _string(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _integer(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+class ApiError(PilotageError):
+    """The API server refused. `status` is what it said; the client adds what the call was about."""
+
+    code: ClassVar[int] = 500
+    reason: ClassVar[str] = ""
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        details: StatusDetails | None = None,
+        status: Status | None = None,
+    ) -> None:
+        self.status = status or Status(self.code, self.reason, message, details)
+        self.group = ""
+        self.kind = ""
+        self.namespace = ""
+        self.name = ""
+        super().__init__(self.status.message)
+
+    @property
+    def causes(self) -> tuple[Cause, ...]:
+        """Where and why, for an `Invalid` object or a refused apply."""
+        return self.status.details.causes if self.status.details else ()
+
+    @property
+    def retry_after_seconds(self) -> int:
+        """How long the server asks to wait before the next try; 0 if it does not say."""
+        return self.status.details.retry_after_seconds if self.status.details else 0
+
+
+class BadRequest(ApiError):
+    code, reason = 400, "BadRequest"
+
+
+class Unauthorized(ApiError):
+    code, reason = 401, "Unauthorized"
+
+
+class Forbidden(ApiError):
+    code, reason = 403, "Forbidden"
+
+
+class NotFound(ApiError):
+    code, reason = 404, "NotFound"
+
+
+class MethodNotSupported(ApiError):
+    code, reason = 405, "MethodNotAllowed"
+
+
+class NotAcceptable(ApiError):
+    code, reason = 406, "NotAcceptable"
+
+
+class Conflict(ApiError):
+    code, reason = 409, "Conflict"
+
+
+class AlreadyExists(Conflict):
+    code, reason = 409, "AlreadyExists"
+
+
+class Gone(ApiError):
+    code, reason = 410, "Expired"
+
+
+class RequestTooLarge(ApiError):
+    code, reason = 413, "RequestEntityTooLarge"
+
+
+class UnsupportedMediaType(ApiError):
+    code, reason = 415, "UnsupportedMediaType"
+
+
+class Invalid(ApiError):
+    code, reason = 422, "Invalid"
+
+
+class TooManyRequests(ApiError):
+    code, reason = 429, "TooManyRequests"
+
+
+class InternalError(ApiError):
+    code, reason = 500, "InternalError"
+
+
+class ServiceUnavailable(ApiError):
+    code, reason = 503, "ServiceUnavailable"
+
+
+class Timeout(ApiError):
+    code, reason = 504, "Timeout"
+
+
+_LEAVES: tuple[type[ApiError], ...] = (
+    BadRequest,
+    Unauthorized,
+    Forbidden,
+    NotFound,
+    MethodNotSupported,
+    NotAcceptable,
+    Conflict,
+    AlreadyExists,
+    Gone,
+    RequestTooLarge,
+    UnsupportedMediaType,
+    Invalid,
+    TooManyRequests,
+    InternalError,
+    ServiceUnavailable,
+    Timeout,
+)
+_BY_REASON = {leaf.reason: leaf for leaf in _LEAVES} | {"Gone": Gone}
+_BY_CODE = {leaf.code: leaf for leaf in _LEAVES if leaf is not AlreadyExists}
+
+
+def from_status(status: Status) -> ApiError:
+    """The error for a Status: by its reason, else by its code, as client-go reads it."""
+    leaf = _BY_REASON.get(status.reason) or (_BY_CODE.get(status.code) if not status.reason else None) or ApiError
+    return leaf(status=status)
+
+
+class ConnectionLost(PilotageError):
+    """No answer came, or only half of one. Whether a write took effect is not known."""
+
+
+class DecodeError(PilotageError):
+    """Bytes or a document that cannot be read. `path` says where, from the root (`.spec.size`)."""
+
+    def __init__(self, message: str, *, path: str = "") -> None:
+        self.path = path
+        super().__init__(message)
+
+
+class InvalidDefinition(PilotageError):
+    """A class, schema or option that cannot work; found when it is defined, not when it is used."""
+
+
+class MissingExtra(PilotageError):
+    """An optional dependency is needed and is not installed."""
+
+    def __init__(self, purpose: str, extra: str) -> None:
+        self.extra = extra
+        super().__init__(f"{purpose} needs an optional dependency: pip install 'pilotage[{extra}]'")
+
+
+class StorageError(PilotageError):
+    """The storage could not do what was asked."""
+
+
+@dataclass
+class RevisionConflict(StorageError):
+    """A condition of a commit did not hold: `key` is at `revision` (0: it does not exist). Nothing was written."""
+
+    key: str
+    revision: int
+
+    def __post_init__(self) -> None:
+        super().__init__(f"{self.key} is at revision {self.revision}, not where the writer expected it")
+
+
+@dataclass
+class Compacted(StorageError):
+    """The history before `oldest` is forgotten, so `revision` cannot be read or watched from any more."""
+
+    revision: int
+    oldest: int
+
+    def __post_init__(self) -> None:
+        super().__init__(f"revision {self.revision} is compacted; the oldest kept is {self.oldest}")
+
+
+@dataclass
+class FutureRevision(StorageError):
+    """`revision` has not happened yet; the storage is at `current`."""
+
+    revision: int
+    current: int = field(default=0)
+
+    def __post_init__(self) -> None:
+        super().__init__(f"revision {self.revision} is in the future; the storage is at {self.current}")
+
+
+class StorageFull(StorageError):
+    """There is no room left. Nothing of the commit was written; reads go on, and writes once there is room."""
+
+
+class StorageBroken(StorageError):
+    """The file is corrupt, foreign, of a newer version, or the disk failed under it. Nothing more is written."""

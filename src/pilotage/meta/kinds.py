@@ -1,0 +1,90 @@
+"""Names of kinds and resources: group, version, kind; group, version, plural."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class GroupVersion(NamedTuple):
+    """`apps/v1`; the core group is the empty string and prints as `v1`."""
+
+    group: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @classmethod
+    def parse(cls, api_version: str) -> GroupVersion:
+        """Read an `apiVersion`; ValueError if it has more than one slash or an empty part."""
+        group, slash, version = api_version.rpartition("/")
+        if not version or (slash and not group) or "/" in group:
+            raise ValueError(f"unexpected GroupVersion string: {api_version}")
+        return cls(group, version)
+
+
+class GroupKind(NamedTuple):
+    """`Deployment.apps`: a kind whatever its version."""
+
+    group: str
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
+
+class GroupResource(NamedTuple):
+    """`deployments.apps`: a resource whatever its version."""
+
+    group: str
+    resource: str
+
+    def __str__(self) -> str:
+        return f"{self.resource}.{self.group}" if self.group else self.resource
+
+
+class GroupVersionKind(NamedTuple):
+    """What an object is. Goes wherever a type goes, and gives `Unstructured` there."""
+
+    group: str
+    version: str
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.api_version}, Kind={self.kind}"
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def group_version(self) -> GroupVersion:
+        return GroupVersion(self.group, self.version)
+
+    @property
+    def group_kind(self) -> GroupKind:
+        return GroupKind(self.group, self.kind)
+
+    @classmethod
+    def of(cls, api_version: str, kind: str) -> GroupVersionKind:
+        group, version = GroupVersion.parse(api_version)
+        return cls(group, version, kind)
+
+
+class GroupVersionResource(NamedTuple):
+    """Where objects of a kind are served: `apps/v1, Resource=deployments`."""
+
+    group: str
+    version: str
+    resource: str
+
+    def __str__(self) -> str:
+        return f"{self.group_version}, Resource={self.resource}"
+
+    @property
+    def group_version(self) -> GroupVersion:
+        return GroupVersion(self.group, self.version)
+
+    @property
+    def group_resource(self) -> GroupResource:
+        return GroupResource(self.group, self.resource)

@@ -1,0 +1,317 @@
+"""Models: Python classes for what is in an object, with snake_case names and the wire's camelCase.
+
+A `Model` is a msgspec Struct with the rules of the API:
+
+- an absent list or map reads as empty, and an empty one is not written unless it is required;
+- an absent nested object or scalar that may be absent is `None`, and `None` is not written;
+- a field to which the class gives any other default is always written.
+
+`omit(default)` makes the exception: a field that is not written while it has its default.
+"""
+
+from __future__ import annotations
+
+import copy
+import typing
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
+
+import msgspec
+
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.markers import Column, ListType, Marker, PatchMerge, Rule, Scale
+
+T = TypeVar("T")
+R = TypeVar("R", bound="type[Resource]")
+
+_SCALARS = (str, int, float, bool, bytes)
+
+
+def omit(default: T) -> T:
+    """A field's default that is not written: `namespace: str = omit("")`."""
+    made: T = msgspec.field(default=default)
+    return made
+
+
+def _constant(value: T) -> Callable[[], T]:
+    # msgspec leaves out a field that has its default, but it cannot tell what a factory makes: so this is written.
+    if isinstance(value, _SCALARS):
+        return lambda: value
+    return lambda: copy.deepcopy(value)
+
+
+def _is_field(value: object) -> bool:
+    return type(value).__module__.partition(".")[0] == "msgspec"
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(msgspec.field, omit))
+class ModelMeta(msgspec.StructMeta):
+    """Makes the Struct behind a Model: keyword-only, camelCase, defaults by the rules above."""
+
+    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> Any:
+        for attribute in namespace.get("__annotations__", {}):
+            if attribute in namespace and not attribute.startswith("__"):
+                namespace[attribute] = _default(namespace[attribute])
+        for option, value in (("kw_only", True), ("rename", "camel"), ("omit_defaults", True)):
+            options.setdefault(option, value)
+        return super().__new__(mcs, name, bases, namespace, **options)
+
+
+def _default(value: Any) -> Any:
+    if value is None or _is_field(value) or (isinstance(value, list | dict) and not value):
+        return value
+    return msgspec.field(default_factory=_constant(value))
+
+
+class Model(msgspec.Struct, metaclass=ModelMeta):
+    """A part of an object: a spec, a status, anything inside them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What is known of one field: its wire name and how to walk into its value."""
+
+    name: str
+    """The wire's name."""
+    attribute: str
+    """Python's name."""
+    required: bool
+    model: type[Model] | None
+    """The model of the value, of a list's items or of a map's values; None where it is plain data."""
+    container: Literal["", "list", "map"]
+    keys: tuple[str, ...]
+    """The wire names by which a list's items are told apart; empty where there are none."""
+    merge: PatchMerge | None
+    """How strategic merge patches treat it, on built-in types."""
+
+
+_SHAPES: dict[type, dict[str, Shape]] = {}
+
+
+def shapes(model: type[Model]) -> dict[str, Shape]:
+    """The fields of `model` by wire name. Computed once for each class."""
+    known = _SHAPES.get(model)
+    if known is None:
+        known = {shape.name: shape for shape in _shapes(model)}
+        _SHAPES[model] = known
+    return known
+
+
+def _shapes(model: type[Model]) -> Iterator[Shape]:
+    hints = typing.get_type_hints(model, include_extras=True)
+    for info in msgspec.structs.fields(model):
+        markers, container, inner = unwrap(hints[info.name])
+        list_type = next((marker for marker in markers if isinstance(marker, ListType)), None)
+        merge = next((marker for marker in markers if isinstance(marker, PatchMerge)), None)
+        keys = list_type.keys if list_type is not None and list_type.value == "map" else ()
+        if inner is Condition and container == "list" and list_type is None:
+            keys = ("type",)
+        if not keys and merge is not None and merge.key and "merge" in merge.strategy:
+            keys = (merge.key,)
+        yield Shape(
+            name=info.encode_name,
+            attribute=info.name,
+            required=info.required,
+            model=inner if isinstance(inner, type) and issubclass(inner, Model) else None,
+            container=container,
+            keys=keys,
+            merge=merge,
+        )
+
+
+def unwrap(hint: Any) -> tuple[tuple[Marker, ...], Literal["", "list", "map"], Any]:
+    """Take a hint apart: its markers, whether it is a list or a map, and the type inside."""
+    markers: list[Marker] = []
+    container: Literal["", "list", "map"] = ""
+    while True:
+        origin = typing.get_origin(hint)
+        if origin is typing.Annotated:
+            if not container:
+                markers += [marker for marker in hint.__metadata__ if isinstance(marker, Marker)]
+            hint = hint.__origin__
+        elif origin in (list, tuple) and not container:
+            container, hint = "list", typing.get_args(hint)[0]
+        elif origin is dict and not container:
+            container, hint = "map", typing.get_args(hint)[1]
+        elif (alone := _without_none(hint)) is not None:
+            hint = alone
+        else:
+            return tuple(markers), container, hint
+
+
+def _without_none(hint: Any) -> Any:
+    arguments = typing.get_args(hint)
+    if type(None) not in arguments:
+        return None
+    rest = [argument for argument in arguments if argument is not type(None)]
+    return rest[0] if len(rest) == 1 else None
+
+
+class OwnerReference(Model):
+    """Who this object belongs to; it is deleted when its owners are gone."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    controller: bool | None = None
+    block_owner_deletion: bool | None = None
+
+
+class ManagedFieldsEntry(Model):
+    """Which fields a manager set, by server-side apply's accounting."""
+
+    manager: str = omit("")
+    operation: str = omit("")
+    api_version: str = omit("")
+    time: datetime | None = None
+    fields_type: str = omit("")
+    fields_v1: dict[str, Any] | None = msgspec.field(name="fieldsV1", default=None)
+    subresource: str = omit("")
+
+
+class ObjectMeta(Model):
+    """What every object has: who it is, which version of it this is, and what is attached to it."""
+
+    name: str = omit("")
+    generate_name: str = omit("")
+    namespace: str = omit("")
+    uid: str = omit("")
+    resource_version: str = omit("")
+    generation: int = omit(0)
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+    deletion_grace_period_seconds: int | None = None
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    owner_references: typing.Annotated[list[OwnerReference], ListType("map", "uid"), PatchMerge(key="uid")] = []
+    finalizers: typing.Annotated[list[str], ListType("set"), PatchMerge()] = []
+    managed_fields: typing.Annotated[list[ManagedFieldsEntry], ListType("atomic")] = []
+    self_link: str = omit("")
+
+
+class ListMeta(Model):
+    """What a list has: the version of the snapshot, and where the next page starts."""
+
+    resource_version: str = omit("")
+    continue_: str = msgspec.field(name="continue", default="")
+    remaining_item_count: int | None = None
+    self_link: str = omit("")
+
+
+class Condition(Model):
+    """One aspect of an object's state, as a controller sees it."""
+
+    type: str
+    status: Literal["True", "False", "Unknown"]
+    reason: str
+    message: str = ""
+    last_transition_time: datetime | None = None
+    observed_generation: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceInfo:
+    """What the API has to know of a kind: its names, scope and everything a CRD says beside the schema."""
+
+    gvk: GroupVersionKind
+    plural: str
+    singular: str
+    namespaced: bool = True
+    builtin: bool = False
+    list_kind: str = ""
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    status: bool = False
+    scale: Scale | None = None
+    columns: tuple[Column, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    selectable_fields: tuple[str, ...] = ()
+    served: bool = True
+    storage: bool = True
+    deprecated: bool = False
+    deprecation_warning: str = ""
+    annotations: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+
+
+class Resource(Model, dict=True):
+    """A kind of object. Subclass it, add `spec` and `status`, and name it with `@resource`."""
+
+    __resource__: ClassVar[ResourceInfo]
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+
+    @property
+    def api_version(self) -> str:
+        return self.__resource__.gvk.api_version
+
+    @property
+    def kind(self) -> str:
+        return self.__resource__.gvk.kind
+
+
+def plural_of(kind: str) -> str:
+    """The English plural of a kind in lower case, by the rules Kubernetes' tools use."""
+    word = kind.lower()
+    if word.endswith(("s", "x", "z", "ch", "sh")):
+        return word + "es"
+    if word.endswith("y") and word[-2:-1] not in ("", "a", "e", "i", "o", "u"):
+        return word[:-1] + "ies"
+    return word + "s"
+
+
+def resource(
+    *,
+    group: str,
+    version: str,
+    kind: str = "",
+    plural: str = "",
+    singular: str = "",
+    scope: Literal["Namespaced", "Cluster"] = "Namespaced",
+    short_names: typing.Sequence[str] = (),
+    categories: typing.Sequence[str] = (),
+    status: bool = False,
+    scale: Scale | None = None,
+    columns: typing.Sequence[Column] = (),
+    rules: typing.Sequence[Rule] = (),
+    selectable_fields: typing.Sequence[str] = (),
+    served: bool = True,
+    storage: bool = True,
+    deprecated: bool | str = False,
+    annotations: typing.Mapping[str, str] | None = None,
+    labels: typing.Mapping[str, str] | None = None,
+) -> Callable[[R], R]:
+    """Say what a `Resource` class is in the API. What is not given follows from the class's name.
+
+    `deprecated` may be the warning that users of this version see. A kind with several versions is several classes
+    with the same group and kind; just one of them has `storage=True`.
+    """
+
+    def name(cls: R) -> R:
+        named = kind or cls.__name__
+        cls.__resource__ = ResourceInfo(
+            gvk=GroupVersionKind(group, version, named),
+            plural=plural or plural_of(named),
+            singular=singular or named.lower(),
+            namespaced=scope == "Namespaced",
+            list_kind=f"{named}List",
+            short_names=tuple(short_names),
+            categories=tuple(categories),
+            status=status,
+            scale=scale,
+            columns=tuple(columns),
+            rules=tuple(rules),
+            selectable_fields=tuple(selectable_fields),
+            served=served,
+            storage=storage,
+            deprecated=bool(deprecated),
+            deprecation_warning=deprecated if isinstance(deprecated, str) else "",
+            annotations=dict(annotations or {}),
+            labels=dict(labels or {}),
+        )
+        return cls
+
+    return name

@@ -1,0 +1,98 @@
+"""A call to an API server as a value: what is asked, of which resource, with which options; no I/O in it."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+from pilotage.meta.kinds import GroupVersionResource
+
+
+class Verb(enum.Enum):
+    """What Kubernetes calls the thing that is done."""
+
+    GET = "get"
+    LIST = "list"
+    WATCH = "watch"
+    CREATE = "create"
+    UPDATE = "update"
+    PATCH = "patch"
+    DELETE = "delete"
+    DELETE_COLLECTION = "deletecollection"
+
+
+class PatchType(enum.Enum):
+    """The kinds of patch, by their content type."""
+
+    JSON = "application/json-patch+json"
+    MERGE = "application/merge-patch+json"
+    STRATEGIC = "application/strategic-merge-patch+json"
+    APPLY = "application/apply-patch+yaml"
+
+
+class Form(enum.Enum):
+    """In which form objects are wanted back."""
+
+    OBJECT = "object"
+    METADATA = "metadata"
+    """PartialObjectMetadata: nothing but the metadata."""
+    TABLE = "table"
+    """A Table, for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """Options of get, list and watch. Every field has the meaning of its Kubernetes namesake."""
+
+    label_selector: str = ""
+    field_selector: str = ""
+    limit: int = 0
+    continue_token: str = ""
+    resource_version: str = ""
+    resource_version_match: str = ""
+    timeout_seconds: int | None = None
+    allow_watch_bookmarks: bool = False
+    send_initial_events: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """Options of create, update and patch."""
+
+    dry_run: bool = False
+    field_manager: str = ""
+    field_validation: str = ""
+    force: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    """Options of delete and delete collection."""
+
+    dry_run: bool = False
+    grace_period_seconds: int | None = None
+    propagation_policy: str = ""
+    uid: str = ""
+    """Precondition: delete only the object with this uid."""
+    resource_version: str = ""
+    """Precondition: delete only this version of the object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call. `name` is empty for collections, `namespace` for cluster-scoped kinds and for all namespaces."""
+
+    verb: Verb
+    resource: GroupVersionResource
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    form: Form = Form.OBJECT
+    options: ListOptions = field(default=ListOptions())
+    write: WriteOptions = field(default=WriteOptions())
+    delete: DeleteOptions = field(default=DeleteOptions())
+    body: bytes = field(default=b"", repr=False)
+    content_type: str = ""
+    """Of the body; empty means JSON. For a patch it is the PatchType's value."""
+    user_agent: str = ""
+    """Names the writer where `field_manager` is not given."""

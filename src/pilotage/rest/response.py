@@ -1,0 +1,37 @@
+"""What an API server answers, as values: an object's bytes, a page of a list, an event of a watch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+Bytes = bytes | memoryview
+"""JSON of one object. A memoryview where it is a slice of a larger answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """The answer to anything but list and watch: one document."""
+
+    body: bytes = field(repr=False)
+    code: int = 200
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A list, or a part of it: the bytes of each object, and the version of the snapshot they are from."""
+
+    items: Sequence[Bytes] = field(repr=False)
+    resource_version: str
+    continue_token: str = ""
+    remaining_item_count: int | None = None
+    warnings: tuple[str, ...] = ()
+
+
+class WatchEvent(NamedTuple):
+    """A line of a watch. `type` is ADDED, MODIFIED, DELETED, BOOKMARK or ERROR."""
+
+    type: str
+    object: Bytes

@@ -1,0 +1,33 @@
+"""The seam between a client and an API server: HTTP behind it, or the registry in the same process."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+from pilotage.meta.mapper import RESTMapping
+from pilotage.rest.request import Request
+from pilotage.rest.response import Page, Response, WatchEvent
+
+
+class Transport(Protocol):
+    """Carries requests to an API server. All methods raise ApiError for what the server refuses."""
+
+    async def call(self, request: Request) -> Response:
+        """Any verb but list and watch."""
+
+    async def list(self, request: Request) -> Page:
+        """List, and delete collection, which answers with what it deleted."""
+
+    def watch(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+        """Open a watch. It is open (and its errors are raised) when the block is entered; the end of the block ends it.
+
+        ERROR events come as such; the iterator ends when the server ends the stream.
+        """
+
+    async def resources(self) -> Sequence[RESTMapping]:
+        """Discovery: every kind that is served now."""
+
+    async def close(self) -> None:
+        """Let go of connections."""

@@ -1,0 +1,127 @@
+"""What storage is: bytes under keys, one rising revision, and a log to watch from.
+
+A commit is atomic and moves the revision by one. A snapshot is the state at one revision. A watch yields every commit
+after a revision, in order, none twice; it is a cursor on the log, so a slow reader costs nothing and is told
+`Compacted` when the log has moved on without it. Implementations must pass `pilotage.testing.storage`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+class Entry:
+    """A value under a key, as one commit left it. Never changes; `memo` is the reader's, for what it decoded."""
+
+    __slots__ = ("created", "key", "memo", "revision", "value")
+
+    def __init__(self, key: str, value: bytes, revision: int, created: int) -> None:
+        self.key = key
+        self.value = value
+        self.revision = revision
+        """The commit that wrote this value."""
+        self.created = created
+        """The commit that wrote the key first (since it was last deleted)."""
+        self.memo: Any = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Entry) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def __repr__(self) -> str:
+        return f"Entry({self.key!r}, {len(self.value)} bytes, revision={self.revision})"
+
+    def _identity(self) -> tuple[str, bytes, int, int]:
+        return (self.key, self.value, self.revision, self.created)
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Write `value` under `key`, if the key is at revision `expected` (0: does not exist; None: no matter what)."""
+
+    key: str
+    value: bytes
+    expected: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Remove `key`, if it is at revision `expected` (None: no matter what). It must exist."""
+
+    key: str
+    expected: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Write nothing, but let the commit fail unless `key` is at revision `expected` (0: does not exist)."""
+
+    key: str
+    expected: int
+
+
+Operation = Put | Delete | Check
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One key's change by one commit. `entry` is None for a deletion, `previous` is None for a creation."""
+
+    key: str
+    revision: int
+    entry: Entry | None
+    previous: Entry | None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The entries under a prefix in the order of their keys, all as of `revision`."""
+
+    revision: int
+    entries: Sequence[Entry]
+    remaining: int = 0
+    """How many more there are behind the last one, where a limit cut the list."""
+
+
+class Storage(Protocol):
+    """Keys are text, compared byte by byte (as UTF-8). All methods but the properties are coroutines or iterators."""
+
+    @property
+    def revision(self) -> int:
+        """The revision of the last commit; survives restart and never goes back."""
+
+    @property
+    def oldest(self) -> int:
+        """The oldest revision that can be listed at or watched from."""
+
+    async def get(self, key: str) -> Entry | None:
+        """The current entry; sees every commit that was acknowledged before the call, by any process."""
+
+    async def list(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Snapshot:
+        """Entries with this prefix and key >= `start`, at most `limit` (0: all), as of `revision` (0: now).
+
+        Raises Compacted or FutureRevision where there is no such revision (any more, or yet).
+        """
+
+    async def commit(self, *operations: Operation) -> int:
+        """Do all or nothing; the new revision. It is durable when this returns.
+
+        Raises RevisionConflict (a condition did not hold), StorageFull, StorageBroken: nothing was written then.
+        A key may stand in one operation only. A commit of nothing but checks does not move the revision.
+        """
+
+    def watch(self, prefix: str, *, since: int) -> AsyncIterator[Sequence[Event]]:
+        """Every commit after `since`, in batches (a commit is never split), for ever. Raises Compacted when overtaken.
+
+        A future `since` waits silently until it is reached.
+        """
+
+    async def compact(self, revision: int) -> None:
+        """Forget the history before `revision`; the current state stays whole."""
+
+    async def close(self) -> None:
+        """Finish what is under way and let go of everything. Watches end with StorageError."""
