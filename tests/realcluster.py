@@ -20,13 +20,23 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-READY_WITHIN = 60.0  # seconds; a machine with nothing else to do needs a tenth of it
+READY_WITHIN = 60.0  # seconds; on two idle cores it takes three
 
 BINARIES_SCRIPT = Path(__file__).resolve().parent.parent / "hack" / "cluster" / "binaries.py"
 
 # Runs a program for as long as our end of standard input is open. The kernel closes that end however this process
 # ends, so that even `kill -9` of the tests leaves no server behind.
-LEASH = 'exec 3<&0 </dev/null; "$@" 3<&- & child=$!; { read -r _ <&3; kill -KILL $child; } & wait $child'
+LEASH = """
+exec 3<&0 </dev/null
+"$@" 3<&- &
+server=$!
+{ read -r _ <&3; kill -KILL $server; } &
+wait $server
+code=$?
+kill $!
+wait
+exit $code
+"""
 
 
 @dataclass(frozen=True)
@@ -154,12 +164,15 @@ def process(command: list[str], folder: Path) -> Iterator[Server]:
         try:
             yield Server(leash, log)
         finally:
-            with suppress(ProcessLookupError):
-                os.killpg(leash.pid, signal.SIGKILL)
+            try:
+                leash.communicate(timeout=10)  # closes standard input, and waits for what that sets off
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(leash.pid, signal.SIGKILL)
 
 
 def wait_until_ready(cluster: RealCluster, port: int, servers: list[Server]) -> None:
-    """Return when the API is served and the namespaces are there, which is a little after /readyz says so."""
+    """Return when the API is served and the namespaces are there, for which /readyz does not wait."""
     deadline = time.monotonic() + READY_WITHIN
     paths = ["/readyz", "/api/v1/namespaces/default", "/api/v1/namespaces/kube-system"]
     while paths:

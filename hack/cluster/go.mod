@@ -1,3 +1,4 @@
+// The programs that the cluster tests run against; binaries.py builds them.
 module pilotage.dev/hack/cluster
 
 go 1.26.0
@@ -170,6 +171,8 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
+// Kubernetes keeps these modules in its own tree, and names no version for them that could be downloaded.
+// A new release: its version here and above, etcd at the version that its go.mod has, then `go mod tidy`.
 replace (
 	k8s.io/api => k8s.io/api v0.36.3
 	k8s.io/apiextensions-apiserver => k8s.io/apiextensions-apiserver v0.36.3

@@ -1,33 +1,39 @@
 """The tree of errors, by what a caller can do about them.
 
-    PilotageError
-    ├── ApiError                 the API server said no; carries its Status
-    │   ├── BadRequest           400  mend the request
-    │   ├── Unauthorized         401  mend the credentials
-    │   ├── Forbidden            403  ask for the right, or stop
-    │   ├── NotFound             404  it is not there
-    │   ├── MethodNotSupported   405  this resource cannot do that
-    │   ├── NotAcceptable        406
-    │   ├── Conflict             409  read again, then write again
-    │   │   └── AlreadyExists    409  it is there already
-    │   ├── Gone                 410  the version is forgotten: list again
-    │   ├── RequestTooLarge      413  send less
-    │   ├── UnsupportedMediaType 415
-    │   ├── Invalid              422  mend the object; causes say where
-    │   ├── TooManyRequests      429  wait, then again
-    │   ├── InternalError        500
-    │   ├── ServiceUnavailable   503  wait, then again
-    │   └── Timeout              504  wait, then again
-    ├── ConnectionLost           no answer came, or half of one
-    ├── DecodeError              bytes that are not what they should be
-    ├── InvalidDefinition        a class, schema or option that cannot work
-    ├── MissingExtra             an optional dependency is not installed
-    └── StorageError
-        ├── RevisionConflict     a condition of the commit did not hold
-        ├── Compacted            the revision is forgotten
-        ├── FutureRevision       the revision has not happened yet
-        ├── StorageFull          no room: nothing was written
-        └── StorageBroken        corrupt, foreign, newer or failed: nothing more is written
+PilotageError
+├── ApiError                 the API server said no; carries its Status
+│   ├── BadRequest           400  mend the request
+│   ├── Unauthorized         401  mend the credentials
+│   ├── Forbidden            403  ask for the right, or stop
+│   ├── NotFound             404  it is not there
+│   ├── MethodNotSupported   405  this resource cannot do that
+│   ├── NotAcceptable        406
+│   ├── Conflict             409  read again, then write again
+│   │   └── AlreadyExists    409  it is there already
+│   ├── Gone                 410  the version is forgotten: list again
+│   ├── RequestTooLarge      413  send less
+│   ├── UnsupportedMediaType 415
+│   ├── Invalid              422  mend the object; causes say where
+│   ├── TooManyRequests      429  wait, then again
+│   ├── InternalError        500
+│   ├── ServiceUnavailable   503  wait, then again
+│   └── Timeout              504  wait, then again
+├── NoMatch                  the server does not serve this kind: install its definition
+├── ConnectionLost           no answer came, or half of one
+├── DecodeError              bytes that are not what they should be
+├── InvalidDefinition        a class, schema or option that cannot work
+├── UnplacedItems            a changed list whose items cannot be told apart; nothing was written
+├── PatchError
+│   ├── MalformedPatch       the patch makes no sense on any object: mend it
+│   ├── PatchDoesNotApply    the object is not as the patch expects: read it again
+│   └── PatchTooLarge        send fewer operations, or smaller ones
+├── MissingExtra             an optional dependency is not installed
+└── StorageError
+    ├── RevisionConflict     a condition of the commit did not hold
+    ├── Compacted            the revision is forgotten
+    ├── FutureRevision       the revision has not happened yet
+    ├── StorageFull          no room: nothing was written
+    └── StorageBroken        corrupt, foreign, newer or failed: nothing more is written
 """
 
 from __future__ import annotations
@@ -261,8 +267,19 @@ def from_status(status: Status) -> ApiError:
     return leaf(status=status)
 
 
+class NoMatch(PilotageError):
+    """No served resource is of the kind that was asked for. It is not the object that is missing but its kind."""
+
+
 class ConnectionLost(PilotageError):
-    """No answer came, or only half of one. Whether a write took effect is not known."""
+    """No answer came, or only half of one. Whether a write took effect is not known, unless `sent` is False.
+
+    `sent` False: nothing of the request reached the server, so that sending it again does no harm.
+    """
+
+    def __init__(self, message: str = "", *, sent: bool = True) -> None:
+        self.sent = sent
+        super().__init__(message)
 
 
 class DecodeError(PilotageError):
@@ -275,6 +292,40 @@ class DecodeError(PilotageError):
 
 class InvalidDefinition(PilotageError):
     """A class, schema or option that cannot work; found when it is defined, not when it is used."""
+
+
+class UnplacedItems(PilotageError):
+    """A list was changed so that fields unknown to its type cannot be placed any more. `path` says which list."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(
+            f"{path or '.'}: items of this list hold fields that the class does not know, and after the change it "
+            "cannot be told which item is which; nothing was written. Name the fields that tell items apart "
+            '(Annotated[list[…], ListType("map", "name")]), add the missing fields to the class, '
+            "change fewer items at a time, or write with a patch"
+        )
+
+
+class PatchError(PilotageError):
+    """A patch that cannot be applied. `path` says where; `operation` is the index of a JSON Patch's operation."""
+
+    def __init__(self, message: str, *, path: str = "", operation: int | None = None) -> None:
+        self.path = path
+        self.operation = operation
+        super().__init__(message if operation is None else f"operation {operation}: {message}")
+
+
+class MalformedPatch(PatchError):
+    """The patch makes no sense whatever the object: mend the patch."""
+
+
+class PatchDoesNotApply(PatchError):
+    """The object is not as the patch expects it: a test failed, or a path is not there."""
+
+
+class PatchTooLarge(PatchError):
+    """The patch has too many operations, copies too much, or nests too deeply."""
 
 
 class MissingExtra(PilotageError):

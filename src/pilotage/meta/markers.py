@@ -216,8 +216,8 @@ class Rule(Marker):
     rule: str
     message: str = ""
     message_expression: str = field(default="", kw_only=True)
-    reason: Literal["", "FieldValueRequired", "FieldValueForbidden", "FieldValueInvalid", "FieldValueDuplicate"] = field(
-        default="", kw_only=True
+    reason: Literal["", "FieldValueRequired", "FieldValueForbidden", "FieldValueInvalid", "FieldValueDuplicate"] = (
+        field(default="", kw_only=True)
     )
     field_path: str = field(default="", kw_only=True)
     optional_old_self: bool | None = field(default=None, kw_only=True)
@@ -233,12 +233,12 @@ class AtMostOneOf(Marker):
         object.__setattr__(self, "fields", fields)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class ExactlyOneOf(AtMostOneOf):
     """Exactly one of these fields (wire names) must be set."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class AtLeastOneOf(AtMostOneOf):
     """At least one of these fields (wire names) must be set."""
 

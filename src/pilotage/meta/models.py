@@ -46,7 +46,7 @@ def _is_field(value: object) -> bool:
     return type(value).__module__.partition(".")[0] == "msgspec"
 
 
-@dataclass_transform(kw_only_default=True, field_specifiers=(msgspec.field, omit))
+@dataclass_transform(kw_only_default=True, field_specifiers=(msgspec.field,))
 class ModelMeta(msgspec.StructMeta):
     """Makes the Struct behind a Model: keyword-only, camelCase, defaults by the rules above."""
 
@@ -56,7 +56,11 @@ class ModelMeta(msgspec.StructMeta):
                 namespace[attribute] = _default(namespace[attribute])
         for option, value in (("kw_only", True), ("rename", "camel"), ("omit_defaults", True)):
             options.setdefault(option, value)
-        return super().__new__(mcs, name, bases, namespace, **options)
+        markers = tuple(options.pop("markers", ()))
+        made: Any = super().__new__(mcs, name, bases, namespace, **options)
+        if markers:
+            made.__markers__ = made.__markers__ + markers
+        return made
 
 
 def _default(value: Any) -> Any:
@@ -65,8 +69,14 @@ def _default(value: Any) -> Any:
     return msgspec.field(default_factory=_constant(value))
 
 
+@dataclass_transform(kw_only_default=True, field_specifiers=(msgspec.field,))  # else Struct's own wins in mypy
 class Model(msgspec.Struct, metaclass=ModelMeta):
-    """A part of an object: a spec, a status, anything inside them."""
+    """A part of an object: a spec, a status, anything inside them.
+
+    What is to be said about the class as a whole goes into an option: `class Source(Model, markers=[ExactlyOneOf(…)])`.
+    """
+
+    __markers__: ClassVar[tuple[Marker, ...]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +95,8 @@ class Shape:
     """The wire names by which a list's items are told apart; empty where there are none."""
     merge: PatchMerge | None
     """How strategic merge patches treat it, on built-in types."""
+    nullable: bool = False
+    """Whether `null` is a value of it, not just another way to leave it out."""
 
 
 _SHAPES: dict[type, dict[str, Shape]] = {}
@@ -118,7 +130,14 @@ def _shapes(model: type[Model]) -> Iterator[Shape]:
             container=container,
             keys=keys,
             merge=merge,
+            nullable=_nullable(hints[info.name]),
         )
+
+
+def _nullable(hint: Any) -> bool:
+    while typing.get_origin(hint) is typing.Annotated:
+        hint = hint.__origin__
+    return hint is Any or type(None) in typing.get_args(hint)
 
 
 def unwrap(hint: Any) -> tuple[tuple[Marker, ...], Literal["", "list", "map"], Any]:
@@ -231,6 +250,7 @@ class ResourceInfo:
     selectable_fields: tuple[str, ...] = ()
     served: bool = True
     storage: bool = True
+    skip: bool = False
     deprecated: bool = False
     deprecation_warning: str = ""
     annotations: dict[str, str] = field(default_factory=dict)
@@ -280,6 +300,7 @@ def resource(
     selectable_fields: typing.Sequence[str] = (),
     served: bool = True,
     storage: bool = True,
+    skip: bool = False,
     deprecated: bool | str = False,
     annotations: typing.Mapping[str, str] | None = None,
     labels: typing.Mapping[str, str] | None = None,
@@ -287,7 +308,8 @@ def resource(
     """Say what a `Resource` class is in the API. What is not given follows from the class's name.
 
     `deprecated` may be the warning that users of this version see. A kind with several versions is several classes
-    with the same group and kind; just one of them has `storage=True`.
+    with the same group and kind; just one of them has `storage=True`. A version with `skip=True` is for programs only:
+    it is left out of the CRD.
     """
 
     def name(cls: R) -> R:
@@ -307,6 +329,7 @@ def resource(
             selectable_fields=tuple(selectable_fields),
             served=served,
             storage=storage,
+            skip=skip,
             deprecated=bool(deprecated),
             deprecation_warning=deprecated if isinstance(deprecated, str) else "",
             annotations=dict(annotations or {}),

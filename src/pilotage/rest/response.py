@@ -28,6 +28,8 @@ class Page:
     continue_token: str = ""
     remaining_item_count: int | None = None
     warnings: tuple[str, ...] = ()
+    list_kind: str = ""
+    """The kind of the list document, where it is written out."""
 
 
 class WatchEvent(NamedTuple):

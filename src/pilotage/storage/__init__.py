@@ -1,0 +1,39 @@
+"""Bytes under keys, one rising revision, and a log to watch from: in memory or in a SQLite file."""
+
+from __future__ import annotations
+
+from pilotage.errors import StorageError
+
+from .interface import Check, Delete, Entry, Event, Operation, Put, Snapshot, Storage, Watch
+
+__all__ = ["Check", "Delete", "Entry", "Event", "Operation", "Put", "Snapshot", "Storage", "Watch", "open_storage"]
+
+
+async def open_storage(url: str) -> Storage:
+    """Open what the URL names: `memory:`, or `sqlite:PATH`. The backend is imported only then."""
+    scheme, separator, rest = url.partition(":")
+    if separator and scheme == "memory":
+        return _open_memory(url, rest)
+    if separator and scheme == "sqlite":
+        return await _open_sqlite(url, rest)
+    if separator and scheme == "etcd":
+        raise StorageError(f"{url}: storage on etcd arrives with a later version; use memory: or sqlite:PATH")
+    raise StorageError(f"{url!r} names no storage; use memory:, or sqlite:PATH such as sqlite:demo.db")
+
+
+def _open_memory(url: str, rest: str) -> Storage:
+    if rest:
+        raise StorageError(f"{url!r}: memory: takes no name; every opening is a storage of its own")
+    from .memory import MemoryStorage
+
+    return MemoryStorage()
+
+
+async def _open_sqlite(url: str, path: str) -> Storage:
+    if not path:
+        raise StorageError(f"{url!r} names no file; write sqlite:PATH, such as sqlite:demo.db")
+    if path == ":memory:":
+        raise StorageError(f"{url!r}: for a storage that is in memory only, use memory:")
+    from .sqlite import SqliteStorage
+
+    return await SqliteStorage.open(path)

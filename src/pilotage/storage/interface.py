@@ -87,6 +87,23 @@ class Snapshot:
     """How many more there are behind the last one, where a limit cut the list."""
 
 
+class Watch(Protocol):
+    """An iterator over batches of events, each of one or more whole commits. Cancelling a wait loses nothing."""
+
+    def __aiter__(self) -> AsyncIterator[Sequence[Event]]:
+        """Itself."""
+
+    async def __anext__(self) -> Sequence[Event]:
+        """The next batch."""
+
+    @property
+    def position(self) -> int:
+        """Every commit up to this one was given out, or does not touch the prefix: what a bookmark may promise.
+
+        (The storage's own revision may already be ahead of what was given out.)
+        """
+
+
 class Storage(Protocol):
     """Keys are text, compared byte by byte (as UTF-8). All methods but the properties are coroutines or iterators."""
 
@@ -110,18 +127,21 @@ class Storage(Protocol):
     async def commit(self, *operations: Operation) -> int:
         """Do all or nothing; the new revision. It is durable when this returns.
 
-        Raises RevisionConflict (a condition did not hold), StorageFull, StorageBroken: nothing was written then.
-        A key may stand in one operation only. A commit of nothing but checks does not move the revision.
+        Raises RevisionConflict (a condition did not hold) and StorageFull: nothing was written then. StorageBroken:
+        the disk failed, or the file is not what it should be; whether a commit that was under way took effect is
+        known when the storage is opened again. A key may stand in one operation only, a commit has at most 1,024
+        operations. A commit of nothing but checks does not move the revision, and returns it.
         """
 
-    def watch(self, prefix: str, *, since: int) -> AsyncIterator[Sequence[Event]]:
+    def watch(self, prefix: str, *, since: int) -> Watch:
         """Every commit after `since`, in batches (a commit is never split), for ever. Raises Compacted when overtaken.
 
-        A future `since` waits silently until it is reached.
+        Of a commit only the events under the prefix are given. A future `since` waits silently until it is reached.
+        A watch that waits is never overtaken by commits that do not touch its prefix.
         """
 
     async def compact(self, revision: int) -> None:
-        """Forget the history before `revision`; the current state stays whole."""
+        """Forget the history before `revision`; the current state stays whole. Raises FutureRevision."""
 
     async def close(self) -> None:
         """Finish what is under way and let go of everything. Watches end with StorageError."""

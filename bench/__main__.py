@@ -1,0 +1,242 @@
+"""`make bench`: what the data, the embedded server and the client cost. Prints rates, CPU time, memory and ratios."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+
+import pilotage as pt
+from bench.figures import Figure, measured, measured_async, memory, peak_memory
+from bench.objects import Widget, widget
+from pilotage.meta import objects, yamltext
+
+COUNT = int(os.environ.get("BENCH_COUNT", "3000"))
+IN_FLIGHT = 64
+
+
+def title(text: str) -> None:
+    print(f"\n{text}")
+
+
+def decode() -> None:
+    """Reading an object: its header alone, as its type, as a document."""
+    made = widget(7)
+    made.metadata.uid = "0b2c8b5e-2a4c-4f0e-9d1e-2b1f6f0f8a11"
+    data = objects.encode(made)
+    rounds = COUNT * 5
+    title(f"Decode and encode of a {len(data):,} byte object, one core")
+    anchor = measured("json.loads", rounds, lambda: [json.loads(data) for _ in range(rounds)])
+    print(anchor.line())
+    for name, work in (
+        ("msgspec to a document", lambda: msgspec.json.decode(data)),
+        ("header", lambda: objects.header(data)),
+        ("typed object", lambda: objects.decode(Widget, data)),
+        ("encode typed object", lambda: objects.encode(made)),
+    ):
+        print(measured(name, rounds, lambda work=work: [work() for _ in range(rounds)]).line(anchor))  # type: ignore[misc]
+    read = objects.decode(Widget, data)
+    read.spec.size = 8
+    print(measured("update: the difference on the bytes", COUNT, lambda: [objects.updated(read) for _ in range(COUNT)]).line())
+
+
+async def together(work: Callable[[int], Awaitable[object]], count: int, in_flight: int) -> None:
+    numbers = iter(range(count))
+
+    async def one() -> None:
+        for number in numbers:
+            await work(number)
+
+    await asyncio.gather(*(one() for _ in range(in_flight)))
+
+
+async def verbs(client: pt.Client, label: str, *, pid: int = 0, count: int = COUNT) -> dict[str, Figure]:
+    """Create, get, list and watch through one client."""
+    figures: dict[str, Figure] = {}
+    made = [widget(number) for number in range(count)]
+
+    async def create(number: int) -> object:
+        return await client.create(made[number])
+
+    async def get(number: int) -> object:
+        return await client.get(Widget, f"widget-{number:06}", namespace="default")
+
+    async def list_all() -> None:
+        assert len(await client.list(Widget, namespace="default")) == count
+
+    async def watch_all() -> None:
+        async with client.watch(Widget, namespace="default") as events:
+            seen = 0
+            async for _ in events:
+                seen += 1
+                if seen == count:
+                    return
+
+    single = max(count // 5, 1)
+    figures["create"] = await measured_async(
+        f"create, {IN_FLIGHT} in flight", count, lambda: together(create, count, IN_FLIGHT), pid=pid
+    )
+    figures["get"] = await measured_async("get, one after another", count, lambda: together(get, count, 1), pid=pid)
+    figures["get 64"] = await measured_async(
+        f"get, {IN_FLIGHT} in flight", count, lambda: together(get, count, IN_FLIGHT), pid=pid
+    )
+    figures["list"] = await measured_async("list, objects", count, list_all, pid=pid)
+    figures["watch"] = await measured_async("watch, initial events", count, watch_all, pid=pid)
+    await client.delete_all_of(Widget, namespace="default")
+    figures["create 1"] = await measured_async(
+        "create, one after another", single, lambda: together(create, single, 1), pid=pid
+    )
+    await client.delete_all_of(Widget, namespace="default")
+    return figures
+
+
+async def in_process(url: str, label: str) -> dict[str, Figure]:
+    started = time.perf_counter()
+    async with pt.Cluster.embedded(url) as cluster:
+        opened = time.perf_counter() - started
+        await cluster.install(Widget)
+        ready = time.perf_counter() - started
+        title(f"In process, {label}: open in {opened * 1e3:.0f} ms, a CRD installed after {ready * 1e3:.0f} ms")
+        figures = await verbs(cluster.client, label)
+    for figure in figures.values():
+        print(figure.line())
+    return figures
+
+
+@asynccontextmanager
+async def served(storage: str) -> AsyncIterator[tuple[pt.Cluster, int, float]]:
+    """`pilotage serve` in a process of its own, and a cluster connected to it."""
+    with tempfile.TemporaryDirectory() as folder:
+        kubeconfig = Path(folder) / "kubeconfig"
+        started = time.perf_counter()
+        command = [sys.executable, "-m", "pilotage.cli", "serve", "--storage", storage, "--bind", "127.0.0.1:0"]
+        process = subprocess.Popen(
+            [*command, "--kubeconfig", str(kubeconfig)], stdout=subprocess.PIPE, text=True
+        )
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            ready = time.perf_counter() - started
+            yield connected(kubeconfig, Path(folder)), process.pid, ready
+        finally:
+            process.terminate()
+            process.wait()
+            assert process.stdout is not None
+            process.stdout.close()
+
+
+def connected(kubeconfig: Path, folder: Path) -> pt.Cluster:
+    import base64
+
+    document = yamltext.read(kubeconfig.read_text())
+    cluster = document["clusters"][0]["cluster"]
+    authority = folder / "ca.crt"
+    if "certificate-authority" in cluster:
+        authority = Path(cluster["certificate-authority"])
+    else:
+        authority.write_bytes(base64.b64decode(cluster["certificate-authority-data"]))
+    return pt.Cluster.connect(cluster["server"], token=document["users"][0]["user"]["token"], ca_file=str(authority))
+
+
+async def over_https(storage: str, label: str) -> dict[str, Figure]:
+    async with served(storage) as (cluster, pid, ready), cluster:
+        await cluster.install(Widget)
+        title(f"Over HTTPS, {label}, server in a process of its own: ready {ready * 1e3:.0f} ms after start")
+        figures = await verbs(cluster.client, label, pid=pid, count=min(COUNT, 2000))
+    for figure in figures.values():
+        print(figure.line())
+    return figures
+
+
+async def real(ours: dict[str, Figure]) -> None:
+    """The anchor: a real kube-apiserver and etcd, with the same client."""
+    from tests import realcluster
+
+    binaries = realcluster.binaries()
+    if isinstance(binaries, str):
+        title(f"Real kube-apiserver: {binaries}")
+        return
+    started = time.perf_counter()
+    with realcluster.real_cluster(binaries) as found:
+        ready = time.perf_counter() - started
+        cluster = pt.Cluster.connect(found.url, token=found.token, ca_file=str(found.ca_file))
+        async with cluster:
+            await cluster.install(Widget)
+            await asyncio.sleep(2.5)  # the real server holds up creates for 2 s after a CRD is established
+            title(f"Real kube-apiserver and etcd (no fsync), the same client: ready {ready * 1e3:.0f} ms after start")
+            figures = await verbs(cluster.client, "real", count=min(COUNT, 1000))
+    for name, figure in figures.items():
+        print(figure.line())
+        print(f"  {'ours over HTTPS':<46} {ours[name].rate / figure.rate:12.1f} times that rate")
+
+
+def stored_bytes() -> None:
+    """Memory for each stored object, measured in a process that holds many."""
+    code = (
+        "import asyncio, gc\n"
+        "import pilotage as pt\n"
+        "from bench.figures import memory\n"
+        "from bench.objects import Widget, widget\n"
+        "from pilotage.meta import objects\n"
+        "async def main():\n"
+        "    async with pt.Cluster.embedded('memory:') as cluster:\n"
+        "        await cluster.install(Widget)\n"
+        "        await cluster.client.create(widget(999999)); gc.collect(); before = memory()\n"
+        "        for number in range(20000): await cluster.client.create(widget(number))\n"
+        "        gc.collect(); size = len(objects.encode(widget(7)))\n"
+        "        print(f'  {(memory() - before) / 20000:,.0f} bytes held for each stored object of {size:,} bytes sent, 20,000 objects')\n"
+        "asyncio.run(main())\n"
+    )
+    title("Memory of the embedded server on memory storage")
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def imports() -> None:
+    """Importing the package, against what it must at least import."""
+
+    def best(code: str) -> float:
+        times = []
+        for _ in range(5):
+            started = time.perf_counter()
+            subprocess.run([sys.executable, "-c", code], check=True)
+            times.append(time.perf_counter() - started)
+        return min(times) * 1e3
+
+    title("Start-up, best of 5, whole process")
+    base = best("import asyncio, msgspec")
+    ours = best("import asyncio, msgspec, pilotage")
+    print(f"  import asyncio, msgspec {base:.0f} ms; and pilotage {ours:.0f} ms (+{ours - base:.0f})")
+    embedded = best(
+        "import asyncio, pilotage as pt\n"
+        "async def main():\n"
+        "    async with pt.Cluster.embedded('memory:'): pass\n"
+        "asyncio.run(main())"
+    )
+    print(f"  an embedded server opened and closed, whole process: {embedded:.0f} ms")
+
+
+async def main() -> None:
+    print(f"Python {platform.python_version()}, {os.cpu_count()} cores, {COUNT} objects")
+    imports()
+    decode()
+    await in_process("memory:", "memory storage")
+    with tempfile.TemporaryDirectory() as folder:
+        await in_process(f"sqlite:{folder}/bench.db", "SQLite storage (every create durable)")
+        ours = await over_https("memory:", "memory storage")
+        await over_https(f"sqlite:{folder}/served.db", "SQLite storage")
+    await real(ours)
+    stored_bytes()
+    print(f"\npeak memory of this process: {peak_memory():.0f} MiB, now {memory() / 2**20:.0f} MiB")
+
+
+asyncio.run(main())

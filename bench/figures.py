@@ -1,0 +1,67 @@
+"""A measurement as a value, and a table of them."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """How often something was done, in how long, at what cost in CPU time (of this process, or of all named)."""
+
+    name: str
+    count: int
+    wall: float
+    cpu: float
+    note: str = ""
+
+    @property
+    def rate(self) -> float:
+        return self.count / self.wall
+
+    @property
+    def cpu_microseconds(self) -> float:
+        return self.cpu / self.count * 1e6
+
+    def line(self, anchor: Figure | None = None) -> str:
+        ratio = f"{self.rate / anchor.rate:8.2f} x {anchor.name}" if anchor is not None else ""
+        return f"  {self.name:<46} {self.rate:>12,.0f}/s {self.cpu_microseconds:>9.1f} us CPU  {ratio} {self.note}".rstrip()
+
+
+def measured(name: str, count: int, work: Callable[[], object], *, note: str = "") -> Figure:
+    """Run `work`, which does something `count` times."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    work()
+    return Figure(name, count, time.perf_counter() - wall, time.process_time() - cpu, note)
+
+
+async def measured_async(name: str, count: int, work: Callable[[], Awaitable[object]], *, pid: int = 0) -> Figure:
+    """Await `work`, which does something `count` times; with `pid`, that process's CPU time is added."""
+    wall, cpu, other = time.perf_counter(), time.process_time(), cpu_of(pid)
+    await work()
+    took, used = time.perf_counter() - wall, time.process_time() - cpu
+    served = cpu_of(pid) - other
+    note = f"(of it {served / count * 1e6:.0f} us in the server)" if pid else ""
+    return Figure(name, count, took, used + served, note)
+
+
+def cpu_of(pid: int) -> float:
+    """Seconds of CPU that a process has used; 0 for none."""
+    if not pid:
+        return 0.0
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / 100
+
+
+def peak_memory() -> float:
+    """MiB that this process has held at most."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def memory() -> int:
+    """Bytes that this process holds now."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096

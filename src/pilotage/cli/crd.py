@@ -1,0 +1,213 @@
+"""`pilotage crd`: CustomResourceDefinitions, their reference page, and what a change would break."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from pilotage.errors import PilotageError
+
+if TYPE_CHECKING:
+    from pilotage.meta.models import Resource
+
+Document = dict[str, Any]
+
+
+class Unusable(PilotageError):
+    """What the command was given cannot be used: said in one line."""
+
+
+def register(subparsers: Any) -> None:
+    """Add the command to the command line."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "crd",
+        help="write CustomResourceDefinitions for Resource classes",
+        description="Write the CustomResourceDefinitions of the Resource classes that a module defines, as YAML.",
+    )
+    parser.add_argument(
+        "modules", nargs="+", metavar="MODULE[:CLASS]", help="a module's name or file, or one class of it"
+    )
+    parser.add_argument("--output-dir", type=Path, metavar="DIR", help="write one file for each kind into DIR")
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument("--docs", action="store_true", help="write a reference page of the API in Markdown instead")
+    mode.add_argument(
+        "--against",
+        type=Path,
+        metavar="OLD.yaml",
+        help="write nothing, but name every change since OLD.yaml that would break stored objects or clients; "
+        "the exit code is 1 if there is one",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Do what the options say; the exit code."""
+    from pilotage.schema.crd import crds
+
+    documents = crds(resources(options.modules))
+    if options.against is not None:
+        whole = not any(_class_name(module) for module in options.modules)
+        return _compare(options.against, documents, whole)
+    texts = _pages(documents) if options.docs else _yaml(documents)
+    if options.output_dir is not None:
+        _write(options.output_dir, texts)
+        return 0
+    if options.docs:
+        from pilotage.schema.reference import reference
+
+        sys.stdout.write(reference(documents))
+    else:
+        sys.stdout.write("---\n".join(texts.values()))
+    return 0
+
+
+def resources(names: Sequence[str]) -> list[type[Resource]]:
+    """The Resource classes that are defined (not only imported) where the names say, each once."""
+    found: dict[type[Resource], None] = {}
+    for name in names:
+        class_name = _class_name(name)
+        module = load(name.removesuffix(f":{class_name}") if class_name else name)
+        found |= dict.fromkeys(_one(module, class_name) if class_name else _all(module))
+    return list(found)
+
+
+def load(name: str) -> ModuleType:
+    """Import a module by its name, or from a file. `Unusable` says in one line why it cannot be."""
+    try:
+        return _from_file(Path(name)) if name.endswith(".py") or "/" in name else _by_name(name)
+    except PilotageError:
+        raise
+    except SyntaxError as error:
+        raise Unusable(f"{error.filename}, line {error.lineno}: {error.msg}") from error
+    except SystemExit as error:
+        raise Unusable(f"{name} ended the program while it was imported (exit code {error.code})") from error
+    except Exception as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{frame.filename}, line {frame.lineno}"
+        raise Unusable(f"{name} cannot be imported: {type(error).__name__}: {error} ({place})") from error
+
+
+def _class_name(name: str) -> str:
+    _, colon, class_name = name.rpartition(":")
+    return class_name if colon and class_name.isidentifier() else ""
+
+
+def _by_name(name: str) -> ModuleType:
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # as `python -m` finds modules in the current folder
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        missing = error.name or ""
+        if missing and (name == missing or name.startswith(f"{missing}.")):
+            raise Unusable(f"there is no module {missing!r}; give a name that Python can import, or a file") from error
+        raise
+
+
+def _from_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise Unusable(f"there is no file {path}")
+    sys.path.insert(0, str(path.resolve().parent))  # as `python FILE` does
+    known = sys.modules.get(path.stem)
+    if known is not None and Path(getattr(known, "__file__", None) or "").resolve() == path.resolve():
+        return known
+    name = path.stem if known is None else f"{path.stem}_file"
+    specification = importlib.util.spec_from_file_location(name, path)
+    if specification is None or specification.loader is None:
+        raise Unusable(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[name] = module  # so that the hints of its classes can be read
+    specification.loader.exec_module(module)
+    return module
+
+
+def _all(module: ModuleType) -> list[type[Resource]]:
+    def own(cls: type) -> bool:
+        inside = cls.__module__.startswith(f"{module.__name__}.") and hasattr(module, "__path__")
+        return cls.__module__ == module.__name__ or inside
+
+    found = [value for value in vars(module).values() if _is_resource(value) and own(value)]
+    if not found:
+        raise Unusable(f"{module.__name__} defines no Resource classes with @resource(…)")
+    return found
+
+
+def _one(module: ModuleType, name: str) -> list[type[Resource]]:
+    value = getattr(module, name, None)
+    if value is None:
+        raise Unusable(f"{module.__name__} has no class {name!r}")
+    if not _is_resource(value):
+        raise Unusable(f"{module.__name__}.{name} is no Resource class with @resource(…)")
+    return [value]
+
+
+def _is_resource(value: object) -> bool:
+    from pilotage.meta.models import Resource
+
+    return isinstance(value, type) and issubclass(value, Resource) and "__resource__" in vars(value)
+
+
+def _yaml(documents: Sequence[Document]) -> dict[str, str]:
+    from pilotage.meta import yamltext
+
+    return {f"{_file_stem(document)}.yaml": yamltext.write(document) for document in documents}
+
+
+def _pages(documents: Sequence[Document]) -> dict[str, str]:
+    from pilotage.schema.reference import reference
+
+    return {f"{_file_stem(document)}.md": reference([document]) for document in documents}
+
+
+def _file_stem(document: Document) -> str:
+    return f"{document['spec']['group']}_{document['spec']['names']['plural']}"
+
+
+def _write(folder: Path, texts: dict[str, str]) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Unusable(f"cannot write to {folder}: {error.strerror}") from error
+
+
+def _compare(path: Path, documents: Sequence[Document], whole: bool) -> int:
+    """Print what changed since the file was written. Only with `whole` modules is a missing kind a change."""
+    from pilotage.schema.compatibility import all_changes
+
+    old = _read(path)
+    if not whole:
+        names = {document["metadata"]["name"] for document in documents}
+        old = [document for document in old if document["metadata"]["name"] in names]
+    changes = all_changes(old, documents)
+    for change in changes:
+        print(change)
+    breaking = sum(change.level == "break" for change in changes)
+    if breaking:
+        print(f"{breaking} {'change breaks' if breaking == 1 else 'changes break'} stored objects or clients.")
+        return 1
+    print(f"Nothing since {path} breaks stored objects or clients.")
+    return 0
+
+
+def _read(path: Path) -> list[Document]:
+    """The CRDs of a file; other documents in it are passed over."""
+    from pilotage.meta import yamltext
+
+    try:
+        documents = yamltext.read_all(path.read_bytes())
+    except OSError as error:
+        raise Unusable(f"cannot read {path}: {error.strerror}") from error
+    found = [document for document in documents if isinstance(document, dict)]
+    found = [document for document in found if document.get("kind") == "CustomResourceDefinition"]
+    if not found:
+        raise Unusable(f"{path} has no CustomResourceDefinition")
+    return found

@@ -1,0 +1,65 @@
+"""The client: reads and writes objects of an API server, in process or over HTTP."""
+
+from __future__ import annotations
+
+from pilotage.client.reader import Reader
+from pilotage.client.session import Catalogue, Defaults, Session
+from pilotage.client.warnings import LoggedOnce, WarningHandler
+from pilotage.client.writer import Writer
+from pilotage.meta.mapper import RESTMapper
+from pilotage.meta.scheme import Scheme
+from pilotage.rest import Transport
+
+
+class Client(Reader, Writer):
+    """Reads and writes objects live: `await client.get(Database, "orders", namespace="shop")`.
+
+    Every ApiError that a call raises says in `group`, `kind`, `namespace` and `name` what the call was about. A kind
+    that the server does not have raises NoMatch. Warnings of the server go to `warning_handler`, which logs each once
+    unless it is given.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        scheme: Scheme | None = None,
+        rest_mapper: RESTMapper | None = None,
+        user_agent: str = "pilotage",
+        field_owner: str = "",
+        warning_handler: WarningHandler | None = None,
+    ) -> None:
+        self.scheme = scheme if scheme is not None else Scheme()
+        mapper = rest_mapper if rest_mapper is not None else RESTMapper()
+        self._session = Session(
+            transport,
+            Catalogue(transport, mapper),
+            Defaults(user_agent=user_agent, field_owner=field_owner),
+            warning_handler if warning_handler is not None else LoggedOnce(),
+        )
+
+    @property
+    def rest_mapper(self) -> RESTMapper:
+        """What is known of the kinds that are served; filled when a kind is asked for that it does not know."""
+        return self._session.catalogue.mapper
+
+    def with_namespace(self, namespace: str) -> Client:
+        """A client for one namespace: it is what calls use that name none, and another one is refused."""
+        return self._with(self._session.with_defaults(namespace=namespace))
+
+    def dry_run(self) -> Client:
+        """A client whose writes change nothing: the server does everything but store."""
+        return self._with(self._session.with_defaults(dry_run=True))
+
+    def with_field_owner(self, field_owner: str) -> Client:
+        """A client that is named so in managedFields."""
+        return self._with(self._session.with_defaults(field_owner=field_owner))
+
+    def with_field_validation(self, field_validation: str) -> Client:
+        """A client that asks for Strict, Warn or Ignore where fields are unknown or doubled."""
+        return self._with(self._session.with_defaults(field_validation=field_validation))
+
+    def _with(self, session: Session) -> Client:
+        made = Client.__new__(Client)
+        made.scheme, made._session = self.scheme, session
+        return made

@@ -1,0 +1,114 @@
+"""Patches: documents to send, or differences between an object before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from pilotage.client.targets import Object
+from pilotage.errors import InvalidDefinition
+from pilotage.meta import objects
+from pilotage.meta.models import Resource
+from pilotage.meta.patches import merge_diff, strategic_diff
+from pilotage.rest import PatchType
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """A kind of patch, and how its data comes from the object that is patched."""
+
+    type: PatchType
+    data: Callable[[Object | None], bytes]
+    """Is given the object as it shall become; None where only its name is known."""
+
+
+def raw_patch(type: PatchType, data: bytes | str | Mapping[str, Any] | Sequence[Any]) -> Patch:  # noqa: A002
+    """A patch that is already there: bytes or text as they are, a document encoded as JSON."""
+    body = data if isinstance(data, bytes) else data.encode() if isinstance(data, str) else msgspec.json.encode(data)
+    return Patch(type, lambda _: body)
+
+
+def merge_from(before: Object, *, optimistic_lock: bool = False) -> Patch:
+    """A merge patch with what has changed in the patched object since `before`, which is remembered as it is now.
+
+        patch = merge_from(database)
+        database.spec.replicas = 3
+        await client.patch(database, patch)
+
+    A merge patch replaces lists whole. With `optimistic_lock` it fails with Conflict where somebody else has written
+    meanwhile.
+    """
+    base = _Base.of(before)
+
+    def data(after: Object | None) -> bytes:
+        old, new = base.documents(after)
+        return _encoded(merge_diff(old, new), base.version if optimistic_lock else "")
+
+    return Patch(PatchType.MERGE, data)
+
+
+def strategic_merge_from(before: Resource, *, optimistic_lock: bool = False) -> Patch:
+    """The same as a strategic merge patch, which merges lists by their keys. Only built-in kinds understand it."""
+    if not before.__resource__.builtin:
+        raise InvalidDefinition(
+            f"{before.kind} is not a built-in kind, and no other kind has strategic merge patches: use merge_from"
+        )
+    base, model = _Base.of(before), type(before)
+
+    def data(after: Object | None) -> bytes:
+        old, new = base.documents(after)
+        return _encoded(strategic_diff(old, new, model), base.version if optimistic_lock else "")
+
+    return Patch(PatchType.STRATEGIC, data)
+
+
+def patch_of(patch: Patch | Mapping[str, Any] | Sequence[Any]) -> Patch:
+    """A mapping is a merge patch, a list is a JSON patch."""
+    if isinstance(patch, Patch):
+        return patch
+    if isinstance(patch, Mapping):
+        return raw_patch(PatchType.MERGE, patch)
+    if isinstance(patch, Sequence) and not isinstance(patch, str | bytes):
+        return raw_patch(PatchType.JSON, patch)
+    raise InvalidDefinition(
+        f"{type(patch).__name__} is no patch: give a mapping (a merge patch), a list of operations (a JSON patch), "
+        "merge_from(before), or raw_patch(type, data)"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """An object as it was: its bytes with what was changed until then, and the bytes it had been read from."""
+
+    now: bytes
+    origin: bytes | None
+    version: str
+
+    @classmethod
+    def of(cls, obj: Object) -> _Base:
+        return cls(objects.updated(obj), objects.origin_of(obj), obj.metadata.resource_version)
+
+    def documents(self, after: Object | None) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Both states as whole documents, with the fields that no class knows in both or in neither."""
+        if after is None:
+            raise InvalidDefinition("a patch made of a difference needs the changed object, not only its name")
+        origin = objects.origin_of(after) or self.origin
+        return _own(objects.read(self.now)), _own(objects.read(objects.updated(after, origin)))
+
+
+def _own(document: dict[str, Any]) -> dict[str, Any]:
+    """Without what is the server's: a version in a patch would be a condition, and managed fields are not ours."""
+    metadata = document.get("metadata")
+    if isinstance(metadata, dict):
+        for name in ("resourceVersion", "managedFields"):
+            metadata.pop(name, None)
+    return document
+
+
+def _encoded(patch: dict[str, Any], version: str) -> bytes:
+    if version:
+        patch = patch | {"metadata": patch.get("metadata", {}) | {"resourceVersion": version}}
+    return msgspec.json.encode(patch)

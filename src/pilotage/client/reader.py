@@ -1,0 +1,230 @@
+"""Reading: get, find, list and watch, in each of the three forms of an object."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from typing import Any, TypeVar, overload
+
+from pilotage.client.objectlist import Entry, ObjectList
+from pilotage.client.session import Session, about
+from pilotage.client.targets import Kind, Object
+from pilotage.client.watching import WatchedEvent, watched
+from pilotage.errors import NotFound
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.models import Resource
+from pilotage.meta.selectors import FieldSelector, Selector
+from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unstructured
+from pilotage.rest import ListOptions, Verb
+
+R = TypeVar("R", bound=Resource)
+
+Labels = Mapping[str, str] | str | Selector | None
+"""`{"app": "web"}`, `"app in (web, api), !canary"`, or a Selector."""
+
+Fields = Mapping[str, str] | str | FieldSelector | None
+"""`{"metadata.name": "a"}`, `"status.phase!=Running"`, or a FieldSelector."""
+
+
+class Reader:
+    """Reads from the API server. A kind is a class (gives its objects), a GroupVersionKind (gives Unstructured), or
+    `metadata_only` of either (gives PartialObjectMetadata). What is read is the caller's own."""
+
+    _session: Session
+
+    @overload
+    async def get(self, kind: type[R], name: str, *, namespace: str = "", resource_version: str = "") -> R: ...
+    @overload
+    async def get(
+        self, kind: GroupVersionKind, name: str, *, namespace: str = "", resource_version: str = ""
+    ) -> Unstructured: ...
+    @overload
+    async def get(
+        self, kind: MetadataOnly, name: str, *, namespace: str = "", resource_version: str = ""
+    ) -> PartialObjectMetadata: ...
+    async def get(self, kind: Kind, name: str, *, namespace: str = "", resource_version: str = "") -> Object:
+        """The object, as it is now; raises NotFound. With a `resource_version`, one that is not older than that."""
+        place = await self._session.place(kind, namespace, name)
+        options = ListOptions(resource_version=resource_version)
+        request = self._session.request(place, verb=Verb.GET, name=name, options=options)
+        found: Object = place.target.read((await self._session.call(place, request)).body)
+        return found
+
+    @overload
+    async def find(self, kind: type[R], name: str, *, namespace: str = "") -> R | None: ...
+    @overload
+    async def find(self, kind: GroupVersionKind, name: str, *, namespace: str = "") -> Unstructured | None: ...
+    @overload
+    async def find(self, kind: MetadataOnly, name: str, *, namespace: str = "") -> PartialObjectMetadata | None: ...
+    async def find(self, kind: Any, name: str, *, namespace: str = "") -> Object | None:
+        """The object, or None where there is none. A kind that is not served is an error all the same."""
+        try:
+            found: Object = await self.get(kind, name, namespace=namespace)
+        except NotFound:
+            return None
+        return found
+
+    @overload
+    async def list(
+        self,
+        kind: type[R],
+        *,
+        namespace: str = "",
+        labels: Labels = None,
+        fields: Fields = None,
+        limit: int = 0,
+        continue_token: str = "",
+        resource_version: str = "",
+        resource_version_match: str = "",
+    ) -> ObjectList[R]: ...
+    @overload
+    async def list(
+        self,
+        kind: GroupVersionKind,
+        *,
+        namespace: str = "",
+        labels: Labels = None,
+        fields: Fields = None,
+        limit: int = 0,
+        continue_token: str = "",
+        resource_version: str = "",
+        resource_version_match: str = "",
+    ) -> ObjectList[Unstructured]: ...
+    @overload
+    async def list(
+        self,
+        kind: MetadataOnly,
+        *,
+        namespace: str = "",
+        labels: Labels = None,
+        fields: Fields = None,
+        limit: int = 0,
+        continue_token: str = "",
+        resource_version: str = "",
+        resource_version_match: str = "",
+    ) -> ObjectList[PartialObjectMetadata]: ...
+    async def list(
+        self,
+        kind: Kind,
+        *,
+        namespace: str = "",
+        labels: Labels = None,
+        fields: Fields = None,
+        limit: int = 0,
+        continue_token: str = "",
+        resource_version: str = "",
+        resource_version_match: str = "",
+    ) -> ObjectList[Any]:
+        """The objects of a kind, in one namespace or in all, as one snapshot.
+
+        With a `limit` it is one page; pass its `continue_token` for the next one, which is of the same snapshot.
+        """
+        place = await self._session.collection(kind, namespace)
+        options = ListOptions(
+            label_selector=selector_text(labels),
+            field_selector=field_text(fields),
+            limit=limit,
+            continue_token=continue_token,
+            resource_version=resource_version,
+            resource_version_match=resource_version_match,
+        )
+        page = await self._session.list(place, self._session.request(place, verb=Verb.LIST, options=options))
+        read = place.target.read
+        return ObjectList(
+            (Entry(item, read) for item in page.items),
+            resource_version=page.resource_version,
+            continue_token=page.continue_token,
+            remaining_item_count=page.remaining_item_count,
+        )
+
+    @overload
+    def watch(
+        self,
+        kind: type[R],
+        *,
+        namespace: str = "",
+        labels: Labels = None,
+        fields: Fields = None,
+        resource_version: str = "",
+        allow_bookmarks: bool = True,
+        timeout_seconds: int | None = None,
+    ) -> AbstractAsyncContextManager[AsyncIterator[WatchedEvent[R]]]: ...
+    @overload
+    def watch(
+        self,
+        kind: GroupVersionKind,
+        *,
+        namespace: str = "",
+        labels: Labels = None,
+        fields: Fields = None,
+        resource_version: str = "",
+        allow_bookmarks: bool = True,
+        timeout_seconds: int | None = None,
+    ) -> AbstractAsyncContextManager[AsyncIterator[WatchedEvent[Unstructured]]]: ...
+    @overload
+    def watch(
+        self,
+        kind: MetadataOnly,
+        *,
+        namespace: str = "",
+        labels: Labels = None,
+        fields: Fields = None,
+        resource_version: str = "",
+        allow_bookmarks: bool = True,
+        timeout_seconds: int | None = None,
+    ) -> AbstractAsyncContextManager[AsyncIterator[WatchedEvent[PartialObjectMetadata]]]: ...
+    def watch(
+        self,
+        kind: Kind,
+        *,
+        namespace: str = "",
+        labels: Labels = None,
+        fields: Fields = None,
+        resource_version: str = "",
+        allow_bookmarks: bool = True,
+        timeout_seconds: int | None = None,
+    ) -> AbstractAsyncContextManager[AsyncIterator[WatchedEvent[Any]]]:
+        """Changes after `resource_version` (a list's), for the length of the block.
+
+        Without a version the watch begins with an ADDED event for each object there is. With selectors, an object that
+        comes into the selection is ADDED, and one that leaves it is DELETED. The iterator ends when the server ends the
+        watch, which it does from time to time; it raises Gone where the version is forgotten: then list again.
+        """
+        options = ListOptions(
+            label_selector=selector_text(labels),
+            field_selector=field_text(fields),
+            resource_version=resource_version,
+            allow_watch_bookmarks=allow_bookmarks,
+            timeout_seconds=timeout_seconds,
+        )
+        return self._watch(kind, namespace, options)
+
+    @asynccontextmanager
+    async def _watch(
+        self, kind: Kind, namespace: str, options: ListOptions
+    ) -> AsyncIterator[AsyncIterator[WatchedEvent[Any]]]:
+        place = await self._session.collection(kind, namespace)
+        request = self._session.request(place, verb=Verb.WATCH, options=options)
+        async with (
+            self._session.watch(place, request) as lines,
+            aclosing(watched(lines, place.target.read, lambda error: about(error, place))) as events,
+        ):
+            yield events
+
+
+def selector_text(labels: Labels) -> str:
+    """A label selector as the wire has it."""
+    if isinstance(labels, Mapping):
+        return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+    return "" if labels is None else str(labels)
+
+
+def field_text(fields: Fields) -> str:
+    """A field selector as the wire has it; in a mapping's values nothing has a meaning of its own."""
+    if isinstance(fields, Mapping):
+        return ",".join(f"{key}={_escaped(value)}" for key, value in sorted(fields.items()))
+    return "" if fields is None else str(fields)
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=")

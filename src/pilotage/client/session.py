@@ -1,0 +1,219 @@
+"""What the calls of one client share: the transport, what is known of kinds, and defaults for every call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pilotage.client.targets import Kind, Object, Target, form_of, gvk_of, kind_of, reader_of
+from pilotage.client.warnings import WarningHandler
+from pilotage.errors import ApiError, BadRequest, NoMatch, NotFound
+from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
+from pilotage.meta.mapper import RESTMapper, RESTMapping
+from pilotage.rest import Page, Request, Response, Transport, WatchEvent, WriteOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What a call uses where it says nothing itself."""
+
+    namespace: str = ""
+    dry_run: bool = False
+    field_owner: str = ""
+    field_validation: str = ""
+    user_agent: str = "pilotage"
+
+
+class Catalogue:
+    """The REST mapper, filled by discovery when something is asked for that it does not know."""
+
+    def __init__(self, transport: Transport, mapper: RESTMapper) -> None:
+        self.mapper = mapper
+        self._transport = transport
+        self._lock = asyncio.Lock()
+        self._fetched = 0
+
+    async def mapping(self, gvk: GroupVersionKind) -> RESTMapping:
+        try:
+            return self.mapper.rest_mapping(gvk)
+        except NoMatch:
+            await self._fetch(self._fetched)
+        try:
+            return self.mapper.rest_mapping(gvk)
+        except NoMatch:
+            raise not_served(gvk) from None
+
+    async def _fetch(self, seen: int) -> None:
+        async with self._lock:  # many callers that miss at once are served by one discovery
+            if self._fetched == seen:
+                self.mapper.replace(await self._transport.resources())
+                self._fetched += 1
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One object or collection that a call is about."""
+
+    target: Target[Any]
+    namespace: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Sends requests, and puts on each error what the call was about."""
+
+    transport: Transport
+    catalogue: Catalogue
+    defaults: Defaults
+    warn: WarningHandler
+
+    def with_defaults(self, **changes: Any) -> Session:
+        return replace(self, defaults=replace(self.defaults, **changes))
+
+    async def target(self, kind: Kind) -> Target[Any]:
+        """A class that says where it is served is taken at its word; other kinds are looked up."""
+        gvk = gvk_of(kind)
+        if isinstance(kind, type):
+            info = kind.__resource__
+            resource, namespaced = GroupVersionResource(gvk.group, gvk.version, info.plural), info.namespaced
+        else:
+            mapping = await self.catalogue.mapping(gvk)
+            resource, namespaced = mapping.resource, mapping.namespaced
+        return Target(gvk, resource, namespaced, form_of(kind), reader_of(kind))
+
+    async def collection(self, kind: Kind, namespace: str) -> Place:
+        """All objects of a kind, in a namespace or (where none is given) everywhere."""
+        target = await self.target(kind)
+        if not target.namespaced:
+            return Place(target)
+        return Place(target, self._namespace(target, namespace or self.defaults.namespace, ""))
+
+    async def place(self, kind: Kind, namespace: str, name: str) -> Place:
+        """One object by its name."""
+        target = await self.target(kind)
+        if not name:
+            raise self._refusal(
+                target, namespace, "", f"a {target.gvk.kind} is asked for by name, and the name is empty"
+            )
+        return Place(target, self._required_namespace(target, namespace, name), name)
+
+    async def place_of(self, obj: Object) -> Place:
+        """The object that `obj` is."""
+        metadata = obj.metadata
+        if not metadata.name:
+            kind = gvk_of(obj).kind
+            raise BadRequest(f"this {kind} has no name: set metadata.name, or use one that was created or read")
+        return await self.place(kind_of(obj), metadata.namespace, metadata.name)
+
+    async def place_for(self, obj: Object) -> Place:
+        """Where `obj` is to be created; its name may still be to be made up."""
+        target, metadata = await self.target(kind_of(obj)), obj.metadata
+        name = metadata.name or metadata.generate_name
+        if not name:
+            kind = target.gvk.kind
+            raise self._refusal(
+                target, metadata.namespace, "", f"this {kind} has no name: set metadata.name or metadata.generate_name"
+            )
+        return Place(target, self._required_namespace(target, metadata.namespace, name), metadata.name)
+
+    def write_options(self, dry_run: bool, field_owner: str, field_validation: str) -> WriteOptions:
+        defaults = self.defaults
+        return WriteOptions(
+            dry_run=dry_run or defaults.dry_run,
+            field_manager=field_owner or defaults.field_owner,
+            field_validation=field_validation or defaults.field_validation,
+        )
+
+    async def call(self, place: Place, request: Request) -> Response:
+        with self._about(place):
+            response = await self.transport.call(request)
+        self._warned(response.warnings)
+        return response
+
+    async def list(self, place: Place, request: Request) -> Page:
+        with self._about(place):
+            page = await self.transport.list(request)
+        self._warned(page.warnings)
+        return page
+
+    @asynccontextmanager
+    async def watch(self, place: Place, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+        async with AsyncExitStack() as stack:
+            with self._about(place):
+                events = await stack.enter_async_context(self.transport.watch(request))
+            yield events  # what the caller's block raises is not ours to explain
+
+    def request(self, place: Place, **parts: Any) -> Request:
+        target = place.target
+        return Request(
+            resource=target.resource,
+            namespace=place.namespace,
+            form=target.form,
+            user_agent=self.defaults.user_agent,
+            **parts,
+        )
+
+    @contextmanager
+    def _about(self, place: Place) -> Iterator[None]:
+        try:
+            yield
+        except NotFound as error:
+            details = error.status.details
+            if details is None or not details.name:  # the path is unknown, so it is the kind that is missing
+                raise not_served(place.target.gvk) from error
+            about(error, place)
+            raise
+        except ApiError as error:
+            about(error, place)
+            raise
+
+    def _required_namespace(self, target: Target[Any], namespace: str, name: str) -> str:
+        if not target.namespaced:
+            return ""
+        chosen = self._namespace(target, namespace or self.defaults.namespace, name)
+        if not chosen:
+            kind = target.gvk.kind
+            raise self._refusal(
+                target,
+                "",
+                name,
+                f'{kind} "{name}" lives in a namespace, and none is given: pass namespace=…, set metadata.namespace, '
+                "or use client.with_namespace(…)",
+            )
+        return chosen
+
+    def _namespace(self, target: Target[Any], namespace: str, name: str) -> str:
+        fixed = self.defaults.namespace
+        if fixed and namespace != fixed:
+            kind = target.gvk.kind
+            raise self._refusal(
+                target, namespace, name, f'{kind} "{name}" is in namespace {namespace}, but this client is for {fixed}'
+            )
+        return namespace
+
+    def _refusal(self, target: Target[Any], namespace: str, name: str, message: str) -> ApiError:
+        return about(BadRequest(message), Place(target, namespace, name))
+
+    def _warned(self, warnings: tuple[str, ...]) -> None:
+        for text in warnings:
+            self.warn(text)
+
+
+def about(error: ApiError, place: Place) -> ApiError:
+    """Put on an error what the call was about."""
+    gvk = place.target.gvk
+    error.group, error.kind = gvk.group, gvk.kind
+    error.namespace, error.name = place.namespace, place.name
+    return error
+
+
+def not_served(gvk: GroupVersionKind) -> NoMatch:
+    """The error for a kind that the server does not have."""
+    return NoMatch(
+        f"the server does not serve {gvk.kind} of {gvk.api_version}: install its CustomResourceDefinition first "
+        "(await cluster.install(…), or kubectl apply -f), or mend the group, version or plural if they are mistyped"
+    )

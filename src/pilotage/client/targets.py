@@ -1,0 +1,103 @@
+"""What a call is about: a kind, where it is served, and how its bytes are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from pilotage.errors import InvalidDefinition
+from pilotage.meta import objects
+from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
+from pilotage.meta.models import ObjectMeta, Resource
+from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unstructured
+from pilotage.rest import Bytes, Form
+
+Object = Resource | Unstructured | PartialObjectMetadata
+"""An object in one of its three forms."""
+
+Kind = type[Resource] | GroupVersionKind | MetadataOnly
+"""What asks for a form: a class, a kind's name for the document, `metadata_only` of either for the metadata."""
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Target(Generic[T_co]):
+    """A kind as the client sees it: where it is served, in which form it is asked for, how it is read."""
+
+    gvk: GroupVersionKind
+    resource: GroupVersionResource
+    namespaced: bool
+    form: Form
+    read: Callable[[Bytes], T_co]
+
+
+def gvk_of(kind: Kind | Object) -> GroupVersionKind:
+    """The group, version and kind of a class, of a kind's name or of an object."""
+    if isinstance(kind, GroupVersionKind):
+        return kind
+    if isinstance(kind, MetadataOnly | PartialObjectMetadata | Unstructured):
+        return kind.gvk
+    info = getattr(kind, "__resource__", None)
+    if info is None:
+        name = getattr(kind, "__name__", type(kind).__name__)
+        raise InvalidDefinition(
+            f"{name} is not a kind that a client can ask for: give a Resource class named with @resource(group=…, "
+            "version=…), a GroupVersionKind, or metadata_only(…) of either"
+        )
+    gvk: GroupVersionKind = info.gvk
+    return gvk
+
+
+def kind_of(obj: Object) -> Kind:
+    """What to ask for in order to get such an object."""
+    if isinstance(obj, PartialObjectMetadata):
+        return MetadataOnly(obj.gvk)
+    return obj.gvk if isinstance(obj, Unstructured) else type(obj)
+
+
+def form_of(kind: Kind) -> Form:
+    return Form.METADATA if isinstance(kind, MetadataOnly) else Form.OBJECT
+
+
+def reader_of(kind: Kind) -> Callable[[Bytes], Any]:
+    """The function that makes an object of the form asked for from its bytes."""
+    if isinstance(kind, MetadataOnly):
+        return lambda data: PartialObjectMetadata.from_bytes(kind.gvk, data)
+    if isinstance(kind, GroupVersionKind):
+        return lambda data: Unstructured.from_bytes(typed(kind, data))
+    return lambda data: objects.decode(kind, data)
+
+
+def typed(gvk: GroupVersionKind, data: Bytes) -> Bytes:
+    """`data` with apiVersion and kind: the items of a list of built-in objects come without them."""
+    if objects.envelope(data).kind:
+        return data
+    head = msgspec.json.encode({"apiVersion": gvk.api_version, "kind": gvk.kind})
+    rest = bytes(data).lstrip()[1:].lstrip()
+    return head[:-1] + (b"" if rest.startswith(b"}") else b",") + rest
+
+
+def replace_content(obj: Object, data: bytes) -> None:
+    """Make `obj` what the server answered, in place: those who hold it, or its metadata, see the new version."""
+    if isinstance(obj, Unstructured):
+        fresh, document = objects.read(data), obj.document
+        document.clear()
+        document.update(fresh)
+    elif isinstance(obj, PartialObjectMetadata):
+        _assign(obj.metadata, PartialObjectMetadata.from_bytes(obj.gvk, data).metadata, ObjectMeta)
+    else:
+        fresh_object = objects.decode(type(obj), data)
+        metadata = obj.metadata
+        _assign(metadata, fresh_object.metadata, ObjectMeta)
+        _assign(obj, fresh_object, type(obj))
+        obj.metadata = metadata
+        objects.with_origin(obj, data)
+
+
+def _assign(obj: msgspec.Struct, fresh: msgspec.Struct, kind: type[msgspec.Struct]) -> None:
+    for name in kind.__struct_fields__:
+        setattr(obj, name, getattr(fresh, name))

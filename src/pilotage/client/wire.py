@@ -1,0 +1,110 @@
+"""HTTP answers of an API server taken apart, their objects not decoded: errors, lists, watch lines, warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import msgspec
+
+from pilotage.errors import ApiError, DecodeError, Status, StatusDetails, from_status
+from pilotage.rest import Page, WatchEvent
+
+_EXCERPT = 300
+_HTTP_DATE_SECONDS = 1  # a Retry-After that is a date is rare and never far away: ask again soon
+
+
+class _ListMeta(msgspec.Struct, rename={"continue_token": "continue", "resource_version": "resourceVersion"}):
+    resource_version: str = ""
+    continue_token: str = ""
+    remaining: int | None = msgspec.field(default=None, name="remainingItemCount")
+
+
+class _List(msgspec.Struct):
+    kind: str = ""
+    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
+    items: list[msgspec.Raw] | None = None
+
+
+class _Line(msgspec.Struct):
+    type: Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
+    object: msgspec.Raw
+
+
+_LIST = msgspec.json.Decoder(_List)
+_LINE = msgspec.json.Decoder(_Line)
+
+
+def page(body: bytes, warnings: tuple[str, ...] = ()) -> Page:
+    """A list with its items cut out. They are slices of `body`, which they keep alive."""
+    try:
+        found = _LIST.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DecodeError(f"the server's answer is not a list: {error}: {excerpt(body)}") from error
+    return Page(
+        items=[memoryview(item) for item in found.items or []],
+        resource_version=found.metadata.resource_version,
+        continue_token=found.metadata.continue_token,
+        remaining_item_count=found.metadata.remaining,
+        warnings=warnings,
+    )
+
+
+def watch_event(line: bytes) -> WatchEvent:
+    """A line of a watch, its object cut out."""
+    try:
+        found = _LINE.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DecodeError(f"a line of the watch cannot be read: {error}: {excerpt(line)}") from error
+    return WatchEvent(found.type, memoryview(found.object))
+
+
+def error(code: int, body: bytes, *, asked: str, retry_after: str = "") -> ApiError:
+    """The error for an answer of 400 and above: from its Status, or from its code where there is none.
+
+    `asked` says what the request was, for answers that do not come from an API server at all.
+    """
+    seconds = (int(retry_after) if retry_after.isdecimal() else _HTTP_DATE_SECONDS) if retry_after else 0
+    document = _status_document(body)
+    if document is None:
+        message = f"the server answered {code} to {asked}" + (f": {text}" if (text := excerpt(body)) else "")
+        details = StatusDetails(retry_after_seconds=seconds) if seconds else None
+        return from_status(Status(code, "", message, details))
+    document.setdefault("code", code)
+    if seconds:
+        document["details"] = {"retryAfterSeconds": seconds} | (document.get("details") or {})
+    return from_status(Status.from_document(document))
+
+
+def warnings(headers: Iterable[str]) -> tuple[str, ...]:
+    """The texts of `Warning` headers (`299 - "text"`); what has another form is taken as it is."""
+    return tuple(_warning(value) for value in headers)
+
+
+def excerpt(body: bytes) -> str:
+    """The beginning of some bytes, for a message: one line, printable, not long."""
+    text = body[:_EXCERPT].decode(errors="replace")
+    line = " ".join("".join(character if character.isprintable() else " " for character in text).split())
+    return line + "…" if len(body) > _EXCERPT else line
+
+
+def _status_document(body: bytes) -> dict[str, Any] | None:
+    try:
+        document = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return document if isinstance(document, dict) and document.get("kind") == "Status" else None
+
+
+def _warning(value: str) -> str:
+    _, quote, rest = value.partition('"')
+    if not quote:
+        return value
+    text, escaped = [], False
+    for character in rest:
+        if not escaped and character == '"':
+            break
+        escaped = not escaped and character == "\\"
+        if not escaped:
+            text.append(character)
+    return "".join(text)

@@ -1,0 +1,274 @@
+"""Writing: create, update, patch, apply and delete. The object written becomes what the server answered, in place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar, overload
+
+from pilotage.client.patch import Patch, patch_of, raw_patch
+from pilotage.client.reader import Fields, Labels, field_text, selector_text
+from pilotage.client.session import Place, Session, about
+from pilotage.client.targets import Kind, Object, replace_content
+from pilotage.errors import BadRequest, NotFound
+from pilotage.meta import objects
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.models import Resource
+from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unstructured
+from pilotage.rest import DeleteOptions, ListOptions, PatchType, Verb, WriteOptions
+
+R = TypeVar("R", bound=Resource)
+W = TypeVar("W", bound=Resource | Unstructured)
+P = TypeVar("P", bound=Object)
+
+AnyPatch = Patch | Mapping[str, Any] | Sequence[Any]
+"""A mapping is a merge patch, a list of operations a JSON patch; else `merge_from`, `raw_patch` and their like."""
+
+
+class Writer:
+    """Writes to the API server.
+
+    A write that succeeds leaves in the given object what the server answered (its version, what it defaulted), so that
+    it can be written again; the same object is returned. `field_owner` names the writer in managedFields,
+    `field_validation` is Ignore, Warn or Strict, and with `dry_run` the server does everything but store.
+    """
+
+    _session: Session
+
+    async def create(self, obj: W, *, dry_run: bool = False, field_owner: str = "", field_validation: str = "") -> W:
+        """Create the object; raises AlreadyExists. With `metadata.generate_name` the server makes up the name's end."""
+        place = await self._session.place_for(obj)
+        write = self._session.write_options(dry_run, field_owner, field_validation)
+        request = self._session.request(place, verb=Verb.CREATE, write=write, body=objects.updated(obj))
+        replace_content(obj, (await self._session.call(place, request)).body)
+        return obj
+
+    async def update(
+        self,
+        obj: W,
+        *,
+        subresource: str = "",
+        dry_run: bool = False,
+        field_owner: str = "",
+        field_validation: str = "",
+    ) -> W:
+        """Write the whole object; raises Conflict if somebody has written it since it was read.
+
+        What the object's class does not know is kept: the write is what was changed, applied to what was read.
+        """
+        place = await self._session.place_of(obj)
+        request = self._session.request(
+            place,
+            verb=Verb.UPDATE,
+            name=place.name,
+            subresource=subresource,
+            write=self._session.write_options(dry_run, field_owner, field_validation),
+            body=objects.updated(obj, await self._origin(obj, place)),
+        )
+        replace_content(obj, (await self._session.call(place, request)).body)
+        return obj
+
+    async def update_status(
+        self, obj: W, *, dry_run: bool = False, field_owner: str = "", field_validation: str = ""
+    ) -> W:
+        """Write the object's status and nothing else of it. The object becomes what is stored, spec included."""
+        return await self.update(
+            obj, subresource="status", dry_run=dry_run, field_owner=field_owner, field_validation=field_validation
+        )
+
+    @overload
+    async def patch(
+        self,
+        obj: P,
+        patch: AnyPatch,
+        *,
+        subresource: str = "",
+        dry_run: bool = False,
+        field_owner: str = "",
+        field_validation: str = "",
+    ) -> P: ...
+    @overload
+    async def patch(
+        self,
+        obj: type[R],
+        patch: AnyPatch,
+        *,
+        name: str,
+        namespace: str = "",
+        subresource: str = "",
+        dry_run: bool = False,
+        field_owner: str = "",
+        field_validation: str = "",
+    ) -> R: ...
+    @overload
+    async def patch(
+        self,
+        obj: GroupVersionKind,
+        patch: AnyPatch,
+        *,
+        name: str,
+        namespace: str = "",
+        subresource: str = "",
+        dry_run: bool = False,
+        field_owner: str = "",
+        field_validation: str = "",
+    ) -> Unstructured: ...
+    @overload
+    async def patch(
+        self,
+        obj: MetadataOnly,
+        patch: AnyPatch,
+        *,
+        name: str,
+        namespace: str = "",
+        subresource: str = "",
+        dry_run: bool = False,
+        field_owner: str = "",
+        field_validation: str = "",
+    ) -> PartialObjectMetadata: ...
+    async def patch(
+        self,
+        obj: Object | Kind,
+        patch: AnyPatch,
+        *,
+        name: str = "",
+        namespace: str = "",
+        subresource: str = "",
+        dry_run: bool = False,
+        field_owner: str = "",
+        field_validation: str = "",
+    ) -> Object:
+        """Change a part of an object that is there: `patch(database, {"spec": {"size": 3}})`.
+
+        Instead of the object, its kind and `name` will do. The object's version is not a condition, unless the patch
+        says it (`merge_from(before, optimistic_lock=True)`).
+        """
+        write = self._session.write_options(dry_run, field_owner, field_validation)
+        wanted = patch_of(patch)
+        if isinstance(obj, Resource | Unstructured | PartialObjectMetadata):
+            place = await self._session.place_of(obj)
+            body = await self._patch(place, wanted.type, wanted.data(obj), subresource, write)
+            replace_content(obj, body)
+            return obj
+        place = await self._session.place(obj, namespace, name)
+        read: Object = place.target.read(await self._patch(place, wanted.type, wanted.data(None), subresource, write))
+        return read
+
+    async def patch_status(
+        self, obj: P, patch: AnyPatch, *, dry_run: bool = False, field_owner: str = "", field_validation: str = ""
+    ) -> P:
+        """Change a part of the status: `patch_status(database, {"status": {"phase": "Running"}})`."""
+        return await self.patch(
+            obj,
+            patch,
+            subresource="status",
+            dry_run=dry_run,
+            field_owner=field_owner,
+            field_validation=field_validation,
+        )
+
+    async def apply(
+        self, obj: W, *, field_owner: str = "", force: bool = False, subresource: str = "", dry_run: bool = False
+    ) -> W:
+        """Server-side apply: make what the object says so, and own those fields. Raises Conflict where another owner
+        has set them to something else, unless `force` takes them over."""
+        place = await self._session.place_of(obj)
+        write = replace(self._session.write_options(dry_run, field_owner, ""), force=force)
+        if not write.field_manager:
+            message = "apply needs to know who owns the fields: pass field_owner=…, or use client.with_field_owner(…)"
+            raise about(BadRequest(message), place)
+        document = objects.read(objects.updated(obj))
+        document.get("metadata", {}).pop("managedFields", None)  # refused in what is applied
+        patch = raw_patch(PatchType.APPLY, document)
+        replace_content(obj, await self._patch(place, patch.type, patch.data(obj), subresource, write))
+        return obj
+
+    async def delete(
+        self,
+        obj: Object | Kind,
+        name: str = "",
+        *,
+        namespace: str = "",
+        dry_run: bool = False,
+        propagation_policy: str = "",
+        grace_period_seconds: int | None = None,
+        uid: str = "",
+        resource_version: str = "",
+    ) -> None:
+        """Delete an object: `delete(database)` or `delete(Database, "a", namespace="b")`; raises NotFound.
+
+        An object with finalizers stays, marked as terminating, until they are gone. `propagation_policy` (Background,
+        Foreground, Orphan) says what becomes of what it owns; `uid` and `resource_version` are conditions, and raise
+        Conflict where they do not hold.
+        """
+        if isinstance(obj, Resource | Unstructured | PartialObjectMetadata):
+            place = await self._session.place_of(obj)
+        else:
+            place = await self._session.place(obj, namespace, name)
+        options = DeleteOptions(
+            dry_run=dry_run or self._session.defaults.dry_run,
+            grace_period_seconds=grace_period_seconds,
+            propagation_policy=propagation_policy,
+            uid=uid,
+            resource_version=resource_version,
+        )
+        request = self._session.request(place, verb=Verb.DELETE, name=place.name, delete=options)
+        await self._session.call(place, request)
+
+    async def delete_all_of(
+        self,
+        kind: Kind,
+        *,
+        namespace: str = "",
+        labels: Labels = None,
+        fields: Fields = None,
+        dry_run: bool = False,
+        propagation_policy: str = "",
+        grace_period_seconds: int | None = None,
+    ) -> None:
+        """Delete all objects of a kind that are selected, in one namespace. Not atomic: each is deleted by itself."""
+        place = await self._session.collection(kind, namespace)
+        if place.target.namespaced and not place.namespace:
+            message = f"{place.target.gvk.kind} is deleted in one namespace at a time: pass namespace=…"
+            raise about(BadRequest(message), place)
+        request = self._session.request(
+            place,
+            verb=Verb.DELETE_COLLECTION,
+            options=ListOptions(label_selector=selector_text(labels), field_selector=field_text(fields)),
+            delete=DeleteOptions(
+                dry_run=dry_run or self._session.defaults.dry_run,
+                grace_period_seconds=grace_period_seconds,
+                propagation_policy=propagation_policy,
+            ),
+        )
+        await self._session.list(place, request)
+
+    async def _patch(
+        self, place: Place, patch_type: PatchType, data: bytes, subresource: str, write: WriteOptions
+    ) -> bytes:
+        request = self._session.request(
+            place,
+            verb=Verb.PATCH,
+            name=place.name,
+            subresource=subresource,
+            write=write,
+            body=data,
+            content_type=patch_type.value,
+        )
+        return (await self._session.call(place, request)).body
+
+    async def _origin(self, obj: Resource | Unstructured, place: Place) -> bytes | None:
+        """The bytes of the version that an object made from parts says it is, if the server still has that version."""
+        metadata = obj.metadata
+        if not isinstance(obj, Resource) or objects.origin_of(obj) is not None:
+            return None
+        if not metadata.uid or not metadata.resource_version:
+            return None
+        try:
+            request = self._session.request(place, verb=Verb.GET, name=place.name)
+            data = (await self._session.call(place, request)).body
+        except NotFound:
+            return None
+        found = objects.header(data)
+        same = (found.uid, found.resource_version) == (metadata.uid, metadata.resource_version)
+        return data if same else None

@@ -1,0 +1,5 @@
+"""One API server as a program sees it."""
+
+from pilotage.cluster.cluster import Cluster
+
+__all__ = ["Cluster"]

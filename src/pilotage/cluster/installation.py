@@ -1,0 +1,103 @@
+"""Installing kinds: their CRDs are applied, and served when it returns, the same way on every API server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pilotage.client.client import Client
+from pilotage.errors import AlreadyExists, Conflict, NoMatch, Timeout
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.models import Resource
+from pilotage.meta.unstructured import Unstructured
+from pilotage.schema.crd import crds
+
+DEFINITION = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+WAIT_SECONDS = 30.0
+_FIRST_LOOK, _LONGEST_LOOK = 0.02, 0.5
+
+
+async def install(client: Client, types: Sequence[type[Resource]]) -> None:
+    """Apply the CRDs of `types` and wait until they are served. Installing what is there already changes nothing."""
+    documents = crds(types)
+    for document in documents:
+        await _apply(client, document)
+    try:
+        async with asyncio.timeout(WAIT_SECONDS):
+            for document in documents:
+                await _established(client, document["metadata"]["name"])
+            for kind in types:
+                if kind.__resource__.served:
+                    await _served(client, kind)
+    except TimeoutError:
+        names = ", ".join(document["metadata"]["name"] for document in documents)
+        raise Timeout(f"not served {WAIT_SECONDS:.0f} s after being applied: {names}") from None
+
+
+async def _apply(client: Client, document: dict[str, Any]) -> None:
+    name = document["metadata"]["name"]
+    while True:
+        found = await client.find(DEFINITION, name)
+        try:
+            if found is None:
+                await client.create(Unstructured(document))
+            elif (spec := merged(found.document["spec"], document["spec"])) != found.document["spec"]:
+                found["spec"] = spec
+                await client.update(found)
+            return
+        except (AlreadyExists, Conflict):
+            continue  # somebody installs it at the same moment: look again
+
+
+def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """The new spec with what it does not speak of kept: versions that other programs use, and the conversion."""
+    known = {version["name"] for version in new["versions"]}
+    others = [version for version in old["versions"] if version["name"] not in known]
+    if any(version["storage"] for version in new["versions"]):
+        others = [version | {"storage": False} for version in others]
+    versions = [_with_defaults(version, old["versions"]) for version in new["versions"]]
+    kept = {key: value for key, value in old.items() if key not in new}
+    names = {key: value for key, value in old["names"].items() if key not in new["names"]} | new["names"]
+    return kept | new | {"names": names, "versions": [*versions, *others]}
+
+
+def _with_defaults(version: dict[str, Any], olds: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    # What the server filled in (a printer column's priority …) is no reason to write again.
+    old = next((old for old in olds if old["name"] == version["name"]), None)
+    return old if old is not None and _covers(old, version) else version
+
+
+def _covers(old: Any, new: Any) -> bool:
+    """Whether `old` says all that `new` says, and nothing else of weight."""
+    if isinstance(new, dict) and isinstance(old, dict):
+        extra = [value for key, value in old.items() if key not in new]
+        return not any(extra) and all(key in old and _covers(old[key], value) for key, value in new.items())
+    if isinstance(new, list) and isinstance(old, list):
+        return len(old) == len(new) and all(map(_covers, old, new))
+    return bool(old == new)
+
+
+async def _established(client: Client, name: str) -> None:
+    delay = _FIRST_LOOK
+    while True:
+        document = (await client.get(DEFINITION, name)).document
+        conditions = {one["type"]: one for one in document.get("status", {}).get("conditions") or ()}
+        if conditions.get("Established", {}).get("status") == "True":
+            return
+        accepted = conditions.get("NamesAccepted", {})
+        if accepted.get("status") == "False":
+            raise Conflict(f"{name} cannot be served: {accepted.get('reason')}: {accepted.get('message')}")
+        await asyncio.sleep(delay)
+        delay = min(delay * 2, _LONGEST_LOOK)
+
+
+async def _served(client: Client, kind: type[Resource]) -> None:
+    delay = _FIRST_LOOK
+    while True:
+        try:
+            await client.list(kind, limit=1)
+            return
+        except NoMatch:
+            await asyncio.sleep(delay)
+            delay = min(delay * 2, _LONGEST_LOOK)

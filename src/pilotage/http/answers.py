@@ -1,0 +1,61 @@
+"""The bytes of answers, as a server writes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pilotage.http.heads import Refusal, RequestHead, header_lines, status_line
+from pilotage.http.messages import Response, StreamingResponse, reason_phrase
+
+LAST_CHUNK = b"0\r\n\r\n"
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How to answer a request: decided before anything is written."""
+
+    head: bytes
+    has_body: bool
+    chunked: bool
+    keep_alive: bool
+
+
+def plan(response: Response | StreamingResponse, request: RequestHead, keep_alive: bool, date_line: bytes) -> Plan:
+    """Decide how `response` is written. Raises ValueError for headers or a status that a handler may not use."""
+    bodiless = response.status in (204, 304)
+    streaming = isinstance(response, StreamingResponse)
+    chunked = streaming and request.modern and not bodiless
+    if isinstance(response, Response):
+        framing = b"" if bodiless else b"Content-Length: %d\r\n" % len(response.body)
+    elif chunked:
+        framing = b"Transfer-Encoding: chunked\r\n"
+    else:
+        framing, keep_alive = (
+            b"",
+            keep_alive and bodiless,
+        )  # HTTP/1.0: the end of the stream is the end of the connection
+    if not keep_alive:
+        connection = b"Connection: close\r\n"
+    else:
+        connection = b"" if request.modern else b"Connection: keep-alive\r\n"
+    lines = header_lines(tuple(response.headers))
+    head = b"".join((status_line(response.status), lines, framing, connection, date_line, b"\r\n"))
+    return Plan(head, not bodiless and request.method != "HEAD", chunked, keep_alive)
+
+
+def chunk_bytes(data: bytes) -> bytes:
+    """One chunk of a chunked body."""
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+def refusal_bytes(refusal: Refusal) -> bytes:
+    """The whole of a short answer that says what is wrong."""
+    words = f"{refusal.status} {reason_phrase(refusal.status)}"
+    body = f"{words}: {refusal}\n".encode()
+    retry = f"Retry-After: {refusal.retry_after}\r\n" if refusal.retry_after else ""
+    head = (
+        f"HTTP/1.1 {words}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+        f"Content-Length: {len(body)}\r\n{retry}Connection: close\r\n\r\n"
+    )
+    return head.encode() + body

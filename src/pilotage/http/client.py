@@ -1,0 +1,165 @@
+"""A client of one HTTP/1.1 server, with a pool of connections."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl as tls
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+
+from pilotage.errors import ConnectionLost
+from pilotage.http.connector import Address
+from pilotage.http.exchange import ClientConnection
+from pilotage.http.heads import ResponseHead, check_request_line, header_lines
+from pilotage.http.limits import Limits, Timeouts
+from pilotage.http.messages import ClientResponse
+from pilotage.http.pool import Pool
+from pilotage.http.streams import Stream, read_whole
+
+HeaderPairs = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ClientStatistics:
+    """The connections of a client: at work, kept for the next request, and opened so far."""
+
+    busy: int
+    idle: int
+    opened: int
+
+
+class Client:
+    """Sends requests to one server. No redirects, no cookies, no decompression: what came is what you get.
+
+    `request` and `stream` raise ConnectionLost when no whole answer comes. Its `sent` says whether the request may
+    have reached the server; where it is False the request can be sent again without harm.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        ssl: tls.SSLContext | None = None,
+        server_hostname: str | None = None,
+        limits: Limits | None = None,
+        timeouts: Timeouts | None = None,
+    ) -> None:
+        self._limits = limits or Limits()
+        self._timeouts = timeouts or Timeouts()
+        self._pool = Pool(Address(host, port, ssl, server_hostname or ""), self._limits, self._timeouts)
+        self._host_line = f"Host: {self._pool.address.host_header()}\r\n".encode("ascii")
+        self._turns = asyncio.Semaphore(self._limits.concurrent_requests)
+        self._closed = False
+
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    async def request(self, method: str, target: str, headers: HeaderPairs = (), body: bytes = b"") -> ClientResponse:
+        """Send a request and read its response whole."""
+        call = _Call(method, target, self._request_bytes(method, target, headers, body))
+        async with self._turns:
+            connection, head = await self._exchange(call)
+            try:
+                return ClientResponse(head.status, head.headers, await self._read_body(connection, call))
+            finally:
+                self._pool.give_back(connection)
+
+    @asynccontextmanager
+    async def stream(
+        self, method: str, target: str, headers: HeaderPairs = (), body: bytes = b""
+    ) -> AsyncIterator[Stream]:
+        """Send a request and read its response as it comes. The end of the block ends it, read whole or not."""
+        call = _Call(method, target, self._request_bytes(method, target, headers, body))
+        connection, head = await self._exchange(call)
+        try:
+            yield Stream(connection, head, str(call), self._timeouts.silence)
+        finally:
+            self._pool.give_back(connection)
+
+    async def close(self) -> None:
+        """Close every connection; requests that are under way end with ConnectionLost."""
+        self._closed = True
+        await self._pool.close()
+
+    def statistics(self) -> ClientStatistics:
+        return ClientStatistics(self._pool.busy, self._pool.idle, self._pool.opened)
+
+    def _request_bytes(self, method: str, target: str, headers: HeaderPairs, body: bytes) -> bytes:
+        check_request_line(method, target)
+        length = b"Content-Length: %d\r\n" % len(body) if body or method in _WITH_BODY else b""
+        line = f"{method} {target} HTTP/1.1\r\n".encode("ascii")
+        return b"".join((line, self._host_line, header_lines(tuple(headers)), length, b"\r\n", body))
+
+    async def _exchange(self, call: _Call) -> tuple[ClientConnection, ResponseHead]:
+        """Send on a pooled connection, else on a fresh one; again if the pooled one was dead and that does no harm."""
+        if self._closed:
+            raise ConnectionLost(f"{call}: the client is closed", sent=False)
+        connection = self._pool.take()
+        if connection is not None:
+            try:
+                return connection, await self._send(connection, call)
+            except ConnectionLost as lost:
+                if self._closed or connection.answered or connection.timed_out or (lost.sent and not call.idempotent):
+                    raise
+        try:
+            connection = await self._pool.open()
+        except ConnectionLost as lost:
+            raise ConnectionLost(f"{call}: {lost}", sent=False) from lost
+        return connection, await self._send(connection, call)
+
+    async def _send(self, connection: ClientConnection, call: _Call) -> ResponseHead:
+        try:
+            with _deadline(self._timeouts.response, connection.time_out):
+                connection.send(call.method, call.data)
+                return await connection.response()
+        except BaseException as error:
+            self._pool.give_back(connection)
+            if isinstance(error, ConnectionLost):
+                unknown = "; whether it took effect is not known" if error.sent and not call.safe else ""
+                raise ConnectionLost(f"{call} to {self._pool.address}: {error}{unknown}", sent=error.sent) from error
+            raise
+
+    async def _read_body(self, connection: ClientConnection, call: _Call) -> bytes:
+        limit = self._limits.response_bytes
+        if connection.complete:
+            return await read_whole(connection, limit, str(call))
+        with _deadline(self._timeouts.body, connection.time_out):
+            return await read_whole(connection, limit, str(call))
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A request ready to be written."""
+
+    method: str
+    target: str
+    data: bytes
+
+    @property
+    def safe(self) -> bool:
+        return self.method in ("GET", "HEAD", "OPTIONS")
+
+    @property
+    def idempotent(self) -> bool:
+        return self.safe or self.method in ("PUT", "DELETE")
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.target.partition('?')[0]}"  # a query can hold secrets
+
+
+_WITH_BODY = ("POST", "PUT", "PATCH")
+
+
+@contextmanager
+def _deadline(seconds: float | None, expire: Callable[[float], None]) -> Iterator[None]:
+    timer = asyncio.get_running_loop().call_later(seconds, expire, seconds) if seconds is not None else None
+    try:
+        yield
+    finally:
+        if timer is not None:
+            timer.cancel()

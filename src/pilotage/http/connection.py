@@ -1,0 +1,342 @@
+"""One client's connection, as the server sees it: requests in, answers out, each within its limits."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import logging
+from dataclasses import dataclass, field
+from math import inf
+
+from pilotage.http.answers import CONTINUE, LAST_CHUNK, Plan, chunk_bytes, plan, refusal_bytes
+from pilotage.http.dates import DateLine
+from pilotage.http.heads import Refusal, RequestHead
+from pilotage.http.limits import Limits
+from pilotage.http.messages import Handler, Peer, Request, StreamingResponse
+from pilotage.http.reader import RawRequest, RequestReader
+
+log = logging.getLogger("pilotage.http")
+
+
+@dataclass(slots=True)
+class Shared:
+    """What all connections of a server have in common."""
+
+    handler: Handler
+    limits: Limits
+    date_line: DateLine = field(default_factory=DateLine)
+    closing: bool = False
+    held: int = 0
+    """Bytes of bodies being read or handled."""
+    requests: int = 0
+    refused: int = 0
+    cut: int = 0
+    """Connections ended by a deadline."""
+
+
+class Phase(enum.Enum):
+    """What a connection is doing, and so what its deadline means."""
+
+    NEW = enum.auto()
+    IDLE = enum.auto()
+    HEAD = enum.auto()
+    BODY = enum.auto()
+    HANDLING = enum.auto()
+    CLOSING = enum.auto()
+
+
+class ServerConnection(asyncio.Protocol):
+    """Reads a request, has it handled, writes the answer, then the next.
+
+    `run` is its task: it awaits requests, which the protocol's callbacks cut from the stream while none is at work.
+    """
+
+    def __init__(self, shared: Shared, loop: asyncio.AbstractEventLoop) -> None:
+        self.phase = Phase.NEW
+        self.deadline = inf
+        """The loop's time after which `expire` is to be called."""
+        self._shared = shared
+        self._loop = loop
+        self._reader = RequestReader(shared.limits)
+        self._transport: asyncio.Transport | None = None
+        self._peer = Peer()
+        self._task: asyncio.Task[object] | None = None
+        self._arrived: asyncio.Future[RawRequest | None] = loop.create_future()
+        self._drained: asyncio.Future[None] | None = None
+        self._closed: asyncio.Future[None] = loop.create_future()
+        self._unsent = 0  # when the last stall window began
+        self._held = 0
+        self._streaming = False
+        self._ended = False  # the client has sent its last byte
+        self._read_paused = False
+
+    async def run(self) -> None:
+        """Answer requests until the connection ends; returns when it is closed."""
+        self._task = asyncio.current_task()
+        try:
+            while (raw := await self._arrived) is not None:
+                await self._answer(raw)
+            await self._closed
+        finally:
+            self.abort()
+
+    def finish(self) -> None:
+        """Close if nothing is being done for the client; a running request is answered first."""
+        if self.phase is Phase.IDLE:
+            self._close()
+
+    def abort(self) -> None:
+        """Drop the connection and what is still unsent."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def expire(self, now: float) -> None:
+        """The deadline has passed: cut, unless it is a slow reader that has taken enough since the last look."""
+        if self.phase is Phase.IDLE:
+            self._close()
+        elif self.phase in (Phase.HEAD, Phase.BODY):
+            self._shared.cut += 1
+            self._refuse(Refusal(408, "the request took too long to arrive"))
+        elif self.phase is Phase.HANDLING and self._took_enough():
+            self._begin_stall_window(now)
+        else:
+            self._shared.cut += self.phase is Phase.HANDLING
+            self.abort()
+
+    # what asyncio calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport  # type: ignore[assignment]  # a socket's transport is a Transport, also under uvloop
+        assert self._transport is not None
+        self.phase = Phase.IDLE
+        self.deadline = self._loop.time() + self._shared.limits.header_seconds
+        self._transport.set_write_buffer_limits(high=self._shared.limits.write_buffer_bytes)
+        self._peer = _peer(self._transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self.phase is Phase.CLOSING:
+            return
+        self._reader.feed(data)
+        if self.phase is not Phase.HANDLING:
+            self._advance()
+        elif self._reader.buffered > self._shared.limits.pipelined_bytes and self._transport is not None:
+            self._transport.pause_reading()
+            self._read_paused = True
+
+    def eof_received(self) -> bool:
+        self._ended = True
+        if self.phase is not Phase.HANDLING:
+            return False
+        if self._streaming:
+            self._cancel()
+            return False
+        return not self._peer.secure  # who has nothing more to say may still want the answer; TLS has no half-closing
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if self.phase is Phase.HANDLING:
+            self._cancel()
+        self.phase = Phase.CLOSING
+        self._transport = None
+        self._count(0)
+        self._deliver(None)
+        if not self._closed.done():
+            self._closed.set_result(None)
+
+    def pause_writing(self) -> None:
+        self._drained = self._loop.create_future()
+        if self.phase is Phase.HANDLING:
+            self._begin_stall_window(self._loop.time())
+
+    def resume_writing(self) -> None:
+        if self._drained is not None and not self._drained.done():
+            self._drained.set_result(None)
+        self._drained = None
+        if self.phase is Phase.HANDLING:
+            self.deadline = inf
+
+    # requests
+
+    def _advance(self) -> None:
+        """Hand the next request to the task if it is there whole; else see how long to wait for the rest."""
+        try:
+            raw = self._reader.take()
+            self._count(self._reader.held if raw is None else len(raw.body))
+        except Refusal as refusal:
+            self._refuse(refusal)
+            return
+        if raw is None:
+            self._await_more()
+            return
+        self.phase = Phase.HANDLING
+        self.deadline = inf
+        self._shared.requests += 1
+        self._deliver(raw)
+
+    def _await_more(self) -> None:
+        if self._ended:
+            self._close()
+            return
+        limits, reader = self._shared.limits, self._reader
+        if reader.in_body:
+            phase, seconds = Phase.BODY, limits.body_seconds
+            if reader.wants_continue():
+                self._write(CONTINUE)
+        elif reader.buffered:
+            phase, seconds = Phase.HEAD, limits.header_seconds
+        else:
+            phase, seconds = Phase.IDLE, limits.idle_seconds
+        if phase is not self.phase or phase is Phase.IDLE:  # more bytes of the same do not buy more time
+            self.phase = phase
+            self.deadline = self._loop.time() + seconds
+
+    def _count(self, held: int) -> None:
+        """Account for the body in hand against the budget of all connections."""
+        shared = self._shared
+        grown = held - self._held
+        if grown > 0 and shared.held + grown > shared.limits.body_budget_bytes:
+            raise Refusal(503, "too many large requests at once, try again", retry_after=1)
+        shared.held += grown
+        self._held = held
+
+    def _deliver(self, raw: RawRequest | None) -> None:
+        if not self._arrived.done():
+            self._arrived.set_result(raw)
+
+    # answers
+
+    async def _answer(self, raw: RawRequest) -> None:
+        head = raw.head
+        begun = False
+        try:
+            response = await self._shared.handler(Request(head.method, head.target, head.headers, raw.body, self._peer))
+            keep_alive = head.keep_alive and not self._shared.closing
+            planned = plan(response, head, keep_alive, self._shared.date_line())
+            begun = True
+            if isinstance(response, StreamingResponse):
+                await self._write_stream(response, planned)
+            else:
+                self._write_whole(planned.head, response.body if planned.has_body else b"")
+            if self._drained is not None:
+                await self._drained
+        except asyncio.CancelledError:
+            if self._task is None or self._task.cancelling():
+                raise
+            self._fail(head, begun)  # not us: the handler awaited something that was cancelled
+        except Exception:
+            self._fail(head, begun)
+        else:
+            self._go_on(planned.keep_alive)
+
+    def _write_whole(self, head: bytes, body: bytes) -> None:
+        if len(body) <= _JOINED:
+            self._write(head + body)
+        else:
+            self._write(head)
+            self._write(body)
+
+    async def _write_stream(self, response: StreamingResponse, planned: Plan) -> None:
+        chunks = response.chunks
+        self._streaming = True
+        try:
+            self._write(planned.head)  # at once: a watch is open before its first event
+            if planned.has_body and not self._ended:
+                async for data in chunks:
+                    if data:
+                        self._write(chunk_bytes(data) if planned.chunked else data)
+                        if self._drained is not None:
+                            await self._drained
+                if planned.chunked:
+                    self._write(LAST_CHUNK)
+        finally:
+            self._streaming = False
+            close = getattr(chunks, "aclose", None)
+            if close is not None:
+                await close()
+
+    def _write(self, data: bytes) -> None:
+        if self._transport is not None:
+            self._transport.write(data)
+
+    def _go_on(self, keep_alive: bool) -> None:
+        """After an answer: the next request, which may be here already, or the end."""
+        self._count(0)
+        if self._transport is None:
+            return
+        self._arrived = self._loop.create_future()
+        if not keep_alive or self._transport.is_closing():
+            self._close()
+            return
+        if self._read_paused:
+            self._read_paused = False
+            self._transport.resume_reading()
+        self.phase = Phase.IDLE
+        if self._reader.buffered:
+            self._advance()
+        else:
+            self._await_more()
+
+    def _took_enough(self) -> bool:
+        unsent = self._transport.get_write_buffer_size() if self._transport is not None else 0
+        return unsent + self._shared.limits.write_buffer_bytes <= self._unsent
+
+    def _begin_stall_window(self, now: float) -> None:
+        self._unsent = self._transport.get_write_buffer_size() if self._transport is not None else 0
+        self.deadline = now + self._shared.limits.write_stall_seconds
+
+    # ends
+
+    def _fail(self, head: RequestHead, begun: bool) -> None:
+        """The handler broke: say so once in the log, and nothing of it to the client."""
+        log.exception("the handler of %s %s failed", head.method, head.target.partition("?")[0])
+        if self._transport is None:
+            return
+        self._arrived = self._loop.create_future()
+        if begun:
+            self._shared.refused += 1
+            self.abort()  # an answer that stops in the middle must not look complete
+        else:
+            self._refuse(Refusal(500, "the server failed to handle this request"))
+
+    def _refuse(self, refusal: Refusal) -> None:
+        """Answer with an error and close; what the client still sends is thrown away for a moment.
+
+        Closing at once, with bytes unread, would reset the connection and could destroy the answer on its way.
+        """
+        self._shared.refused += 1
+        transport = self._transport
+        if transport is not None and not transport.is_closing():
+            transport.write(refusal_bytes(refusal))
+            if transport.can_write_eof():
+                transport.write_eof()
+            if self._read_paused:
+                transport.resume_reading()
+            if self._ended:
+                transport.close()
+        self.phase = Phase.CLOSING
+        self.deadline = self._loop.time() + self._shared.limits.linger_seconds
+        self._count(0)
+        self._deliver(None)
+
+    def _close(self) -> None:
+        self.phase = Phase.CLOSING
+        self.deadline = self._loop.time() + self._shared.limits.write_stall_seconds
+        if self._transport is not None:
+            self._transport.close()
+        self._deliver(None)
+
+    def _cancel(self) -> None:
+        """Stop the handler: nobody waits for its answer any more."""
+        if self._task is not None:
+            self._task.cancel()
+
+
+_JOINED = 64 * 1024  # a smaller body goes out with its head, in one system call
+
+
+def _peer(transport: asyncio.Transport) -> Peer:
+    name = transport.get_extra_info("peername")
+    host, port = name[:2] if isinstance(name, tuple) else ("", 0)
+    secured = transport.get_extra_info("ssl_object")
+    if secured is None:
+        return Peer(host, port)
+    return Peer(host, port, secure=True, certificate=secured.getpeercert() or None)

@@ -1,0 +1,97 @@
+"""Opening a connection to a server: TCP, its options, and TLS."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl as tls
+from dataclasses import dataclass
+
+from pilotage.errors import ConnectionLost
+from pilotage.http.exchange import ClientConnection
+from pilotage.http.limits import Limits, Timeouts
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A server to talk to."""
+
+    host: str
+    port: int
+    ssl: tls.SSLContext | None = None
+    server_hostname: str = ""
+    """The name the certificate must have, where it is not `host`."""
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    def host_header(self) -> str:
+        """The Host header: the port is left out where it is the usual one."""
+        usual = 80 if self.ssl is None else 443
+        return str(self).rpartition(":")[0] if self.port == usual else str(self)
+
+
+async def connect(address: Address, limits: Limits, timeouts: Timeouts) -> ClientConnection:
+    """Open a connection. Raises ConnectionLost (with `sent` False) if that fails or takes too long."""
+    loop = asyncio.get_running_loop()
+    connection = ClientConnection(limits, loop)
+    step = f"no connection within {timeouts.connect} s"
+    try:
+        async with asyncio.timeout(timeouts.connect):
+            transport = await _open(loop, connection, address)
+        _tune(transport, timeouts.dead_peer)
+        if address.ssl is not None:
+            step = f"no TLS handshake within {timeouts.handshake} s"
+            secured = await loop.start_tls(
+                transport,
+                connection,
+                address.ssl,
+                server_hostname=address.server_hostname or address.host,
+                ssl_handshake_timeout=timeouts.handshake,
+                ssl_shutdown_timeout=_SHUTDOWN_SECONDS,
+            )
+            if secured is None:
+                raise ConnectionResetError("the server closed the connection")
+            connection.connection_made(secured)
+    except OSError as error:  # what name lookup, sockets, TLS and time-outs raise
+        connection.abort()
+        reason = step if isinstance(error, TimeoutError) and not error.args else str(error) or step
+        raise ConnectionLost(f"cannot connect to {address}: {reason}", sent=False) from error
+    except BaseException:
+        connection.abort()
+        raise
+    return connection
+
+
+_HAPPY_EYEBALLS_SECONDS = 0.25
+_SHUTDOWN_SECONDS = 1.0
+_KEEPALIVE_PROBES = 3
+
+
+async def _open(loop: asyncio.AbstractEventLoop, connection: ClientConnection, address: Address) -> asyncio.Transport:
+    delay = _HAPPY_EYEBALLS_SECONDS
+    if isinstance(loop, asyncio.BaseEventLoop):
+        transport, _ = await loop.create_connection(
+            lambda: connection, address.host, address.port, happy_eyeballs_delay=delay
+        )
+    else:  # uvloop tries one address after the other
+        transport, _ = await loop.create_connection(lambda: connection, address.host, address.port)
+    return transport
+
+
+def _tune(transport: asyncio.Transport, dead_peer: float | None) -> None:
+    """No delay for small writes; and a peer that has vanished is noticed, also while nothing is sent."""
+    sock: socket.socket = transport.get_extra_info("socket")
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if dead_peer is None:
+        return
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    probe = max(1, int(dead_peer / (_KEEPALIVE_PROBES + 1)))
+    for name, value in (
+        ("TCP_KEEPIDLE", probe),
+        ("TCP_KEEPINTVL", probe),
+        ("TCP_KEEPCNT", _KEEPALIVE_PROBES),
+        ("TCP_USER_TIMEOUT", int(dead_peer * 1000)),
+    ):
+        if (option := getattr(socket, name, None)) is not None:  # not every system has all of them
+            sock.setsockopt(socket.IPPROTO_TCP, option, value)

@@ -1,0 +1,194 @@
+"""One connection to a server, as the client sees it: a request out, its response in, then the next."""
+
+from __future__ import annotations
+
+import asyncio
+
+from pilotage.errors import ConnectionLost
+from pilotage.http.bodies import Body, body_for
+from pilotage.http.heads import UNTIL_CLOSE, Refusal, ResponseHead, parse_response_head
+from pilotage.http.limits import Limits
+
+
+class ClientConnection(asyncio.Protocol):
+    """Carries one exchange at a time. After any error, or with bytes left over, it is not `reusable`."""
+
+    def __init__(self, limits: Limits, loop: asyncio.AbstractEventLoop) -> None:
+        self.answered = False
+        """Whether any byte of the current response has come."""
+        self.timed_out = False
+        self._limits = limits
+        self._loop = loop
+        self._transport: asyncio.Transport | None = None
+        self._method = ""  # of the request under way; empty: none is
+        self._buffer = bytearray()  # an incomplete head
+        self._head: ResponseHead | None = None
+        self._body: Body | None = None
+        self._pieces: list[bytes] = []
+        self._unread = 0
+        self._paused = False
+        self._error: ConnectionLost | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._closed: asyncio.Future[None] = loop.create_future()
+
+    @property
+    def reusable(self) -> bool:
+        """Whether another request can be sent: the last response was read whole and nothing is amiss."""
+        transport = self._transport
+        return (
+            not self._method
+            and self._error is None
+            and transport is not None
+            and not transport.is_closing()
+            and transport.get_write_buffer_size() == 0
+        )
+
+    @property
+    def complete(self) -> bool:
+        """Whether the response has arrived whole."""
+        return self._body is not None and self._body.done
+
+    def file_descriptor(self) -> int:
+        """The socket's, to look at; -1 if there is none any more."""
+        sock = self._transport.get_extra_info("socket") if self._transport is not None else None
+        return int(sock.fileno()) if sock is not None else -1
+
+    def send(self, method: str, data: bytes) -> None:
+        """Begin an exchange: write a whole request."""
+        if self._transport is None or self._error is not None:
+            raise self._error or ConnectionLost("the connection is closed", sent=False)
+        self._method = method
+        self._head = self._body = None
+        self.answered = False
+        self._transport.write(data)
+
+    async def response(self) -> ResponseHead:
+        """The head of the response, once it is there. Interim (1xx) responses are skipped."""
+        while self._head is None:
+            await self._wait()
+        return self._head
+
+    async def read(self) -> list[bytes]:
+        """The pieces of the body that have come since the last call; none at its end."""
+        while not self._pieces:
+            if self.complete:
+                return []
+            await self._wait()
+        pieces, self._pieces = self._pieces, []
+        self._unread = 0
+        if self._paused and self._transport is not None:
+            self._paused = False
+            self._transport.resume_reading()
+        return pieces
+
+    def release(self) -> None:
+        """End the exchange; the connection may be `reusable` after it."""
+        if self.complete and self._head is not None and self._head.keep_alive and not self._pieces:
+            self._method = ""
+        else:
+            self.abort()
+
+    def fail(self, reason: str) -> None:
+        """End whatever is under way with ConnectionLost, and the connection with it."""
+        if self._error is None:
+            self._error = ConnectionLost(reason)
+        self.abort()
+        self._wake()
+
+    def time_out(self, seconds: float) -> None:
+        """The time for the current step is over."""
+        self.timed_out = True
+        self.fail(f"no {'more of the' if self.answered else ''} response within {seconds:g} s")
+
+    def abort(self) -> None:
+        """Drop the connection at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+    async def closed(self) -> None:
+        """Wait until the socket is gone."""
+        await asyncio.shield(self._closed)
+
+    # what asyncio calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport  # type: ignore[assignment]  # a socket's transport is a Transport, also under uvloop
+
+    def data_received(self, data: bytes) -> None:
+        if not self._method or self.complete:
+            self.fail("the server sent more than its response")
+            return
+        self.answered = True
+        try:
+            if self._body is None:
+                self._buffer += data
+                self._read_head()
+            else:
+                self._take(self._body, data)
+        except Refusal as refusal:
+            self.fail(f"the response is malformed: {refusal}")
+            return
+        if self._head is not None:
+            self._wake()
+
+    def eof_received(self) -> bool:
+        return False
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._transport = None
+        if not self._closed.done():
+            self._closed.set_result(None)
+        if self._body is not None and self._head is not None and self._head.length == UNTIL_CLOSE and error is None:
+            self._body.done = True
+        elif not self.complete and self._error is None:
+            where = "in the middle of" if self.answered else "before"
+            self._error = ConnectionLost(
+                f"the connection ended {where} the response ({error or 'closed by the server'})"
+            )
+        self._wake()
+
+    # the response
+
+    def _read_head(self) -> None:
+        while self._body is None:
+            end = self._buffer.find(b"\r\n\r\n")
+            if (len(self._buffer) if end < 0 else end) > self._limits.header_bytes:
+                raise Refusal(431, f"its head is larger than {self._limits.header_bytes} bytes")
+            if end < 0:
+                return
+            block = self._buffer[: end + 4].decode("latin-1")
+            del self._buffer[: end + 4]
+            head = parse_response_head(block, self._method, self._limits)
+            if head.status == 101:
+                raise Refusal(400, "it switches protocols, which nobody asked for")
+            if head.status < 200:
+                continue
+            self._head = head
+            self._body = body_for(head.length)
+            rest = bytes(self._buffer)
+            self._buffer.clear()
+            if rest:
+                self._take(self._body, rest)
+
+    def _take(self, body: Body, data: bytes) -> None:
+        self._unread += body.feed(data, self._pieces)
+        if self._unread > self._limits.read_buffer_bytes and not body.done and self._transport is not None:
+            self._paused = True
+            self._transport.pause_reading()
+
+    async def _wait(self) -> None:
+        if self._error is not None:
+            raise self._error
+        waiter = self._waiter = self._loop.create_future()
+        try:
+            await waiter
+        finally:
+            self._waiter = None
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)

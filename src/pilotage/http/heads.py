@@ -1,0 +1,225 @@
+"""The heads of messages, by one strict grammar: what is not plainly well-formed is refused, never guessed at.
+
+llhttp is lenient in places and goes on into the next message by itself, so heads are read here, for both sides: the
+block up to the empty line is matched whole, then cut. That takes no longer than its callbacks would.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from pilotage.http.limits import Limits
+from pilotage.http.messages import Headers, reason_phrase
+
+CHUNKED = -1
+"""A body's length when it comes in chunks."""
+UNTIL_CLOSE = -2
+"""A body's length when it ends with the connection (responses only)."""
+
+
+class Refusal(Exception):  # noqa: N818  # an answer more than an error
+    """A message that is not accepted: the status to answer with, and why."""
+
+    def __init__(self, status: int, message: str, *, retry_after: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retry_after = retry_after
+
+
+@dataclass(slots=True)
+class RequestHead:
+    """The head of a request; `length` is that of the body, or CHUNKED."""
+
+    method: str
+    target: str
+    headers: Headers
+    length: int
+    keep_alive: bool
+    modern: bool
+    """HTTP/1.1: may be answered in chunks, and with 100 Continue."""
+    expects_continue: bool
+
+
+@dataclass(slots=True)
+class ResponseHead:
+    """The head of a response; `length` is that of the body, CHUNKED or UNTIL_CLOSE."""
+
+    status: int
+    headers: Headers
+    length: int
+    keep_alive: bool
+
+
+def parse_request_head(block: str, limits: Limits) -> RequestHead:
+    """Read a request's head: `block` is latin-1 text and ends with the empty line. Raises Refusal."""
+    line = _REQUEST_LINE.match(block)
+    if line is None:
+        raise _bad_request_line(block)
+    method, target, version = line.groups()
+    if version not in _VERSIONS:
+        raise Refusal(505, "only HTTP/1.1 and HTTP/1.0 are spoken here")
+    if len(target) > limits.target_bytes:
+        raise Refusal(414, f"the request target is longer than {limits.target_bytes} bytes")
+    if target[0] != "/" and (target != "*" or method != "OPTIONS"):
+        raise Refusal(400, "the request target must be a path that starts with /")
+    modern = version == "1.1"
+    pairs = _header_pairs(block, line.end(), limits)
+    length, connection, expectation = _request_framing(pairs, modern, limits)
+    close = "close" in connection or (not modern and "keep-alive" not in connection)
+    if expectation and expectation.lower() != "100-continue":
+        raise Refusal(417, "the only expectation understood is 100-continue")
+    return RequestHead(
+        method, target, Headers.of_lower(pairs), length, not close, modern, bool(expectation) and modern and length != 0
+    )
+
+
+def parse_response_head(block: str, method: str, limits: Limits) -> ResponseHead:
+    """Read the head of the response to a request of `method`. Raises Refusal, whose status means nothing."""
+    line = _STATUS_LINE.match(block)
+    if line is None:
+        raise Refusal(400, f"not an HTTP/1.1 status line: {block[:40]!r}")
+    modern, status = line[1] == "1", int(line[2])
+    pairs = _header_pairs(block, line.end(), limits)
+    framing = _framing(pairs)
+    length = _length(framing, modern)
+    if method == "HEAD" or status in (204, 304) or status < 200:
+        length = 0
+    elif length is None:
+        length = UNTIL_CLOSE
+    connection = _tokens(framing.connection)
+    close = "close" in connection or (not modern and "keep-alive" not in connection) or length == UNTIL_CLOSE
+    return ResponseHead(status, Headers.of_lower(pairs), length, not close)
+
+
+@lru_cache(maxsize=256)
+def header_lines(headers: tuple[tuple[str, str], ...]) -> bytes:
+    """Headers as they are written. Raises ValueError for what would break the message or lie about its framing."""
+    lines = []
+    for name, value in headers:
+        if _NAME.fullmatch(name) is None or _VALUE.fullmatch(value) is None:
+            raise ValueError(f"not a valid header: {name!r}: {value!r}")
+        if name.lower() in _FRAMING_NAMES:
+            raise ValueError(f"the header {name} is not for callers to set: it frames the message")
+        lines.append(f"{name}: {value}\r\n")
+    return "".join(lines).encode("latin-1")
+
+
+@lru_cache(maxsize=256)
+def status_line(status: int) -> bytes:
+    """The first line of a response."""
+    if not 200 <= status <= 599:
+        raise ValueError(f"a handler cannot answer with status {status}")
+    return f"HTTP/1.1 {status} {reason_phrase(status)}\r\n".encode("latin-1")
+
+
+def check_request_line(method: str, target: str) -> None:
+    """Raise ValueError for a method or target that would not make one well-formed request line."""
+    if _METHOD.fullmatch(method) is None or _TARGET.fullmatch(target) is None:
+        raise ValueError(f"not a valid request line: {method!r} {target!r} (percent-encode the target)")
+
+
+def find_bare_line_end(block: bytes | bytearray, start: int) -> bool:
+    """Whether there is a lone CR or LF, or a NUL, at or after `start`; a CR at the very end may yet be paired."""
+    return _BARE.search(block, start) is not None
+
+
+@dataclass(slots=True)
+class _Framing:
+    """The header values that say where a message ends and what happens then."""
+
+    transfer_encoding: list[str]
+    content_length: list[str]
+    connection: str
+    host: list[str]
+    expect: str
+
+
+_NAME_CHARACTER = r"[!#$%&'*+.^_`|~0-9A-Za-z-]"
+_METHOD = re.compile(r"[A-Z]{1,24}")
+_TARGET = re.compile(r"[\x21\x22\x24-\x7e]++")  # visible, and no fragment
+_REQUEST_LINE = re.compile(r"([A-Z]{1,24}) ([\x21\x22\x24-\x7e]++) HTTP/([0-9]\.[0-9])\r\n")
+_STATUS_LINE = re.compile(r"HTTP/1\.([01]) ([1-5][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*+)?\r\n")
+_HEADER_BLOCK = re.compile(rf"(?:{_NAME_CHARACTER}++:[\t\x20-\x7e\x80-\xff]*+\r\n)*+\r\n")
+_NAME = re.compile(rf"{_NAME_CHARACTER}++")
+_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*+")
+_BARE = re.compile(rb"(?<!\r)\n|\r(?![\n]|\Z)|\x00")
+_DIGITS = re.compile(r"[0-9]{1,15}", re.ASCII)
+_HOST = re.compile(r"[A-Za-z0-9._~%!$&'()*+,;=:\[\]-]*")
+_VERSIONS = ("1.1", "1.0")
+_FRAMING_NAMES = frozenset(("content-length", "transfer-encoding", "connection", "trailer", "upgrade", "keep-alive"))
+_INTERESTING = frozenset(("transfer-encoding", "content-length", "connection", "host", "expect"))
+
+
+def _header_pairs(block: str, start: int, limits: Limits) -> tuple[tuple[str, str], ...]:
+    if block.count("\r\n", start) - 1 > limits.header_count:
+        raise Refusal(431, f"more than {limits.header_count} header lines")
+    if _HEADER_BLOCK.fullmatch(block, start) is None:
+        raise Refusal(
+            400, "a header line is malformed (stray CR or LF, folding, space before the colon, control character)"
+        )
+    pairs = []
+    for line in block[start:-4].split("\r\n") if len(block) > start + 2 else ():
+        name, _, value = line.partition(":")
+        pairs.append((name.lower(), value.strip(" \t")))
+    return tuple(pairs)
+
+
+def _request_framing(
+    pairs: tuple[tuple[str, str], ...], modern: bool, limits: Limits
+) -> tuple[int, frozenset[str], str]:
+    """The body's length, the tokens of Connection, and Expect."""
+    framing = _framing(pairs)
+    if len(framing.host) > 1 or (modern and not framing.host):
+        raise Refusal(400, "exactly one Host header is needed")
+    if framing.host and _HOST.fullmatch(framing.host[0]) is None:
+        raise Refusal(400, "the Host header is malformed")
+    length = _length(framing, modern) or 0
+    if length > limits.body_bytes:
+        raise Refusal(413, f"the body is larger than {limits.body_bytes} bytes")
+    return length, _tokens(framing.connection), framing.expect
+
+
+def _framing(pairs: tuple[tuple[str, str], ...]) -> _Framing:
+    framing = _Framing([], [], "", [], "")
+    for name, value in pairs:
+        if name not in _INTERESTING:
+            continue
+        if name == "host":
+            framing.host.append(value)
+        elif name == "content-length":
+            framing.content_length.append(value)
+        elif name == "transfer-encoding":
+            framing.transfer_encoding.append(value)
+        elif name == "connection":
+            framing.connection = f"{framing.connection},{value}" if framing.connection else value
+        else:
+            framing.expect = f"{framing.expect},{value}" if framing.expect else value
+    return framing
+
+
+def _length(framing: _Framing, modern: bool) -> int | None:
+    """The one framing rule: Transfer-Encoding `chunked`, once and alone; or Content-Length once; or neither (None)."""
+    encodings, lengths = framing.transfer_encoding, framing.content_length
+    if not encodings and not lengths:
+        return None
+    if encodings:
+        if lengths or len(encodings) > 1 or not modern:
+            raise Refusal(400, "Transfer-Encoding must stand alone: once, without Content-Length, in HTTP/1.1")
+        if encodings[0].lower() != "chunked":
+            raise Refusal(501, "the only transfer encoding understood is chunked")
+        return CHUNKED
+    if len(lengths) > 1 or _DIGITS.fullmatch(lengths[0]) is None:
+        raise Refusal(400, "Content-Length must be one decimal number, given once")
+    return int(lengths[0])
+
+
+def _tokens(value: str) -> frozenset[str]:
+    return frozenset(part.strip(" \t").lower() for part in value.split(",")) if value else frozenset()
+
+
+def _bad_request_line(block: str) -> Refusal:
+    if block.startswith("PRI * HTTP/2"):
+        return Refusal(505, "HTTP/2 is not spoken here, use HTTP/1.1")
+    return Refusal(400, "the request line is malformed; expected: METHOD /path HTTP/1.1")

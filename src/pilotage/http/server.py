@@ -1,0 +1,199 @@
+"""A server of HTTP/1.1: accepts connections, watches their deadlines, and leaves nothing running behind."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import ssl as tls
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from math import inf
+
+from pilotage.http.connection import Phase, ServerConnection, Shared
+from pilotage.http.limits import Limits
+from pilotage.http.messages import Handler
+
+log = logging.getLogger("pilotage.http")
+
+
+@asynccontextmanager
+async def serve(
+    handler: Handler,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    ssl: tls.SSLContext | None = None,
+    limits: Limits | None = None,
+) -> AsyncIterator[Server]:
+    """Serve `handler` for the length of the block. `host` "" is every address; `port` 0 takes a free one.
+
+    At the end no more connections are accepted, running requests have `limits.grace_seconds` to finish, and what is
+    left is cut.
+    """
+    server = Server(handler, _listen(host, port), ssl, limits or Limits())
+    accepting = asyncio.create_task(server._accept(), name=f"http accept {server.port}")
+    try:
+        yield server
+    finally:
+        accepting.cancel()
+        await server._close()
+        with suppress(asyncio.CancelledError):
+            await accepting
+
+
+@dataclass(frozen=True, slots=True)
+class ServerStatistics:
+    """What a server holds now and has done so far."""
+
+    connections: int
+    requests: int
+    refused: int
+    """Answers the server gave by itself: malformed or oversized requests, failed handlers, too much at once."""
+    cut: int
+    """Connections ended by a deadline."""
+    body_bytes: int
+    """Bodies being read or handled."""
+
+
+class Server:
+    """A running server; made by `serve`."""
+
+    def __init__(self, handler: Handler, listener: socket.socket, ssl: tls.SSLContext | None, limits: Limits) -> None:
+        self._shared = Shared(handler, limits)
+        self._listener = listener
+        self._ssl = ssl
+        self._loop = asyncio.get_running_loop()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._connections: dict[ServerConnection, None] = {}  # in the order they came
+        self._room = asyncio.Event()
+        self._room.set()
+        self._tick = _tick(limits)
+        self._sweeping: asyncio.TimerHandle | None = None
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where the server listens."""
+        host, port = self._listener.getsockname()[:2]
+        return host, port
+
+    @property
+    def port(self) -> int:
+        return self.address[1]
+
+    def statistics(self) -> ServerStatistics:
+        shared = self._shared
+        return ServerStatistics(len(self._tasks), shared.requests, shared.refused, shared.cut, shared.held)
+
+    async def _accept(self) -> None:
+        while True:
+            await self._room.wait()
+            try:
+                accepted, _ = await self._loop.sock_accept(self._listener)
+            except OSError as error:  # mostly: out of file descriptors
+                log.warning("cannot accept a connection, trying again: %s", error)
+                self._close_longest_idle()
+                await asyncio.sleep(_ACCEPT_PAUSE)
+                continue
+            task = self._loop.create_task(self._serve(accepted), name="http connection")
+            self._tasks.add(task)
+            task.add_done_callback(self._ended)
+            if len(self._tasks) >= self._shared.limits.connections:
+                self._room.clear()
+                self._close_longest_idle()
+            await asyncio.sleep(0)  # accepting returns at once while more wait: let the accepted ones have their turn
+
+    async def _serve(self, accepted: socket.socket) -> None:
+        connection = ServerConnection(self._shared, self._loop)
+        try:
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            await self._connect(connection, accepted)
+        except (OSError, tls.SSLError) as error:  # a failed or slow handshake, or gone already
+            log.debug("a connection ended before its first request: %s", error)
+            return
+        finally:
+            if connection.phase is Phase.NEW:
+                accepted.close()
+        self._connections[connection] = None
+        if self._sweeping is None:
+            self._sweeping = self._loop.call_later(self._tick, self._sweep)
+        try:
+            await connection.run()
+        finally:
+            del self._connections[connection]
+
+    async def _connect(self, connection: ServerConnection, accepted: socket.socket) -> None:
+        if self._ssl is None:
+            await self._loop.connect_accepted_socket(lambda: connection, accepted)
+            return
+        limits = self._shared.limits
+        await self._loop.connect_accepted_socket(
+            lambda: connection,
+            accepted,
+            ssl=self._ssl,
+            ssl_handshake_timeout=limits.handshake_seconds,
+            ssl_shutdown_timeout=limits.linger_seconds,
+        )
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._room.set()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a connection's task failed", exc_info=error)
+
+    def _sweep(self) -> None:
+        """One timer looks at all deadlines: setting one costs a connection nothing."""
+        self._sweeping = None
+        now = self._loop.time()
+        for connection in [each for each in self._connections if each.deadline <= now]:
+            connection.expire(now)
+        if self._connections:
+            self._sweeping = self._loop.call_later(self._tick, self._sweep)
+
+    def _close_longest_idle(self) -> None:
+        idle = [each for each in self._connections if each.phase is Phase.IDLE]
+        if idle:
+            min(idle, key=lambda each: each.deadline).finish()
+
+    async def _close(self) -> None:
+        self._listener.close()
+        self._shared.closing = True
+        for connection in list(self._connections):
+            connection.finish()
+        try:
+            if self._tasks:
+                await asyncio.wait(self._tasks, timeout=self._shared.limits.grace_seconds)
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            while self._tasks:
+                await asyncio.wait(self._tasks)
+            if self._sweeping is not None:
+                self._sweeping.cancel()
+
+
+_ACCEPT_PAUSE = 0.1
+_BACKLOG = 1024
+
+
+def _tick(limits: Limits) -> float:
+    """How often to look at deadlines: often enough for the shortest, and no more than a second late."""
+    shortest = min(
+        limits.header_seconds,
+        limits.body_seconds,
+        limits.idle_seconds,
+        limits.write_stall_seconds,
+        limits.linger_seconds,
+    )
+    return min(1.0, max(0.005, shortest / 4 if shortest < inf else 1.0))
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    if host == "" and socket.has_dualstack_ipv6():
+        listener = socket.create_server(("", port), family=socket.AF_INET6, backlog=_BACKLOG, dualstack_ipv6=True)
+    else:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    listener.setblocking(False)
+    return listener

@@ -1,0 +1,131 @@
+"""A response that is read as it comes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+
+from pilotage.errors import DecodeError
+from pilotage.http.exchange import ClientConnection
+from pilotage.http.heads import ResponseHead
+from pilotage.http.limits import MEBIBYTE
+from pilotage.http.messages import Headers
+
+
+class Stream:
+    """A response whose body is still coming. Iterate over it, over its `lines`, or `read` it whole."""
+
+    def __init__(self, connection: ClientConnection, head: ResponseHead, what: str, silence: float | None) -> None:
+        self._connection = connection
+        self._head = head
+        self._what = what
+        self._silence = silence
+
+    @property
+    def status(self) -> int:
+        return self._head.status
+
+    @property
+    def headers(self) -> Headers:
+        return self._head.headers
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        """The pieces of the body as they come. Raises ConnectionLost if it stops before its end."""
+        while pieces := await self._read():
+            for piece in pieces:
+                yield piece
+
+    async def lines(self, max_line: int = 4 * MEBIBYTE) -> AsyncIterator[list[bytes]]:
+        """The lines of the body, as many at once as have come, without their ends; empty ones are left out.
+
+        A last line without its newline is not a line: it was cut. One longer than `max_line` bytes raises DecodeError.
+        """
+        cutter = LineCutter(max_line, self._what)
+        while pieces := await self._read():
+            lines = cutter.cut(pieces)
+            if lines:
+                yield lines
+
+    async def read(self, max_bytes: int = MEBIBYTE) -> bytes:
+        """The rest of the body, whole: for answers that turn out to be errors."""
+        return await read_whole(self._connection, max_bytes, self._what)
+
+    async def _read(self) -> list[bytes]:
+        if self._silence is None:
+            return await self._connection.read()
+        timer = asyncio.get_running_loop().call_later(self._silence, self._connection.time_out, self._silence)
+        try:
+            return await self._connection.read()
+        finally:
+            timer.cancel()
+
+
+class LineCutter:
+    """Cuts pieces of a byte stream into lines; each byte is copied once."""
+
+    def __init__(self, max_line: int, what: str = "the stream") -> None:
+        self._max_line = max_line
+        self._what = what
+        self._begun: list[bytes] = []  # the pieces of a line whose end has not come
+        self._begun_size = 0
+
+    def cut(self, pieces: Iterable[bytes]) -> list[bytes]:
+        """The lines that end in `pieces`."""
+        lines: list[bytes] = []
+        for piece in pieces:
+            end = piece.find(b"\n")
+            if end < 0:
+                self._begin(piece)
+            elif end == len(piece) - 1 and not self._begun:
+                self._add(lines, piece[:end])  # the usual case: a chunk is a line
+            else:
+                self._split(lines, piece)
+        return lines
+
+    def _split(self, lines: list[bytes], piece: bytes) -> None:
+        first, *middle, last = piece.split(b"\n")
+        if self._begun:
+            self._begin(first)
+            first = b"".join(self._begun)
+            self._begun.clear()
+            self._begun_size = 0
+        self._add(lines, first)
+        for line in middle:
+            self._add(lines, line)
+        if last:
+            self._begin(last)
+
+    def _add(self, lines: list[bytes], line: bytes) -> None:
+        if len(line) > self._max_line:
+            raise self._too_long()
+        if line:
+            lines.append(line)
+
+    def _begin(self, piece: bytes) -> None:
+        self._begun_size += len(piece)
+        if self._begun_size > self._max_line:
+            raise self._too_long()
+        self._begun.append(piece)
+        if len(self._begun) > _MANY:
+            self._begun = [b"".join(self._begun)]
+
+    def _too_long(self) -> DecodeError:
+        return DecodeError(f"{self._what}: a line is longer than {self._max_line} bytes")
+
+
+_MANY = 4096  # tiny pieces are joined at times: their overhead would be many times their size
+
+
+async def read_whole(connection: ClientConnection, max_bytes: int, what: str) -> bytes:
+    """A response's body, whole. Raises DecodeError over `max_bytes`."""
+    pieces = await connection.read()
+    if connection.complete and len(pieces) == 1 and len(pieces[0]) <= max_bytes:
+        return pieces[0]
+    body = bytearray()
+    while pieces:
+        for piece in pieces:
+            body += piece
+        if len(body) > max_bytes:
+            raise DecodeError(f"{what}: the response is larger than {max_bytes} bytes; ask for less at once")
+        pieces = await connection.read()
+    return bytes(body)

@@ -1,0 +1,1 @@
+"""Pure data, no I/O: models, metadata, kinds, selectors, quantities, times, codecs."""

@@ -1,0 +1,73 @@
+"""Causes of an Invalid error, in the words of Kubernetes' field errors: `spec.size: Invalid value: 0: must be …`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from pilotage.errors import Cause, Invalid, StatusDetails
+from pilotage.meta.kinds import GroupKind
+
+
+def required(field: str, detail: str = "") -> Cause:
+    return Cause("FieldValueRequired", _joined("Required value", detail), field)
+
+
+def invalid(field: str, value: Any, detail: str) -> Cause:
+    """`value` is shown unless it is an object or a list."""
+    return Cause("FieldValueInvalid", _joined("Invalid value", shown(value), detail), field)
+
+
+def type_invalid(field: str, value: Any, detail: str) -> Cause:
+    return Cause("FieldValueTypeInvalid", _joined("Invalid value", shown(value), detail), field)
+
+
+def not_supported(field: str, value: Any, allowed: Sequence[str]) -> Cause:
+    values = ", ".join(f'"{choice}"' for choice in allowed)
+    return Cause("FieldValueNotSupported", f"Unsupported value: {shown(value)}: supported values: {values}", field)
+
+
+def duplicate(field: str, value: Any) -> Cause:
+    return Cause("FieldValueDuplicate", f"Duplicate value: {shown(value, whole=True)}", field)
+
+
+def forbidden(field: str, detail: str) -> Cause:
+    return Cause("FieldValueForbidden", _joined("Forbidden", detail), field)
+
+
+def too_long(field: str, maximum: int) -> Cause:
+    return Cause("FieldValueTooLong", f"Too long: may not be more than {maximum} bytes", field)
+
+
+def too_many(field: str, actual: int, maximum: int) -> Cause:
+    return Cause("FieldValueTooMany", f"Too many: {actual}: must have at most {maximum} items", field)
+
+
+def not_found(field: str, value: Any) -> Cause:
+    return Cause("FieldValueNotFound", f"Not found: {shown(value)}", field)
+
+
+def invalid_error(kind: GroupKind, name: str, causes: Iterable[Cause]) -> Invalid:
+    """The 422 for an object of `kind` called `name`, with all its causes in one message."""
+    found = tuple(causes)
+    lines = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in found]
+    reasons = lines[0] if len(lines) == 1 else f"[{', '.join(lines)}]"
+    return Invalid(
+        f'{kind} "{name}" is invalid: {reasons}',
+        details=StatusDetails(name=name, group=kind.group, kind=kind.kind, causes=found),
+    )
+
+
+def shown(value: Any, *, whole: bool = False) -> str:
+    """A value as an error shows it: strings quoted, objects and lists left out unless `whole`."""
+    if isinstance(value, dict | list) and not whole:
+        return ""
+    if value is None:
+        return "null"
+    return msgspec.json.encode(value, order="sorted").decode()
+
+
+def _joined(*parts: str) -> str:
+    return ": ".join(part for part in parts if part)

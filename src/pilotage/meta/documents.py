@@ -1,0 +1,35 @@
+"""Documents: plain JSON values, copied and compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+def copied(value: Any) -> Any:
+    """A deep copy of objects and lists; scalars never change."""
+    if isinstance(value, dict):
+        return {key: copied(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [copied(item) for item in value]
+    return value
+
+
+def equal(one: Any, other: Any) -> bool:
+    """JSON's equality: numbers by their value, so 1 is 1.0, but `true` is not 1."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(equal(value, other[key]) for key, value in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(equal, one, other))
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equality to the letter, at the speed of msgspec: `true` is not 1, and 1 is not 1.0."""
+    return bool(one == other) and canonical(one) == canonical(other)
+
+
+def canonical(value: Any) -> bytes:
+    """The same bytes for the same document, whatever the order of its keys."""
+    return msgspec.json.encode(value, order="deterministic")

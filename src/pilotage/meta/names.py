@@ -1,0 +1,147 @@
+"""What may be a name, a label's key or value, a finalizer: each rule gives Kubernetes' messages, none if all is well.
+
+The patterns are anchored and cannot backtrack over more than one part of a name, so they take time in proportion
+to the text, however hostile it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Literal
+
+NameRule = Callable[[str], list[str]]
+"""Takes a name, gives what is wrong with it."""
+NameForm = Literal["subdomain", "label", "dns1035", "path"]
+"""What form the names of a kind's objects have."""
+
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+_LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_NAME_PART = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_VALUE = f"({_NAME_PART})?"
+
+_is_label = re.compile(_LABEL).fullmatch
+_is_subdomain = re.compile(_SUBDOMAIN).fullmatch
+_is_label_1035 = re.compile(_LABEL_1035).fullmatch
+_is_name_part = re.compile(_NAME_PART).fullmatch
+_is_value = re.compile(_VALUE).fullmatch
+
+_BETWEEN = "must start and end with an alphanumeric character"
+_NAME_PART_TEXT = f"must consist of alphanumeric characters, '-', '_' or '.', and {_BETWEEN}"
+
+
+def dns_1123_label(value: str) -> list[str]:
+    """The names of namespaces, and whatever becomes one part of a DNS name."""
+    if len(value) <= 63 and _is_label(value):
+        return []
+    messages = _too_long(value, 63, "characters")
+    if _is_label(value):
+        return messages
+    if _is_subdomain(value):
+        return [*messages, "must not contain dots"]
+    text = f"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and {_BETWEEN}"
+    return [*messages, _pattern(text, _LABEL, "my-name", "123-abc")]
+
+
+def dns_1123_subdomain(value: str) -> list[str]:
+    """The names of most objects."""
+    return _subdomain(value, "characters")
+
+
+def dns_1035_label(value: str) -> list[str]:
+    """The names of services: a DNS label that starts with a letter."""
+    if len(value) <= 63 and _is_label_1035(value):
+        return []
+    messages = _too_long(value, 63, "characters")
+    if not _is_label_1035(value):
+        text = (
+            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
+            "start with an alphabetic character, and end with an alphanumeric character"
+        )
+        messages.append(_pattern(text, _LABEL_1035, "my-name", "abc-123"))
+    return messages
+
+
+def qualified_name(value: str) -> list[str]:
+    """The keys of labels and the names of finalizers: `name` or `example.com/name`."""
+    prefix, slash, name = value.rpartition("/")
+    if len(name) <= 63 and _is_name_part(name) and (not slash or (len(prefix) <= 253 and _is_subdomain(prefix))):
+        return []
+    pattern = _pattern(_NAME_PART_TEXT, _NAME_PART, "MyName", "my.name", "123-abc")
+    if "/" in prefix:
+        rest = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        return [f"a valid label key {pattern} {rest}"]
+    messages = []
+    if slash:
+        found = _subdomain(prefix, "bytes") if prefix else ["must be non-empty"]
+        messages += [f"prefix part {message}" for message in found]
+    found = _too_long(name, 63, "bytes") if name else ["must be non-empty"]
+    if not _is_name_part(name):
+        found.append(pattern)
+    return messages + [f"name part {message}" for message in found]
+
+
+def label_value(value: str) -> list[str]:
+    """The values of labels; empty is one."""
+    if len(value) <= 63 and _is_value(value):
+        return []
+    messages = _too_long(value, 63, "bytes")
+    if not _is_value(value):
+        text = (
+            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
+            f"and {_BETWEEN}"
+        )
+        messages.append(_pattern(text, _VALUE, "MyValue", "my_value", "12345"))
+    return messages
+
+
+def path_segment_name(value: str) -> list[str]:
+    """The least that any name must be: safe as one part of a path (the names of RBAC objects are no more than that)."""
+    if value in (".", ".."):
+        return [f"may not be '{value}'"]
+    return [f"may not contain '{part}'" for part in ("/", "%") if part in value]
+
+
+RULES: dict[NameForm, NameRule] = {
+    "subdomain": dns_1123_subdomain,
+    "label": dns_1123_label,
+    "dns1035": dns_1035_label,
+    "path": path_segment_name,
+}
+
+
+def as_prefix(rule: NameRule) -> NameRule:
+    """The rule for a `generateName`, to which something is appended: it may end in a dash."""
+
+    def check(value: str) -> list[str]:
+        return rule(value[:-2] + "a" if len(value) > 1 and value.endswith("-") else value)
+
+    return check
+
+
+def _subdomain(value: str, unit: str) -> list[str]:
+    if len(value) <= 253 and _is_subdomain(value):
+        return []
+    messages = _too_long(value, 253, unit)
+    if not _is_subdomain(value):
+        text = (
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+            f"and {_BETWEEN}"
+        )
+        messages.append(_pattern(text, _SUBDOMAIN, "example.com"))
+    return messages
+
+
+def _too_long(value: str, limit: int, unit: str) -> list[str]:
+    size = len(value.encode(errors="replace"))
+    return [f"must be no more than {limit} {unit}"] if size > limit else []
+
+
+def _pattern(text: str, pattern: str, *examples: str) -> str:
+    return f"{text} (e.g. {_choices(examples)}, regex used for validation is '{pattern}')"
+
+
+def _choices(examples: Iterable[str]) -> str:
+    # Kubernetes has a comma before the "or", too.
+    return ", or ".join(f"'{example}'" for example in examples)

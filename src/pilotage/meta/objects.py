@@ -1,0 +1,206 @@
+"""Objects as bytes and back: read them, remember what they were read from, write them without losing a field."""
+
+from __future__ import annotations
+
+import copy
+from datetime import datetime
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+import msgspec
+
+from pilotage.errors import DecodeError
+from pilotage.meta.difference import carry
+from pilotage.meta.hooks import dec_hook, enc_hook
+from pilotage.meta.models import Model, ObjectMeta, OwnerReference, Resource, omit
+from pilotage.meta.tolerance import settled
+
+R = TypeVar("R", bound=Resource)
+M = TypeVar("M", bound=Model)
+T = TypeVar("T")
+
+
+@runtime_checkable
+class Documented(Protocol):
+    """An object that has its whole document at hand, as `Unstructured` has."""
+
+    @property
+    def document(self) -> dict[str, Any]: ...
+
+
+class Header(Model, frozen=True, gc=False):
+    """The part of an object's metadata by which it is stored, cached and selected."""
+
+    name: str = omit("")
+    namespace: str = omit("")
+    uid: str = omit("")
+    resource_version: str = omit("")
+    generation: int = omit(0)
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    owner_references: list[OwnerReference] = []
+    finalizers: list[str] = []
+
+
+class _Metadata(Model):
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+
+
+class Envelope(Model, frozen=True, gc=False):
+    """What every document has, whatever its kind: apiVersion, kind and the header of its metadata."""
+
+    api_version: str = omit("")
+    kind: str = omit("")
+    metadata: Header = msgspec.field(default_factory=Header)
+
+
+_DECODERS: dict[type[Model], msgspec.json.Decoder[Any]] = {}
+_PREFIXES: dict[type[Resource], bytes] = {}
+_ENCODER = msgspec.json.Encoder(enc_hook=enc_hook)
+_OBJECT = msgspec.json.Decoder(dict[str, Any])
+_ORIGIN = "_origin"
+
+
+def decode(kind: type[R], data: bytes | memoryview) -> R:
+    """Read an object of `kind`; it remembers the bytes.
+
+    A `memoryview` is copied: it is a slice of a list or of a receive buffer, and must not keep all of that alive.
+    """
+    made = _decoded(kind, data)
+    made.__dict__[_ORIGIN] = data if type(data) is bytes else bytes(data)
+    return made
+
+
+def encode(obj: Resource | Documented) -> bytes:
+    """The whole object as JSON: apiVersion and kind first, then metadata, then the rest."""
+    if not isinstance(obj, Resource):
+        return _ENCODER.encode(obj.document)
+    kind = type(obj)
+    prefix = _PREFIXES.get(kind) or _prefix(kind)
+    return b"".join((prefix, memoryview(_ENCODER.encode(obj))[1:]))
+
+
+def document_of(obj: Resource | Documented) -> dict[str, Any]:
+    """The object as a plain document that is nobody else's (of an `Unstructured`: its own document)."""
+    if not isinstance(obj, Resource):
+        return obj.document
+    gvk = obj.__resource__.gvk
+    return {"apiVersion": gvk.api_version, "kind": gvk.kind, **_builtins(obj)}
+
+
+def origin_of(obj: object) -> bytes | None:
+    """The bytes that `obj` was read from, if it was read."""
+    origin: bytes | None = getattr(obj, "__dict__", {}).get(_ORIGIN)
+    return origin
+
+
+def with_origin(obj: R, data: bytes) -> R:
+    """Let `obj` remember that it stems from `data`. The same object is returned."""
+    obj.__dict__[_ORIGIN] = data
+    return obj
+
+
+def copy_of(obj: T) -> T:
+    """A deep copy that remembers the same origin."""
+    made = copy.deepcopy(obj)
+    origin = origin_of(obj)
+    if origin is not None and isinstance(made, Resource):
+        made.__dict__[_ORIGIN] = origin
+    return made
+
+
+def updated(obj: Resource | Documented, origin: bytes | None = None) -> bytes:
+    """The bytes to write for a changed object: what it was read from, with what was changed.
+
+    `origin` stands in for the bytes that `obj` remembers. Where there are neither, the object is written as it stands.
+    """
+    source = origin if origin is not None else origin_of(obj)
+    if source is None or not isinstance(obj, Resource):
+        return encode(obj)
+    kind = type(obj)
+    before, after = document_of(_decoded(kind, source)), document_of(obj)
+    carried = carry(msgspec.json.decode(source), before, after, kind)
+    # Items of a list come without apiVersion and kind, but must not be written so.
+    typed = {"apiVersion": after["apiVersion"], "kind": after["kind"], "metadata": carried.get("metadata", {})}
+    return _ENCODER.encode(typed | {key: value for key, value in carried.items() if key not in typed})
+
+
+def header(data: bytes | memoryview) -> Header:
+    """The header of an object, without reading the rest of it."""
+    return envelope(data).metadata
+
+
+def envelope(data: bytes | memoryview) -> Envelope:
+    """The apiVersion, kind and header of an object, without reading the rest of it."""
+    return _decoded(Envelope, data)
+
+
+def metadata_in(data: bytes | memoryview) -> ObjectMeta:
+    """The typed metadata of an object, without reading the rest of it."""
+    return _decoded(_Metadata, data).metadata
+
+
+def metadata_of(document: Any) -> ObjectMeta:
+    """Typed metadata from its document."""
+    try:
+        return msgspec.convert(settled(document or {}, ObjectMeta), ObjectMeta, dec_hook=dec_hook)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise _refusal("metadata", document, error) from error
+
+
+def read(data: bytes | memoryview) -> dict[str, Any]:
+    """An object's bytes as a plain document; DecodeError if they are not a JSON object."""
+    try:
+        return _OBJECT.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DecodeError(f"an object cannot be read: {error}; it must be a JSON object") from error
+
+
+def _decoded(kind: type[M], data: bytes | memoryview) -> M:
+    decoder = _DECODERS.get(kind) or _decoder(kind)
+    try:
+        made: M = decoder.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _tolerantly(kind, data)
+    return made
+
+
+def _tolerantly(kind: type[M], data: bytes | memoryview) -> M:
+    """The second, slower reading: for `null` and absent lists, which other writers may leave behind."""
+    document = read(data)
+    try:
+        return msgspec.convert(settled(document, kind), kind, dec_hook=dec_hook)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise _refusal(_name(kind), document.get("metadata"), error) from error
+
+
+def _decoder(kind: type[Model]) -> msgspec.json.Decoder[Any]:
+    return _DECODERS.setdefault(kind, msgspec.json.Decoder(kind, dec_hook=dec_hook))
+
+
+def _prefix(kind: type[Resource]) -> bytes:
+    gvk = kind.__resource__.gvk
+    head = msgspec.json.encode({"apiVersion": gvk.api_version, "kind": gvk.kind})
+    return _PREFIXES.setdefault(kind, head[:-1] + b",")
+
+
+def _builtins(obj: Model) -> dict[str, Any]:
+    made: dict[str, Any] = msgspec.to_builtins(obj, enc_hook=enc_hook)
+    return made
+
+
+def _name(kind: type[Model]) -> str:
+    return kind.__resource__.gvk.kind if issubclass(kind, Resource) else "the metadata of an object"
+
+
+def _refusal(what: str, metadata: Any, error: Exception) -> DecodeError:
+    reason, _, place = str(error).partition(" - at `$")
+    path = place.rstrip("`")
+    identity = metadata if isinstance(metadata, dict) else {}
+    names = [name for key in ("namespace", "name") if isinstance(name := identity.get(key), str) and name]
+    subject = " ".join([what, "/".join(names)]) if names else what
+    where = f" at {path}" if path else ""
+    return DecodeError(
+        f"{subject} cannot be read: {reason}{where}; mend the object, or the class so that it allows this", path=path
+    )

@@ -1,0 +1,143 @@
+"""Which item of a changed list is which item of the list before: by keys, by value, by the place between neighbours."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+from pilotage.meta.documents import canonical
+
+Origins: TypeAlias = "list[int | None]"
+"""For each item after, the index of the one before that it was; None for a new one."""
+
+
+class Ambiguous(Exception):
+    """An item that holds unknown fields might be any of several, or none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """A list before and after, each item as canonical bytes."""
+
+    before: list[bytes]
+    """What the class knew of each item …"""
+    after: list[bytes]
+    base: list[bytes]
+    """… and the whole of it."""
+    unknown: list[bool]
+    """Whether the two differ: the item holds fields that the class does not know."""
+
+
+def by_keys(before: Sequence[Any], after: Sequence[Any], keys: Sequence[str]) -> Origins | None:
+    """Pair items by the fields that tell them apart; None where those fields do not do that.
+
+    All items must be objects with the same of these fields present, as a key that is left out for its default would
+    not be found again, and no two of a list may be equal in them.
+    """
+    if not keys or not all(isinstance(item, dict) for item in (*before, *after)):
+        return None
+    if len({tuple(key in item for key in keys) for item in (*before, *after)}) > 1:
+        return None
+    olds = {_identity(item, keys): index for index, item in enumerate(before)}
+    news = [_identity(item, keys) for item in after]
+    if len(olds) < len(before) or len(set(news)) < len(news):
+        return None
+    return [olds.get(identity) for identity in news]
+
+
+def by_value(lists: Lists) -> Origins:
+    """Pair equal items, then those that are left by their place. Ambiguous if unknown fields would be lost by guessing.
+
+    Where the equal items are in the same order as before, what is left lies in the gaps between them: as many on both
+    sides are the same items, changed; some on one side only came or went. Where items have moved, those that are left
+    at the same index are the same, if the list is as long as before.
+    """
+    origins = _equal(lists.before, lists.after)
+    kept = {old: new for new, old in enumerate(origins) if old is not None}
+    if all(one < other for one, other in pairwise(kept)):
+        gone = _fill_gaps(origins, lists.unknown)
+    else:
+        gone = _fill_indexes(origins, kept, lists)
+    _refuse_twins(gone, kept, lists)
+    return origins
+
+
+def _equal(before: list[bytes], after: list[bytes]) -> Origins:
+    origins: Origins = [None] * len(after)
+    for new, old in _anchors(before, after):
+        origins[new] = old
+    taken = set(origins)
+    waiting: dict[bytes, deque[int]] = defaultdict(deque)
+    for index, item in enumerate(before):
+        if index not in taken:
+            waiting[item].append(index)
+    for index, item in enumerate(after):
+        if origins[index] is None and (same := waiting.get(item)):
+            origins[index] = same.popleft()
+    return origins
+
+
+def _anchors(before: list[bytes], after: list[bytes]) -> list[tuple[int, int]]:
+    """Equal items that need no search: those that kept their index, counted from the start or from the end."""
+    shorter = min(len(before), len(after))
+    if len(before) == len(after):
+        return [(index, index) for index in range(shorter) if before[index] == after[index]]
+    start = 0
+    while start < shorter and before[start] == after[start]:
+        start += 1
+    end = 0
+    while end < shorter - start and before[-1 - end] == after[-1 - end]:
+        end += 1
+    head = [(index, index) for index in range(start)]
+    return head + [(len(after) - back, len(before) - back) for back in range(1, end + 1)]
+
+
+def _fill_gaps(origins: Origins, unknown: list[bool]) -> list[int]:
+    gone: list[int] = []
+    fresh: list[int] = []
+    last = -1
+    for new, old in [*enumerate(origins), (len(origins), len(unknown))]:
+        if old is None:
+            fresh.append(new)
+            continue
+        missing = range(last + 1, old)
+        if len(missing) == len(fresh):
+            for place, index in zip(fresh, missing, strict=True):
+                origins[place] = index
+        elif fresh and any(unknown[index] for index in missing):
+            raise Ambiguous
+        else:
+            gone += missing
+        fresh, last = [], old
+    return gone
+
+
+def _fill_indexes(origins: Origins, kept: dict[int, int], lists: Lists) -> list[int]:
+    missing = [old for old in range(len(lists.before)) if old not in kept]
+    gone: list[int] = []
+    for old in missing:
+        if len(lists.before) == len(origins) and origins[old] is None:
+            origins[old] = old
+        else:
+            gone.append(old)
+    if None in origins and any(lists.unknown[old] for old in gone):
+        raise Ambiguous
+    return gone
+
+
+def _refuse_twins(gone: list[int], kept: dict[int, int], lists: Lists) -> None:
+    """One of two items that look alike to the class was removed: no telling which, so they must be alike altogether."""
+    alike: dict[bytes, set[tuple[bytes, bool]]] = defaultdict(set)
+    for old in kept:
+        alike[lists.before[old]].add((lists.base[old], lists.unknown[old]))
+    for old in gone:
+        for whole, unknown in alike.get(lists.before[old], ()):
+            if whole != lists.base[old] and (unknown or lists.unknown[old]):
+                raise Ambiguous
+
+
+def _identity(item: dict[str, Any], keys: Sequence[str]) -> bytes:
+    return canonical([item.get(key) for key in keys])

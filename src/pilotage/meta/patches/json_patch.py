@@ -1,0 +1,226 @@
+"""JSON Patch (RFC 6902): a list of operations at JSON Pointers (RFC 6901)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import msgspec
+
+from pilotage.errors import MalformedPatch, PatchDoesNotApply, PatchError, PatchTooLarge
+from pilotage.meta.documents import copied, equal
+
+MAX_OPERATIONS = 10_000
+MAX_COPIED_BYTES = 3 * 1024 * 1024
+"""What all `copy` operations of a patch may add together, as JSON: without it, 30 operations make a gigabyte."""
+
+Pointer: TypeAlias = "tuple[str, ...]"
+
+_INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
+_BAD_ESCAPE = re.compile(r"~(?![01])")
+_ABSENT = object()
+_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One step of a patch, read and checked."""
+
+    op: str
+    path: Pointer
+    source: Pointer = ()
+    """`from`, of a move or a copy."""
+    value: Any = None
+
+
+def parse(patch: Any) -> list[Operation]:
+    """Read a patch. MalformedPatch if it is not one, PatchTooLarge if it has too many operations."""
+    if not isinstance(patch, list):
+        raise MalformedPatch("a JSON Patch is a list of operations")
+    if len(patch) > MAX_OPERATIONS:
+        raise PatchTooLarge(f"a JSON Patch may have {MAX_OPERATIONS} operations, not {len(patch)}")
+    return [_operation(index, item) for index, item in enumerate(patch)]
+
+
+def apply(document: Any, patch: Any) -> Any:
+    """`document` with the patch applied, as a new document that shares nothing with the old one or with the patch.
+
+    A patch that fails at any operation fails as a whole. The error carries the operation's index.
+    """
+    operations = parse(patch)
+    try:
+        target = _Target(copied(document))
+        for index, operation in enumerate(operations):
+            _run(target, index, operation)
+    except RecursionError:
+        raise PatchTooLarge("the document or the patch is nested too deeply") from None
+    return target.document
+
+
+def pointer(text: str) -> Pointer:
+    """Take a JSON Pointer apart; ValueError if it is not one."""
+    if not text:
+        return ()
+    if not text.startswith("/"):
+        raise ValueError(f"the path {_shortened(text)} must be empty or start with a slash")
+    if _BAD_ESCAPE.search(text):
+        raise ValueError(f"in the path {_shortened(text)} a tilde must be written ~0, and a slash within a name ~1")
+    return tuple(step.replace("~1", "/").replace("~0", "~") for step in text[1:].split("/"))
+
+
+def pointer_text(path: Pointer) -> str:
+    """The text of a JSON Pointer."""
+    return "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in path)
+
+
+def _operation(index: int, item: Any) -> Operation:
+    if not isinstance(item, dict):
+        raise MalformedPatch("an operation is an object", operation=index)
+    op = item.get("op")
+    if not isinstance(op, str) or op not in _OPERATIONS:
+        raise MalformedPatch(f"op must be one of {', '.join(_OPERATIONS)}, not {op!r:.60}", operation=index)
+    if op in ("add", "replace", "test") and "value" not in item:
+        raise MalformedPatch(f"{op} needs a value", operation=index)
+    path = _path(index, item, "path")
+    source = _path(index, item, "from") if op in ("move", "copy") else ()
+    if op == "move" and len(source) < len(path) and path[: len(source)] == source:
+        raise MalformedPatch(
+            f"{_shortened(item['from'])} cannot be moved into itself", path=item["path"], operation=index
+        )
+    return Operation(op, path, source, item.get("value"))
+
+
+def _path(index: int, item: dict[str, Any], member: str) -> Pointer:
+    text = item.get(member)
+    if not isinstance(text, str):
+        raise MalformedPatch(f"{member} must be a string, a JSON Pointer", operation=index)
+    try:
+        return pointer(text)
+    except ValueError as error:
+        raise MalformedPatch(str(error), path=text, operation=index) from None
+
+
+class _Target:
+    """The document that is being changed, in place."""
+
+    def __init__(self, document: Any) -> None:
+        self.document = document
+        self.copied_bytes = 0
+
+    def get(self, path: Pointer) -> Any:
+        value = self.document
+        for depth in range(len(path)):
+            value = _step(value, path, depth)
+        return value
+
+    def add(self, path: Pointer, value: Any) -> None:
+        if not path:
+            self.document = value
+            return
+        parent, last = self.get(path[:-1]), path[-1]
+        if isinstance(parent, dict):
+            parent[last] = value
+        elif isinstance(parent, list):
+            parent.insert(len(parent) if last == "-" else _index(path, len(path) - 1, len(parent)), value)
+        else:
+            raise _missing(path, len(path) - 1)
+
+    def remove(self, path: Pointer) -> Any:
+        if not path:
+            raise MalformedPatch("the whole document cannot be removed")
+        parent, last = self.get(path[:-1]), path[-1]
+        value = _step(parent, path, len(path) - 1)
+        del parent[last if isinstance(parent, dict) else int(last)]
+        return value
+
+    def replace(self, path: Pointer, value: Any) -> None:
+        self.get(path)
+        if not path:
+            self.document = value
+            return
+        parent = self.get(path[:-1])
+        parent[path[-1] if isinstance(parent, dict) else int(path[-1])] = value
+
+
+def _run(target: _Target, index: int, operation: Operation) -> None:
+    try:
+        _OPERATIONS[operation.op](target, operation)
+    except PatchError as error:
+        raise type(error)(str(error), path=error.path, operation=index) from None
+
+
+def _add(target: _Target, operation: Operation) -> None:
+    target.add(operation.path, copied(operation.value))
+
+
+def _remove(target: _Target, operation: Operation) -> None:
+    target.remove(operation.path)
+
+
+def _replace(target: _Target, operation: Operation) -> None:
+    target.replace(operation.path, copied(operation.value))
+
+
+def _move(target: _Target, operation: Operation) -> None:
+    if operation.source == operation.path:
+        target.get(operation.path)
+        return
+    target.add(operation.path, target.remove(operation.source))
+
+
+def _copy(target: _Target, operation: Operation) -> None:
+    value = target.get(operation.source)
+    target.copied_bytes += len(msgspec.json.encode(value))
+    if target.copied_bytes > MAX_COPIED_BYTES:
+        raise PatchTooLarge(f"the patch copies more than {MAX_COPIED_BYTES} bytes")
+    target.add(operation.path, copied(value))
+
+
+def _test(target: _Target, operation: Operation) -> None:
+    if not equal(target.get(operation.path), operation.value):
+        raise _does_not_apply(operation.path, len(operation.path), "holds another value than the test expects")
+
+
+_OPERATIONS: dict[str, Callable[[_Target, Operation], None]] = {
+    "add": _add,
+    "remove": _remove,
+    "replace": _replace,
+    "move": _move,
+    "copy": _copy,
+    "test": _test,
+}
+
+
+def _step(value: Any, path: Pointer, depth: int) -> Any:
+    if isinstance(value, dict):
+        found = value.get(path[depth], _ABSENT)
+        if found is not _ABSENT:
+            return found
+    elif isinstance(value, list):
+        return value[_index(path, depth, len(value) - 1)]
+    raise _missing(path, depth)
+
+
+def _index(path: Pointer, depth: int, highest: int) -> int:
+    step = path[depth]
+    if not _INDEX.fullmatch(step):
+        raise _does_not_apply(path, depth, "is in a list, and its last part is no index")
+    if int(step) > highest:
+        raise _does_not_apply(path, depth, "is past the end of the list")
+    return int(step)
+
+
+def _missing(path: Pointer, depth: int) -> PatchDoesNotApply:
+    return _does_not_apply(path, depth, "is not there")
+
+
+def _does_not_apply(path: Pointer, depth: int, reason: str) -> PatchDoesNotApply:
+    text = pointer_text(path[: depth + 1])
+    return PatchDoesNotApply(f"{_shortened(text)} {reason}", path=text)
+
+
+def _shortened(text: str) -> str:
+    """A hostile pointer may be megabytes long; nobody wants that in a message."""
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")

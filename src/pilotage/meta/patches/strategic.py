@@ -1,0 +1,219 @@
+"""Strategic merge patch: a merge patch that merges lists too, where the schema says how, and knows directives.
+
+In an object: `$patch` (`replace`, `delete`, `merge`), `$retainKeys` (only these keys stay),
+`$setElementOrder/LIST` (the order of the items that it names), `$deleteFromPrimitiveList/LIST`.
+In a list: an item `{"$patch": "delete", KEY: …}` removes one, an item `{"$patch": "replace"}` replaces the whole list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pilotage.errors import MalformedPatch, PatchTooLarge
+from pilotage.meta.documents import canonical
+from pilotage.meta.models import Model
+from pilotage.meta.patches.lookup import MergeSchema as MergeSchema
+from pilotage.meta.patches.lookup import ModelMergeSchema as ModelMergeSchema
+from pilotage.meta.patches.lookup import OpenAPIMergeSchema as OpenAPIMergeSchema
+from pilotage.meta.patches.lookup import schema_of
+from pilotage.meta.patches.ordering import Entry, arranged, identity
+
+PATCH = "$patch"
+RETAIN_KEYS = "$retainKeys"
+SET_ELEMENT_ORDER = "$setElementOrder/"
+DELETE_FROM_PRIMITIVE_LIST = "$deleteFromPrimitiveList/"
+
+_ABSENT = object()
+
+
+def apply(document: dict[str, Any], patch: Any, schema: MergeSchema | type[Model] | None) -> dict[str, Any]:
+    """`document` with the patch applied. Neither is changed; the result shares with them what it can."""
+    if not isinstance(patch, dict):
+        raise MalformedPatch("a strategic merge patch is an object")
+    try:
+        return _object(document, patch, schema_of(schema), "")
+    except RecursionError:
+        raise PatchTooLarge("the patch is nested too deeply") from None
+
+
+@dataclass(frozen=True, slots=True)
+class ListRule:
+    """How a list is merged: by `key`, each item by `schema`. `path` is for errors."""
+
+    key: str
+    schema: MergeSchema | None
+    path: str = ""
+
+    def merged(self, original: list[Any], patch: list[Any], order: list[Any] | None = None) -> list[Any]:
+        """`original` with the items of `patch`, in the order of the patch or, where given, of `order`."""
+        objects = any(isinstance(item, dict) for item in (*original, *patch))
+        if objects and any(isinstance(item, dict) and _directive(item, self.path) == "replace" for item in patch):
+            whole: list[Any] = _plain(patch, self.path)
+            return whole
+        entries = [
+            Entry(item, identity(item, self.key) if isinstance(item, dict) == objects else None, place)
+            for place, item in enumerate(original)
+        ]
+        added = self._objects(entries, patch) if objects else _scalars(entries, patch)
+        names = [identity(item, self.key) for item in added]
+        return arranged(entries, names if order is None else self._checked_order(names, order))
+
+    def _objects(self, entries: list[Entry], patch: list[Any]) -> list[Any]:
+        """Merge the patch's items into the entries, or remove them; what was merged or added is returned."""
+        if not self.key:
+            raise MalformedPatch(f"{self.path}: this list cannot be merged, it has no merge key", path=self.path)
+        removed = {self._name(item) for item in patch if _is_deletion(item, self.path)}
+        entries[:] = [entry for entry in entries if entry.identity is None or entry.identity not in removed]
+        places = {entry.identity: entry for entry in reversed(entries)}
+        items = [item for item in patch if not _is_deletion(item, self.path)]
+        for item in items:
+            name = self._name(item)
+            found = places.get(name)
+            if found is None:
+                places[name] = Entry(_plain(item, self.path), name, None)
+                entries.append(places[name])
+            else:
+                found.value = _object(found.value, item, self.schema, f"{self.path}[{self.key}={item[self.key]!r:.60}]")
+        return items
+
+    def _name(self, item: Any) -> bytes:
+        name = identity(item, self.key) if isinstance(item, dict) else None
+        if name is None:
+            raise MalformedPatch(f"{self.path}: each item must have the merge key {self.key!r}", path=self.path)
+        return name
+
+    def _checked_order(self, names: list[bytes | None], order: list[Any]) -> list[bytes | None]:
+        wanted = [identity(item, self.key) for item in order]
+        ranks = {name: rank for rank, name in reversed(list(enumerate(wanted)))}
+        places = [ranks.get(name, -1) for name in names]
+        if -1 in places or places != sorted(places):
+            message = f"{self.path}: the items must all be in {SET_ELEMENT_ORDER}… of the list, in the same order"
+            raise MalformedPatch(message, path=self.path)
+        return wanted
+
+
+def _object(original: dict[str, Any], patch: dict[str, Any], schema: MergeSchema | None, path: str) -> dict[str, Any]:
+    directive = _directive(patch, path)
+    if directive == "delete":
+        return {}
+    if directive == "replace":
+        made: dict[str, Any] = _plain(patch, path)
+        return made
+    result = _retained(original, patch, path)
+    for field in dict.fromkeys(_field_of(key) for key in patch if key not in (PATCH, RETAIN_KEYS)):
+        value = _Field(patch, field, schema, f"{path}.{field}").patched(result.get(field, _ABSENT))
+        if value is _ABSENT:
+            result.pop(field, None)
+        else:
+            result[field] = value
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """What a patch says about one field."""
+
+    patch: dict[str, Any]
+    name: str
+    schema: MergeSchema | None
+    path: str
+
+    def patched(self, original: Any) -> Any:
+        wanted = self.patch.get(self.name, _ABSENT)
+        if wanted is None:
+            return _ABSENT
+        if isinstance(original, dict) and isinstance(wanted, dict) and not self._has("replace"):
+            return _object(original, wanted, self._child(), self.path)
+        if isinstance(original, list) and (wanted is _ABSENT or isinstance(wanted, list)):
+            return self._list(original, wanted)
+        if wanted is _ABSENT:
+            return original
+        if _is_deletion(wanted, self.path):
+            return {} if isinstance(original, dict) else original
+        return _plain(wanted, self.path)
+
+    def _list(self, original: list[Any], wanted: Any) -> list[Any]:
+        order = self._companion(SET_ELEMENT_ORDER)
+        if wanted is not _ABSENT and not self._has("merge"):
+            items: list[Any] = _plain(wanted, self.path)
+        elif wanted is _ABSENT and order is None:
+            items = original
+        else:
+            key = self.schema.merge_key(self.name) if self.schema is not None else ""
+            items = ListRule(key, self._child(), self.path).merged(original, [] if wanted is _ABSENT else wanted, order)
+        unwanted = {canonical(item) for item in self._companion(DELETE_FROM_PRIMITIVE_LIST) or ()}
+        return [item for item in items if canonical(item) not in unwanted] if unwanted else items
+
+    def _companion(self, prefix: str) -> list[Any] | None:
+        """The list of a directive that stands beside the field."""
+        value = self.patch.get(prefix + self.name)
+        if value is not None and not isinstance(value, list):
+            raise MalformedPatch(f"{self.path}: {prefix}… must be a list", path=self.path)
+        return value
+
+    def _child(self) -> MergeSchema | None:
+        return self.schema.child(self.name) if self.schema is not None else None
+
+    def _has(self, strategy: str) -> bool:
+        return self.schema is not None and strategy in self.schema.strategy(self.name).split(",")
+
+
+def _retained(original: dict[str, Any], patch: dict[str, Any], path: str) -> dict[str, Any]:
+    """A copy of `original`, with only those keys that `$retainKeys` names, if it is there."""
+    if RETAIN_KEYS not in patch:
+        return dict(original)
+    keys = patch[RETAIN_KEYS]
+    if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
+        raise MalformedPatch(f"{path or '.'}: {RETAIN_KEYS} must be a list of keys", path=path)
+    retained = set(keys)
+    for key, value in patch.items():
+        if value is not None and not key.startswith("$") and key not in retained:
+            raise MalformedPatch(f"{path}.{key} is set, but {RETAIN_KEYS} does not name it", path=f"{path}.{key}")
+    return {key: value for key, value in original.items() if key in retained}
+
+
+def _scalars(entries: list[Entry], patch: list[Any]) -> list[Any]:
+    known = {entry.identity for entry in entries}
+    for item in patch:
+        name = canonical(item)
+        if name not in known:
+            known.add(name)
+            entries.append(Entry(item, name, None))
+    return patch
+
+
+def _plain(value: Any, path: str) -> Any:
+    """A value of the patch that meets nothing to merge with: without directives and nulls."""
+    if isinstance(value, dict):
+        _directive(value, path)
+        return {
+            key: _plain(item, f"{path}.{key}")
+            for key, item in value.items()
+            if item is not None and not _is_directive(key) and not _is_deletion(item, path)
+        }
+    if isinstance(value, list):
+        return [_plain(item, path) for item in value if not (isinstance(item, dict) and _directive(item, path))]
+    return value
+
+
+def _directive(patch: dict[str, Any], path: str) -> str:
+    """The `$patch` of an object: `replace`, `delete`, or empty."""
+    directive = patch.get(PATCH, "merge")
+    if directive not in ("replace", "delete", "merge"):
+        raise MalformedPatch(
+            f"{path or '.'}: $patch must be replace, delete or merge, not {directive!r:.60}", path=path
+        )
+    return "" if directive == "merge" else str(directive)
+
+
+def _is_deletion(item: Any, path: str) -> bool:
+    return isinstance(item, dict) and _directive(item, path) == "delete"
+
+
+def _is_directive(key: str) -> bool:
+    return key in (PATCH, RETAIN_KEYS) or key.startswith((SET_ELEMENT_ORDER, DELETE_FROM_PRIMITIVE_LIST))
+
+
+def _field_of(key: str) -> str:
+    return key.removeprefix(SET_ELEMENT_ORDER).removeprefix(DELETE_FROM_PRIMITIVE_LIST)

@@ -1,0 +1,325 @@
+"""Selectors: which objects are meant, by their labels or by their fields.
+
+`Selector` has Kubernetes' label language (`app=web, tier in (a,b), !canary`), `FieldSelector` the one for fields
+(`status.phase!=Running`). Both are values: parsed once, compared by what they say, printed in one canonical form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+from pilotage.errors import BadRequest
+from pilotage.meta.names import label_value, qualified_name
+from pilotage.meta.selectorlanguage import Operator, Term, bad, terms
+
+MAX_LENGTH = 4096
+"""Characters that a selector may have as text."""
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,4096}", re.ASCII)
+_INT64 = range(-(2**63), 2**63)
+_EXPRESSIONS: dict[str, Operator] = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
+_SINGLE = ("=", "==", "!=")
+
+Predicate = Callable[[Mapping[str, str]], bool]
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One condition on a label. `values` are sorted, and none is there twice."""
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", tuple(sorted(set(self.values))))
+        if messages := _requirement_messages(self):
+            raise BadRequest(messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]")
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether labels fulfil it. What is not there is unequal to, and not in, everything."""
+        return _predicate(self)(labels)
+
+    def __str__(self) -> str:
+        if self.operator == "exists":
+            return self.key
+        if self.operator == "!":
+            return f"!{self.key}"
+        if self.operator in ("in", "notin"):
+            return f"{self.key} {self.operator} ({','.join(self.values)})"
+        return f"{self.key}{self.operator}{self.values[0]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """A label selector: all of its requirements. Without any it selects everything."""
+
+    requirements: tuple[Requirement, ...] = ()
+    matches: Predicate = field(init=False, repr=False, compare=False)
+    """Whether an object with these labels is selected."""
+
+    def __post_init__(self) -> None:
+        ordered = tuple(sorted(self.requirements, key=_canonical_order))
+        object.__setattr__(self, "requirements", ordered)
+        object.__setattr__(self, "matches", _all([_predicate(requirement) for requirement in ordered]))
+
+    @classmethod
+    def parse(cls, text: str) -> Selector:
+        """Read Kubernetes' label language. Raises BadRequest with its parser's words."""
+        _check_length(text)
+        return cls(tuple(_requirement(term) for term in terms(text, _check_key)))
+
+    @classmethod
+    def from_labels(cls, labels: Mapping[str, str]) -> Selector:
+        """Select what has all of these labels, with these values."""
+        return cls(tuple(Requirement(key, "=", (value,)) for key, value in labels.items()))
+
+    @classmethod
+    def from_label_selector(cls, selector: Mapping[str, Any]) -> Selector:
+        """From the form that objects hold: a mapping with `matchLabels` and `matchExpressions`."""
+        labels, expressions = selector.get("matchLabels") or {}, selector.get("matchExpressions") or []
+        if not isinstance(labels, Mapping) or not isinstance(expressions, list):
+            raise bad("a label selector has an object matchLabels and a list matchExpressions")
+        found = [Requirement(key, "=", (_string(value),)) for key, value in labels.items()]
+        found += [_expression(expression) for expression in expressions]
+        return cls(tuple(found))
+
+    def requires(self, key: str) -> str | None:
+        """The one value that the label `key` must have, if there is just one."""
+        for requirement in self.requirements:
+            if requirement.key == key and requirement.operator in ("=", "==", "in") and len(requirement.values) == 1:
+                return requirement.values[0]
+        return None
+
+    def __and__(self, other: Selector) -> Selector:
+        return Selector(self.requirements + other.requirements)
+
+    def __bool__(self) -> bool:
+        return bool(self.requirements)
+
+    def __str__(self) -> str:
+        return ",".join(str(requirement) for requirement in self.requirements)
+
+    def __reduce__(self) -> tuple[type[Selector], tuple[tuple[Requirement, ...]]]:
+        return Selector, (self.requirements,)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FieldRequirement:
+    """One condition on a field."""
+
+    field: str
+    operator: Literal["=", "!="]
+    value: str
+
+    def matches(self, fields: Mapping[str, str]) -> bool:
+        """Whether it holds; a field that is not there counts as the empty string."""
+        return (fields.get(self.field, "") == self.value) == (self.operator == "=")
+
+    def __str__(self) -> str:
+        return f"{self.field}{self.operator}{_escaped(self.value)}"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSelector:
+    """A field selector: all of its requirements. Which fields there are depends on the kind."""
+
+    requirements: tuple[FieldRequirement, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "requirements", tuple(sorted(self.requirements)))
+
+    @classmethod
+    def parse(cls, text: str) -> FieldSelector:
+        """Read `a=b,c!=d`; a backslash escapes a comma, an equals sign or itself; empty terms are passed over."""
+        _check_length(text)
+        return cls(tuple(_field_requirement(text, term) for term in sorted(_field_terms(text)) if term))
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, str]) -> FieldSelector:
+        """Select what has all of these fields, with these values."""
+        return cls(tuple(FieldRequirement(name, "=", value) for name, value in fields.items()))
+
+    def matches(self, fields: Mapping[str, str]) -> bool:
+        """Whether an object with these fields is selected; one that is not there counts as empty."""
+        return all(requirement.matches(fields) for requirement in self.requirements)
+
+    def requires(self, name: str) -> str | None:
+        """The value that the field must have, if it must have one."""
+        for requirement in self.requirements:
+            if requirement.field == name and requirement.operator == "=":
+                return requirement.value
+        return None
+
+    def __bool__(self) -> bool:
+        return bool(self.requirements)
+
+    def __str__(self) -> str:
+        return ",".join(str(requirement) for requirement in self.requirements)
+
+
+def _check_length(text: str) -> None:
+    if len(text) > MAX_LENGTH:
+        raise bad(f"a selector may have {MAX_LENGTH} characters, this has {len(text)}: select by fewer values")
+
+
+def _canonical_order(requirement: Requirement) -> tuple[str, str, tuple[str, ...]]:
+    return (requirement.key, requirement.operator, requirement.values)
+
+
+def _check_key(key: str) -> None:
+    if messages := qualified_name(key):
+        raise bad(f"<nil>: Invalid value: {_quoted(key)}: {'; '.join(messages)}")
+
+
+def _requirement(term: Term) -> Requirement:
+    try:
+        return Requirement(term.key, term.operator, term.values)
+    except BadRequest as error:
+        raise bad(f"unable to parse requirement: {error}") from None
+
+
+def _requirement_messages(requirement: Requirement) -> list[str]:
+    key, operator, values = requirement.key, requirement.operator, requirement.values
+    messages = []
+    if found := qualified_name(key):
+        messages.append(f"key: Invalid value: {_quoted(key)}: {'; '.join(found)}")
+    messages += _values_messages(operator, values)
+    for index, value in enumerate(values):
+        if found := label_value(value):
+            messages.append(f"values[{index}][{key}]: Invalid value: {_quoted(value)}: {'; '.join(found)}")
+    return messages
+
+
+def _values_messages(operator: Operator, values: tuple[str, ...]) -> list[str]:
+    shown = "[" + ",".join(_quoted(value) for value in values) + "]"
+    if operator in ("in", "notin"):
+        return (
+            []
+            if values
+            else [f"values: Invalid value: {shown}: for 'in', 'notin' operators, values set can't be empty"]
+        )
+    if operator in ("exists", "!"):
+        message = "values set must be empty for exists and does not exist"
+        return [f"values: Invalid value: {shown}: {message}"] if values else []
+    if operator in _SINGLE:
+        message = "exact-match compatibility requires one single value"
+        return [f"values: Invalid value: {shown}: {message}"] if len(values) != 1 else []
+    messages = []
+    if len(values) != 1:
+        messages.append(f"values: Invalid value: {shown}: for 'Gt', 'Lt' operators, exactly one value is required")
+    for index, value in enumerate(values):
+        if _integer(value) is None:
+            message = "for 'Gt', 'Lt' operators, the value must be an integer"
+            messages.append(f"values[{index}]: Invalid value: {_quoted(value)}: {message}")
+    return messages
+
+
+def _expression(expression: object) -> Requirement:
+    if not isinstance(expression, Mapping):
+        raise bad("each of matchExpressions is an object with key, operator and values")
+    operator = _string(expression.get("operator", ""))
+    if operator not in _EXPRESSIONS:
+        raise bad(f"{_quoted(operator)} is not a valid label selector operator")
+    values = expression.get("values") or []
+    if not isinstance(values, list):
+        raise bad("values of a matchExpression is a list of strings")
+    return Requirement(_string(expression.get("key", "")), _EXPRESSIONS[operator], tuple(_string(v) for v in values))
+
+
+def _string(value: object) -> str:
+    if not isinstance(value, str):
+        raise bad(f"keys, operators and values of a label selector are strings, not {type(value).__name__}")
+    return value
+
+
+def _all(predicates: list[Predicate]) -> Predicate:
+    if not predicates:
+        return lambda labels: True
+    if len(predicates) == 1:
+        return predicates[0]
+    return lambda labels: all([predicate(labels) for predicate in predicates])  # noqa: C419 - a list is faster here
+
+
+def _predicate(requirement: Requirement) -> Predicate:
+    key, operator = requirement.key, requirement.operator
+    if operator == "exists":
+        return lambda labels: key in labels
+    if operator == "!":
+        return lambda labels: key not in labels
+    if operator in (">", "<"):
+        return _comparison(key, operator, requirement.values[0])
+    if operator in ("=", "=="):
+        value = requirement.values[0]
+        return lambda labels: labels.get(key) == value
+    values: frozenset[str | None] = frozenset(requirement.values)
+    if operator == "in":
+        return lambda labels: labels.get(key) in values
+    return lambda labels: labels.get(key) not in values
+
+
+def _comparison(key: str, operator: Operator, value: str) -> Predicate:
+    limit = _integer(value)
+    assert limit is not None  # the Requirement has checked it
+
+    def compare(labels: Mapping[str, str]) -> bool:
+        number = _integer(labels.get(key, ""))
+        return number is not None and (number > limit if operator == ">" else number < limit)
+
+    return compare
+
+
+def _integer(text: str) -> int | None:
+    if not _INTEGER.fullmatch(text):
+        return None
+    number = int(text)
+    return number if number in _INT64 else None
+
+
+def _field_terms(text: str) -> list[str]:
+    found, start, escaped = [], 0, False
+    for position, character in enumerate(text):
+        if escaped:
+            escaped = False
+        elif character == "\\":
+            escaped = True
+        elif character == ",":
+            found.append(text[start:position])
+            start = position + 1
+    return [*found, text[start:]]
+
+
+_FIELD_TERM = re.compile(r"(.*?)(!=|==|=)(.*)", re.DOTALL)
+
+
+def _field_requirement(text: str, term: str) -> FieldRequirement:
+    match = _FIELD_TERM.fullmatch(term)
+    if match is None:
+        raise bad(f"invalid selector: '{text}'; can't understand '{term}'")
+    return FieldRequirement(match[1], "!=" if match[2] == "!=" else "=", _unescaped(match[3]))
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=")
+
+
+def _unescaped(text: str) -> str:
+    found, characters = [], iter(text)
+    for character in characters:
+        if character == "\\":
+            character = next(characters, "")
+            if character not in ("\\", ",", "="):
+                raise bad(f"invalid field selector: invalid escape sequence: \\{character}")
+        elif character in (",", "="):
+            # Kubernetes prints the character's number here.
+            raise bad(f"invalid field selector: unescaped character in value: {ord(character)}")
+        found.append(character)
+    return "".join(found)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,190 @@
+"""Points in time and lengths of time, as they stand on the wire.
+
+`Time` is a plain `datetime`; Kubernetes writes it in UTC to the second. `MicroTime` always has six digits of a second.
+`Duration` is a `timedelta` in Go's form (`1h30m0s`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from typing import TypeAlias
+
+Time: TypeAlias = datetime
+Clock: TypeAlias = Callable[[], datetime]
+"""Tells the time, with its zone. Handed in wherever time matters, so that a test can hold it still."""
+
+_RFC3339 = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:[.,]([0-9]{1,64}))?(?:Z|([+-][0-9]{2}):([0-9]{2}))",
+    re.ASCII,
+)
+
+
+def system_clock() -> datetime:
+    """The machine's time, in UTC."""
+    return datetime.now(UTC)
+
+
+def now(clock: Clock = system_clock) -> datetime:
+    """The time as Kubernetes' metadata has it: UTC, to the second."""
+    return _in_utc(clock()).replace(microsecond=0)
+
+
+def parse(text: str) -> datetime:
+    """Read an RFC 3339 time with its zone; what is finer than a microsecond is cut off. ValueError if it is not one."""
+    match = _RFC3339.fullmatch(text)
+    if match is None:
+        raise ValueError(f"a time is written as 2006-01-02T15:04:05Z (RFC 3339), not {text[:64]!r}")
+    year, month, day, hour, minute, second = (int(part) for part in match.groups()[:6])
+    microsecond = int((match[7] or "").ljust(6, "0")[:6])
+    try:
+        return datetime(year, month, day, hour, minute, second, microsecond, _zone(match[8], match[9]))
+    except ValueError as error:
+        raise ValueError(f"there is no such time as {text!r}: {error}") from None
+
+
+def format(time: datetime) -> str:  # noqa: A001 - times.format, beside times.parse
+    """The text of a Kubernetes Time: UTC, to the second, `Z`."""
+    return _in_utc(time).replace(microsecond=0, tzinfo=None).isoformat() + "Z"
+
+
+def _zone(hours: str | None, minutes: str) -> tzinfo:
+    if hours is None:
+        return UTC
+    offset = timedelta(hours=int(hours[1:]), minutes=int(minutes))
+    return timezone(-offset if hours[0] == "-" else offset)
+
+
+def _in_utc(time: datetime) -> datetime:
+    if time.tzinfo is None:
+        raise ValueError(f"{time!r} has no time zone; make it with datetime.now(UTC) or give it tzinfo=UTC")
+    return time.astimezone(UTC)
+
+
+class MicroTime(datetime):
+    """A `datetime` that is written with just six digits of a second, in UTC (`2006-01-02T15:04:05.000000Z`)."""
+
+    @classmethod
+    def of(cls, time: datetime) -> MicroTime:
+        """The same point in time as a MicroTime."""
+        utc = _in_utc(time)
+        return cls(utc.year, utc.month, utc.day, utc.hour, utc.minute, utc.second, utc.microsecond, UTC)
+
+    @classmethod
+    def parse(cls, text: str) -> MicroTime:
+        """Read an RFC 3339 time. ValueError if it is not one."""
+        return cls.of(parse(text))
+
+    def format(self) -> str:
+        """What stands on the wire."""
+        return _in_utc(self).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+_PART = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
+_NANOSECONDS = {
+    "ns": 1,
+    "us": 10**3,
+    "\u00b5s": 10**3,  # the micro sign
+    "\u03bcs": 10**3,  # the Greek letter
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+}
+_MAX_NANOSECONDS = 2**63 - 1
+_MAX_TEXT = 128
+
+
+class Duration(timedelta):
+    """A length of time, read and written in Go's form: `1h30m0s`, `250ms`, `-1.5s`.
+
+    It is exact to the microsecond; what is finer is rounded away from zero, so that `1ns` is not nothing.
+    Sums, differences and multiples of a Duration are Durations.
+    """
+
+    @classmethod
+    def of(cls, time: timedelta) -> Duration:
+        """The same length of time as a Duration."""
+        return cls(time.days, time.seconds, time.microseconds)
+
+    @classmethod
+    def parse(cls, text: str) -> Duration:
+        """Read Go's form. ValueError if it is not one, or is longer than Go's 292 years."""
+        nanoseconds = _nanoseconds(text)
+        microseconds = -(-abs(nanoseconds) // 1000)
+        return cls(microseconds=-microseconds if nanoseconds < 0 else microseconds)
+
+    def format(self) -> str:
+        """What stands on the wire: Go's one text for this length."""
+        microseconds = (self.days * 86_400 + self.seconds) * 1_000_000 + self.microseconds
+        return ("-" if microseconds < 0 else "") + _go_text(abs(microseconds))
+
+    def __str__(self) -> str:
+        return self.format()
+
+    def __repr__(self) -> str:
+        return f"Duration.parse({self.format()!r})"
+
+    def __add__(self, other: timedelta) -> Duration:
+        return _duration(super().__add__(other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: timedelta) -> Duration:
+        return _duration(super().__sub__(other))
+
+    def __rsub__(self, other: timedelta) -> Duration:
+        return _duration(super().__rsub__(other))
+
+    def __mul__(self, factor: float) -> Duration:
+        return _duration(super().__mul__(factor))
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Duration:
+        return Duration.of(super().__neg__())
+
+    def __abs__(self) -> Duration:
+        return Duration.of(super().__abs__())
+
+
+def _duration(result: timedelta) -> Duration:
+    return Duration.of(result) if isinstance(result, timedelta) else result  # NotImplemented passes
+
+
+def _nanoseconds(text: str) -> int:
+    rest = text[1:] if text[:1] in ("+", "-") else text
+    if rest == "0":
+        return 0
+    total = position = 0
+    while position < len(rest) <= _MAX_TEXT:
+        match = _PART.match(rest, position)
+        if match is None or not (match[1] or match[2]):
+            break
+        unit, fraction = _NANOSECONDS[match[3]], match[2] or ""
+        total += int(match[1] or "0") * unit + int(fraction or "0") * unit // 10 ** len(fraction)
+        position = match.end()
+    if not rest or position < len(rest):
+        raise ValueError(f"a duration is written as 1h30m, 45s or 250ms, not {text[:64]!r}")
+    if total > _MAX_NANOSECONDS:
+        raise ValueError(f"a duration is at most 292 years (2562047h47m16.854775807s), not {text[:64]!r}")
+    return -total if text[0] == "-" else total
+
+
+def _go_text(microseconds: int) -> str:
+    if microseconds < 1_000_000:
+        if microseconds == 0:
+            return "0s"
+        return f"{microseconds}µs" if microseconds < 1000 else f"{_point(microseconds, 3)}ms"
+    minutes, seconds = divmod(microseconds, 60_000_000)
+    hours, minutes = divmod(minutes, 60)
+    text = f"{_point(seconds, 6)}s"
+    if hours:
+        return f"{hours}h{minutes}m{text}"
+    return f"{minutes}m{text}" if minutes else text
+
+
+def _point(amount: int, places: int) -> str:
+    whole, fraction = divmod(amount, 10**places)
+    return f"{whole}.{fraction:0{places}}".rstrip("0") if fraction else str(whole)

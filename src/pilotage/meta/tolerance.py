@@ -1,0 +1,38 @@
+"""What other writers leave behind, made readable: `null` for an absent field, an absent list where one is required."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pilotage.meta.models import Model, Shape, shapes
+
+
+def settled(document: Any, model: type[Model]) -> Any:
+    """A copy of `document` that `model` can read, as far as absence is concerned; wrong types stay as they are.
+
+    `null` is dropped where it is not a value of the field, an absent list or map that is required becomes an empty one,
+    and a whole number written as `1.0` is a whole number.
+    """
+    if not isinstance(document, dict):
+        return document
+    made = dict(document)
+    for name, shape in shapes(model).items():
+        value = made.get(name)
+        if value is not None:
+            made[name] = _value(value, shape)
+        elif name not in made or not shape.nullable:
+            made.pop(name, None)
+            if shape.required and shape.container:
+                made[name] = [] if shape.container == "list" else {}
+    return made
+
+
+def _value(value: Any, shape: Shape) -> Any:
+    if shape.model is None:
+        return int(value) if isinstance(value, float) and value.is_integer() else value
+    model = shape.model
+    if shape.container == "list" and isinstance(value, list):
+        return [settled(item, model) for item in value]
+    if shape.container == "map" and isinstance(value, dict):
+        return {key: settled(item, model) for key, item in value.items()}
+    return settled(value, model) if not shape.container else value

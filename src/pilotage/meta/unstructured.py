@@ -1,0 +1,262 @@
+"""Objects without a class: `Unstructured`, a mapping over the document; `PartialObjectMetadata`, the metadata alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from pilotage.errors import DecodeError
+from pilotage.meta import objects
+from pilotage.meta.difference import carry
+from pilotage.meta.documents import canonical
+from pilotage.meta.hooks import enc_hook
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.models import ObjectMeta, Resource
+
+
+class Unstructured(MutableMapping[str, Any]):
+    """An object as its document: `obj["spec"]["size"]`, with typed `metadata` beside it.
+
+    The document given is used, not copied. The typed metadata and `obj["metadata"]` are two views of one thing: what
+    is changed in one is in the other when it is next read, and fields of the metadata that the class `ObjectMeta` does
+    not know stay.
+    """
+
+    __hash__ = None  # type: ignore[assignment]  # it changes, and it is compared by value
+
+    def __init__(self, document: Mapping[str, Any] | None = None) -> None:
+        self._data: bytes | None = None
+        self._content: dict[str, Any] = document if isinstance(document, dict) else dict(document or {})
+        self._metadata: _TypedMetadata | None = None
+
+    @classmethod
+    def from_bytes(cls, data: bytes | memoryview) -> Unstructured:
+        """An object that keeps its bytes and reads them when somebody looks inside."""
+        made = cls()
+        made._data = data if isinstance(data, bytes) else bytes(data)
+        return made
+
+    def to_bytes(self) -> bytes:
+        """The object as JSON: the very bytes it was made from, if nobody has looked inside."""
+        return self._data if self._data is not None else msgspec.json.encode(self.document, enc_hook=enc_hook)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The whole document, with what was changed in the typed metadata. Changing it changes the object."""
+        content = self._read()
+        if self._metadata is not None:
+            self._metadata.sync(content)
+        return content
+
+    @property
+    def header(self) -> objects.Header:
+        """Name, labels and the like; does not read the rest of the bytes."""
+        data = self._data
+        return objects.header(data if data is not None else self.to_bytes())
+
+    @property
+    def api_version(self) -> str:
+        return self._type("apiVersion")
+
+    @property
+    def kind(self) -> str:
+        return self._type("kind")
+
+    @property
+    def gvk(self) -> GroupVersionKind:
+        """What the object is. DecodeError where the document does not say it properly."""
+        try:
+            return GroupVersionKind.of(self.api_version, self.kind)
+        except ValueError as error:
+            raise DecodeError(f"{error}: apiVersion must be VERSION or GROUP/VERSION", path=".apiVersion") from error
+
+    @property
+    def metadata(self) -> ObjectMeta:
+        """The metadata, typed; changes to it are changes to the document."""
+        content = self._read()
+        if self._metadata is None:
+            self._metadata = _TypedMetadata(content)
+        self._metadata.sync(content)
+        return self._metadata.typed
+
+    @metadata.setter
+    def metadata(self, value: ObjectMeta) -> None:
+        content = self._read()
+        if self._metadata is None:
+            self._metadata = _TypedMetadata(content)
+        self._metadata.typed = value  # the next look at the document carries the difference over
+
+    def nested(self, *path: str | int, default: Any = None) -> Any:
+        """The value under a path of keys and indexes; `default` where it is absent or null.
+
+        TypeError where something on the way is neither an object nor a list.
+        """
+        value: Any = self._visible(path)
+        for depth, step in enumerate(path):
+            if isinstance(value, dict):
+                value = value.get(step)
+            elif isinstance(value, list) and isinstance(step, int):
+                value = value[step] if -len(value) <= step < len(value) else None
+            elif value is not None:
+                raise _wrong_way(path, depth, value)
+        return default if value is None else value
+
+    def set_nested(self, value: Any, *path: str | int) -> None:
+        """Set the value under a path; objects that are missing on the way are made."""
+        parent, last = self._parent(path, make=True)
+        parent[last] = value
+
+    def remove_nested(self, *path: str | int) -> None:
+        """Remove what is under a path, if it is there."""
+        parent, last = self._parent(path, make=False)
+        if isinstance(parent, dict):
+            parent.pop(last, None)
+        elif isinstance(parent, list) and isinstance(last, int) and -len(parent) <= last < len(parent):
+            del parent[last]
+
+    def __getitem__(self, key: str) -> Any:
+        return self._visible((key,))[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self._visible((key,))[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self._visible((key,))[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.document)
+
+    def __len__(self) -> int:
+        return len(self.document)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Unstructured):
+            return self.document == other.document
+        return self.document == other if isinstance(other, Mapping) else NotImplemented
+
+    def __repr__(self) -> str:
+        try:
+            found = objects.envelope(self.to_bytes())
+        except (DecodeError, TypeError) as error:
+            return f"<Unstructured: {error}>"
+        name = "/".join(part for part in (found.metadata.namespace, found.metadata.name) if part)
+        return f"<Unstructured {found.api_version or '?'} {found.kind or '?'} {name or '(no name)'}>"
+
+    def _read(self) -> dict[str, Any]:
+        if self._data is not None:
+            self._content, self._data = objects.read(self._data), None
+        return self._content
+
+    def _visible(self, path: tuple[str | int, ...]) -> dict[str, Any]:
+        """The document, in step with the typed metadata where the path leads there."""
+        return self.document if not path or path[0] == "metadata" else self._read()
+
+    def _type(self, key: str) -> str:
+        if self._data is not None:
+            found = objects.envelope(self._data)
+            value: Any = found.kind if key == "kind" else found.api_version
+        else:
+            value = self._content.get(key)
+        if not isinstance(value, str) or not value:
+            said = "is missing" if value in (None, "") else f"is {value!r}, not a string"
+            raise DecodeError(
+                f"this is not a Kubernetes object: {key} {said}; give it apiVersion and kind", path=f".{key}"
+            )
+        return value
+
+    def _parent(self, path: tuple[str | int, ...], *, make: bool) -> tuple[Any, Any]:
+        if not path:
+            raise TypeError("a path needs at least one key")
+        value: Any = self._visible(path)
+        for depth, step in enumerate(path[:-1]):
+            inside = value.get(step) if isinstance(value, dict) else _item(path, depth, value)
+            if inside is None:
+                if not make:
+                    return None, path[-1]
+                inside = value[step] = {}
+            value = inside
+        if not isinstance(value, dict) and not (isinstance(value, list) and isinstance(path[-1], int)):
+            raise _wrong_way(path, len(path) - 1, value)
+        return value, path[-1]
+
+
+class _TypedMetadata:
+    """The typed view of a document's metadata, and what both were when they last agreed."""
+
+    def __init__(self, content: dict[str, Any]) -> None:
+        self.typed = objects.metadata_of(content.get("metadata"))
+        self._known = _known(self.typed)
+        self._raw = canonical(content.get("metadata"))
+
+    def sync(self, content: dict[str, Any]) -> None:
+        """Carry what changed in the one over to the other; where both changed one field, the typed view wins."""
+        now = _known(self.typed)
+        if now != self._known:
+            raw = content.get("metadata")
+            content["metadata"] = carry(raw, self._known, now, ObjectMeta) if isinstance(raw, dict) else now
+        raw_now = canonical(content.get("metadata"))
+        if raw_now == self._raw:
+            return
+        fresh = objects.metadata_of(content.get("metadata"))
+        for name in ObjectMeta.__struct_fields__:
+            value = getattr(fresh, name)
+            if getattr(self.typed, name) != value:
+                setattr(self.typed, name, value)
+        self._known, self._raw = _known(self.typed), raw_now
+
+
+def _known(metadata: ObjectMeta) -> dict[str, Any]:
+    made: dict[str, Any] = msgspec.to_builtins(metadata, enc_hook=enc_hook)
+    return made
+
+
+def _item(path: tuple[str | int, ...], depth: int, value: Any) -> Any:
+    step = path[depth]
+    if not isinstance(value, list) or not isinstance(step, int):
+        raise _wrong_way(path, depth, value)
+    return value[step]
+
+
+def _wrong_way(path: tuple[str | int, ...], depth: int, value: Any) -> TypeError:
+    where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path[:depth]) or "."
+    return TypeError(f"{where} is of type {type(value).__name__}, so there is no {path[depth]!r} in it")
+
+
+@dataclass
+class PartialObjectMetadata:
+    """The metadata of an object, without the rest. `gvk` is the kind of the object that it stands for."""
+
+    gvk: GroupVersionKind
+    metadata: ObjectMeta = field(default_factory=ObjectMeta)
+
+    @classmethod
+    def from_bytes(cls, gvk: GroupVersionKind, data: bytes | memoryview) -> PartialObjectMetadata:
+        """Read the metadata of any object of the kind, or of the PartialObjectMetadata that a server gives for it."""
+        return cls(gvk, objects.metadata_in(data))
+
+    @property
+    def api_version(self) -> str:
+        return self.gvk.api_version
+
+    @property
+    def kind(self) -> str:
+        return self.gvk.kind
+
+    @property
+    def document(self) -> dict[str, Any]:
+        return {"apiVersion": self.api_version, "kind": self.kind, "metadata": _known(self.metadata)}
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataOnly:
+    """Stands where a type stands, and gives `PartialObjectMetadata`."""
+
+    gvk: GroupVersionKind
+
+
+def metadata_only(kind: type[Resource] | GroupVersionKind) -> MetadataOnly:
+    """Ask for the metadata of a kind alone: `client.list(metadata_only(Pod))`."""
+    return MetadataOnly(kind if isinstance(kind, GroupVersionKind) else kind.__resource__.gvk)

@@ -1,0 +1,309 @@
+"""A request value to an HTTP request, and back: paths, queries, bodies of deletions. No I/O.
+
+`parse` undoes `build`. Paths are `/api/v1/…` for the core group and `/apis/{group}/{version}/…` for the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote, urlencode
+
+import msgspec
+
+from pilotage.errors import BadRequest, Cause, MethodNotSupported, NotFound
+from pilotage.meta.causes import invalid, invalid_error, not_supported, shown
+from pilotage.meta.kinds import GroupKind, GroupVersionResource
+from pilotage.rest.negotiation import ACCEPT, LIST_ACCEPT, form_of
+from pilotage.rest.request import DeleteOptions, Form, ListOptions, Request, Verb, WriteOptions
+
+JSON = "application/json"
+_METHODS = {
+    Verb.GET: "GET",
+    Verb.LIST: "GET",
+    Verb.WATCH: "GET",
+    Verb.CREATE: "POST",
+    Verb.UPDATE: "PUT",
+    Verb.PATCH: "PATCH",
+    Verb.DELETE: "DELETE",
+    Verb.DELETE_COLLECTION: "DELETE",
+}
+_READS = (Verb.GET, Verb.LIST, Verb.WATCH, Verb.DELETE_COLLECTION)
+_WRITES = (Verb.CREATE, Verb.UPDATE, Verb.PATCH)
+_OPTIONS = {Verb.CREATE: "CreateOptions", Verb.UPDATE: "UpdateOptions", Verb.PATCH: "PatchOptions"}
+
+
+@dataclass(frozen=True, slots=True)
+class HTTPRequest:
+    """What goes over the wire, before there is a wire."""
+
+    method: str
+    target: str
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = field(default=b"", repr=False)
+
+
+def build(request: Request) -> HTTPRequest:
+    """The HTTP request that asks for `request`."""
+    query = _query(request)
+    target = path_of(request) + ("?" + urlencode(query, quote_via=quote) if query else "")
+    accept = LIST_ACCEPT if request.verb in (Verb.LIST, Verb.DELETE_COLLECTION) else ACCEPT
+    headers = [("accept", accept[request.form])]
+    body = request.body
+    if request.verb in (Verb.DELETE, Verb.DELETE_COLLECTION):
+        body = delete_body(request.delete)
+    if body:
+        headers.append(("content-type", request.content_type or JSON))
+    if request.user_agent:
+        headers.append(("user-agent", request.user_agent))
+    return HTTPRequest(_METHODS[request.verb], target, tuple(headers), body)
+
+
+def path_of(request: Request) -> str:
+    """The path alone."""
+    group, version, resource = request.resource
+    parts = ["apis", group, version] if group else ["api", version]
+    if request.namespace and not (resource == "namespaces" and not group):
+        parts += ["namespaces", request.namespace]
+    parts.append(resource)
+    if request.name:
+        parts.append(request.name)
+    if request.subresource:
+        parts.append(request.subresource)
+    return "/" + "/".join(quote(part, safe="") for part in parts)
+
+
+def _query(request: Request) -> list[tuple[str, str]]:
+    query: list[tuple[str, str]] = []
+    if request.verb in _READS:
+        query += _list_query(request.options)
+    if request.verb is Verb.WATCH:
+        query.append(("watch", "true"))
+    if request.verb in _WRITES:
+        write = request.write
+        if write.dry_run:
+            query.append(("dryRun", "All"))
+        if write.field_manager:
+            query.append(("fieldManager", write.field_manager))
+        if write.field_validation:
+            query.append(("fieldValidation", write.field_validation))
+        if write.force is not None:
+            query.append(("force", _boolean_text(write.force)))
+    return query
+
+
+def _list_query(options: ListOptions) -> list[tuple[str, str]]:
+    query = [
+        (name, value)
+        for name, value in (
+            ("labelSelector", options.label_selector),
+            ("fieldSelector", options.field_selector),
+            ("continue", options.continue_token),
+            ("resourceVersion", options.resource_version),
+            ("resourceVersionMatch", options.resource_version_match),
+        )
+        if value
+    ]
+    if options.limit:
+        query.append(("limit", str(options.limit)))
+    if options.timeout_seconds is not None:
+        query.append(("timeoutSeconds", str(options.timeout_seconds)))
+    if options.allow_watch_bookmarks:
+        query.append(("allowWatchBookmarks", "true"))
+    if options.send_initial_events is not None:
+        query.append(("sendInitialEvents", _boolean_text(options.send_initial_events)))
+    return query
+
+
+def delete_body(options: DeleteOptions) -> bytes:
+    """The DeleteOptions document; nothing where all options have their defaults."""
+    document: dict[str, Any] = {}
+    if options.dry_run:
+        document["dryRun"] = ["All"]
+    if options.grace_period_seconds is not None:
+        document["gracePeriodSeconds"] = options.grace_period_seconds
+    if options.propagation_policy:
+        document["propagationPolicy"] = options.propagation_policy
+    preconditions = {
+        name: value for name, value in (("uid", options.uid), ("resourceVersion", options.resource_version)) if value
+    }
+    if preconditions:
+        document["preconditions"] = preconditions
+    if not document:
+        return b""
+    return msgspec.json.encode({"kind": "DeleteOptions", "apiVersion": "v1"} | document)
+
+
+def parse(http: HTTPRequest) -> Request:
+    """The request value that an HTTP request stands for. Raises ApiError for what is no request at all."""
+    path, _, text = http.target.partition("?")
+    headers = {name.lower(): value for name, value in http.headers}
+    resource, namespace, name, subresource = split(path)
+    try:
+        query = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=100, errors="strict"))
+    except (ValueError, UnicodeDecodeError) as error:
+        raise BadRequest(f"the query of the request cannot be read: {error}") from None
+    verb = _verb(http.method, name, _boolean(query.get("watch", "")) and http.method in ("GET", "HEAD"))
+    deleting = verb in (Verb.DELETE, Verb.DELETE_COLLECTION)
+    return Request(
+        verb=verb,
+        resource=resource,
+        namespace=namespace,
+        name=name,
+        subresource=subresource,
+        form=form_of(headers.get("accept", "")) if not deleting else Form.OBJECT,
+        options=_list_options(query) if verb in _READS else ListOptions(),
+        write=_write_options(query, _OPTIONS[verb]) if verb in _WRITES else WriteOptions(),
+        delete=_delete_options(query, http.body) if deleting else DeleteOptions(),
+        body=b"" if deleting else http.body,
+        content_type=_media(headers.get("content-type", "")) if not deleting and http.body else "",
+        user_agent=headers.get("user-agent", ""),
+    )
+
+
+def split(path: str) -> tuple[GroupVersionResource, str, str, str]:
+    """A path to resource, namespace, name and subresource. Raises NotFound where it is none of a resource."""
+    try:
+        parts = [unquote(part, errors="strict") for part in path.strip("/").split("/")]
+    except UnicodeDecodeError:
+        raise NotFound("404 page not found") from None
+    if any(not part or "/" in part or part in (".", "..") or "\x00" in part for part in parts):
+        raise NotFound("404 page not found")
+    if parts[0] == "api" and len(parts) >= 3:
+        group, version, rest = "", parts[1], parts[2:]
+    elif parts[0] == "apis" and len(parts) >= 4:
+        group, version, rest = parts[1], parts[2], parts[3:]
+    else:
+        raise NotFound("404 page not found")
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) >= 3 and not (len(rest) == 3 and rest[2] in ("status", "finalize")):
+        namespace, rest = rest[1], rest[2:]
+    if len(rest) > 3:
+        raise NotFound("404 page not found")
+    resource, name, subresource = [*rest, "", ""][:3]
+    return GroupVersionResource(group, version, resource), namespace, name, subresource
+
+
+def _verb(method: str, name: str, watch: bool) -> Verb:
+    if watch:
+        return Verb.WATCH
+    match method:
+        case "GET" | "HEAD":
+            return Verb.GET if name else Verb.LIST
+        case "POST":
+            return Verb.CREATE
+        case "PUT":
+            return Verb.UPDATE
+        case "PATCH":
+            return Verb.PATCH
+        case "DELETE":
+            return Verb.DELETE if name else Verb.DELETE_COLLECTION
+    raise MethodNotSupported(f"the server does not allow the method {method} on the requested resource")
+
+
+def _list_options(query: Mapping[str, str]) -> ListOptions:
+    initial = query.get("sendInitialEvents", "")
+    return ListOptions(
+        label_selector=query.get("labelSelector", ""),
+        field_selector=query.get("fieldSelector", ""),
+        limit=max(_integer(query, "limit") or 0, 0),
+        continue_token=query.get("continue", ""),
+        resource_version=query.get("resourceVersion", ""),
+        resource_version_match=query.get("resourceVersionMatch", ""),
+        timeout_seconds=_integer(query, "timeoutSeconds"),
+        allow_watch_bookmarks=_boolean(query.get("allowWatchBookmarks", "")),
+        send_initial_events=_boolean(initial) if initial else None,
+    )
+
+
+def _write_options(query: Mapping[str, str], kind: str) -> WriteOptions:
+    force = query.get("force", "")
+    return WriteOptions(
+        dry_run=_dry_run([query["dryRun"]] if "dryRun" in query else [], kind),
+        field_manager=query.get("fieldManager", ""),
+        field_validation=query.get("fieldValidation", ""),
+        force=_boolean(force) if force else None,
+    )
+
+
+class _Preconditions(msgspec.Struct, rename="camel"):
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class _DeleteOptions(msgspec.Struct, rename="camel"):
+    dry_run: list[str] | None = None
+    grace_period_seconds: int | None = None
+    propagation_policy: str | None = None
+    orphan_dependents: bool | None = None
+    preconditions: _Preconditions | None = None
+
+
+def _delete_options(query: Mapping[str, str], body: bytes) -> DeleteOptions:
+    """From the body, else from the query: a body wins."""
+    if body:
+        try:
+            options = msgspec.json.decode(body, type=_DeleteOptions)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise BadRequest(f"the body of the deletion is no DeleteOptions: {error}") from None
+    else:
+        options = _DeleteOptions(
+            dry_run=[query["dryRun"]] if "dryRun" in query else None,
+            grace_period_seconds=_integer(query, "gracePeriodSeconds"),
+            propagation_policy=query.get("propagationPolicy"),
+            orphan_dependents=_boolean(query["orphanDependents"]) if "orphanDependents" in query else None,
+        )
+    return _checked_delete_options(options)
+
+
+def _checked_delete_options(options: _DeleteOptions) -> DeleteOptions:
+    policy = options.propagation_policy or ""
+    causes: list[Cause] = []
+    if options.orphan_dependents is not None:
+        if policy:
+            detail = "orphanDependents and deletionPropagation cannot be both set"
+            causes.append(invalid("propagationPolicy", policy, detail))
+        policy = policy or ("Orphan" if options.orphan_dependents else "Background")
+    if policy not in ("", "Orphan", "Background", "Foreground"):
+        causes.append(not_supported("propagationPolicy", policy, ["Foreground", "Background", "Orphan", "nil"]))
+    if causes:
+        raise invalid_error(GroupKind("meta.k8s.io", "DeleteOptions"), "", causes)
+    preconditions = options.preconditions or _Preconditions()
+    return DeleteOptions(
+        dry_run=_dry_run(options.dry_run or [], "DeleteOptions"),
+        grace_period_seconds=options.grace_period_seconds,
+        propagation_policy=policy,
+        uid=preconditions.uid or "",
+        resource_version=preconditions.resource_version or "",
+    )
+
+
+def _dry_run(values: list[str], kind: str) -> bool:
+    if any(value != "All" for value in values):
+        message = f'Unsupported value: {shown(values, whole=True)}: supported values: "All"'
+        raise invalid_error(GroupKind("meta.k8s.io", kind), "", [Cause("FieldValueNotSupported", message, "dryRun")])
+    return bool(values)
+
+
+def _integer(query: Mapping[str, str], name: str) -> int | None:
+    text = query.get(name, "")
+    if not text:
+        return None
+    digits = text[1:] if text[:1] in "+-" else text
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 19):
+        raise BadRequest(f'the query parameter {name} must be a number, not "{text[:50]}"')
+    return int(text)
+
+
+def _boolean(text: str) -> bool:
+    return text.lower() not in ("", "0", "false", "f")
+
+
+def _boolean_text(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _media(content_type: str) -> str:
+    media = content_type.partition(";")[0].strip().lower()
+    return "" if media == JSON else media

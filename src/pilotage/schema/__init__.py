@@ -1,0 +1,1 @@
+"""Python classes to structural OpenAPI schemas and CRDs; documents defaulted, pruned and validated by them."""

@@ -1,0 +1,346 @@
+"""Kubernetes' own CEL functions, written in Python: quantities, versions, addresses, URLs, formats, lists, regular
+expressions.
+
+The binding passes no opaque values, so a quantity, a version, an address … travels as a map with one entry, whose key
+names the type and whose value is its canonical text: equal ones are equal, and anything else is told apart.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qs, quote, urlsplit
+
+from pilotage.meta.quantity import Quantity
+
+Boxed = dict[str, str]
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+QUANTITY, SEMVER, URL, IP, CIDR, FORMAT, OPTIONAL = (
+    f"kubernetes.{name}" for name in ("Quantity", "Semver", "URL", "IP", "CIDR", "NamedFormat", "Optional")
+)
+
+_SEMVER = re.compile(
+    r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+([0-9A-Za-z-.]+))?", re.ASCII
+)
+_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+
+
+def unbox(value: Any, *types: str) -> tuple[str, str]:
+    """The type and text of a boxed value; a ValueError that CEL turns into an evaluation error for others."""
+    if isinstance(value, dict) and len(value) == 1:
+        ((kind, text),) = value.items()
+        if kind in types and isinstance(text, str):
+            return kind, text
+    raise ValueError("no such overload")
+
+
+def reads(parse: Callable[..., object]) -> Callable[..., bool]:
+    """The `isX` beside `x`: whether a text can be read."""
+
+    def check(*arguments: Any) -> bool:
+        try:
+            parse(*arguments)
+        except (ValueError, ArithmeticError):
+            return False
+        return True
+
+    return check
+
+
+def quantity(text: str) -> Boxed:
+    # 1 and 1000m are one amount, so the text must not remember how it was written.
+    return _quantity_box(Quantity(text))
+
+
+def amount(value: Any) -> Quantity:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Quantity(value)
+    return Quantity(unbox(value, QUANTITY)[1])
+
+
+def sign(value: Any) -> int:
+    number = amount(value).as_decimal()
+    return (number > 0) - (number < 0)
+
+
+def is_integer(value: Any) -> bool:
+    number = amount(value).as_decimal()
+    return number == number.to_integral_value() and -(2**63) <= number < 2**63
+
+
+def as_integer(value: Any) -> int:
+    if not is_integer(value):
+        raise ValueError("cannot convert value to integer")
+    return int(amount(value).as_decimal())
+
+
+def as_float(value: Any) -> float:
+    return float(amount(value).as_decimal())
+
+
+def add(left: Any, right: Any) -> Boxed:
+    return _quantity_box(amount(left) + amount(right))
+
+
+def sub(left: Any, right: Any) -> Boxed:
+    return _quantity_box(amount(left) - amount(right))
+
+
+def compare(left: Any, right: Any) -> int:
+    """`compareTo` of quantities and of versions."""
+    kind, text = unbox(left, QUANTITY, SEMVER)
+    if kind == QUANTITY:
+        first, second = amount(left), amount(right)
+        return (first > second) - (first < second)
+    one, other = _precedence(text), _precedence(unbox(right, SEMVER)[1])
+    return (one > other) - (one < other)
+
+
+def semver(text: str, normalize: bool = False) -> Boxed:
+    if normalize:
+        text = _normalized_version(text)
+    found = _SEMVER.fullmatch(text) if len(text) <= 1024 else None
+    if found is None or any(part.isdigit() and part[:1] == "0" and len(part) > 1 for part in _parts(found.group(4))):
+        raise ValueError(f"semver parse error on string conversion: {text!r} is no semantic version")
+    return {SEMVER: text}
+
+
+def version_part(index: int) -> Callable[[Any], int]:
+    return lambda value: int(re.split(r"[.+-]", unbox(value, SEMVER)[1])[index])
+
+
+def url(text: str) -> Boxed:
+    if not text or any(character <= " " or character == "\x7f" for character in text):
+        raise ValueError(f"URL parse error during conversion from string: parse {text!r}: invalid URI for request")
+    parts = urlsplit(text)
+    _ = parts.port  # reads it
+    if not text.startswith("/") and not (parts.scheme and (parts.netloc or parts.path.startswith("/"))):
+        raise ValueError(f"URL parse error during conversion from string: parse {text!r}: invalid URI for request")
+    return {URL: text}
+
+
+def url_part(name: str) -> Callable[[Any], Any]:
+    def part(value: Any) -> Any:
+        parts = urlsplit(unbox(value, URL)[1])
+        host = parts.netloc.rpartition("@")[2]
+        if name == "query":
+            return parse_qs(parts.query, keep_blank_values=True)
+        port = host.rpartition(":")[2] if re.search(r":\d+$", host) else ""
+        name_only = host.removesuffix(f":{port}") if port else host
+        return {
+            "scheme": parts.scheme,
+            "host": host,
+            "hostname": name_only.removeprefix("[").removesuffix("]"),
+            "port": port,
+            "path": quote(parts.path, safe="/%:@!$&'()*+,;=~-._"),
+        }[name]
+
+    return part
+
+
+def ip(text: str) -> Boxed:
+    return {IP: str(_address(text))}
+
+
+def is_canonical(text: str) -> bool:
+    return str(_address(text)) == text
+
+
+def address(value: Any) -> Address:
+    return ipaddress.ip_address(unbox(value, IP)[1])
+
+
+def address_is(test: Callable[[Address], bool]) -> Callable[[Any], bool]:
+    return lambda value: test(address(value))
+
+
+def cidr(text: str) -> Boxed:
+    host, _slash, bits = text.partition("/")
+    if "%" in text or not re.fullmatch(r"0|[1-9][0-9]*", bits) or len(text) > 49:
+        raise ValueError(f"network address parse error during conversion from string: {text!r}")
+    network = ipaddress.ip_network(text, strict=False)
+    return {CIDR: f"{_address(host)}/{network.prefixlen}"}
+
+
+def network(value: Any) -> Network:
+    return ipaddress.ip_network(unbox(value, CIDR)[1] if isinstance(value, dict) else cidr(value)[CIDR], strict=False)
+
+
+def contains_ip(value: Any, other: Any) -> bool:
+    inner = _address(other) if isinstance(other, str) else address(other)
+    outer = network(value)
+    return inner.version == outer.version and inner in outer
+
+
+def contains_cidr(value: Any, other: Any) -> bool:
+    outer, inner = network(value), network(other)
+    return outer.version == inner.version and inner.subnet_of(outer)  # type: ignore[arg-type]  # one version
+
+
+def masked(value: Any) -> Boxed:
+    return {CIDR: str(network(value))}
+
+
+def network_ip(value: Any) -> Boxed:
+    return {IP: unbox(value, CIDR)[1].partition("/")[0]}
+
+
+def text_of(value: Any) -> str:
+    """`string(…)` of an address or a network."""
+    return unbox(value, IP, CIDR)[1]
+
+
+def find(text: str, pattern: str) -> str:
+    found = _pattern(pattern).search(text)
+    return found.group(0) if found else ""
+
+
+def find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
+    found: list[str] = []
+    for match in _pattern(pattern).finditer(text):
+        if len(found) == limit:
+            break
+        found.append(match.group(0))
+    return found
+
+
+def is_sorted(values: list[Any]) -> bool:
+    return all(not values[index] < values[index - 1] for index in range(1, len(values)))
+
+
+def total(values: list[Any]) -> Any:
+    return sum(values[1:], start=values[0]) if values else 0
+
+
+def extreme(pick: Callable[[list[Any]], Any], name: str) -> Callable[[list[Any]], Any]:
+    def find_extreme(values: list[Any]) -> Any:
+        if not values:
+            raise ValueError(f"{name} called on empty list")
+        return pick(values)
+
+    return find_extreme
+
+
+def index_of(values: list[Any], wanted: Any) -> int:
+    return next((index for index, each in enumerate(values) if _same(each, wanted)), -1)
+
+
+def last_index_of(values: list[Any], wanted: Any) -> int:
+    return next((index for index in range(len(values) - 1, -1, -1) if _same(values[index], wanted)), -1)
+
+
+def named_format(name: str) -> dict[str, Any]:
+    return {OPTIONAL: {FORMAT: name}} if name in FORMATS else {}
+
+
+def format_validate(value: Any, text: str) -> dict[str, Any]:
+    """An optional list of what is wrong: absent if nothing is."""
+    wrong = FORMATS[unbox(value, FORMAT)[1]](text)
+    return {OPTIONAL: [wrong]} if wrong else {}
+
+
+def optional_value(value: dict[str, Any]) -> Any:
+    if OPTIONAL not in value:
+        raise ValueError("optional.none() dereference")
+    return value[OPTIONAL]
+
+
+def _format(pattern: str, maximum: int, rule: str, prefix: bool = False) -> Callable[[str], str]:
+    compiled = re.compile(pattern, re.ASCII)
+
+    def check(text: str) -> str:
+        if len(text) > maximum:
+            return f"must be no more than {maximum} bytes"
+        # A prefix may end in a dash: what is generated after it ends the name.
+        return "" if compiled.fullmatch(text.removesuffix("-") if prefix else text) else rule
+
+    return check
+
+
+def _checked(check: Callable[[str], bool], rule: str) -> Callable[[str], str]:
+    return lambda text: "" if check(text) else rule
+
+
+def _format_of(name: str) -> Callable[[str], bool]:
+    from pilotage.schema import formats
+
+    found = formats.checker(name)
+    assert found is not None
+    return found
+
+
+_LABEL_RULE = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-'"
+_DOMAIN_RULE = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.'"
+_QUALIFIED = rf"({_LABEL}(\.{_LABEL})*/)?([A-Za-z0-9][-A-Za-z0-9_.]{{0,61}})?[A-Za-z0-9]"
+
+FORMATS: dict[str, Callable[[str], str]] = {
+    "dns1123Label": _format(_LABEL, 63, _LABEL_RULE),
+    "dns1123LabelPrefix": _format(_LABEL, 63, _LABEL_RULE, prefix=True),
+    "dns1123Subdomain": _format(rf"{_LABEL}(\.{_LABEL})*", 253, _DOMAIN_RULE),
+    "dns1123SubdomainPrefix": _format(rf"{_LABEL}(\.{_LABEL})*", 253, _DOMAIN_RULE, prefix=True),
+    "dns1035Label": _format(r"[a-z]([-a-z0-9]*[a-z0-9])?", 63, "a DNS-1035 label must start with a letter"),
+    "dns1035LabelPrefix": _format(
+        r"[a-z]([-a-z0-9]*[a-z0-9])?", 63, "a DNS-1035 label must start with a letter", prefix=True
+    ),
+    "qualifiedName": _format(_QUALIFIED, 317, "name part must consist of alphanumeric characters, '-', '_' or '.'"),
+    "labelValue": _format(
+        r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?",
+        63,
+        "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.'",
+    ),
+    "uri": _checked(_format_of("uri"), "must be a valid URI"),
+    "uuid": _checked(_format_of("uuid"), "must be a valid UUID"),
+    "byte": _checked(_format_of("byte"), "must be a valid base64 string"),
+    "date": _checked(_format_of("date"), "must be a valid date"),
+    "datetime": _checked(_format_of("datetime"), "must be a valid date-time"),
+}
+
+
+def _quantity_box(value: Quantity) -> Boxed:
+    return {QUANTITY: Quantity(value.as_decimal()).canonical()}
+
+
+def _address(text: str) -> Address:
+    if "%" in text or len(text) > 45:
+        raise ValueError(f"IP Address {text!r} parse error during conversion from string")
+    found = ipaddress.ip_address(text)
+    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
+        raise ValueError("IPv4-mapped IPv6 address is not allowed")
+    return found
+
+
+def _pattern(pattern: str) -> Any:
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        raise ValueError(f"Illegal regex: {pattern}") from error
+
+
+def _parts(text: str | None) -> list[str]:
+    return text.split(".") if text else []
+
+
+def _precedence(text: str) -> tuple[Any, ...]:
+    """Semantic versioning's order: a release is above its pre-releases, numbers below words."""
+    found = _SEMVER.fullmatch(text)
+    assert found is not None
+    before = [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in _parts(found.group(4))]
+    return (*(int(found.group(index)) for index in (1, 2, 3)), not before, before)
+
+
+def _normalized_version(text: str) -> str:
+    core, mark, rest = re.fullmatch(r"v?([0-9.]*)([-+]?)(.*)", text, re.DOTALL).groups()  # type: ignore[union-attr]
+    numbers = [part.lstrip("0") or "0" if part else "" for part in core.split(".")]
+    return ".".join(numbers + ["0"] * (3 - len(numbers))) + mark + rest
+
+
+def _same(left: Any, right: Any) -> bool:
+    return (isinstance(left, bool) == isinstance(right, bool)) and left == right

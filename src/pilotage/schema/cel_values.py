@@ -1,0 +1,153 @@
+"""Documents as CEL sees them: names escaped, numbers of the schema's type, dates as timestamps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from pilotage.schema.structural.lists import identity, key_of
+from pilotage.schema.structural.node import Node
+
+Convert = Callable[[Any], Any]
+
+_RESERVED = frozenset(
+    "true false null in as break const continue else for function if import let loop package namespace return var "
+    "void while".split()
+)
+_ESCAPABLE = re.compile(r"[a-zA-Z_./-][a-zA-Z0-9_./-]*")
+_ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
+_SPECIAL = re.compile(r"__|[./-]")
+_TYPED_FORMATS = {
+    "datetime": "timestamp({})",
+    "date": "timestamp({} + 'T00:00:00Z')",
+    "duration": "duration({})",
+    "byte": "base64.decode({})",
+}
+
+
+def escaped(name: str) -> str | None:
+    """A field's name in CEL; None for one that cannot be written there."""
+    if name in _RESERVED:
+        return f"__{name}__"
+    if _ESCAPABLE.fullmatch(name) is None:
+        return None
+    return _SPECIAL.sub(lambda found: _ESCAPES[found.group(0)], name)
+
+
+def converter(node: Node, *, resource: bool = False) -> Convert | None:
+    """A function from a value of the document to one for CEL; None where they are the same.
+
+    `resource`: the value is a whole resource, of whose metadata rules see the name only.
+    """
+    if node.int_or_string:
+        return None
+    if node.type == "number":
+        return lambda value: float(value) if type(value) is int else value
+    if node.type == "integer":
+        return lambda value: int(value) if type(value) is float and value.is_integer() else value
+    if node.type == "array" and node.items is not None:
+        item = converter(node.items, resource=node.items.embedded)
+        return _list(item) if item is not None else None
+    if node.additional is not None and not node.properties:
+        item = converter(node.additional, resource=node.additional.embedded)
+        return _map(item) if item is not None else None
+    return _object(node, resource)
+
+
+def typed(node: Node, variable: str, depth: int = 0) -> str | None:
+    """A CEL expression that gives the value with dates, durations and bytes in their types; None if it has none.
+
+    Values under free keys stay strings: the binding has no way to make such a map.
+    """
+    if node.type == "string":
+        form = _TYPED_FORMATS.get(str(node.schema.get("format", "")).replace("-", ""))
+        return _nullable(node, variable, form.format(variable)) if form else None
+    each = f"x{depth}"
+    if node.type == "array" and node.items is not None:
+        inner = typed(node.items, each, depth + 1)
+        return _nullable(node, variable, f"{variable}.map({each}, {inner})") if inner else None
+    if not node.properties:
+        return None
+    return _typed_object(node, variable, depth)
+
+
+def aligned(node: Node, old: Any, new: Any) -> Any:
+    """The old value with its sets and maps in the order of the new one, for order is no part of their equality."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        return {name: _aligned_member(node, name, each, new) for name, each in old.items()}
+    if not isinstance(old, list) or not isinstance(new, list) or node.items is None:
+        return old
+    if node.list_type not in ("set", "map"):
+        return old
+    keys = node.list_keys if node.list_type == "map" else ()
+    place = {identity(key_of(each, keys) if keys else each): index for index, each in enumerate(new)}
+    named = [(place.get(identity(key_of(each, keys) if keys else each)), each) for each in old]
+    ordered = sorted(named, key=lambda pair: len(new) if pair[0] is None else pair[0])
+    return [aligned(node.items, each, new[index]) if index is not None else each for index, each in ordered]
+
+
+def _aligned_member(node: Node, name: str, old: Any, new: dict[str, Any]) -> Any:
+    child = node.properties.get(name) or node.additional
+    return aligned(child, old, new[name]) if child is not None and name in new else old
+
+
+def _list(item: Convert) -> Convert:
+    return lambda value: [item(each) for each in value] if isinstance(value, list) else value
+
+
+def _map(item: Convert) -> Convert:
+    return lambda value: {name: item(each) for name, each in value.items()} if isinstance(value, dict) else value
+
+
+def _object(node: Node, resource: bool) -> Convert | None:
+    names = {name: escaped(name) for name in node.properties}
+    compiled = {name: converter(child, resource=child.embedded) for name, child in node.properties.items()}
+    children = {name: child for name, child in compiled.items() if child is not None}
+    renamed = {name: new for name, new in names.items() if name != new}
+    if not children and not renamed and not resource:
+        return None
+
+    def convert(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        result = dict(value)
+        for name, child in children.items():
+            if result.get(name) is not None:
+                result[name] = child(result[name])
+        for name, new in renamed.items():
+            if name in result:
+                moved = result.pop(name)
+                if new is not None:
+                    result[new] = moved
+        if resource:
+            result["metadata"] = _visible(value.get("metadata"))
+        return result
+
+    return convert
+
+
+def _visible(metadata: Any) -> dict[str, Any]:
+    if not isinstance(metadata, dict):
+        return {}
+    return {name: metadata[name] for name in ("name", "generateName") if name in metadata}
+
+
+def _nullable(node: Node, variable: str, expression: str) -> str:
+    return f"({variable} == null ? dyn(null) : dyn({expression}))" if node.nullable else expression
+
+
+def _typed_object(node: Node, variable: str, depth: int) -> str | None:
+    each = f"x{depth}"
+    inner = {name: typed(child, each, depth + 1) for name, child in node.properties.items()}
+    if not any(inner.values()):
+        return None
+    entries: list[str] = []
+    for name, expression in inner.items():
+        field = escaped(name)
+        if field is not None and not (node.embedded and name in ("apiVersion", "kind", "metadata")):
+            got = f"{variable}.?{field}"
+            entries.append(f'?"{field}": ' + (f"{got}.optMap({each}, {expression})" if expression else got))
+    if node.embedded:
+        entries += [f'?"{name}": {variable}.?{name}' for name in ("apiVersion", "kind", "metadata")]
+    return _nullable(node, variable, "{" + ", ".join(entries) + "}")

@@ -1,0 +1,197 @@
+"""The string formats that Kubernetes checks. Every check takes time linear in the string; unknown formats pass."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import ipaddress
+import re
+from collections.abc import Callable
+from datetime import date
+from email.utils import parseaddr
+from urllib.parse import urlsplit
+
+Check = Callable[[str], bool]
+
+
+def checker(name: str) -> Check | None:
+    """The check for a format; None for one that Kubernetes ignores. Dashes do not count (`date-time`, `datetime`)."""
+    return _CHECKS.get(name.replace("-", ""))
+
+
+def _pattern(pattern: str, flags: int = re.ASCII) -> Check:
+    compiled = re.compile(pattern, flags)
+    return lambda text: compiled.fullmatch(text) is not None
+
+
+def _uuid(version: str, variant: str) -> Check:
+    return _pattern(rf"[0-9a-f]{{8}}-?[0-9a-f]{{4}}-?{version}-?{variant}-?[0-9a-f]{{12}}", re.ASCII | re.IGNORECASE)
+
+
+_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+_HOST_LABEL = re.compile(r"[a-zA-Z0-9]([-a-zA-Z0-9]{0,61}[a-zA-Z0-9])?", re.ASCII)
+_HOST_TOP = re.compile(r"([a-zA-Z]|[a-zA-Z0-9][-a-zA-Z0-9]*[a-zA-Z0-9]|[a-zA-Z0-9])", re.ASCII)
+_DATE_TIME = re.compile(
+    r"(\d{4}-\d\d-\d\d)[Tt ]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)([.,]\d+)?([Zz]|[+-]\d\d:?\d\d)?", re.ASCII
+)
+_GO_DURATION = re.compile(r"[+-]?((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+")
+_WORD_DURATION = re.compile(
+    r"(\d+(\.\d+)?)\s*(d|day|days|h|hour|hours|m|min|mins|minute|minutes|s|sec|secs|second|seconds|ms|milli|millis"
+    r"|millisecond|milliseconds|us|micro|micros|microsecond|microseconds|ns|nano|nanos|nanosecond|nanoseconds"
+    r"|w|week|weeks)",
+    re.ASCII | re.IGNORECASE,
+)
+_CARD = re.compile(
+    r"4[0-9]{12}([0-9]{3})?|5[1-5][0-9]{14}|6(011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}"
+    r"|3(0[0-5]|[68][0-9])[0-9]{11}|(2131|1800|35[0-9]{3})[0-9]{11}",
+    re.ASCII,
+)
+
+
+def _uri(text: str) -> bool:
+    """Absolute, or a path that begins with a slash; no fragment of its own, no control characters."""
+    if not text or any(character <= " " or character == "\x7f" for character in text):
+        return False
+    try:
+        parts = urlsplit(text)
+        _ = parts.port
+    except ValueError:
+        return False
+    return text.startswith("/") or bool(parts.scheme and (parts.netloc or parts.path))
+
+
+def _email(text: str) -> bool:
+    address = parseaddr(text, strict=True)[1] if _PARSEADDR_STRICT else parseaddr(text)[1]
+    local, at, domain = address.rpartition("@")
+    return bool(at and local and domain) and " " not in address
+
+
+def _hostname(text: str) -> bool:
+    if len(text) > 255 or not text:
+        return False
+    labels = text.split(".")
+    return all(_HOST_LABEL.fullmatch(label) for label in labels) and _HOST_TOP.fullmatch(labels[-1]) is not None
+
+
+def _ip(version: int) -> Check:
+    def check(text: str) -> bool:
+        if len(text) > 45 or "%" in text:
+            return False
+        try:
+            return ipaddress.ip_address(text).version == version
+        except ValueError:
+            return False
+
+    return check
+
+
+def _cidr(text: str) -> bool:
+    address, slash, bits = text.partition("/")
+    if not slash or not bits.isascii() or not bits.isdigit() or len(text) > 49 or "%" in address:
+        return False
+    try:
+        ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return False
+    return True
+
+
+def _mac(text: str) -> bool:
+    for separator, width in ((":", 2), ("-", 2), (".", 4)):
+        parts = text.split(separator)
+        if len(parts) > 1:
+            size = len(parts) * width // 2
+            return size in (6, 8, 20) and all(re.fullmatch(rf"[0-9a-fA-F]{{{width}}}", part) for part in parts)
+    return False
+
+
+def _isbn10(text: str) -> bool:
+    digits = text.replace("-", "").replace(" ", "")
+    if re.fullmatch(r"[0-9]{9}[0-9X]", digits) is None:
+        return False
+    total = sum((10 - index) * (10 if digit == "X" else int(digit)) for index, digit in enumerate(digits))
+    return total % 11 == 0
+
+
+def _isbn13(text: str) -> bool:
+    digits = text.replace("-", "").replace(" ", "")
+    if re.fullmatch(r"[0-9]{13}", digits) is None:
+        return False
+    return sum(int(digit) * (3 if index % 2 else 1) for index, digit in enumerate(digits)) % 10 == 0
+
+
+def _credit_card(text: str) -> bool:
+    digits = re.sub(r"[^0-9]+", "", text)
+    if _CARD.fullmatch(digits) is None:
+        return False
+    doubled = [int(digit) * (2 if index % 2 else 1) for index, digit in enumerate(reversed(digits))]
+    return sum(value - 9 if value > 9 else value for value in doubled) % 10 == 0
+
+
+def _rgb_color(text: str) -> bool:
+    found = re.fullmatch(r"rgb\(\s*([0-9]{1,3})\s*,\s*([0-9]{1,3})\s*,\s*([0-9]{1,3})\s*\)", text)
+    return found is not None and all(int(part) <= 255 for part in found.groups())
+
+
+def _byte(text: str) -> bool:
+    try:
+        base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return True
+
+
+def _date(text: str) -> bool:
+    if re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII) is None:
+        return False
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _date_time(text: str) -> bool:
+    found = _DATE_TIME.fullmatch(text)
+    return found is not None and _date(found.group(1))
+
+
+def _duration(text: str) -> bool:
+    return text == "0" or any(pattern.fullmatch(text) for pattern in (_GO_DURATION, _WORD_DURATION))
+
+
+def _long_name(text: str) -> bool:
+    return len(text) <= 253 and all(re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", part) for part in text.split("."))
+
+
+_PARSEADDR_STRICT = "strict" in parseaddr.__code__.co_varnames  # a security fix, not in every release of 3.11
+
+_HEX4 = "[0-9a-f]{4}"
+_CHECKS: dict[str, Check] = {
+    "bsonobjectid": _pattern("[0-9a-fA-F]{24}"),
+    "uri": _uri,
+    "email": _email,
+    "hostname": _hostname,
+    "ipv4": _ip(4),
+    "ipv6": _ip(6),
+    "cidr": _cidr,
+    "mac": _mac,
+    "uuid": _uuid(_HEX4, _HEX4),
+    "uuid3": _uuid("3[0-9a-f]{3}", _HEX4),
+    "uuid4": _uuid("4[0-9a-f]{3}", "[89ab][0-9a-f]{3}"),
+    "uuid5": _uuid("5[0-9a-f]{3}", "[89ab][0-9a-f]{3}"),
+    "isbn": lambda text: _isbn10(text) or _isbn13(text),
+    "isbn10": _isbn10,
+    "isbn13": _isbn13,
+    "creditcard": _credit_card,
+    "ssn": _pattern(r"\d{3}[- ]?\d{2}[- ]?\d{4}"),
+    "hexcolor": _pattern("#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})"),
+    "rgbcolor": _rgb_color,
+    "byte": _byte,
+    "password": lambda text: True,
+    "date": _date,
+    "duration": _duration,
+    "datetime": _date_time,
+    "k8sshortname": _pattern(_LABEL),
+    "k8slongname": _long_name,
+}

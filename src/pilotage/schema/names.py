@@ -1,0 +1,61 @@
+"""The names of a kind: what a group, a version, a plural and the rest may look like."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from pilotage.meta.models import ResourceInfo
+
+_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_PRIORITY = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
+_PROTECTED = ("k8s.io", "kubernetes.io")
+APPROVED = "api-approved.kubernetes.io"
+_LOWER = "lower-case letters, digits and '-', a letter first, 63 characters at most"
+
+
+def version_priority(version: str) -> tuple[int, int, int, str]:
+    """A key that sorts versions as Kubernetes does: stable before beta before alpha, high before low, then others."""
+    match = _PRIORITY.fullmatch(version)
+    if match is None:
+        return (3, 0, 0, version)
+    stage = {None: 0, "beta": 1, "alpha": 2}[match[2]]
+    return (stage, -int(match[1]), -int(match[3] or 0), version)
+
+
+def complaints(info: ResourceInfo) -> Iterator[tuple[str, str]]:
+    """What is wrong with the names of a kind, and what to do about it."""
+    yield from _group_complaints(info)
+    labels = [("kind in lower case", info.gvk.kind.lower()), ("list kind in lower case", info.list_kind.lower())]
+    labels += [("version", info.gvk.version), ("plural", info.plural), ("singular", info.singular)]
+    labels += [("short name", name) for name in info.short_names]
+    labels += [("category", name) for name in info.categories]
+    for what, text in labels:
+        if len(text) > 63 or not _LABEL.fullmatch(text):
+            yield f"the {what} {text!r} is not a DNS label", f"use {_LOWER}"
+    for twice in sorted(_repeated([*info.short_names, info.plural, info.singular])):
+        if (twice == info.plural == info.singular) and twice not in info.short_names:
+            continue  # a word that has no other plural
+        yield f"the name {twice!r} is given twice", "give each short name once, and none that is the plural or singular"
+    for twice in sorted(_repeated(info.categories)):
+        yield f"the category {twice!r} is given twice", "name it once"
+
+
+def _group_complaints(info: ResourceInfo) -> Iterator[tuple[str, str]]:
+    group = info.gvk.group
+    if "." not in group:
+        yield f"the group {group!r} has no dot", "use a domain of your own, as in 'databases.example.com'"
+    elif len(group) > 253 or not _SUBDOMAIN.fullmatch(group):
+        yield f"the group {group!r} is not a DNS subdomain", "use lower-case letters, digits, '-' and '.'"
+    protected = any(group == owned or group.endswith(f".{owned}") for owned in _PROTECTED)
+    if protected and not info.annotations.get(APPROVED):
+        yield (
+            f"the group {group!r} belongs to the Kubernetes project",
+            f"use a domain of your own, or the annotation {APPROVED} with the address of the approval",
+        )
+
+
+def _repeated(names: Iterable[str]) -> set[str]:
+    seen: set[str] = set()
+    return {name for name in names if name in seen or seen.add(name)}  # type: ignore[func-returns-value] # set.add gives None

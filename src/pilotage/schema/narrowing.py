@@ -1,0 +1,176 @@
+"""Where one schema takes less than another, or means something else: pure comparison of two OpenAPI schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Schema = Mapping[str, Any]
+
+_LOWER = {
+    "minimum": "the smallest value",
+    "minLength": "the shortest length",
+    "minItems": "the smallest number of items",
+    "minProperties": "the smallest number of entries",
+}
+_UPPER = {
+    "maximum": "the largest value",
+    "maxLength": "the longest length",
+    "maxItems": "the largest number of items",
+    "maxProperties": "the largest number of entries",
+}
+_PRESERVE = "x-kubernetes-preserve-unknown-fields"
+_EMBEDDED = "x-kubernetes-embedded-resource"
+_REFUSED = "stored objects and clients that have another value are refused"
+_WIDER_FORMATS = {("int32", "int64"), ("float", "double")}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A change at a path, and whether it breaks something."""
+
+    path: str
+    message: str
+    level: Literal["break", "warning"]
+
+
+def breaks(path: str, message: str) -> Finding:
+    """A change that breaks stored objects or clients."""
+    return Finding(path, message, "break")
+
+
+def warns(path: str, message: str) -> Finding:
+    """A change that somebody may notice."""
+    return Finding(path, message, "warning")
+
+
+def schema_changes(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
+    """What changed for the values of a schema, and for everything inside them."""
+    here = path if not path.endswith(" ") else f"{path}."
+    was, now = _type(old), _type(new)
+    if was != now and was != "anything":
+        if now == "anything":
+            yield warns(here, f"it may be anything now, and was {was}")
+        else:
+            yield breaks(here, f"the type changed from {was} to {now}: clients and stored objects have the old one")
+        return
+    if was == "anything" and now != "anything":
+        yield breaks(here, f"it could be anything and must be {now} now: stored objects may hold something else")
+        return
+    yield from _limits(here, old, new)
+    yield from _meaning(here, old, new)
+    yield from _rules(here, old, new)
+    yield from _fields(here, old, new)
+    for key, step in (("items", "[]"), ("additionalProperties", "{}")):
+        if isinstance(old.get(key), Mapping) and isinstance(new.get(key), Mapping):
+            yield from schema_changes(here.rstrip(".") + step, old[key], new[key])
+
+
+def _type(schema: Schema) -> str:
+    if schema.get("x-kubernetes-int-or-string"):
+        return "integer or string"
+    type_ = str(schema.get("type") or "anything")
+    if type_ == "object" and isinstance(schema.get("additionalProperties"), Mapping):
+        return "map"
+    return type_
+
+
+def _limits(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
+    for table, sign in ((_LOWER, 1), (_UPPER, -1)):
+        for key, what in table.items():
+            if key in new and (key not in old or (new[key] - old[key]) * sign > 0):
+                before = f"from {old[key]} to {new[key]}" if key in old else f"to {new[key]}, and there was none"
+                yield breaks(path, f"{what} ({key}) changed {before}: {_REFUSED}")
+    for bound in ("minimum", "maximum"):
+        exclusive = f"exclusive{bound.capitalize()}"
+        if new.get(exclusive) and not old.get(exclusive) and bound in old and old[bound] == new.get(bound):
+            yield breaks(path, f"{old[bound]} itself is not allowed any more ({exclusive}): {_REFUSED}")
+    for key in ("pattern", "multipleOf"):
+        if key in new and new[key] != old.get(key):
+            yield breaks(path, f"{key} changed from {_shown(old.get(key))} to {_shown(new[key])}: {_REFUSED}")
+    yield from _format(path, old.get("format"), new.get("format"))
+    yield from _enumeration(path, old.get("enum"), new.get("enum"))
+    if old.get("nullable") and not new.get("nullable"):
+        yield breaks(path, "null is not allowed any more: stored nulls become absent or the default")
+
+
+def _format(path: str, old: str | None, new: str | None) -> Iterator[Finding]:
+    if new and new != old and (old, new) not in _WIDER_FORMATS:
+        yield breaks(path, f"the format changed from {_shown(old)} to {new}: {_REFUSED}")
+
+
+def _enumeration(path: str, old: list[Any] | None, new: list[Any] | None) -> Iterator[Finding]:
+    if new is None:
+        return
+    if old is None:
+        yield breaks(path, f"only {', '.join(map(_shown, new))} are allowed now: {_REFUSED}")
+        return
+    for value in old:
+        if value not in new:
+            yield breaks(
+                path, f"the value {_shown(value)} is not allowed any more: stored objects and clients may have it"
+            )
+
+
+def _meaning(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
+    if old.get("default") != new.get("default"):
+        before, after = _shown(old.get("default")), _shown(new.get("default"))
+        yield warns(path, f"the default changed from {before} to {after}: objects that do not say get another value")
+    was, now = old.get("x-kubernetes-list-type") or "atomic", new.get("x-kubernetes-list-type") or "atomic"
+    if was != now:
+        yield breaks(
+            path, f"the list type changed from {was} to {now}: merges and stored duplicates mean something else"
+        )
+    elif old.get("x-kubernetes-list-map-keys") != new.get("x-kubernetes-list-map-keys"):
+        yield breaks(
+            path,
+            f"the list's keys changed from {_keys(old)} to {_keys(new)}: items are told apart in another way",
+        )
+    was, now = old.get("x-kubernetes-map-type") or "granular", new.get("x-kubernetes-map-type") or "granular"
+    if was != now:
+        yield warns(path, f"the map type changed from {was} to {now}: who owns its fields changes with the next apply")
+    if old.get(_PRESERVE) and not new.get(_PRESERVE):
+        yield breaks(path, "unknown fields are not kept any more: those of stored objects are dropped")
+    if new.get(_EMBEDDED) and not old.get(_EMBEDDED):
+        yield breaks(path, "it must be a whole Kubernetes object now: stored values may have no kind or apiVersion")
+
+
+def _rules(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
+    known = {(rule.get("rule"), rule.get("optionalOldSelf")) for rule in old.get("x-kubernetes-validations") or ()}
+    for rule in new.get("x-kubernetes-validations") or ():
+        if (rule.get("rule"), rule.get("optionalOldSelf")) not in known:
+            yield breaks(path, f"the rule {' '.join(rule['rule'].split())!r} is new: it may refuse stored objects")
+
+
+def _fields(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
+    before, after = old.get("properties") or {}, new.get("properties") or {}
+    base = path.rstrip(".")
+    for name, schema in before.items():
+        if name in after:
+            yield from schema_changes(f"{base}.{name}", schema, after[name])
+        elif new.get(_PRESERVE):
+            yield warns(f"{base}.{name}", "the field has no schema any more: its values are kept unchecked")
+        else:
+            yield breaks(f"{base}.{name}", "the field is gone: what stored objects and clients have there is dropped")
+    for name in after:
+        if name not in before and old.get(_PRESERVE):
+            yield breaks(f"{base}.{name}", "the field has a schema now: stored objects may hold something else there")
+    yield from _required(base, old, new)
+
+
+def _required(base: str, old: Schema, new: Schema) -> Iterator[Finding]:
+    def demanded(schema: Schema) -> set[str]:
+        properties = schema.get("properties") or {}
+        return {name for name in schema.get("required") or () if "default" not in properties.get(name, {})}
+
+    for name in sorted(demanded(new) - demanded(old)):
+        yield breaks(f"{base}.{name}", "the field is required now and has no default: objects without it are refused")
+
+
+def _keys(schema: Schema) -> str:
+    return ", ".join(schema.get("x-kubernetes-list-map-keys") or ()) or "none"
+
+
+def _shown(value: Any) -> str:
+    return "none" if value is None else repr(value)

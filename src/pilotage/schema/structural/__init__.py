@@ -1,0 +1,5 @@
+"""What an API server does with a document by its structural schema: prune, default, validate."""
+
+from pilotage.schema.structural.schema import StructuralSchema
+
+__all__ = ["StructuralSchema"]

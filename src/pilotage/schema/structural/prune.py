@@ -1,0 +1,116 @@
+"""Drops fields that a schema does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pilotage.schema.structural.node import META_FIELDS, Node
+from pilotage.schema.structural.paths import Path, dotted, steps_of
+
+Prune = Callable[[Any, Path, list[str]], None]
+"""Prunes a value in place and adds the paths of what it dropped."""
+
+
+class Pruner:
+    """Compiles nodes to functions; nodes below which nothing can be dropped give None."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[int, bool], Prune] = {}
+        self._nodes: list[Node] = []  # holds them, so that no id is used twice
+
+    def compile(self, node: Node, *, keeping: bool = False) -> Prune | None:
+        """`keeping`: unknown fields of this very node stay, as under preserve-unknown-fields."""
+        keeping = keeping or node.preserves
+        if not self._has_work(node, keeping):
+            return None
+        made = self._made.get((id(node), keeping))
+        if made is None:
+            self._nodes.append(node)
+            later: list[Prune] = []
+            self._made[id(node), keeping] = lambda value, path, dropped: later[0](value, path, dropped)
+            made = self._made[id(node), keeping] = self._compile(node, keeping)
+            later.append(made)
+        return made
+
+    def _has_work(self, node: Node, keeping: bool) -> bool:
+        if not keeping and node.type not in ("string", "integer", "number", "boolean"):
+            return True
+        return bool(node.schema.get("properties") or node.schema.get("additionalProperties") or node.items)
+
+    def _compile(self, node: Node, keeping: bool) -> Prune:
+        as_object = self._object(node, keeping)
+        # Below a list that keeps unknown fields, the items keep theirs too.
+        as_list = self._list(self.compile(node.items, keeping=keeping) if node.items else None)
+        if node.items is None and not keeping:
+            as_list = self._list(_drop_all)
+
+        def prune(value: Any, path: Path, dropped: list[str]) -> None:
+            kind = type(value)
+            if kind is dict:
+                as_object(value, path, dropped)
+            elif kind is list:
+                as_list(value, path, dropped)
+
+        if node.type == "object":
+            return _only(dict, as_object, prune)
+        return prune
+
+    def _object(self, node: Node, keeping: bool) -> Prune:
+        skipped = META_FIELDS if node.embedded and not node.tree.built_in else frozenset[str]()
+        known = frozenset(node.properties) | skipped
+        compiled = {name: self.compile(child) for name, child in node.properties.items() if name not in skipped}
+        children = [(name, child) for name, child in compiled.items() if child is not None]
+        additional = node.additional
+        if additional is not None:
+            return _map(self.compile(additional), known, children)
+
+        def prune(value: dict[str, Any], path: Path, dropped: list[str]) -> None:
+            if not keeping and not value.keys() <= known:
+                for name in value.keys() - known:
+                    del value[name]
+                    if path is not None or name not in META_FIELDS:
+                        dropped.append(dotted((*steps_of(path), name)))
+            for name, child in children:
+                if name in value:
+                    child(value[name], (path, name), dropped)
+
+        return prune
+
+    def _list(self, item: Prune | None) -> Prune:
+        def prune(value: list[Any], path: Path, dropped: list[str]) -> None:
+            if item is not None:
+                for index, each in enumerate(value):
+                    item(each, (path, index), dropped)
+
+        return prune
+
+
+def _only(kind: type, expected: Prune, otherwise: Prune) -> Prune:
+    def prune(value: Any, path: Path, dropped: list[str]) -> None:
+        (expected if type(value) is kind else otherwise)(value, path, dropped)
+
+    return prune
+
+
+def _map(item: Prune | None, known: frozenset[str], children: list[tuple[str, Prune]]) -> Prune:
+    def prune(value: dict[str, Any], path: Path, dropped: list[str]) -> None:
+        for name, child in children:
+            if name in value:
+                child(value[name], (path, name), dropped)
+        if item is not None:
+            for name, each in value.items():
+                if name not in known:
+                    item(each, (path, name), dropped)
+
+    return prune
+
+
+def _drop_all(value: Any, path: Path, dropped: list[str]) -> None:
+    """What no schema describes: objects are emptied, lists are searched for objects."""
+    if type(value) is dict:
+        dropped.extend(dotted((*steps_of(path), name)) for name in value)
+        value.clear()
+    elif type(value) is list:
+        for index, each in enumerate(value):
+            _drop_all(each, (path, index), dropped)

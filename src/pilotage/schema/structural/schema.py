@@ -1,0 +1,133 @@
+"""The compiled form of a structural schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pilotage.errors import Cause
+from pilotage.schema.structural.default import Defaulter
+from pilotage.schema.structural.embedded import compile_embedded
+from pilotage.schema.structural.lists import ListChecker
+from pilotage.schema.structural.node import Node, Resolve, Tree
+from pilotage.schema.structural.paths import Problem
+from pilotage.schema.structural.prune import Pruner
+from pilotage.schema.structural.ratchet import kept
+from pilotage.schema.structural.validate import Validator, run
+from pilotage.schema.structural.values import NOWHERE
+
+if TYPE_CHECKING:
+    from pilotage.schema.cel import Rules
+
+_BLOCKING = frozenset(
+    (
+        "FieldValueRequired",
+        "FieldValueTypeInvalid",
+        "FieldValueNotSupported",
+        "FieldValueTooLong",
+        "FieldValueTooMany",
+    )
+)
+_UNCHECKED = Cause(
+    "FieldValueInvalid",
+    "Invalid value: null: some validation rules were not checked because the object was invalid; "
+    "correct the existing errors to complete validation",
+    NOWHERE,
+)
+
+
+class StructuralSchema:
+    """Prunes, defaults and validates documents (plain dicts and lists) by one schema, compiled once.
+
+    Give each document to `prune`, then `default`, then `validate`, as an API server does.
+    """
+
+    def __init__(self, root: Node) -> None:
+        self._root = root
+        self._prune = Pruner().compile(root)
+        self._default = Defaulter().compile(root)
+        validator = Validator()
+        self._table = validator.compile(root)
+        status = root.properties.get("status")
+        self._status_table = validator.compile(status) if status is not None else {}
+        # The lists and resources of built-in kinds are checked by the code of each kind, if at all.
+        self._lists = None if root.tree.built_in else ListChecker().compile(root)
+        self._embedded = None if root.tree.built_in else compile_embedded(root)
+        self._rules = _rules(root)
+
+    @classmethod
+    def compile(
+        cls, schema: Mapping[str, Any], *, resolve: Resolve | None = None, embedded: bool = True
+    ) -> StructuralSchema:
+        """Compile a schema whose root is a resource, unless `embedded` is false.
+
+        `resolve` gives the schema for the last part of a `$ref`; with it the schema counts as one of the built-in
+        kinds, which say "anything" by naming no properties.
+
+        InvalidDefinition for a pattern that RE2 refuses or a rule that does not compile; MissingExtra if there are
+        rules and CEL is not installed.
+        """
+        return cls(Tree(resolve).node(schema, root=embedded))
+
+    def prune(self, document: Any) -> list[str]:
+        """Drop unknown fields in place; their paths, sorted."""
+        dropped: list[str] = []
+        if self._prune is not None:
+            self._prune(document, None, dropped)
+            if dropped:
+                dropped.sort()
+        return dropped
+
+    def default(self, document: Any) -> None:
+        """Fill in defaults in place; take out nulls where the schema has none."""
+        if self._default is not None:
+            self._default(document)
+
+    def validate(self, document: Any, old: Any = None) -> list[Cause]:
+        """Everything that is wrong with a document; on an update (`old`) only what the update is to blame for."""
+        problems: list[Problem] = []
+        run(self._table, document, None, None, problems)
+        return self._finish(document, old, problems)
+
+    def validate_status(self, document: Any, old: Any = None) -> list[Cause]:
+        """As `validate`, for a write to the status subresource: of the schema only the status counts."""
+        problems: list[Problem] = []
+        if isinstance(document, dict) and "status" in document:
+            run(self._status_table, document["status"], None, "status", problems)
+        return self._finish(document, old, problems)
+
+    def _finish(self, document: Any, old: Any, problems: list[Problem]) -> list[Cause]:
+        if self._embedded is not None:
+            self._embedded(document, None, problems)
+        if self._lists is not None:
+            self._check_lists(document, old, problems)
+        if problems and old is not None:
+            problems = kept(self._root, document, old, problems)
+        found = [each.cause for each in problems]
+        if self._rules is not None:
+            if any(cause.reason in _BLOCKING for cause in found):
+                found.append(_UNCHECKED)
+            else:
+                found += self._rules.validate(document, old)
+        return found
+
+    def _check_lists(self, document: Any, old: Any, problems: list[Problem]) -> None:
+        assert self._lists is not None
+        found: list[Problem] = []
+        self._lists(document, None, found)
+        if found and old is not None:
+            before: list[Problem] = []
+            self._lists(old, None, before)
+            if before:
+                return  # the old object had duplicates already
+        problems += found
+
+
+def _rules(root: Node) -> Rules | None:
+    if root.tree.built_in:
+        return None
+    from pilotage.schema.cel import compile_rules
+
+    return compile_rules(root)
+
+

@@ -1,0 +1,286 @@
+"""Checks of single values by a schema's keywords, in the words of Kubernetes' OpenAPI validation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from pilotage import errors
+from pilotage.meta import causes
+from pilotage.schema import formats
+from pilotage.schema.structural.node import Node
+from pilotage.schema.structural.paths import Path, Problem, Steps, dotted, steps_of
+
+Step = Callable[[Any, Path, Any, list[Problem]], None]
+"""Checks a value at the place `(path, key)`; adds what is wrong."""
+
+NOWHERE = "<nil>"
+"""How Kubernetes writes the field of an error that it cannot place."""
+
+_INTEGERS = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
+_TYPE_NAMES: dict[type, str] = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    list: "array",
+    dict: "object",
+    type(None): "null",
+}
+_LARGEST_FLOAT = 3.4028235677973366e38  # of 32 bits
+_GO_FORMATS = {int: "int64", float: "float64"}
+
+
+def problem(path: Path, key: Any, make: Callable[[str], errors.Cause]) -> Problem:
+    """The problem at a place; `make` is given the place as text."""
+    steps: Steps = steps_of((path, key) if key is not None else path)
+    return Problem(steps, make(dotted(steps)), len(steps))
+
+
+def accepts(node: Node, kind: type) -> bool:
+    """Whether a value of this Python type has the type that the schema asks for. Whole floats count as integers."""
+    if kind is type(None):
+        return node.nullable or not (node.type or node.int_or_string)
+    name = _TYPE_NAMES[kind]
+    if node.int_or_string:
+        return name in ("integer", "string")
+    return not node.type or node.type == name or (node.type == "number" and name == "integer")
+
+
+def type_step(node: Node, kind: type) -> Step:
+    """Reports a value of the wrong type."""
+    wanted, found = node.type or "integer,string", _TYPE_NAMES[kind]
+    format_name = _kept_format(node)
+    if format_name and kind not in (str, list, type(None)):
+        wanted, found = format_name, _GO_FORMATS.get(kind, "")
+
+    def check(value: Any, path: Path, key: Any, out: list[Problem]) -> None:
+        out.append(
+            problem(
+                path,
+                key,
+                lambda at: causes.type_invalid(at, found, f"{at} in body must be of type {wanted}: {_quoted(found)}"),
+            )
+        )
+
+    if kind is float and (node.type == "integer" or node.int_or_string):
+        return lambda value, path, key, out: None if value.is_integer() else check(value, path, key, out)
+    return check
+
+
+def enum_step(node: Node) -> Step | None:
+    """Reports a value that is none of `enum`. Numbers compare as numbers, but true is not 1."""
+    allowed = node.schema.get("enum")
+    if not allowed:
+        return None
+    hashable = {(type(each) is bool, each) for each in allowed if not isinstance(each, dict | list)}
+    others = [each for each in allowed if isinstance(each, dict | list)]
+    shown = [each if isinstance(each, str) else causes.shown(each, whole=True) for each in allowed]
+
+    def check(value: Any, path: Path, key: Any, out: list[Problem]) -> None:
+        kind = type(value)
+        if value in others if kind is dict or kind is list else (kind is bool, value) in hashable:
+            return
+        out.append(problem(path, key, lambda at: causes.not_supported(at, value, shown)))
+
+    return check
+
+
+def string_step(node: Node) -> Step | None:
+    """Checks length and pattern; as Kubernetes does, only the first of them that fails is told."""
+    maximum, minimum = node.schema.get("maxLength"), node.schema.get("minLength")
+    pattern = node.schema.get("pattern")
+    search = compile_pattern(pattern) if pattern else None
+    if maximum is None and minimum is None and search is None:
+        return None
+
+    def check(value: str, path: Path, key: Any, out: list[Problem]) -> None:
+        length = len(value)
+        if maximum is not None and length > maximum:
+            out.append(problem(path, key, lambda at: causes.too_long(at, maximum)))
+        elif minimum is not None and length < minimum:
+            text = f"in body should be at least {minimum} chars long"
+            out.append(problem(path, key, lambda at: causes.invalid(at, value, f"{at} {text}")))
+        elif search is not None and not search(value):
+            out.append(
+                problem(path, key, lambda at: causes.invalid(at, value, f"{at} in body should match '{pattern}'"))
+            )
+
+    return check
+
+
+def format_step(node: Node) -> Step | None:
+    name = _kept_format(node)
+    check_format = formats.checker(name) if name and node.type in ("string", "") else None
+    if check_format is None:
+        return None
+
+    def check(value: str, path: Path, key: Any, out: list[Problem]) -> None:
+        if not check_format(value):
+            out.append(
+                problem(
+                    path,
+                    key,
+                    lambda at: causes.type_invalid(at, value, f"{at} in body must be of type {name}: {_quoted(value)}"),
+                )
+            )
+
+    return check
+
+
+def number_step(node: Node) -> Step | None:
+    """Checks range and multiple. Without a format an integer is an int64."""
+    steps = [step for step in (_range_step(node), _multiple_step(node), _low_step(node), _high_step(node)) if step]
+    every = combined(steps)
+    low, high = _sure_range(node)
+    if every is None or low > high:
+        return every
+
+    def check(value: float, path: Path, key: Any, out: list[Problem]) -> None:
+        if not low <= value <= high:
+            every(value, path, key, out)
+
+    return check
+
+
+def combined(steps: list[Step]) -> Step | None:
+    """One step for several; None for none."""
+    if len(steps) < 2:
+        return steps[0] if steps else None
+    if len(steps) == 2:
+        first, second = steps
+
+        def both(value: Any, path: Path, key: Any, out: list[Problem]) -> None:
+            first(value, path, key, out)
+            second(value, path, key, out)
+
+        return both
+
+    def check(value: Any, path: Path, key: Any, out: list[Problem]) -> None:
+        for step in steps:
+            step(value, path, key, out)
+
+    return check
+
+
+def compile_pattern(pattern: str) -> Callable[[str], Any]:
+    """A search by RE2, whose time is linear in the string. InvalidDefinition for what RE2 refuses."""
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    options.never_capture = True
+    try:
+        # As bytes, for a str is searched with its offsets translated, which takes twice as long.
+        search = re2.compile(pattern.encode(errors="replace"), options).search
+    except re2.error as error:
+        text = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
+        raise errors.InvalidDefinition(f"the pattern {pattern!r} is no RE2 expression: {text}") from error
+    return lambda text: search(text.encode(errors="replace"))
+
+
+def _range_step(node: Node) -> Step | None:
+    name = node.schema.get("format", "")
+    if node.type == "integer":
+        low, high = _INTEGERS.get(name, _INTEGERS["int64"])
+        words = f"with format {name}" if name in _INTEGERS else "(default format)"
+
+        def outside(value: float) -> bool:
+            return not low <= value <= high
+
+    elif node.type == "number" and name == "float":
+        words = "with format float"
+
+        def outside(value: float) -> bool:
+            return abs(value) > _LARGEST_FLOAT
+
+    else:
+        return None
+
+    def check(value: float, path: Path, key: Any, out: list[Problem]) -> None:
+        if outside(value):
+            steps = steps_of((path, key) if key is not None else path)
+            text = f"Checked value must be of type {node.type} {words} in {dotted(steps)}"
+            out.append(Problem(steps, causes.invalid(NOWHERE, "", text), len(steps)))
+
+    return check
+
+
+def _sure_range(node: Node) -> tuple[float, float]:
+    """Bounds between which a value is right without a further look; empty if there are none."""
+    schema = node.schema
+    if schema.get("exclusiveMinimum") or schema.get("exclusiveMaximum") or schema.get("multipleOf"):
+        return 1, 0
+    low, high = _INTEGERS.get(str(schema.get("format")), _INTEGERS["int64"])
+    return max(low, schema.get("minimum", low)), min(high, schema.get("maximum", high))
+
+
+def _multiple_step(node: Node) -> Step | None:
+    factor = node.schema.get("multipleOf")
+    if not factor:
+        return None
+    exact = isinstance(factor, int) or float(factor).is_integer()
+
+    def check(value: float, path: Path, key: Any, out: list[Problem]) -> None:
+        if isinstance(value, int) and exact:
+            fits = value % int(factor) == 0
+        else:
+            number = float(value) if abs(value) <= _LARGEST_FLOAT else math.inf
+            fits = _is_whole(1 / factor * number if factor < 1 else number / factor)
+        if not fits:
+            text = f"in body should be a multiple of {_number(factor)}"
+            out.append(problem(path, key, lambda at: causes.invalid(at, value, f"{at} {text}")))
+
+    return check
+
+
+def _low_step(node: Node) -> Step | None:
+    bound, exclusive = node.schema.get("minimum"), node.schema.get("exclusiveMinimum") is True
+    if bound is None:
+        return None
+    words = f"in body should be greater than {'' if exclusive else 'or equal to '}{_number(bound)}"
+
+    def check(value: float, path: Path, key: Any, out: list[Problem]) -> None:
+        if value < bound or (exclusive and value == bound):
+            out.append(problem(path, key, lambda at: causes.invalid(at, value, f"{at} {words}")))
+
+    return check
+
+
+def _high_step(node: Node) -> Step | None:
+    bound, exclusive = node.schema.get("maximum"), node.schema.get("exclusiveMaximum") is True
+    if bound is None:
+        return None
+    words = f"in body should be less than {'' if exclusive else 'or equal to '}{_number(bound)}"
+
+    def check(value: float, path: Path, key: Any, out: list[Problem]) -> None:
+        if value > bound or (exclusive and value == bound):
+            out.append(problem(path, key, lambda at: causes.invalid(at, value, f"{at} {words}")))
+
+    return check
+
+
+def _kept_format(node: Node) -> str:
+    """The format, unless Kubernetes does not know it for this type and so ignores it."""
+    name = str(node.schema.get("format") or "")
+    if node.type in ("string", "") and not node.int_or_string:
+        return name if formats.checker(name) else ""
+    if node.type == "integer":
+        return name if name in _INTEGERS else ""
+    return name if node.type == "number" and name in ("float", "double") else ""
+
+
+def _is_whole(value: float) -> bool:
+    if not math.isfinite(value):
+        return False
+    return abs(value - round(value)) < 1e-9 * max(1.0, abs(value))
+
+
+def _number(value: float) -> str:
+    """A bound as Go prints it: whole floats without a fraction."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 1e21 else f"{value}"
+
+
+def _quoted(text: str) -> str:
+    return causes.shown(text)

@@ -1,0 +1,190 @@
+"""Request bodies to documents: decoded strictly, checked to be of the right kind, unknown and doubled fields noted."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from pilotage.errors import ApiError, BadRequest, Cause, DecodeError, UnsupportedMediaType
+from pilotage.meta import jsontext
+from pilotage.meta.causes import invalid, invalid_error, not_supported, too_long
+from pilotage.meta.kinds import GroupKind, GroupVersion
+from pilotage.meta.models import ManagedFieldsEntry, ObjectMeta, OwnerReference, shapes
+from pilotage.rest.request import Request, Verb
+from pilotage.server.records import Document
+from pilotage.server.served import Served
+
+ACCEPTED = "application/json, application/yaml"
+YAML = ("application/yaml", "application/x-yaml", "text/yaml")
+VALIDATIONS = ("", "Ignore", "Strict", "Warn")
+_OPTIONS = {Verb.CREATE: "CreateOptions", Verb.UPDATE: "UpdateOptions", Verb.PATCH: "PatchOptions"}
+_METADATA_FIELDS = frozenset(shapes(ObjectMeta)) | {"clusterName"}
+_PARTS = {
+    "ownerReferences": frozenset(shapes(OwnerReference)),
+    "managedFields": frozenset(shapes(ManagedFieldsEntry)),
+}
+_KEY = re.compile(rb'"\s*:')
+_metadata_type = msgspec.json.Decoder(ObjectMeta)
+
+
+@dataclass(slots=True)
+class FieldProblems:
+    """Fields that the schema does not know, and fields given twice: warnings, an error or nothing, as asked for."""
+
+    unknown: list[str] = field(default_factory=list)
+    duplicate: list[str] = field(default_factory=list)
+
+    def settle(self, request: Request, served: Served) -> list[str]:
+        """The warnings to give. Raises BadRequest where the request asked to be strict."""
+        validation = request.write.field_validation
+        lines = [f'unknown field "{path}"' for path in sorted(self.unknown)]
+        lines += [f'duplicate field "{path}"' for path in self.duplicate]
+        if not lines or validation == "Ignore":
+            return []
+        if validation == "Strict":
+            raise undecodable(served, request, f"strict decoding error: {', '.join(lines)}")
+        return lines
+
+
+def check_options(request: Request) -> None:
+    """Refuse options that no write knows."""
+    write = request.write
+    kind = GroupKind("meta.k8s.io", _OPTIONS[request.verb])
+    if write.field_validation not in VALIDATIONS:
+        raise invalid_error(kind, "", [not_supported("fieldValidation", write.field_validation, VALIDATIONS)])
+    if len(write.field_manager.encode()) > 128:
+        raise invalid_error(kind, "", [too_long("fieldManager", 128)])
+
+
+def read(request: Request, served: Served) -> tuple[Document, FieldProblems]:
+    """The document of a create or an update. It is of the kind that `served` serves, and has metadata."""
+    media = request.content_type or "application/json"
+    problems = FieldProblems()
+    try:
+        if media == "application/json":
+            document = jsontext.read(request.body)
+            if request.write.field_validation != "Ignore":
+                problems.duplicate = duplicate_fields(request.body, document)
+        elif media in YAML:
+            from pilotage.meta import yamltext
+
+            document = yamltext.read(request.body.decode())
+        else:
+            raise UnsupportedMediaType(
+                f"the body of the request was in an unknown format - accepted media types include: {ACCEPTED}"
+            )
+    except (DecodeError, UnicodeDecodeError) as error:
+        raise unrecognized(served, f"couldn't get version/kind; json parse error: {error}", request.body) from None
+    if not isinstance(document, dict):
+        raise unrecognized(served, f"a JSON object is needed, not {json_type(document)}", request.body)
+    check_kind(document, served, request.body)
+    settle_metadata(document, served, request, problems)
+    return document, problems
+
+
+def check_kind(document: Document, served: Served, body: bytes) -> None:
+    """apiVersion and kind must be those of the path; a built-in kind may leave them out."""
+    api_version, kind = document.get("apiVersion", ""), document.get("kind", "")
+    if not isinstance(api_version, str) or not isinstance(kind, str):
+        raise unrecognized(served, "apiVersion and kind must be strings", body)
+    if not served.custom:
+        api_version, kind = api_version or served.gvk.api_version, kind or served.gvk.kind
+    if not kind:
+        raise unrecognized(served, f"Object 'Kind' is missing in '{_excerpt(body)}'", body)
+    try:
+        group_version = GroupVersion.parse(api_version) if api_version else None
+    except ValueError as error:
+        raise unrecognized(served, str(error), body) from None
+    if group_version != served.gvk.group_version:
+        if served.custom:
+            raise BadRequest(
+                f"the API version in the data ({api_version}) does not match "
+                f"the expected API version ({served.gvk.api_version})"
+            )
+        raise unhandled(served, f'no kind "{kind}" is registered for version "{api_version}"', kind, api_version)
+    if kind != served.gvk.kind:
+        if served.custom:
+            name = document.get("metadata", {}).get("name", "") if isinstance(document.get("metadata"), dict) else ""
+            causes = [invalid("kind", kind, f"must be {served.gvk.kind}")]
+            raise invalid_error(GroupKind(served.gvk.group, kind), str(name), causes)
+        raise unhandled(served, f"a {kind} is no {served.gvk.kind}", kind, api_version)
+    document["apiVersion"], document["kind"] = served.gvk.api_version, served.gvk.kind
+
+
+def settle_metadata(document: Document, served: Served, request: Request, problems: FieldProblems) -> None:
+    """Metadata is there, has the right types and nothing unknown in it."""
+    metadata = document.get("metadata")
+    if metadata is None:
+        metadata = document["metadata"] = {}
+    if not isinstance(metadata, dict):
+        reason = f"json: cannot unmarshal {json_type(metadata)} into field metadata of type object"
+        raise undecodable(served, request, reason)
+    if not metadata.keys() <= _METADATA_FIELDS or None in metadata.values():
+        for key in [key for key, value in metadata.items() if value is None or key not in _METADATA_FIELDS]:
+            if metadata.pop(key) is not None or key not in _METADATA_FIELDS:
+                problems.unknown.append(f"metadata.{key}")
+    try:
+        msgspec.convert(metadata, ObjectMeta)
+    except msgspec.ValidationError as error:
+        raise undecodable(served, request, f"json: {_where(error)}") from None
+    for part, known in _PARTS.items():
+        for index, item in enumerate(metadata.get(part, ())):
+            for key in item.keys() - known:
+                del item[key]
+                problems.unknown.append(f"metadata.{part}[{index}].{key}")
+
+
+def duplicate_fields(body: bytes, document: Any) -> list[str]:
+    """Paths of keys given twice. The slow scan runs only where counting cannot rule it out."""
+    if len(_KEY.findall(body)) == _count_keys(document):
+        return []
+    return jsontext.duplicate_fields(body)
+
+
+def _count_keys(value: Any) -> int:
+    if isinstance(value, dict):
+        return len(value) + sum(_count_keys(item) for item in value.values() if isinstance(item, dict | list))
+    if isinstance(value, list):
+        return sum(_count_keys(item) for item in value if isinstance(item, dict | list))
+    return 0
+
+
+def unhandled(served: Served, reason: str, kind: str = "", api_version: str = "") -> BadRequest:
+    """The 400 for a body that is of the right kind by name but not by content."""
+    version = api_version or served.gvk.version
+    return BadRequest(f'{kind or served.gvk.kind} in version "{version}" cannot be handled as a {served.gvk.kind}: {reason}')
+
+
+def undecodable(served: Served, request: Request, reason: str) -> ApiError:
+    """The error for content that the kind cannot hold: a 400, or a 422 where a patch made it so."""
+    if request.verb is not Verb.PATCH:
+        return unhandled(served, reason)
+    cause = Cause("FieldValueInvalid", f"Invalid value: {reason}", "patch")
+    return invalid_error(served.group_kind, request.name, [cause])
+
+
+def unrecognized(served: Served, reason: str, body: bytes) -> BadRequest:
+    """The 400 for a body that is no object at all."""
+    return BadRequest(
+        f"the object provided is unrecognized (must be of type {served.gvk.kind}): {reason} ({_excerpt(body, 30)})"
+    )
+
+
+def json_type(value: Any) -> str:
+    """What JSON calls the type of a value."""
+    for kind, name in ((bool, "bool"), (str, "string"), (int | float, "number"), (list, "array"), (dict, "object")):
+        if isinstance(value, kind):
+            return name
+    return "null"
+
+
+def _excerpt(body: bytes, length: int = 200) -> str:
+    text = body[: length + 1].decode("utf-8", "replace")
+    return (text if len(text) <= length else text[:length] + " ...") or "<empty>"
+
+
+def _where(error: msgspec.ValidationError) -> str:
+    return str(error).replace("`$", "`metadata")

@@ -1,0 +1,103 @@
+"""What deleting an object comes to: it goes at once, or is marked and waits for its finalizers. Decided on documents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from pilotage.errors import Conflict, StatusDetails
+from pilotage.rest.request import DeleteOptions
+from pilotage.server.records import Document, encode, stamp
+from pilotage.server.served import Served
+
+_UNHURRIED = ("Namespace", "CustomResourceDefinition")
+"""Kinds whose deletion is not counted as a change, and has no grace period."""
+_ANSWER_OBJECT = ("Namespace", "Pod")
+"""Kinds whose deletion is answered with the object, even when it is gone."""
+_BY_POLICY = {"Orphan": "orphan", "Foreground": "foregroundDeletion"}
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """The object goes."""
+
+    document: Document
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The object stays, terminating, until its finalizers are gone."""
+
+    document: Document
+    changed: bool
+
+
+def decide(served: Served, document: Document, options: DeleteOptions, *, now: str) -> Remove | Mark:
+    """The outcome of a delete. Raises Conflict where a precondition does not hold."""
+    check_preconditions(served, document, options)
+    before = document["metadata"]
+    finalizers = with_policy(list(before.get("finalizers", ())), options.propagation_policy)
+    waits = bool(finalizers) or bool(served.gvk.kind == "Namespace" and document.get("spec", {}).get("finalizers"))
+    metadata = {key: value for key, value in before.items() if key != "finalizers"}
+    if finalizers:
+        metadata["finalizers"] = finalizers
+    result = document | {"metadata": metadata}
+    if "deletionTimestamp" not in before:
+        metadata["deletionTimestamp"] = now
+        if served.gvk.kind not in _UNHURRIED:
+            metadata["deletionGracePeriodSeconds"] = 0
+            if served.generation:
+                metadata["generation"] = before.get("generation", 0) + 1
+    if not waits:
+        return Remove(result)
+    if served.gvk.kind == "Namespace":
+        result["status"] = document.get("status", {}) | {"phase": "Terminating"}
+    return Mark(result, changed=result != document)
+
+
+def with_policy(finalizers: list[str], policy: str) -> list[str]:
+    """The finalizers once the propagation policy has had its say."""
+    if not policy:
+        return finalizers
+    kept = [name for name in finalizers if name not in _BY_POLICY.values()]
+    return [*kept, _BY_POLICY[policy]] if policy in _BY_POLICY else kept
+
+
+def check_preconditions(served: Served, document: Document, options: DeleteOptions) -> None:
+    """Raises Conflict unless the object is the one that the caller means."""
+    metadata = document["metadata"]
+    name, subject = metadata["name"], f'Operation cannot be fulfilled on {served.group_kind} "{metadata["name"]}"'
+    details = StatusDetails(name=name, group=served.gvk.group, kind=served.gvk.kind)
+    if options.uid and options.uid != metadata["uid"]:
+        raise Conflict(
+            f"{subject}: the UID in the precondition ({options.uid}) does not match the UID in record "
+            f"({metadata['uid']}). The object might have been deleted and then recreated",
+            details=details,
+        )
+    version = metadata["resourceVersion"]
+    if options.resource_version and options.resource_version != version:
+        raise Conflict(
+            f"{subject}: the ResourceVersion in the precondition ({options.resource_version}) does not match "
+            f"the ResourceVersion in record ({version}). The object might have been modified",
+            details=details,
+        )
+
+
+def answer(served: Served, document: Document) -> bytes:
+    """What a client is told of an object that is gone."""
+    metadata = document["metadata"]
+    if served.gvk.kind in _ANSWER_OBJECT and not served.gvk.group:
+        return stamp(encode(document), int(metadata["resourceVersion"]))
+    group, resource = served.group_resource
+    details = {"name": metadata["name"], "group": group, "kind": resource, "uid": metadata["uid"]}
+    status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    return msgspec.json.encode(status | {"details": {key: value for key, value in details.items() if value}})
+
+
+def finished(document: Document) -> bool:
+    """Whether a terminating object has nothing left to wait for: the write that made it so removes it."""
+    metadata = document["metadata"]
+    if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
+        return False
+    return not (document["kind"] == "Namespace" and document.get("spec", {}).get("finalizers"))

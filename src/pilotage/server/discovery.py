@@ -1,0 +1,86 @@
+"""Discovery: which groups, versions and resources there are, as the documents that clients read."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pilotage.meta.kinds import GroupVersion
+from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.versions import version_priority
+
+Document = dict[str, Any]
+_SUBRESOURCE_VERBS = ["get", "patch", "update"]
+
+
+def versions() -> Document:
+    """`/api`: the versions of the core group."""
+    return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
+
+
+def groups(mappings: Iterable[RESTMapping]) -> Document:
+    """`/apis`: every group but the core one."""
+    by_group: dict[str, set[str]] = {}
+    for mapping in mappings:
+        group, version, _ = mapping.resource
+        if group:
+            by_group.setdefault(group, set()).add(version)
+    return {
+        "kind": "APIGroupList",
+        "apiVersion": "v1",
+        "groups": [_group(name, by_group[name]) for name in by_group],
+    }
+
+
+def group(mappings: Iterable[RESTMapping], name: str) -> Document | None:
+    """`/apis/{group}`; None where there is no such group."""
+    found = {mapping.resource.version for mapping in mappings if mapping.resource.group == name}
+    return {"kind": "APIGroup", "apiVersion": "v1"} | _group(name, found) if found else None
+
+
+def _group(name: str, found: set[str]) -> Document:
+    ordered = sorted(found, key=version_priority)
+    entries = [{"groupVersion": f"{name}/{version}", "version": version} for version in ordered]
+    return {"name": name, "versions": entries, "preferredVersion": entries[0]}
+
+
+def resources(mappings: Sequence[RESTMapping], group_version: GroupVersion) -> Document | None:
+    """`/apis/{group}/{version}`; None where nothing is served there."""
+    found = [mapping for mapping in mappings if mapping.resource.group_version == group_version]
+    if not found:
+        return None
+    entries = [entry for mapping in found for entry in _entries(mapping)]
+    head = {"kind": "APIResourceList"} | ({"apiVersion": "v1"} if group_version.group else {})
+    return head | {"groupVersion": str(group_version), "resources": sorted(entries, key=lambda entry: entry["name"])}
+
+
+def _entries(mapping: RESTMapping) -> Iterable[Document]:
+    entry: Document = {
+        "name": mapping.resource.resource,
+        "singularName": mapping.singular,
+        "namespaced": mapping.namespaced,
+        "kind": mapping.gvk.kind,
+        "verbs": sorted(mapping.verbs),
+    }
+    if mapping.short_names:
+        entry["shortNames"] = list(mapping.short_names)
+    if mapping.categories:
+        entry["categories"] = list(mapping.categories)
+    entry["storageVersionHash"] = _hash(mapping)
+    yield entry
+    for subresource in mapping.subresources:
+        if subresource == "status":  # the only one that is served
+            yield {
+                "name": f"{mapping.resource.resource}/{subresource}",
+                "singularName": "",
+                "namespaced": mapping.namespaced,
+                "kind": mapping.gvk.kind,
+                "verbs": _SUBRESOURCE_VERBS,
+            }
+
+
+def _hash(mapping: RESTMapping) -> str:
+    group, version, kind = mapping.gvk
+    return base64.b64encode(hashlib.sha256(f"{group}/{version}/{kind}".encode()).digest()[:8]).decode()

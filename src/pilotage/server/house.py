@@ -1,0 +1,74 @@
+"""What the parts of the registry share: the storage, the tenant's place in it, the catalogue, time and chance."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from pilotage.errors import InternalError, NotFound, ServiceUnavailable, StorageBroken, StorageFull
+from pilotage.meta import times
+from pilotage.server.catalogue import Catalogue
+from pilotage.server.served import Served
+from pilotage.storage.interface import Entry, Operation, Storage
+from pilotage.rest.request import Request
+
+_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """Handed to every part of the registry when it is made."""
+
+    storage: Storage
+    tenant: str = "default"
+    clock: times.Clock = times.system_clock
+    chance: random.Random = field(default_factory=random.SystemRandom)
+
+    @property
+    def prefix(self) -> str:
+        return f"/{self.tenant}/"
+
+    @property
+    def catalogue(self) -> Catalogue:
+        return Catalogue(self.storage, self.prefix)
+
+    def now(self) -> str:
+        """The time as objects have it."""
+        return times.format(times.now(self.clock))
+
+    def time(self) -> datetime:
+        return self.clock()
+
+    def uid(self) -> str:
+        return str(uuid.UUID(int=self.chance.getrandbits(128), version=4))
+
+    def suffix(self) -> str:
+        """What makes a generated name unique: no vowels, so no words."""
+        return "".join(self.chance.choices(_LETTERS, k=5))
+
+    def key(self, served: Served, namespace: str, name: str) -> str:
+        return self.prefix + served.key(namespace, name)
+
+    async def entry(self, served: Served, request: Request) -> Entry:
+        """The object that a request names. Raises NotFound."""
+        entry = await self.storage.get(self.key(served, request.namespace, request.name))
+        if entry is None:
+            raise served.not_found(request.name)
+        return entry
+
+    async def commit(self, *operations: Operation) -> int:
+        """As the storage's own, with its failures told as an API server tells them; conflicts are the caller's."""
+        try:
+            return await self.storage.commit(*operations)
+        except StorageFull as error:
+            raise ServiceUnavailable(f"the object was not stored: {error}") from error
+        except StorageBroken as error:
+            raise InternalError(f"Internal error occurred: {error}") from error
+
+
+def check_scope(served: Served, request: Request) -> None:
+    """A namespaced object is named with its namespace, a cluster-scoped one without."""
+    if served.namespaced != bool(request.namespace):
+        raise NotFound("404 page not found")

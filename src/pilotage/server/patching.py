@@ -1,0 +1,86 @@
+"""Patches of every kind as functions from an object to its next state."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from pilotage.errors import BadRequest, DecodeError, Invalid, PatchError, RequestTooLarge, UnsupportedMediaType
+from pilotage.meta import jsontext
+from pilotage.meta.causes import forbidden, invalid_error
+from pilotage.meta.kinds import GroupKind
+from pilotage.meta.patches import json_patch, merge, strategic
+from pilotage.rest.request import PatchType, Request
+from pilotage.server.bodies import FieldProblems, duplicate_fields
+from pilotage.server.records import Document
+from pilotage.server.served import Served
+from pilotage.types import builtin
+
+MAX_OPERATIONS = 10_000
+Patch = Callable[[Document], tuple[Document, FieldProblems]]
+
+
+def reader(served: Served, request: Request) -> Patch:
+    """The patch of a request, read once, applied as often as needed. Raises ApiError for what is no patch."""
+    kind = _kind(served, request)
+    if request.write.force is not None:
+        cause = forbidden("force", "may not be specified for non-apply patch")
+        raise invalid_error(GroupKind("meta.k8s.io", "PatchOptions"), "", [cause])
+    patch = _read(request, kind)
+    problems = FieldProblems()
+    if kind is not PatchType.JSON and request.write.field_validation not in ("", "Ignore"):
+        problems.duplicate = duplicate_fields(request.body, patch)
+
+    def apply(old: Document) -> tuple[Document, FieldProblems]:
+        try:
+            document = _applied(served, kind, patch, old)
+        except PatchError as error:
+            raise Invalid(f"the server rejected our request due to an error in our request: {error}") from None
+        if not isinstance(document, dict):
+            raise BadRequest("the patch leaves no object behind")
+        return document, FieldProblems(list(problems.unknown), list(problems.duplicate))
+
+    return apply
+
+
+def _kind(served: Served, request: Request) -> PatchType:
+    accepted = [PatchType.JSON, PatchType.MERGE] + ([] if served.custom else [PatchType.STRATEGIC])
+    for kind in accepted:
+        if request.content_type == kind.value:
+            return kind
+    if request.content_type == PatchType.APPLY.value:
+        raise UnsupportedMediaType(
+            "server-side apply is not there yet on the embedded server: "
+            "send a merge patch, or use create_or_patch"
+        )
+    names = ", ".join(kind.value for kind in accepted)
+    raise UnsupportedMediaType(
+        f"the body of the request was in an unknown format - accepted media types include: {names}"
+    )
+
+
+def _read(request: Request, kind: PatchType) -> Any:
+    try:
+        patch = jsontext.read(request.body)
+    except DecodeError as error:
+        raise BadRequest(f"error decoding patch: {error}") from None
+    if kind is PatchType.JSON:
+        if not isinstance(patch, list):
+            raise BadRequest("error decoding patch: a JSON patch is a list of operations")
+        if len(patch) > MAX_OPERATIONS:
+            message = f"Request entity too large: The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(patch)}"
+            raise RequestTooLarge(message)
+    elif not isinstance(patch, dict):
+        raise BadRequest("error decoding patch: a merge patch is an object")
+    return patch
+
+
+def _applied(served: Served, kind: PatchType, patch: Any, old: Document) -> Any:
+    if kind is PatchType.JSON:
+        return json_patch.apply(copy.deepcopy(old), patch)
+    if kind is PatchType.MERGE:
+        return merge.apply(copy.deepcopy(old), patch)
+    schema = strategic.OpenAPIMergeSchema(builtin.schema(served.gvk), builtin.definition)
+    return strategic.apply(copy.deepcopy(old), patch, schema)
+

@@ -1,0 +1,88 @@
+"""Objects as they are stored: compact JSON that begins with apiVersion, kind and metadata, without a resource version.
+
+The resource version is the storage's revision and is put in when the bytes are read, by a splice: nothing is decoded.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from pilotage.server.served import Served
+from pilotage.storage.interface import Entry
+
+Document = dict[str, Any]
+
+_METADATA = b'"metadata":{'
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+_encode_sorted = msgspec.json.Encoder(order="sorted").encode
+
+
+class _OnlyMetadata(msgspec.Struct):
+    metadata: msgspec.Raw
+
+
+class _DeletionMetadata(msgspec.Struct, rename="camel"):
+    deletion_timestamp: str = ""
+
+
+class _Deletion(msgspec.Struct):
+    metadata: _DeletionMetadata
+
+
+def encode(document: Document) -> bytes:
+    """The bytes to store."""
+    metadata = {key: value for key, value in document["metadata"].items() if key != "resourceVersion"}
+    head = {"apiVersion": document["apiVersion"], "kind": document["kind"], "metadata": metadata}
+    return _encode(head | {key: value for key, value in document.items() if key not in head})
+
+
+def decode(data: bytes) -> Document:
+    """A private document of stored or stamped bytes."""
+    document: Document = _decode(data)
+    return document
+
+
+def stamp(value: bytes, revision: int) -> bytes:
+    """Stored bytes with their resource version."""
+    at = value.index(_METADATA) + len(_METADATA)
+    return b'%b"resourceVersion":"%d",%b' % (value[:at], revision, value[at:])
+
+
+def view(entry: Entry, served: Served, revision: int = 0) -> bytes:
+    """An entry as a reader of `served` sees it: at that version, by that schema, with its resource version."""
+    value = entry.value
+    if not value.startswith(served.head) or (served.custom and entry.revision < served.definition_revision):
+        value = encode(converted(decode(value), served))
+    return stamp(value, revision or entry.revision)
+
+
+def converted(document: Document, served: Served) -> Document:
+    """A document of another version, or of an older schema, made to fit: pruned and defaulted by today's."""
+    if served.gvr.resource == "events" and document["apiVersion"] != served.gvk.api_version:
+        from pilotage.server.events import converted_event
+
+        document = converted_event(document, served.gvk.group)
+    document["apiVersion"] = served.gvk.api_version
+    if served.schema is not None:
+        served.schema.prune(document)
+        served.schema.default(document)
+    return document
+
+
+def terminating(value: bytes) -> bool:
+    """Whether stored bytes are of an object that is being deleted."""
+    return b'"deletionTimestamp"' in value and msgspec.json.decode(value, type=_Deletion).metadata.deletion_timestamp != ""
+
+
+def metadata_only(data: bytes) -> bytes:
+    """The PartialObjectMetadata of an object; the metadata is copied as it stands."""
+    metadata = msgspec.json.decode(data, type=_OnlyMetadata).metadata
+    return b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":%b}' % bytes(metadata)
+
+
+def same(one: Document, other: Document) -> bool:
+    """Whether two documents say the same; unlike `==`, true is not 1."""
+    return one == other and _encode_sorted(one) == _encode_sorted(other)

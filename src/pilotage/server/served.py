@@ -1,0 +1,109 @@
+"""What the registry knows of one served resource, be it built in or defined by a CRD."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from pilotage.errors import AlreadyExists, Conflict, NotFound, StatusDetails
+from pilotage.meta.kinds import GroupKind, GroupResource, GroupVersionKind, GroupVersionResource
+from pilotage.meta.mapper import RESTMapping
+
+if TYPE_CHECKING:  # compiled on use: a program that touches three kinds pays for three
+    from pilotage.schema.structural import StructuralSchema
+
+MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+@dataclass(frozen=True, eq=False)
+class Served:
+    """One resource at one version: its names and scope, and the choices its kind makes about each verb."""
+
+    mapping: RESTMapping
+    compile_schema: Callable[[], StructuralSchema | None] = field(repr=False)
+    custom: bool = False
+    """Defined by a CRD."""
+    generation: bool = False
+    """Counts changes outside metadata and status."""
+    unconditional_update: bool = True
+    """A PUT may leave the resource version out."""
+    create_on_update: bool = False
+    """A PUT of what does not exist creates it."""
+    selectable: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Field selectors beside name and namespace: label to path."""
+    storage_resource: GroupResource | None = None
+    """Where objects are kept, if not under the resource's own name (two groups may share them)."""
+    terminating: bool = False
+    """The CRD is being deleted: nothing can be created."""
+    definition_key: str = ""
+    """The key of the CRD."""
+    definition_revision: int = 0
+    """Objects written before this may not fit the schema of today."""
+    deprecation: str = ""
+    """The warning that users of this version get."""
+
+    @property
+    def gvk(self) -> GroupVersionKind:
+        return self.mapping.gvk
+
+    @property
+    def gvr(self) -> GroupVersionResource:
+        return self.mapping.resource
+
+    @property
+    def namespaced(self) -> bool:
+        return self.mapping.namespaced
+
+    @property
+    def group_kind(self) -> GroupKind:
+        return self.gvk.group_kind
+
+    @cached_property
+    def group_resource(self) -> GroupResource:
+        return self.gvr.group_resource
+
+    @cached_property
+    def has_status(self) -> bool:
+        return "status" in self.mapping.subresources
+
+    @cached_property
+    def schema(self) -> StructuralSchema | None:
+        return self.compile_schema()
+
+    @cached_property
+    def head(self) -> bytes:
+        """How the stored bytes of an object at this version begin."""
+        return f'{{"apiVersion":"{self.gvk.api_version}","kind":"{self.gvk.kind}",'.encode()
+
+    @cached_property
+    def collection(self) -> str:
+        """The key prefix of all objects, below the tenant's."""
+        group, resource = self.storage_resource or self.group_resource
+        return f"{group or 'core'}/{resource}/"
+
+    def prefix(self, namespace: str) -> str:
+        """The key prefix of the objects in a namespace, or of all."""
+        return f"{self.collection}{namespace}/" if namespace else self.collection
+
+    def key(self, namespace: str, name: str) -> str:
+        """Where one object is kept."""
+        return f"{self.prefix(namespace if self.namespaced else '')}{name}"
+
+    def details(self, name: str = "", *, retry_after_seconds: int = 0) -> StatusDetails:
+        """What an error about an object of this resource is about."""
+        group, resource = self.group_resource
+        return StatusDetails(name=name, group=group, kind=resource, retry_after_seconds=retry_after_seconds)
+
+    def not_found(self, name: str) -> NotFound:
+        return NotFound(f'{self.group_resource} "{name}" not found', details=self.details(name))
+
+    def already_exists(self, name: str, *, terminating: bool = False) -> AlreadyExists:
+        message = f'{self.group_resource} "{name}" already exists'
+        return AlreadyExists(f"object is being deleted: {message}" if terminating else message, details=self.details(name))
+
+    def conflict(self, name: str, reason: str = MODIFIED) -> Conflict:
+        message = f'Operation cannot be fulfilled on {self.group_resource} "{name}": {reason}'
+        return Conflict(message, details=self.details(name))
+

@@ -1,0 +1,195 @@
+"""What a write means, decided on plain documents: which fields are the server's, what counts as a change. No I/O."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pilotage.errors import ApiError, BadRequest, Cause, Status
+from pilotage.meta.causes import invalid, invalid_error
+from pilotage.meta.kinds import GroupKind
+from pilotage.meta.validation import finalizers_causes, object_meta_causes, object_meta_update_causes
+from pilotage.rest.request import Request
+from pilotage.server import bodies, special
+from pilotage.server.records import Document, same
+from pilotage.server.served import Served
+
+_SERVER_OWNED = ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation")
+_KEPT_ON_UPDATE = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink")
+DOUBLED_OWNERS = (
+    ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, "
+    "and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+)
+
+
+def prepare_create(served: Served, request: Request, document: Document, *, now: str, uid: str) -> list[str]:
+    """Make a document into a new object, in place, all but its name and validation. The warnings."""
+    metadata = document["metadata"]
+    if metadata.pop("resourceVersion", "") not in ("", "0"):
+        message = "resourceVersion should not be set on objects to be created"
+        raise ApiError(status=Status(500, "", message))
+    for key in _SERVER_OWNED:
+        metadata.pop(key, None)
+    set_namespace(served, request, metadata)
+    if served.has_status and not special.keeps_status(served):
+        document.pop("status", None)
+    if served.generation:
+        metadata["generation"] = 1
+    metadata["uid"] = uid
+    metadata["creationTimestamp"] = now
+    special.prepare(served, document, None, now)
+    return deduplicate_owners(metadata)
+
+
+def set_namespace(served: Served, request: Request, metadata: Document) -> None:
+    """The namespace of the path is the object's; another one in the object is an error."""
+    if not served.namespaced:
+        metadata.pop("namespace", None)
+    elif metadata.setdefault("namespace", request.namespace) != request.namespace:
+        if metadata["namespace"]:
+            raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
+        metadata["namespace"] = request.namespace
+
+
+def deduplicate_owners(metadata: Document) -> list[str]:
+    """Drop owner references that are there already. The warnings."""
+    owners = metadata.get("ownerReferences")
+    if not owners or len(owners) < 2:
+        return []
+    kept: list[Any] = []
+    doubled = {str(owner.get("uid")) for owner in owners if owner in kept or kept.append(owner)}  # type: ignore[func-returns-value]  # append gives None: first seen
+    metadata["ownerReferences"] = kept
+    return [DOUBLED_OWNERS + ", ".join(sorted(doubled))] if doubled else []
+
+
+def prepare_update(served: Served, document: Document, old: Document, *, now: str) -> list[str]:
+    """Make a document into the next state of `old`, in place: what only the server sets stays. The warnings."""
+    metadata, was = document["metadata"], old["metadata"]
+    for key in _KEPT_ON_UPDATE:
+        if key in was:
+            metadata[key] = was[key]
+        else:
+            metadata.pop(key, None)
+    metadata.setdefault("uid", was["uid"])
+    if served.namespaced:
+        metadata.setdefault("namespace", was.get("namespace", ""))
+    else:
+        metadata.pop("namespace", None)
+    if "managedFields" not in metadata and "managedFields" in was:
+        metadata["managedFields"] = was["managedFields"]
+    if served.has_status:
+        _take(document, old, "status")
+    special.prepare(served, document, old, now)
+    warnings = deduplicate_owners(metadata)
+    count_generation(served, document, old)
+    return warnings
+
+
+def prepare_status(served: Served, document: Document, old: Document) -> Document:
+    """The next state of `old` when only its status is written."""
+    result = dict(old)
+    _take(result, document, "status")
+    if not served.custom:  # built-in kinds let a status write set labels and annotations too
+        metadata = dict(old["metadata"])
+        for key in ("labels", "annotations", "finalizers", "ownerReferences"):
+            _take(metadata, document["metadata"], key)
+        result["metadata"] = metadata
+    return result
+
+
+def count_generation(served: Served, document: Document, old: Document) -> None:
+    """A change outside metadata (and the status, where it is written apart) makes a new generation."""
+    if not served.generation:
+        return
+    ignored = {"metadata", "status"} if served.has_status else {"metadata"}
+    one = {key: value for key, value in document.items() if key not in ignored}
+    other = {key: value for key, value in old.items() if key not in ignored}
+    if not same(one, other):
+        document["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+
+
+def create_causes(served: Served, document: Document) -> list[Cause]:
+    """Everything that is wrong with a new object."""
+    metadata = document["metadata"]
+    causes = object_meta_causes(
+        metadata, namespaced=served.namespaced, name=special.name_rule(served)
+    )
+    return causes + content_causes(served, document, None)
+
+
+def update_causes(served: Served, document: Document, old: Document) -> list[Cause]:
+    """Everything that is wrong with the next state of an object."""
+    causes = object_meta_causes(
+        document["metadata"], namespaced=served.namespaced, name=special.name_rule(served)
+    )
+    causes += object_meta_update_causes(document["metadata"], old["metadata"])
+    if "deletionTimestamp" in old["metadata"]:
+        causes += _new_finalizers(document["metadata"], old["metadata"])
+    return causes + content_causes(served, document, old)
+
+
+def _new_finalizers(metadata: Document, was: Document) -> list[Cause]:
+    added = [name for name in metadata.get("finalizers", ()) if name not in was.get("finalizers", ())]
+    if not added:
+        return []
+    texts = ", ".join(f'"{name}"' for name in added)
+    detail = f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{texts}}}"
+    return [forbidden("metadata.finalizers", detail)]
+
+
+def content_causes(served: Served, document: Document, old: Document | None) -> list[Cause]:
+    """What the schema and the kind's own rules say. A built-in kind's wrong types are a 400 of their own."""
+    schema = served.schema
+    causes = list(schema.validate(document, old)) if schema is not None else []
+    if not served.custom:
+        for cause in causes:
+            if cause.reason == "FieldValueTypeInvalid":
+                raise bodies.undecodable(served, request, f"json: {cause.field}: {cause.message}")
+    return causes + special.causes(served, document, old)
+
+
+def check_version(served: Served, document: Document, current: Document, name: str) -> None:
+    """The resource version that the writer gave must be the current one; some kinds insist on getting one."""
+    given = document["metadata"].get("resourceVersion", "")
+    if not given or given == "0":
+        if not served.unconditional_update:
+            cause = invalid("metadata.resourceVersion", 0, "must be specified for an update")
+            raise invalid_error(GroupKind(*served.group_resource), name, [cause])  # the resource, not the kind
+        return
+    version_number(given)
+    if given != current["metadata"]["resourceVersion"]:
+        raise served.conflict(name)
+
+
+def check_identity(served: Served, request: Request, document: Document, current: Document | None) -> None:
+    """The name and the uid in a body must be those of the object that the path names."""
+    metadata = document["metadata"]
+    name = metadata.get("name", "")
+    if name != request.name:
+        if not name:
+            raise BadRequest(
+                f"the name of the object ({request.name} based on URL) was undeterminable: name must be provided"
+            )
+        raise BadRequest(f"the name of the object ({name}) does not match the name on the URL ({request.name})")
+    if served.namespaced and metadata.get("namespace", request.namespace) != request.namespace:
+        raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
+    uid = metadata.get("uid")
+    if uid and current is not None and uid != current["metadata"]["uid"]:
+        raise served.conflict(
+            request.name,
+            f"Precondition failed: UID in precondition: {uid}, UID in object meta: {current['metadata']['uid']}",
+        )
+
+
+def version_number(text: str) -> int:
+    """A resource version as the revision that it is; anything but a number is a 500, as Kubernetes has it."""
+    if text.isascii() and text.isdigit() and len(text) < 20:
+        return int(text)
+    message = f'unable to convert "{text[:50]}" to a resource version: a decimal number is needed'
+    raise ApiError(status=Status(500, "", message))
+
+
+def _take(target: Document, source: Document, key: str) -> None:
+    if key in source:
+        target[key] = source[key]
+    else:
+        target.pop(key, None)

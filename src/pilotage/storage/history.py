@@ -1,0 +1,125 @@
+"""What a storage keeps in memory: the current entries in the order of their keys, and the log that leads to them.
+
+Nothing here waits or does I/O. One lock guards it, because SQLite's storage thread adds what the loop reads.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import merge
+
+from pilotage.errors import Compacted, FutureRevision
+
+from .interface import Entry, Snapshot
+from .keys import SortedKeys, behind_prefix
+from .transaction import Commit
+
+
+class History:
+    """The state at `revision`, and every commit since `oldest`. Revisions have no gaps, so the log is an array."""
+
+    def __init__(self, revision: int) -> None:
+        self._lock = threading.Lock()
+        self._entries: dict[str, Entry] = {}
+        self._keys = SortedKeys()
+        self._commits: list[Commit] = []
+        self.revision = revision
+        """The revision of the last commit."""
+        self.oldest = revision
+        """The oldest revision that can be listed at or watched from: the log begins right behind it."""
+        self.find = self._entries.get
+        """The current entry of a key. Needs no lock: it is one look into a dict."""
+
+    def append(self, commit: Commit) -> None:
+        """Add the events of the next commit. They must have been planned for `revision + 1`."""
+        with self._lock:
+            self._append(commit)
+
+    def extend(self, commits: Iterable[Commit]) -> None:
+        """Add the events of the next commits, all before anybody reads again."""
+        with self._lock:
+            for commit in commits:
+                self._append(commit)
+
+    def restore(self, entries: Mapping[str, Entry], oldest: int, commits: Sequence[Commit]) -> None:
+        """Forget everything, and begin anew: `entries` are the state at `oldest`, `commits` what came after."""
+        with self._lock:
+            self._entries.clear()
+            self._entries.update(entries)
+            self._keys = SortedKeys(entries)
+            self._commits = []
+            self.revision = self.oldest = oldest
+            for commit in commits:
+                self._append(commit)
+
+    def compact(self, revision: int) -> list[Commit]:
+        """Forget the log up to `revision`, and give what was forgotten. Raises FutureRevision."""
+        with self._lock:
+            if revision > self.revision:
+                raise FutureRevision(revision, self.revision)
+            count = max(0, revision - self.oldest)
+            forgotten = self._commits[:count]
+            del self._commits[:count]
+            self.oldest += count
+            return forgotten
+
+    def since(self, revision: int, limit: int) -> list[Commit]:
+        """The commits after `revision`, the first `limit` of them. Raises Compacted."""
+        with self._lock:
+            if revision < self.oldest:
+                raise Compacted(revision, self.oldest)
+            at = revision - self.oldest
+            return self._commits[at : at + limit]
+
+    def snapshot(self, prefix: str, start: str = "", limit: int = 0, revision: int = 0) -> Snapshot:
+        """The entries under `prefix` from the key `start` on, at `revision` (0: now).
+
+        Raises Compacted or FutureRevision.
+        """
+        with self._lock:
+            if revision and revision < self.oldest:
+                raise Compacted(revision, self.oldest)
+            if revision > self.revision:
+                raise FutureRevision(revision, self.revision)
+            low, high = max(prefix, start), behind_prefix(prefix)
+            if revision in (0, self.revision):
+                return self._now(low, high, limit)
+            return self._past(low, high, limit, revision)
+
+    def _append(self, commit: Commit) -> None:
+        entries = self._entries
+        for event in commit:
+            if event.entry is None:
+                del entries[event.key]
+                self._keys.remove(event.key)
+                continue
+            entries[event.key] = event.entry
+            if event.previous is None:
+                self._keys.add(event.key)
+        self._commits.append(commit)
+        self.revision += 1
+
+    def _now(self, low: str, high: str | None, limit: int) -> Snapshot:
+        keys = self._keys.between(low, high, limit)
+        remaining = self._keys.count(low, high) - len(keys) if limit else 0
+        return Snapshot(self.revision, [self._entries[key] for key in keys], remaining)
+
+    def _past(self, low: str, high: str | None, limit: int, revision: int) -> Snapshot:
+        """The state then is the state now with what came after undone, newest first."""
+        then: dict[str, Entry | None] = {}
+        for commit in reversed(self._commits[revision - self.oldest :]):
+            for event in commit:
+                if low <= event.key and (high is None or event.key < high):
+                    then[event.key] = event.previous
+        gone = sorted(key for key, entry in then.items() if entry is not None and key not in self._entries)
+        new = sum(1 for key, entry in then.items() if entry is None and key in self._entries)
+        total = self._keys.count(low, high) + len(gone) - new
+        entries: list[Entry] = []
+        for key in merge(self._keys.between(low, high, limit + new if limit else 0), gone):
+            entry = then[key] if key in then else self._entries[key]
+            if entry is not None:
+                entries.append(entry)
+                if len(entries) == limit:
+                    break
+        return Snapshot(revision, entries, total - len(entries))

@@ -1,0 +1,65 @@
+"""Storage in memory: for tests, command-line tools and caches of the moment. Gone when the process ends."""
+
+from __future__ import annotations
+
+from pilotage.errors import StorageError
+
+from .history import History
+from .interface import Entry, Operation, Snapshot, Watch
+from .transaction import MAX_VALUE_BYTES, check, plan
+from .watch import Cursor, Watchers
+
+
+class MemoryStorage:
+    """A Storage that does everything at once: no call to it ever waits, but those that watch.
+
+    `first_revision` is the revision of the empty storage. A program whose clients outlive it begins at a number that
+    rises from run to run, such as the time, so that no revision ever comes again.
+    """
+
+    def __init__(self, *, first_revision: int = 1, max_value_bytes: int = MAX_VALUE_BYTES) -> None:
+        if first_revision < 1:
+            raise StorageError(f"the first revision must be 1 or more, not {first_revision}")
+        self._history = History(first_revision)
+        self._watchers = Watchers(self._history)
+        self._max_value_bytes = max_value_bytes
+
+    @property
+    def revision(self) -> int:
+        return self._history.revision
+
+    @property
+    def oldest(self) -> int:
+        return self._history.oldest
+
+    async def get(self, key: str) -> Entry | None:
+        self._check_open()
+        return self._history.find(key)
+
+    async def list(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Snapshot:
+        self._check_open()
+        return self._history.snapshot(prefix, start, limit, revision)
+
+    async def commit(self, *operations: Operation) -> int:
+        self._check_open()
+        check(operations, self._max_value_bytes)
+        history = self._history
+        events = plan(operations, history.revision + 1, history.find)
+        if events:
+            history.append(events)
+            self._watchers.notify((events,))
+        return history.revision
+
+    def watch(self, prefix: str, *, since: int) -> Watch:
+        return Cursor(self._watchers, prefix, since)
+
+    async def compact(self, revision: int) -> None:
+        self._check_open()
+        self._history.compact(revision)
+
+    async def close(self) -> None:
+        self._watchers.close()
+
+    def _check_open(self) -> None:
+        if self._watchers.closed:
+            raise StorageError("the storage is closed")

@@ -1,0 +1,102 @@
+"""Storage in a SQLite file: durable when a commit returns, shared by any number of processes on one machine.
+
+All current values and the log since the last compaction are in memory too, so that reads cost nothing; writes go to
+the storage thread, which gathers them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+
+from pilotage.errors import StorageError
+
+from .interface import Entry, Operation, Snapshot, Watch
+from .sqlite_opening import Opening
+from .sqlite_writer import CommitJob, CompactJob, RefreshJob
+from .transaction import MAX_VALUE_BYTES, check
+from .watch import Cursor
+
+_EXIT_SECONDS = 10.0  # how long the end of the interpreter waits for commits of a storage that nobody closed
+
+
+class SqliteStorage:
+    """A Storage on a file. Made by `open`; belongs to the event loop that opened it."""
+
+    def __init__(self, opened: Opening, max_value_bytes: int) -> None:
+        self.path = opened.path
+        self._loop = asyncio.get_running_loop()
+        self._history = opened.history
+        self._writer = opened.writer
+        self._watchers = opened.watchers
+        self._max_value_bytes = max_value_bytes
+        self._closing: asyncio.Future[None] | None = None
+        # The thread holds no reference to this object, so that one that is dropped without close() ends it.
+        self._finalizer = weakref.finalize(self, self._writer.stop, _EXIT_SECONDS)
+
+    @classmethod
+    async def open(cls, path: str, *, max_value_bytes: int = MAX_VALUE_BYTES) -> SqliteStorage:
+        """Open the file, or make it. Raises StorageError where that cannot be, StorageBroken for a damaged file."""
+        loop = asyncio.get_running_loop()
+        opened = await asyncio.to_thread(Opening, path, loop)
+        opened.writer.start()
+        return cls(opened, max_value_bytes)
+
+    @property
+    def revision(self) -> int:
+        return self._history.revision
+
+    @property
+    def oldest(self) -> int:
+        return self._history.oldest
+
+    async def get(self, key: str) -> Entry | None:
+        await self._see_others()
+        return self._history.find(key)
+
+    async def list(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Snapshot:
+        await self._see_others()
+        return self._history.snapshot(prefix, start, limit, revision)
+
+    async def commit(self, *operations: Operation) -> int:
+        self._check_usable()
+        size = check(operations, self._max_value_bytes)
+        future: asyncio.Future[int] = self._loop.create_future()
+        self._writer.jobs.put(CommitJob(operations, size, future))
+        return await future
+
+    def watch(self, prefix: str, *, since: int) -> Watch:
+        return Cursor(self._watchers, prefix, since)
+
+    async def compact(self, revision: int) -> None:
+        self._check_usable()
+        future: asyncio.Future[None] = self._loop.create_future()
+        self._writer.jobs.put(CompactJob(revision, future))
+        await future
+
+    async def close(self) -> None:
+        if self._closing is None:
+            self._check_loop()
+            self._watchers.close()
+            self._finalizer.detach()
+            self._closing = asyncio.ensure_future(asyncio.to_thread(self._writer.stop))
+        await asyncio.shield(self._closing)
+
+    async def _see_others(self) -> None:
+        """Come as far as any process has, so that a read sees every acknowledged commit."""
+        self._check_usable()
+        if self._writer.behind():
+            future: asyncio.Future[None] = self._loop.create_future()
+            self._writer.jobs.put(RefreshJob(future))
+            await future
+
+    def _check_usable(self) -> None:
+        if self._closing is not None:
+            raise StorageError(f"{self.path}: the storage is closed")
+        self._check_loop()
+
+    def _check_loop(self) -> None:
+        if asyncio.get_running_loop() is not self._loop:
+            raise StorageError(
+                f"{self.path} was opened by another event loop (or before a fork): open it in the loop that uses it"
+            )

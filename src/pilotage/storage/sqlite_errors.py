@@ -1,0 +1,65 @@
+"""What SQLite and the system say, as errors of Pilotage: what is wrong, with which file, and what to do."""
+
+from __future__ import annotations
+
+import errno
+
+import apsw
+
+from pilotage.errors import StorageBroken, StorageError, StorageFull
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_SYNC_FAILED = {apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC}
+_DAMAGED = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError)
+
+
+def translate(error: apsw.Error | OSError, path: str, system_errno: int = 0) -> StorageError:
+    """The error to raise for one of SQLite or of the system. `system_errno` is the connection's, for SQLite's."""
+    if isinstance(error, OSError):
+        return _of_system(error, path)
+    if isinstance(error, _DAMAGED):
+        return damaged(path, f"SQLite says: {error}")
+    no_room = isinstance(error, apsw.FullError) or (isinstance(error, apsw.IOError) and system_errno in _NO_ROOM)
+    if no_room and getattr(error, "extendedresult", 0) not in _SYNC_FAILED:
+        return _full(path)
+    if isinstance(error, apsw.IOError):
+        return _failed(path, f"SQLite says: {error}, errno {system_errno}")
+    if isinstance(error, apsw.BusyError | apsw.LockedError):
+        return StorageError(f"{path}: another program holds the database locked ({error}); close it there, or wait")
+    if isinstance(error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.PermissionsError):
+        return StorageError(f"{path} cannot be opened for writing ({error}): look at its owner and mode")
+    return StorageError(f"{path}: {type(error).__name__}: {error}")
+
+
+def damaged(path: str, what: str) -> StorageBroken:
+    """The file is not what was written to it."""
+    return StorageBroken(
+        f"{path} is damaged: {what}. Nothing was changed in it. Restore it from a backup, or move it and the files"
+        " beside it (-wal, -shm, -lock) away to begin anew"
+    )
+
+
+def _of_system(error: OSError, path: str) -> StorageError:
+    if error.errno in _NO_ROOM:
+        return _full(path)
+    if error.errno == errno.EIO:
+        return _failed(path, str(error))
+    where = error.filename or path
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return StorageError(
+            f"{where} cannot be written ({error.strerror}): look at its owner and mode, and its folder's"
+        )
+    return StorageError(f"{where}: {error.strerror or error}")
+
+
+def _full(path: str) -> StorageFull:
+    return StorageFull(
+        f"there is no room to write to {path}: make room on the disk (or raise the quota), then try again"
+    )
+
+
+def _failed(path: str, what: str) -> StorageBroken:
+    return StorageBroken(
+        f"the disk failed under {path} ({what}). Nothing more is written, reads go on. Whether the commits that were"
+        " under way took effect is not known until the storage is opened again: look at the disk, then restart"
+    )

@@ -1,0 +1,183 @@
+"""The SQLite file of a storage: making it, opening it, and refusing it with a reason.
+
+A file is made whole under another name and then renamed, so that one that is there is never half made. What is refused
+is left as it was found.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import zlib
+from contextlib import closing, suppress
+
+import apsw
+
+from pilotage.errors import StorageBroken, StorageError
+
+from .sqlite_errors import damaged
+from .sqlite_lock import LockFile
+
+APPLICATION_ID = 0x50494C54
+"""Marks a SQLite file as a storage of Pilotage ("PILT")."""
+
+FORMAT = 1
+"""The newest format of the file that this version knows (SQLite's user_version)."""
+
+FORMAT_NEEDS = "0.1"
+"""The first Pilotage that knows this format; kept in the file for the message of one that is too old."""
+
+_PAGE_BYTES = 8192  # three objects of 2 KB fit into one, where 4096 would hold a single one
+_BUSY_MILLISECONDS = 10_000
+_MAGIC = b"SQLite format 3\0"
+
+_SCHEMA = f"""
+PRAGMA page_size = {_PAGE_BYTES};
+PRAGMA application_id = {APPLICATION_ID};
+PRAGMA user_version = {FORMAT};
+BEGIN;
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE log (
+    id INTEGER PRIMARY KEY, -- revision * 1024 + position in the commit
+    key TEXT NOT NULL,
+    value BLOB,             -- NULL: deleted
+    created INTEGER NOT NULL,
+    checksum INTEGER NOT NULL
+) STRICT;
+"""
+
+
+def resolve(path: str) -> str:
+    """The path without links and tilde. Raises StorageError where no file can be, or may not be written."""
+    resolved = os.path.realpath(os.path.expanduser(path))
+    folder = os.path.dirname(resolved)
+    if not os.path.isdir(folder):
+        raise StorageError(f"{path}: the folder {folder} does not exist; make it first")
+    if os.path.lexists(resolved):
+        if not stat.S_ISREG(os.stat(resolved).st_mode):
+            raise StorageError(f"{resolved} is not a file")
+        os.close(os.open(resolved, os.O_RDWR | os.O_CLOEXEC))
+    elif not os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+        raise PermissionError(13, "Permission denied", folder)
+    return resolved
+
+
+def mode_of(path: str) -> int:
+    """The permissions for the files beside it: its own, and for a new one the owner's alone."""
+    try:
+        return stat.S_IMODE(os.stat(path).st_mode) & 0o666
+    except FileNotFoundError:
+        return 0o600
+
+
+def prepare(path: str, lock: LockFile) -> None:
+    """Make the file if there is none, and refuse one that is not ours. Needs the lock."""
+    size = os.stat(path).st_size if os.path.exists(path) else -1
+    if size <= 0:
+        _check_beginning(path, lock, size)
+        _make(path, max(1, lock.durable))
+        lock.reached = lock.durable = max(1, lock.durable)
+    else:
+        _check_header(path)
+
+
+def connect(path: str) -> apsw.Connection:
+    """A connection that commits durably. It checkpoints only when told to, so that no failure of that goes unseen."""
+    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOMUTEX)
+    try:
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+        connection.set_busy_timeout(_BUSY_MILLISECONDS)
+        connection.wal_autocheckpoint(0)
+        for name, value in (("synchronous", "FULL"), ("trusted_schema", 0), ("cell_size_check", 1)):
+            connection.pragma(name, value)
+        if connection.pragma("journal_mode") != "wal":
+            raise damaged(path, "it is not in WAL mode")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def meta_checksum(name: str, value: str) -> int:
+    """The CRC-32 of a row of the table meta."""
+    return zlib.crc32(f"{name}={value}".encode())
+
+
+def sync_folder(path: str) -> None:
+    """Make the names in the file's folder durable."""
+    descriptor = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _make(path: str, oldest: int) -> None:
+    draft = f"{path}-new"
+    for leftover in (draft, f"{draft}-wal", f"{draft}-shm", f"{draft}-journal"):
+        with suppress(FileNotFoundError):
+            os.unlink(leftover)
+    os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode_of(path)))
+    with closing(apsw.Connection(draft, flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+        connection.pragma("synchronous", "FULL")
+        connection.execute(_SCHEMA)
+        for name, value in (("oldest", str(oldest)), ("needs", FORMAT_NEEDS)):
+            connection.execute("INSERT INTO meta VALUES (?, ?, ?)", (name, value, meta_checksum(name, value)))
+        connection.execute("COMMIT")
+        connection.pragma("journal_mode", "wal")
+    os.rename(draft, path)
+    sync_folder(path)
+
+
+def _check_beginning(path: str, lock: LockFile, size: int) -> None:
+    """There is no file, or an empty one: is that a beginning, or a loss?"""
+    wal = f"{path}-wal"
+    if os.path.exists(wal) and os.stat(wal).st_size > 0:
+        raise StorageBroken(
+            f"{path} is {'empty' if size == 0 else 'missing'}, but {wal} holds commits to it. Put the file back;"
+            f" or, to begin anew, remove {wal} too"
+        )
+    if size == 0 and lock.durable:
+        raise damaged(path, f"it is empty, but commits up to revision {lock.durable} were made to it")
+    with suppress(FileNotFoundError):
+        os.unlink(f"{path}-shm")
+    with suppress(FileNotFoundError):
+        os.unlink(wal)
+
+
+def _check_header(path: str) -> None:
+    """Judge the file by its first bytes, before SQLite touches it (opening may already write)."""
+    with open(path, "rb") as file:
+        header = file.read(100)
+    if not header.startswith(_MAGIC):
+        raise damaged(path, f"it begins with {header[:16]!r} and not as a SQLite file does")
+    if len(header) < 100:
+        raise damaged(path, f"it ends after {len(header)} bytes, within its header")
+    application, version = int.from_bytes(header[68:72], "big"), int.from_bytes(header[60:64], "big")
+    if application != APPLICATION_ID:
+        raise StorageBroken(
+            f"{path} is a SQLite database of another program (application id {application:#x}), not a storage of"
+            " Pilotage. Nothing was changed in it: choose another path"
+        )
+    if version > FORMAT:
+        raise StorageBroken(
+            f"{path} has format {version}, and this Pilotage knows formats up to {FORMAT}. Nothing was changed in it:"
+            f" use Pilotage {_needs(path)} or newer"
+        )
+    if version < 1:
+        raise damaged(path, f"it says that its format is {version}")
+
+
+def _needs(path: str) -> str:
+    """The version of Pilotage that a newer file asks for, as far as it can be read."""
+    try:
+        with closing(apsw.Connection(f"file:{path}?immutable=1", flags=_READ_ONLY)) as connection:
+            for (value,) in connection.execute("SELECT value FROM meta WHERE name = 'needs'"):
+                return str(value)
+    except apsw.Error:
+        pass
+    return "of the version that wrote it"
+
+
+_READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI

@@ -1,0 +1,121 @@
+"""The lock file beside a SQLite storage: one writer at a time, and how far the writers of all processes have come.
+
+Three numbers are mapped into the memory of every process that has the storage open:
+
+    reached    no commit above this can be visible to anybody; set before a transaction is committed
+    durable    every commit up to this was acknowledged, or may have been; set after it
+    holder     the process that holds the lock, for the message to one that waits too long
+
+A reader that has come as far as `reached` has missed nothing, and need not ask SQLite: that makes reads linearizable
+between processes at the price of looking at a number. `durable` lets an opening notice that commits are missing.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pilotage.errors import StorageBroken, StorageError
+
+_MAGIC = b"PILOTLK1"
+_SIZE = 4096
+_REACHED, _DURABLE, _HOLDER = 1, 2, 3  # in words of eight bytes; the magic is word 0
+_PATIENCE = 30.0  # seconds to wait for another process before giving up
+
+
+class LockFile:
+    """The open lock file. The lock is the open file's, so it also keeps two storages of one process apart."""
+
+    def __init__(self, path: str, mode: int) -> None:
+        self.path = path
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
+        try:
+            with self._locked():
+                if os.fstat(self._descriptor).st_size == 0:
+                    os.pwrite(self._descriptor, _MAGIC.ljust(_SIZE, b"\0"), 0)
+            self._check_magic()
+            self._words = memoryview(mmap.mmap(self._descriptor, _SIZE)).cast("Q")
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+
+    @property
+    def reached(self) -> int:
+        return self._words[_REACHED]
+
+    @reached.setter
+    def reached(self, revision: int) -> None:
+        self._words[_REACHED] = revision
+
+    @property
+    def durable(self) -> int:
+        return self._words[_DURABLE]
+
+    @durable.setter
+    def durable(self, revision: int) -> None:
+        self._words[_DURABLE] = revision
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the lock; wait for it at most half a minute, then raise StorageError."""
+        with self._locked():
+            self._words[_HOLDER] = os.getpid()
+            try:
+                yield
+            finally:
+                self._words[_HOLDER] = 0
+
+    @contextmanager
+    def held_if_free(self) -> Iterator[bool]:
+        """Hold the lock if nobody does; says whether."""
+        if not self._try():
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        os.close(self._descriptor)  # the map goes with its last reader, who may be on another thread
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        self._wait()
+        try:
+            yield
+        finally:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def _wait(self) -> None:
+        # Asking again and again, because a blocking flock has no time limit, and a stopped process would hold us.
+        pause, deadline = 0.0002, time.monotonic() + _PATIENCE
+        while not self._try():
+            if time.monotonic() > deadline:
+                raise StorageError(self._complaint())
+            time.sleep(pause)
+            pause = min(pause * 1.5, 0.005)
+
+    def _try(self) -> bool:
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _complaint(self) -> str:
+        holder = int.from_bytes(os.pread(self._descriptor, 8, 8 * _HOLDER), "little")
+        who = f"process {holder}" if holder else "another process"
+        return f"{self.path}: {who} has held the lock for {_PATIENCE:.0f} s; look whether it is stopped or stuck"
+
+    def _check_magic(self) -> None:
+        start = os.pread(self._descriptor, len(_MAGIC), 0)
+        if start != _MAGIC or os.fstat(self._descriptor).st_size < _SIZE:
+            raise StorageBroken(
+                f"{self.path} is not a lock file of this Pilotage (it begins with {start!r});"
+                " if no process uses the storage, remove it: it will be made anew"
+            )

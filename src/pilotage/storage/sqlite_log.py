@@ -1,0 +1,128 @@
+"""The log in a SQLite file: rows added, read and removed in transactions. Belongs to the storage thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+import apsw
+
+from pilotage.errors import StorageBroken
+
+from .interface import Entry
+from .sqlite_errors import damaged, translate
+from .sqlite_file import connect, meta_checksum
+from .sqlite_rows import Replay, Row, first_id
+
+_CHECKPOINT_PAGES = 1000
+_MOST_ROWS = 64  # in one statement
+
+
+class Log:
+    """The one connection of this process. All errors come out as StorageError and its kinds."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        with self.errors():
+            self._connection = connect(path)
+        self._wal_pages = 0
+        self._connection.set_wal_hook(self._on_commit)
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Translate what SQLite and the system raise."""
+        try:
+            yield
+        except (apsw.Error, OSError) as error:
+            connection: apsw.Connection | None = getattr(self, "_connection", None)
+            raise translate(error, self.path, connection.system_errno if connection else 0) from error
+
+    @contextmanager
+    def transaction(self, *, write: bool) -> Iterator[None]:
+        """All or nothing; for writing, nobody else writes meanwhile. Durable when it ends without an error."""
+        with self.errors():
+            self._connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def check(self) -> None:
+        """Let SQLite look at every page. Raises StorageBroken."""
+        found = [str(text) for (text,) in self._connection.execute("PRAGMA quick_check(3)")]
+        if found != ["ok"]:
+            raise damaged(self.path, "; ".join(found).replace("\n", "; "))
+
+    def data_version(self) -> int:
+        """A number that changes when another connection has committed."""
+        return self._connection.data_version()
+
+    @property
+    def oldest(self) -> int:
+        for value, checksum in self._connection.execute("SELECT value, checksum FROM meta WHERE name = 'oldest'"):
+            if checksum == meta_checksum("oldest", value) and value.isdecimal():
+                return int(value)
+        raise damaged(self.path, "the row that says where the log begins is missing or wrong")
+
+    @oldest.setter
+    def oldest(self, revision: int) -> None:
+        row = (str(revision), meta_checksum("oldest", str(revision)))
+        self._connection.execute("UPDATE meta SET value = ?, checksum = ? WHERE name = 'oldest'", row)
+
+    def replay(self, *, after: int, oldest: int, find: Callable[[str], Entry | None] | None = None) -> Replay:
+        """Read every row of the commits after a revision; those up to `oldest` are state, the others are log."""
+        replay = Replay(oldest, find)
+        rows: Iterable[Row] = self._connection.execute(
+            "SELECT id, key, value, created, checksum FROM log WHERE id >= ? ORDER BY id", (first_id(after + 1),)
+        )
+        try:
+            for row in rows:
+                replay.add(row)
+            replay.finish()
+        except StorageBroken as error:
+            raise damaged(self.path, str(error)) from error
+        return replay
+
+    def insert(self, rows: Sequence[Row]) -> None:
+        """Add rows, many in a statement: each one lets go of the interpreter's lock, and taking it again may wait."""
+        at = 0
+        while at < len(rows):
+            count = min(_MOST_ROWS, 1 << ((len(rows) - at).bit_length() - 1))
+            values = [value for row in rows[at : at + count] for value in row]
+            self._connection.execute(_INSERT[count], values)
+            at += count
+
+    def remove(self, garbage: Sequence[tuple[int, str]]) -> None:
+        """Remove rows, named by revision and key."""
+        rows = [(first_id(revision), first_id(revision + 1), key) for revision, key in garbage]
+        self._connection.executemany("DELETE FROM log WHERE id >= ? AND id < ? AND key = ?", rows)
+
+    def checkpoint_due(self) -> bool:
+        """Whether enough commits wait in the WAL to be moved into the file."""
+        return self._wal_pages >= _CHECKPOINT_PAGES
+
+    def checkpoint(self) -> None:
+        """Move commits from the WAL into the file, as far as nobody is reading them."""
+        self._wal_pages = 0
+        with self.errors():
+            self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+
+    def close(self, *, tidy: bool) -> None:
+        """Let go of the file; `tidy` moves the whole WAL into it before (and removes it, if nobody else is there)."""
+        with self.errors():
+            if tidy:
+                self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+            self._connection.close()
+
+    def _on_commit(self, connection: apsw.Connection, name: str, pages: int) -> int:
+        self._wal_pages = pages
+        return int(apsw.SQLITE_OK)
+
+
+_INSERT = {
+    count: " ".join(["INSERT INTO log (id, key, value, created, checksum) VALUES", *["(?, ?, ?, ?, ?),"] * count])[:-1]
+    for count in (1, 2, 4, 8, 16, 32, 64)
+}

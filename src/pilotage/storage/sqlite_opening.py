@@ -1,0 +1,101 @@
+"""The opening of a SQLite storage: file, lock, history and thread put together, and the thread tied to the loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+
+from pilotage.errors import StorageError
+
+from .history import History
+from .sqlite_errors import translate
+from .sqlite_file import mode_of, prepare, resolve
+from .sqlite_lock import LockFile
+from .sqlite_log import Log
+from .sqlite_writer import Outcome, RefreshJob, Writer
+from .transaction import Commit
+from .watch import Watchers
+
+_LOOK_SECONDS = 0.05  # how often waiting watches look whether another process has committed
+
+
+class Opening:
+    """Everything behind an open file. Made outside the loop's thread: reading a large file takes its time."""
+
+    def __init__(self, path: str, loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            self.path = resolve(path)
+            lock = LockFile(f"{self.path}-lock", mode_of(self.path))
+        except OSError as error:
+            raise translate(error, path) from error
+        try:
+            self._load(lock, loop)
+        except BaseException:
+            lock.close()
+            raise
+
+    def _load(self, lock: LockFile, loop: asyncio.AbstractEventLoop) -> None:
+        with lock.held():
+            try:
+                prepare(self.path, lock)
+            except OSError as error:
+                raise translate(error, self.path) from error
+        log = Log(self.path)
+        try:
+            self.history = History(1)
+            self.watchers = Watchers(self.history)
+            self.writer = Writer(log, lock, self.history, Mailbox(loop, self.watchers).deliver)
+            self.writer.load()
+        except BaseException:
+            log.close(tidy=False)
+            raise
+        self.watchers.reached = self.history.revision
+        self.watchers.on_wait = Lookout(loop, self.watchers, self.writer).begin
+
+
+class Mailbox:
+    """Carries what the storage thread has to tell over to the loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, watchers: Watchers) -> None:
+        self._loop = loop
+        self._watchers = watchers
+
+    def deliver(self, outcomes: Sequence[Outcome], commits: Sequence[Commit], anew: bool) -> None:
+        """Called on the storage thread."""
+        with suppress(RuntimeError):  # the loop is closed: there is nobody left to tell
+            self._loop.call_soon_threadsafe(self._receive, outcomes, commits, anew)
+
+    def _receive(self, outcomes: Sequence[Outcome], commits: Sequence[Commit], anew: bool) -> None:
+        if anew:
+            self._watchers.interrupt()
+        self._watchers.notify(commits)
+        for future, outcome in outcomes:
+            if future.done():
+                continue
+            if isinstance(outcome, StorageError):
+                future.set_exception(outcome)
+            else:
+                future.set_result(outcome)
+
+
+class Lookout:
+    """Looks every now and then, while watches wait, whether another process has committed."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, watchers: Watchers, writer: Writer) -> None:
+        self._loop = loop
+        self._watchers = watchers
+        self._writer = writer
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self) -> None:
+        if self._timer is None:
+            self._timer = self._loop.call_later(_LOOK_SECONDS, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        if not self._watchers or self._watchers.closed:
+            return
+        if self._writer.behind():
+            self._writer.jobs.put(RefreshJob(None))
+        self.begin()

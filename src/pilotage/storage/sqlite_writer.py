@@ -1,0 +1,346 @@
+"""The storage thread: the only one that touches the SQLite connection.
+
+It takes all commits that wait, judges their conditions one after the other, writes them in one transaction, and tells
+the loop when they are durable. Whatever other processes wrote meanwhile it reads first, inside that transaction.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from pilotage.errors import FutureRevision, RevisionConflict, StorageBroken, StorageError, StorageFull
+
+from .history import History
+from .interface import Entry, Operation
+from .sqlite_errors import damaged
+from .sqlite_lock import LockFile
+from .sqlite_log import Log
+from .sqlite_rows import garbage_of, rows_of
+from .transaction import Commit, plan
+
+_MOST_COMMITS = 512  # in one transaction
+_MOST_BYTES = 8 << 20
+_MOST_GARBAGE = 128  # rows removed in one transaction, so that compaction never holds commits for long
+
+Outcome = tuple["asyncio.Future[Any]", int | StorageError | None]
+"""Whom to tell, and what: the revision, the error, or that it is done."""
+
+Deliver = Callable[[Sequence[Outcome], Sequence[Commit], bool], None]
+"""Tells the loop of outcomes and of new commits; True where the history was begun anew instead."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CommitJob:
+    operations: Sequence[Operation]
+    size: int
+    future: asyncio.Future[int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RefreshJob:
+    """Read what other processes have committed."""
+
+    future: asyncio.Future[None] | None
+    """None where nobody waits for it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CompactJob:
+    revision: int
+    future: asyncio.Future[None]
+
+
+Job = CommitJob | RefreshJob | CompactJob | None
+"""None: finish and end."""
+
+
+class Writer:
+    """The thread and what it owns. It begins with `load` and ends with a job of None."""
+
+    def __init__(self, log: Log, lock: LockFile, history: History, deliver: Deliver) -> None:
+        self.jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
+        self.announced = 0
+        """What this process itself has put into `lock.reached`: no reason for its own readers to look."""
+        self._log = log
+        self._lock = lock
+        self._history = history
+        self._deliver = deliver
+        self._broken: StorageBroken | None = None
+        self._garbage: deque[tuple[int, str]] = deque()
+        self._seen = -1  # the data version whose rows are all in the history
+        self._inodes = _inodes(log.path, lock.path)
+        self._thread = threading.Thread(target=self._run, name="pilotage-storage", daemon=True)
+
+    def load(self) -> None:
+        """Check the whole file and read it into the history. Raises StorageBroken."""
+        durable = self._lock.durable
+        with self._log.transaction(write=False):
+            self._log.check()
+            self._restore()
+        if self._history.revision < durable:
+            raise damaged(
+                self._log.path,
+                f"it ends at revision {self._history.revision}, but revision {durable} was committed to it; it is an"
+                f" older copy (then remove {self._lock.path} to accept it), or the end of its WAL is lost",
+            )
+        with self._lock.held():
+            self._lock.reached = max(self._lock.reached, self._history.revision)
+            self._lock.durable = max(self._lock.durable, self._history.revision)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self, patience: float | None = None) -> None:
+        """Let the thread finish what waits, and end; wait for it at most `patience` seconds (None: until it has)."""
+        self.jobs.put(None)
+        self._thread.join(patience)
+
+    def behind(self) -> bool:
+        """Whether another process may have committed what is not in the history yet. Cheap, and for any thread."""
+        reached = self._lock.reached
+        return reached > self._history.revision and reached != self.announced
+
+    def _run(self) -> None:
+        stopping = False
+        while not stopping:
+            jobs = self._take()
+            stopping = None in jobs
+            try:
+                self._serve(jobs)
+            except Exception as error:  # a bug of ours: nobody may wait for ever because of it
+                self._broken = self._broken or StorageBroken(f"{self._log.path}: the storage thread failed: {error!r}")
+                self._tell([(job.future, _copy(self._broken)) for job in jobs if job and job.future])
+        self._close()
+
+    def _take(self) -> list[Job]:
+        """All jobs that wait. Waits for one, unless there is garbage to remove meanwhile."""
+        jobs: list[Job] = []
+        size = 0
+        try:
+            while len(jobs) < _MOST_COMMITS and size < _MOST_BYTES:
+                job = self.jobs.get(block=not jobs and not self._garbage)
+                jobs.append(job)
+                if job is None:
+                    break
+                if isinstance(job, CommitJob):
+                    size += job.size
+        except queue.Empty:
+            pass
+        return jobs
+
+    def _serve(self, jobs: Sequence[Job]) -> None:
+        commits = [job for job in jobs if isinstance(job, CommitJob) and not job.future.cancelled()]
+        if commits:
+            self._commit(commits)
+        elif self._garbage:
+            self._sweep()
+        refreshes = [job for job in jobs if isinstance(job, RefreshJob)]
+        if refreshes:
+            self._refresh(refreshes)
+        for job in jobs:
+            if isinstance(job, CompactJob):
+                self._compact(job)
+        if self._log.checkpoint_due() and not self._broken:
+            self._checkpoint()
+
+    def _commit(self, jobs: Sequence[CommitJob]) -> None:
+        try:
+            outcomes, commits = self._write(jobs)
+        except StorageError as error:
+            self._tell([(job.future, _copy(error)) for job in jobs])
+            return
+        self._history.extend(commits)
+        self._tell(outcomes, commits)
+
+    def _write(self, jobs: Sequence[CommitJob]) -> tuple[list[Outcome], list[Commit]]:
+        """One transaction for all jobs. A condition that fails is an outcome of its own; any other error is of all."""
+        self._check_usable()
+        try:
+            with self._lock.held():
+                return self._write_locked(jobs)
+        except StorageError as error:
+            self._fail(error)
+            raise
+
+    def _write_locked(self, jobs: Sequence[CommitJob]) -> tuple[list[Outcome], list[Commit]]:
+        try:
+            with self._log.transaction(write=True):
+                self._catch_up()
+                garbage = list(islice(self._garbage, _MOST_GARBAGE))
+                outcomes, commits = _plan(jobs, self._history)
+                revision = self._history.revision + len(commits)
+                self._announce(revision)
+                self._log.insert(rows_of(commits))
+                self._log.remove(garbage)
+        except BaseException:
+            self._announce(self._history.revision)
+            raise
+        self._lock.durable = revision
+        for _ in garbage:
+            self._garbage.popleft()
+        return outcomes, commits
+
+    def _refresh(self, jobs: Sequence[RefreshJob]) -> None:
+        error: StorageError | None = None
+        try:
+            with self._log.transaction(write=False):
+                self._catch_up()
+            if self._lock.reached > self._history.revision:
+                self._correct_reached()
+        except StorageError as caught:
+            self._fail(caught)
+            error = caught
+        self._tell([(job.future, error and _copy(error)) for job in jobs if job.future])
+
+    def _compact(self, job: CompactJob) -> None:
+        try:
+            self._check_usable()
+            with self._lock.held(), self._log.transaction(write=True):
+                self._catch_up()
+                if job.revision > self._history.revision:
+                    raise FutureRevision(job.revision, self._history.revision)
+                if job.revision > self._history.oldest:
+                    self._log.oldest = job.revision
+        except StorageError as error:
+            self._fail(error)
+            self._tell([(job.future, error)])
+            return
+        self._garbage.extend(garbage_of(self._history.compact(job.revision)))
+        self._tell([(job.future, None)])
+
+    def _sweep(self) -> None:
+        try:
+            self._write(())
+        except StorageFull:
+            self._garbage.clear()  # found again when the storage is next opened
+        except StorageError as error:
+            self._fail(error)
+            self._garbage.clear()
+
+    def _checkpoint(self) -> None:
+        try:
+            with self._lock.held():
+                self._log.checkpoint()
+        except StorageError as error:
+            self._fail(error)
+
+    def _close(self) -> None:
+        try:
+            if self._broken or self._missing():
+                self._log.close(tidy=False)
+            else:
+                with self._lock.held():
+                    self._log.close(tidy=True)
+        except StorageError:
+            pass  # the commits are durable in the WAL; the next opening finds them there
+        finally:
+            self._lock.close()
+
+    def _catch_up(self) -> None:
+        """Read what other processes have committed. Needs a transaction."""
+        version = self._log.data_version()
+        if version == self._seen:
+            return
+        oldest = self._log.oldest
+        if oldest > self._history.revision:
+            self._restore()  # they compacted more than we knew: our watches cannot go on from where they are
+            self._deliver((), (), True)
+            return
+        revision = self._history.revision
+        replay = self._log.replay(after=revision, oldest=revision, find=self._history.find)
+        self._history.extend(replay.commits)
+        if oldest > self._history.oldest:
+            self._history.compact(oldest)
+        self._seen = version
+        if replay.commits:
+            self._deliver((), replay.commits, False)
+
+    def _restore(self) -> None:
+        oldest = self._log.oldest
+        replay = self._log.replay(after=0, oldest=oldest)
+        self._history.restore(replay.entries, oldest, replay.commits)
+        self._garbage = deque(replay.garbage)
+        self._seen = self._log.data_version()
+
+    def _announce(self, revision: int) -> None:
+        self.announced = revision
+        self._lock.reached = revision
+
+    def _correct_reached(self) -> None:
+        """Lower a number that was announced by a process that then did not commit."""
+        with self._lock.held_if_free() as held:
+            if held:
+                with self._log.transaction(write=False):
+                    self._catch_up()
+                self._lock.reached = self._history.revision
+
+    def _fail(self, error: StorageError) -> None:
+        if isinstance(error, StorageBroken):
+            self._broken = self._broken or error
+
+    def _check_usable(self) -> None:
+        if self._broken:
+            raise _copy(self._broken)
+        if missing := self._missing():
+            raise StorageBroken(
+                f"{missing} was removed or replaced while the storage was open. Nothing more is written: put it back,"
+                " and open the storage again"
+            )
+
+    def _missing(self) -> str:
+        """The file that is not the one we opened any more: commits to it would be lost."""
+        now = _inodes(*self._inodes)
+        return next((path for path, inode in self._inodes.items() if now[path] != inode), "")
+
+    def _tell(self, outcomes: Sequence[Outcome], commits: Sequence[Commit] = ()) -> None:
+        if outcomes or commits:
+            self._deliver(outcomes, commits, False)
+
+
+def _plan(jobs: Sequence[CommitJob], history: History) -> tuple[list[Outcome], list[Commit]]:
+    """Judge each job by the history and what the jobs before it will have done."""
+    changed: dict[str, Entry | None] = {}
+
+    def find(key: str) -> Entry | None:
+        return changed[key] if key in changed else history.find(key)
+
+    outcomes: list[Outcome] = []
+    commits: list[Commit] = []
+    revision = history.revision
+    for job in jobs:
+        try:
+            commit = plan(job.operations, revision + 1, find)
+        except RevisionConflict as conflict:
+            outcomes.append((job.future, conflict))
+            continue
+        if commit:
+            revision += 1
+            commits.append(commit)
+            changed.update((event.key, event.entry) for event in commit)
+        outcomes.append((job.future, revision))
+    return outcomes, commits
+
+
+def _copy(error: StorageError) -> StorageError:
+    """An error of its own for everybody who waits: raising one object again and again makes its traceback grow."""
+    copy = type(error)(*error.args)
+    copy.__cause__ = error.__cause__
+    return copy
+
+
+def _inodes(*paths: str) -> dict[str, int]:
+    inodes = {}
+    for path in paths:
+        try:
+            inodes[path] = os.stat(path).st_ino
+        except OSError:
+            inodes[path] = 0
+    return inodes

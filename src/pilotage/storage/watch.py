@@ -1,0 +1,136 @@
+"""Watches: cursors over a history's log. A watch that waits holds one future, and nothing is kept for a slow one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+
+from pilotage.errors import StorageError
+
+from .history import History
+from .interface import Event
+from .transaction import Commit
+
+_STRIDE = 1000  # commits looked at in one go, so that a long way to catch up does not hold the loop
+
+
+class Watchers:
+    """Wakes the watches that wait, each only for a commit under its prefix. Belongs to the loop's thread."""
+
+    def __init__(self, history: History) -> None:
+        self.history = history
+        self.reached = history.revision
+        """The last commit that waiting watches were told of. They have missed nothing up to it."""
+        self.closed: StorageError | None = None
+        self.on_wait: Callable[[], None] = _nothing
+        """Called whenever a watch begins to wait: a storage with other writers then looks out for them."""
+        self._waiting: dict[str, set[Cursor]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def notify(self, commits: Iterable[Commit]) -> None:
+        """Wake whoever waits for one of these commits. They must be in the history already."""
+        if not self._waiting:
+            self.reached = self.history.revision
+            return
+        for commit in commits:
+            for event in commit:
+                for prefix in [prefix for prefix in self._waiting if event.key.startswith(prefix)]:
+                    self._wake(prefix, event.revision)
+            self.reached = commit[0].revision
+
+    def interrupt(self) -> None:
+        """Wake all of them, to find out for themselves: the history was begun anew, or the storage was closed."""
+        for watches in list(self._waiting.values()):
+            for watch in list(watches):
+                watch.wake(self.reached)
+        self.reached = self.history.revision
+
+    def close(self) -> None:
+        """End every watch with an error."""
+        self.closed = StorageError("the storage is closed, so this watch has ended: open it again and watch anew")
+        self.interrupt()
+
+    def add(self, watch: Cursor) -> None:
+        self._waiting.setdefault(watch.prefix, set()).add(watch)
+        self.on_wait()
+
+    def discard(self, watch: Cursor) -> None:
+        watches = self._waiting.get(watch.prefix, set())
+        watches.discard(watch)
+        if not watches:
+            self._waiting.pop(watch.prefix, None)
+
+    def _wake(self, prefix: str, revision: int) -> None:
+        for watch in list(self._waiting[prefix]):
+            watch.wake_for(revision)
+
+
+class Cursor:
+    """A Watch: the commits after `since` that touch `prefix`. Cancelling a wait loses nothing."""
+
+    def __init__(self, watchers: Watchers, prefix: str, since: int) -> None:
+        self.prefix = prefix
+        self._position = since
+        self._watchers = watchers
+        self._future: asyncio.Future[None] | None = None
+
+    @property
+    def position(self) -> int:
+        if self._future and not self._future.done():
+            return max(self._position, self._watchers.reached)
+        return self._position
+
+    def __aiter__(self) -> Cursor:
+        return self
+
+    async def __anext__(self) -> Sequence[Event]:
+        while True:
+            if self._watchers.closed:
+                raise self._watchers.closed
+            if events := await self._pull():
+                return events
+            await self._wait()
+
+    def wake(self, position: int) -> None:
+        """Let the wait end: whatever comes after `position` is to be looked at."""
+        self._position = max(self._position, position)
+        self._watchers.discard(self)
+        if self._future and not self._future.done():
+            self._future.set_result(None)
+
+    def wake_for(self, revision: int) -> None:
+        """Let the wait end if this commit is news."""
+        if self._position < revision:
+            self.wake(revision - 1)
+
+    async def _pull(self) -> Sequence[Event]:
+        """The next events that are in the log already; empty when there are none."""
+        history = self._watchers.history
+        while self._position < history.revision:
+            commits = history.since(self._position, _STRIDE)
+            events = [event for commit in commits for event in commit if event.key.startswith(self.prefix)]
+            self._position += len(commits)
+            if events:
+                return events
+            await asyncio.sleep(0)
+        if self._position < history.oldest:
+            history.since(self._position, 0)  # raises Compacted
+        return ()
+
+    async def _wait(self) -> None:
+        self._future = asyncio.get_running_loop().create_future()
+        self._watchers.add(self)
+        try:
+            await self._future
+        finally:
+            if not self._future.done() or self._future.cancelled():
+                # Nobody woke us, so nothing up to here was ours: compaction may pass us by to this point.
+                self._position = max(self._position, self._watchers.reached)
+                self._watchers.discard(self)
+            self._future = None
+
+
+def _nothing() -> None:
+    """What a storage without other writers does when a watch waits."""

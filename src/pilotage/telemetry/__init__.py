@@ -1,0 +1,1 @@
+"""The structured logger, and a small registry of metrics."""

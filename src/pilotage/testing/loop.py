@@ -1,0 +1,146 @@
+"""An event loop for tests: its time is virtual, and which task runs next follows a seed.
+
+Time stands still while anything can run, and jumps to the next timer when nothing can: an hour passes in no time. Among
+the tasks that can run, the seed picks one, so a test that passes with many seeds holds in many orders of events, and
+one that fails does so again with the same seed. Plain callbacks keep the order in which they were scheduled among
+themselves, because asyncio promises that.
+
+It is for code without threads and sockets: work handed to threads ends at a moment that no seed decides. Such calls are
+refused with an error. When nothing can run any more and no timer is left, the run ends with `Deadlock`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import selectors
+import threading
+from collections import deque
+from collections.abc import Callable, Coroutine, Mapping
+from contextvars import Context
+from datetime import UTC, datetime, timedelta
+from typing import Any, NoReturn, TypeVar, TypeVarTuple
+
+from pilotage.errors import PilotageError
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+BEGINNING = datetime(2024, 1, 1, tzinfo=UTC)
+"""What `VirtualLoop.now` says when `time` says 0."""
+
+
+class Deadlock(PilotageError):
+    """Nothing can run and nothing is scheduled, but there are tasks that wait."""
+
+
+def run(coroutine: Coroutine[Any, Any, T], *, seed: int = 0) -> T:
+    """Run a coroutine to its end on a fresh virtual loop, as `asyncio.run` does on a real one."""
+    with asyncio.Runner(loop_factory=lambda: VirtualLoop(seed)) as runner:
+        return runner.run(coroutine)
+
+
+class VirtualLoop(asyncio.BaseEventLoop):
+    """The loop that `run` uses; `asyncio.get_running_loop()` gives it to code that wants its seeded `random`."""
+
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__()
+        self.seed = seed
+        self.random = random.Random(seed)  # noqa: S311 a test that can be repeated needs no secret
+        self._virtual_time = 0.0
+        self._thread = threading.get_ident()
+        self._clock_resolution = 1e-9
+        self._ready = _Ready(self.random)
+        self._selector = _NoSelector(self._nothing_ready)
+
+    def time(self) -> float:
+        """Seconds of virtual time since the loop was made."""
+        return self._virtual_time
+
+    def now(self) -> datetime:
+        """The virtual wall clock, to be handed to whoever needs one."""
+        return BEGINNING + timedelta(seconds=self._virtual_time)
+
+    def call_soon_threadsafe(
+        self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.Handle:
+        if threading.get_ident() != self._thread:
+            _refuse("a thread called into the loop")
+        return self.call_soon(callback, *args, context=context)
+
+    def run_in_executor(self, executor: object, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
+        _refuse(f"{func!r} was to run in a thread")
+
+    def _nothing_ready(self, timeout: float | None) -> None:
+        """The loop would sleep now: let the time pass instead."""
+        if timeout is None:
+            raise Deadlock(self._complaint())
+        scheduled: list[asyncio.TimerHandle] = self._scheduled  # type: ignore[attr-defined]  # asyncio keeps it private
+        if timeout > 0 and scheduled:
+            self._virtual_time = max(self._virtual_time, scheduled[0].when())
+
+    def _process_events(self, event_list: object) -> None:
+        """Called by asyncio with what the selector found, which is nothing."""
+
+    def _complaint(self) -> str:
+        waiting = "".join(
+            f"\n  {_describe(task)}" for task in sorted(asyncio.all_tasks(self), key=asyncio.Task.get_name)
+        )
+        return (
+            f"nothing can run any more at {self._virtual_time:g} s of virtual time (seed {self.seed}), and no timer is"
+            f" left; these tasks wait for what never comes:{waiting or ' (none)'}"
+        )
+
+
+class _NoSelector(selectors.BaseSelector):
+    """Stands where asyncio looks for sockets that are ready; there are none."""
+
+    def __init__(self, select: Callable[[float | None], None]) -> None:
+        self._select = select
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        self._select(timeout)
+        return []
+
+    def register(self, fileobj: object, events: int, data: Any = None) -> NoReturn:
+        _refuse("a socket was to be watched")
+
+    def unregister(self, fileobj: object) -> NoReturn:
+        raise KeyError(fileobj)
+
+    def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
+        return {}
+
+
+class _Ready(deque[asyncio.Handle]):
+    """The callbacks that can run. The next one is chosen: any task's, or the first of the plain ones."""
+
+    def __init__(self, chooser: random.Random) -> None:
+        super().__init__()
+        self._random = chooser
+
+    def popleft(self) -> asyncio.Handle:
+        at = self._random.randrange(len(self))
+        if not _is_task(self[at]):
+            at = next(index for index, handle in enumerate(self) if not _is_task(handle))
+        handle = self[at]
+        del self[at]
+        return handle
+
+
+def _is_task(handle: asyncio.Handle) -> bool:
+    """Whether the callback is a task's next step (a task has at most one)."""
+    callback: object = handle._callback  # type: ignore[attr-defined]  # asyncio keeps it private
+    return isinstance(getattr(callback, "__self__", None), asyncio.Task)
+
+
+def _describe(task: asyncio.Task[Any]) -> str:
+    stack = task.get_stack(limit=1)
+    where = f" at {stack[-1].f_code.co_filename}:{stack[-1].f_lineno}" if stack else ""
+    return f"{task.get_name()}: {getattr(task.get_coro(), '__qualname__', task.get_coro())}{where}"
+
+
+def _refuse(what: str) -> NoReturn:
+    raise RuntimeError(
+        f"{what}, but virtual time is for code without threads and sockets: use a real loop for this test"
+    )

@@ -1,0 +1,201 @@
+"""What is known of the built-in kinds: their resources, schemas, types and columns.
+
+The data lies beside the types, as Kubernetes describes itself. Nothing is read before it is asked for, and of the
+schemas only those that are asked for are decoded.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
+from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.models import Resource
+from pilotage.types.strategies import (
+    CREATE_ON_UPDATE,
+    GENERATION,
+    SELECTABLE_FIELDS,
+    UNCONDITIONAL_UPDATE_FORBIDDEN,
+)
+
+__all__ = [
+    "CREATE_ON_UPDATE",
+    "GENERATION",
+    "REFERENCE",
+    "SELECTABLE_FIELDS",
+    "UNCONDITIONAL_UPDATE_FORBIDDEN",
+    "Subresource",
+    "TableColumn",
+    "columns",
+    "definition",
+    "definition_name",
+    "definition_names",
+    "kinds",
+    "resources",
+    "schema",
+    "subresources",
+    "type_for",
+]
+
+REFERENCE = "#/components/schemas/"
+"""What stands before a definition's name in a `$ref`."""
+
+_DATA = Path(__file__).parent / "data"
+
+
+@dataclass(frozen=True, slots=True)
+class Subresource:
+    """A part of a resource with an address of its own: `pods/log`, `deployments/scale`."""
+
+    name: str
+    gvk: GroupVersionKind
+    """The kind that it speaks."""
+    verbs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column that a resource prints, as the API server's tables declare it."""
+
+    name: str
+    type: Literal["string", "integer", "number", "boolean", "date"]
+    format: str
+    priority: int
+
+
+def resources() -> Sequence[RESTMapping]:
+    """All built-in resources, of every group and version, in the order in which discovery lists them."""
+    return _resources()
+
+
+def subresources(gvr: GroupVersionResource) -> tuple[Subresource, ...]:
+    """The subresources of a built-in resource, with their kinds and verbs; none where it is unknown."""
+    return _subresources().get(gvr, ())
+
+
+def kinds() -> Sequence[GroupVersionKind]:
+    """All built-in kinds, those that only subresources speak and the lists of kinds among them."""
+    split = (key.rpartition("/") for key in _kinds())
+    return tuple(GroupVersionKind.of(api_version, kind) for api_version, _, kind in split)
+
+
+def definition_name(gvk: GroupVersionKind) -> str | None:
+    """What a built-in kind is called among the definitions; None where it is not built in."""
+    return _kinds().get(f"{gvk.api_version}/{gvk.kind}")
+
+
+def schema(gvk: GroupVersionKind) -> dict[str, Any]:
+    """The OpenAPI schema of a built-in kind, as the caller's own. KeyError where it is not built in."""
+    name = definition_name(gvk)
+    if name is None:
+        raise KeyError(f"{gvk} is not a built-in kind; a custom one has its schema in its CustomResourceDefinition")
+    return definition(name)
+
+
+def definition(ref: str) -> dict[str, Any]:
+    """The schema behind a `$ref` (or a definition's bare name), as the caller's own. KeyError where there is none."""
+    name = ref.removeprefix(REFERENCE)
+    raw = _definitions().get(name)
+    if raw is None:
+        raise KeyError(f"there is no built-in definition {name!r}; `definition_names()` lists them")
+    decoded: dict[str, Any] = msgspec.json.decode(raw)
+    return decoded
+
+
+def definition_names() -> Sequence[str]:
+    """The names of all built-in definitions, in order."""
+    return tuple(_definitions())
+
+
+def type_for(gvk: GroupVersionKind) -> type[Resource] | None:
+    """The class of a built-in kind, importing its module; None where there is none (lists of a kind have none)."""
+    name = definition_name(gvk)
+    if name is None:
+        return None
+    *_, package, version, kind = name.split(".")
+    found = getattr(importlib.import_module(f"pilotage.types.{package}.{version}"), kind, None)
+    return found if isinstance(found, type) and issubclass(found, Resource) else None
+
+
+def columns(gvr: GroupVersionResource) -> tuple[TableColumn, ...]:
+    """The columns of a built-in resource's table; none where it has no table of its own."""
+    return tuple(TableColumn(*row) for row in _columns().get(f"{gvr.group_version}/{gvr.resource}", ()))
+
+
+class _Subresource(msgspec.Struct):
+    name: str
+    group: str
+    version: str
+    kind: str
+    verbs: tuple[str, ...]
+
+
+class _Resource(msgspec.Struct, rename="camel"):
+    group: str
+    version: str
+    kind: str
+    resource: str
+    namespaced: bool
+    singular: str
+    short_names: tuple[str, ...]
+    categories: tuple[str, ...]
+    verbs: tuple[str, ...]
+    subresources: tuple[_Subresource, ...]
+
+
+_Row = tuple[str, Literal["string", "integer", "number", "boolean", "date"], str, int]
+
+
+@cache
+def _served() -> tuple[_Resource, ...]:
+    return msgspec.json.decode((_DATA / "resources.json").read_bytes(), type=tuple[_Resource, ...])
+
+
+@cache
+def _resources() -> tuple[RESTMapping, ...]:
+    return tuple(
+        RESTMapping(
+            gvk=GroupVersionKind(each.group, each.version, each.kind),
+            resource=GroupVersionResource(each.group, each.version, each.resource),
+            namespaced=each.namespaced,
+            singular=each.singular,
+            short_names=each.short_names,
+            categories=each.categories,
+            verbs=each.verbs,
+            subresources=tuple(part.name for part in each.subresources),
+        )
+        for each in _served()
+    )
+
+
+@cache
+def _subresources() -> dict[GroupVersionResource, tuple[Subresource, ...]]:
+    return {
+        GroupVersionResource(each.group, each.version, each.resource): tuple(
+            Subresource(part.name, GroupVersionKind(part.group, part.version, part.kind), part.verbs)
+            for part in each.subresources
+        )
+        for each in _served()
+    }
+
+
+@cache
+def _kinds() -> dict[str, str]:
+    return msgspec.json.decode((_DATA / "kinds.json").read_bytes(), type=dict[str, str])
+
+
+@cache
+def _definitions() -> dict[str, msgspec.Raw]:
+    return msgspec.json.decode((_DATA / "definitions.json").read_bytes(), type=dict[str, msgspec.Raw])
+
+
+@cache
+def _columns() -> dict[str, tuple[_Row, ...]]:
+    return msgspec.json.decode((_DATA / "columns.json").read_bytes(), type=dict[str, tuple[_Row, ...]])

@@ -1,0 +1,41 @@
+"""Async tests: each coroutine runs on a loop of its own; with the `virtual_time` marker, on one whose time is virtual."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+
+from .worlds import Opening, real_control_plane, world
+
+__all__ = ["real_control_plane", "world"]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    arguments: dict[str, Any] = {
+        name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames if name in pyfuncitem.funcargs
+    }
+    mark = pyfuncitem.get_closest_marker("virtual_time")
+    if mark is None:
+        asyncio.run(_opened(pyfuncitem.obj, arguments))
+    else:
+        from pilotage.testing import loop
+
+        loop.run(_opened(pyfuncitem.obj, arguments), seed=mark.kwargs.get("seed", 0))
+    return True
+
+
+async def _opened(test: Callable[..., Coroutine[Any, Any, None]], arguments: dict[str, Any]) -> None:
+    """Run a test with what it asked for, opened on the test's own loop where it has to be opened."""
+    async with AsyncExitStack() as stack:
+        for name, value in arguments.items():
+            if isinstance(value, Opening):
+                arguments[name] = await stack.enter_async_context(value.open())
+        await test(**arguments)

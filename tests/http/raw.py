@@ -1,0 +1,64 @@
+"""A client that speaks bytes, for what no honest client would send."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from ssl import SSLContext
+
+
+class Raw:
+    """A connection that sends any bytes and gives back what comes."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+
+    def send(self, data: bytes) -> None:
+        self.writer.write(data)
+
+    async def receive(self) -> bytes:
+        """Everything until the other side ends or cuts the connection."""
+        received = b""
+        try:
+            async with asyncio.timeout(5):
+                while data := await self.reader.read(65536):
+                    received += data
+        except ConnectionError:
+            pass
+        return received
+
+    async def response(self) -> bytes:
+        """One response with a Content-Length, whole."""
+        async with asyncio.timeout(5):
+            head = await self.reader.readuntil(b"\r\n\r\n")
+            length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+            return head + await self.reader.readexactly(length)
+
+
+@asynccontextmanager
+async def connect(port: int, ssl: SSLContext | None = None) -> AsyncIterator[Raw]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=ssl)
+    try:
+        yield Raw(reader, writer)
+    finally:
+        writer.close()
+        try:
+            await writer.wait_closed()
+        except OSError:
+            pass
+
+
+async def exchange(port: int, data: bytes) -> bytes:
+    """Send `data` on a connection of its own, say that nothing follows, and read until it ends."""
+    async with connect(port) as raw:
+        raw.send(data)
+        raw.writer.write_eof()
+        return await raw.receive()
+
+
+def statuses(received: bytes) -> list[int]:
+    """The statuses of the responses in what was received."""
+    return [int(status) for status in re.findall(rb"HTTP/1\.1 ([0-9]{3}) ", received)]

@@ -1,0 +1,262 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+
+import pytest
+
+from pilotage.http.limits import Limits
+from pilotage.http.messages import Handler, Request, Response, StreamingResponse
+from pilotage.http.server import Server, serve
+from tests.http import raw
+
+GET = b"GET /%b HTTP/1.1\r\nHost: h\r\n\r\n"
+
+
+async def echo(request: Request) -> Response:
+    return Response(200, (("Content-Type", "text/plain"),), f"{request.method} {request.target} ".encode() + request.body)
+
+
+async def until(condition: object) -> None:
+    """Let the loop go round until `condition` holds."""
+    assert callable(condition)
+    async with asyncio.timeout(5):
+        while not condition():
+            await asyncio.sleep(0.002)
+
+
+async def test_requests_on_one_connection_are_answered_one_after_the_other() -> None:
+    async with serve(echo) as server, raw.connect(server.port) as client:
+        for number in (b"1", b"2"):
+            client.send(GET % number)
+            assert (await client.response()).endswith(b"\r\n\r\nGET /" + number + b" ")
+        assert server.statistics().connections == 1
+
+
+async def test_requests_sent_ahead_are_answered_in_order() -> None:
+    async def handler(request: Request) -> Response:
+        await asyncio.sleep(0 if request.target == "/2" else 0.01)
+        return await echo(request)
+
+    async with serve(handler) as server:
+        received = await raw.exchange(server.port, GET % b"1" + GET % b"2" + GET % b"3")
+    bodies = [part.partition(b"\r\n\r\n")[2] for part in received.split(b"HTTP/1.1 200 OK")[1:]]
+    assert bodies == [b"GET /1 ", b"GET /2 ", b"GET /3 "]
+
+
+async def test_a_client_that_sends_far_ahead_is_not_read_until_its_request_is_answered() -> None:
+    go = asyncio.Event()
+
+    async def handler(request: Request) -> Response:
+        await go.wait()
+        return Response(200)
+
+    async with serve(handler, limits=Limits(pipelined_bytes=1000)) as server, raw.connect(server.port) as client:
+        count = 200_000
+        client.send(GET % b"" * count)
+        await until(lambda: server.statistics().requests == 1)
+        for _ in range(50):
+            await asyncio.sleep(0)
+        unsent = client.writer.transport.get_write_buffer_size()
+        assert unsent > 0
+        assert server.statistics().requests == 1
+        go.set()
+
+
+async def test_a_chunked_body_arrives_whole() -> None:
+    async with serve(echo) as server, raw.connect(server.port) as client:
+        client.send(b"POST /p HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n")
+        assert (await client.response()).endswith(b"POST /p abcde")
+        client.send(GET % b"next")
+        assert (await client.response()).endswith(b"GET /next ")
+
+
+async def test_a_head_request_gets_the_length_and_no_body() -> None:
+    async with serve(echo) as server:
+        received = await raw.exchange(server.port, b"HEAD /p HTTP/1.1\r\nHost: h\r\n\r\n")
+    assert b"Content-Length: 8\r\n" in received
+    assert received.endswith(b"\r\n\r\n")
+
+
+async def test_no_content_has_neither_length_nor_body() -> None:
+    async def handler(request: Request) -> Response:
+        return Response(204, body=b"ignored")
+
+    async with serve(handler) as server:
+        received = await raw.exchange(server.port, GET % b"")
+    assert b"Content-Length" not in received
+    assert received.endswith(b"\r\n\r\n")
+
+
+async def test_a_client_that_waits_for_leave_to_send_its_body_gets_it() -> None:
+    async with serve(echo) as server, raw.connect(server.port) as client:
+        client.send(b"PUT /p HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n")
+        assert await client.reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+        client.send(b"body")
+        assert (await client.response()).endswith(b"PUT /p body")
+
+
+async def test_a_client_that_announces_too_large_a_body_is_refused_before_it_sends_it() -> None:
+    async with serve(echo, limits=Limits(body_bytes=10)) as server, raw.connect(server.port) as client:
+        client.send(b"PUT /p HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 11\r\n\r\n")
+        received = await client.receive()
+    assert raw.statuses(received) == [413]
+    assert b"Connection: close\r\n" in received
+    assert b"Content-Type: text/plain" in received
+
+
+async def test_a_refusal_reaches_a_client_that_is_still_sending() -> None:
+    async with serve(echo, limits=Limits(body_bytes=10)) as server, raw.connect(server.port) as client:
+        client.send(b"PUT /p HTTP/1.1\r\nHost: h\r\nContent-Length: 3000000\r\n\r\n" + b"x" * 3_000_000)
+        assert raw.statuses(await client.receive()) == [413]
+
+
+@pytest.mark.parametrize("keep", [b"", b"Connection: keep-alive\r\n"])
+async def test_an_old_client_is_answered_without_chunks(keep: bytes) -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"one "
+        yield b"two"
+
+    async def handler(request: Request) -> StreamingResponse:
+        return StreamingResponse(200, (), pieces())
+
+    async with serve(handler) as server:
+        received = await raw.exchange(server.port, b"GET / HTTP/1.0\r\n" + keep + b"\r\n")
+    assert received.endswith(b"\r\n\r\none two")
+    assert b"chunked" not in received
+
+
+async def test_a_failing_handler_gives_a_plain_500_and_one_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    async def handler(request: Request) -> Response:
+        raise RuntimeError("the secret inside")
+
+    async with serve(handler) as server:
+        received = await raw.exchange(server.port, GET % b"broken?token=hidden")
+    assert raw.statuses(received) == [500]
+    assert b"secret" not in received
+    assert [(record.name, record.levelno) for record in caplog.records] == [("pilotage.http", logging.ERROR)]
+    assert "GET /broken failed" in caplog.text
+    assert "hidden" not in caplog.text
+
+
+@pytest.mark.parametrize("headers", [(("X", "a\r\nSet-Cookie: b"),), (("Content-Length", "3"),)])
+async def test_a_handler_cannot_break_the_framing_of_its_answer(
+    headers: tuple[tuple[str, str], ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    async def handler(request: Request) -> Response:
+        return Response(200, headers)
+
+    async with serve(handler) as server:
+        received = await raw.exchange(server.port, GET % b"")
+    assert raw.statuses(received) == [500]
+    assert b"Set-Cookie" not in received
+
+
+async def test_a_cancellation_inside_a_handler_is_a_failure_of_that_request_only(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def handler(request: Request) -> Response:
+        if request.target == "/bad":
+            raise asyncio.CancelledError
+        return Response(200)
+
+    async with serve(handler) as server:
+        assert raw.statuses(await raw.exchange(server.port, GET % b"bad")) == [500]
+        assert raw.statuses(await raw.exchange(server.port, GET % b"good")) == [200]
+
+
+async def test_the_handler_is_cancelled_when_its_client_is_gone() -> None:
+    started, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def handler(request: Request) -> Response:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+        return Response(200)
+
+    async with serve(handler) as server:
+        async with raw.connect(server.port) as client:
+            client.send(GET % b"")
+            await started.wait()
+            client.writer.transport.abort()
+        async with asyncio.timeout(5):
+            # a reset is only seen when the socket is read or written
+            await cancelled.wait()
+        await until(lambda: server.statistics().connections == 0)
+
+
+async def test_nothing_is_left_running_after_the_block() -> None:
+    before = asyncio.all_tasks()
+
+    async def forever() -> AsyncIterator[bytes]:
+        while True:
+            yield b"x"
+            await asyncio.sleep(0.001)
+
+    async def handler(request: Request) -> Response | StreamingResponse:
+        return StreamingResponse(200, (), forever()) if request.target == "/watch" else await echo(request)
+
+    async with raw.connect(await _serve_and_leave(handler)):
+        pass
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == before
+
+
+async def _serve_and_leave(handler: Handler) -> int:
+    """Serve an idle, a half-sent and a streaming connection, and end the server under them; a port to connect to."""
+    async with serve(handler, limits=Limits(grace_seconds=0.01)) as server:
+        async with raw.connect(server.port), raw.connect(server.port) as half, raw.connect(server.port) as watch:
+            half.send(b"GET / HT")
+            watch.send(GET % b"watch")
+            await until(lambda: server.statistics().requests == 1)
+            async with serve(handler) as other:
+                await _close(server)
+                assert b"0\r\n\r\n" not in await watch.receive()
+                assert await half.receive() == b""
+                return await _port_that_is_served(other)
+
+
+async def _close(server: Server) -> None:
+    await server._close()
+
+
+async def _port_that_is_served(server: Server) -> int:
+    assert raw.statuses(await raw.exchange(server.port, GET % b"")) == [200]
+    listener = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0)
+    port: int = listener.sockets[0].getsockname()[1]
+    listener.close()
+    async with serve(echo) as last:
+        port = last.port
+        return port
+
+
+async def test_a_running_request_is_finished_when_the_server_closes() -> None:
+    started, go = asyncio.Event(), asyncio.Event()
+
+    async def handler(request: Request) -> Response:
+        started.set()
+        await go.wait()
+        return Response(200, body=b"done")
+
+    async def serving() -> None:
+        async with serve(handler) as server:
+            ports.append(server.port)
+            opened.set()
+            await started.wait()
+
+    ports: list[int] = []
+    opened = asyncio.Event()
+    task = asyncio.create_task(serving())
+    await opened.wait()
+    async with raw.connect(ports[0]) as client:
+        client.send(GET % b"")
+        await started.wait()
+        await asyncio.sleep(0)
+        go.set()
+        received = await client.receive()
+        await task
+    assert received.endswith(b"done")
+    assert b"Connection: close\r\n" in received

@@ -1,0 +1,243 @@
+"""A request to its HTTP form and back, and paths that are meant to do harm."""
+
+from __future__ import annotations
+
+import string
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pilotage.errors import ApiError, BadRequest, Invalid, MethodNotSupported, NotFound
+from pilotage.meta.kinds import GroupVersionResource
+from pilotage.rest import (
+    DeleteOptions,
+    Form,
+    HTTPRequest,
+    ListOptions,
+    PatchType,
+    Request,
+    Verb,
+    WriteOptions,
+    build,
+    parse,
+)
+
+CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
+WIDGETS = GroupVersionResource("demo.example.com", "v1", "widgets")
+COLLECTIONS = (Verb.LIST, Verb.WATCH, Verb.CREATE, Verb.DELETE_COLLECTION)
+READS = (Verb.GET, Verb.LIST, Verb.WATCH, Verb.DELETE_COLLECTION)
+
+words = st.text(string.ascii_lowercase + string.digits, min_size=1, max_size=8).filter(
+    lambda word: word not in ("status", "finalize", "namespaces")
+)
+names = st.one_of(words, st.text(min_size=1, max_size=12)).filter(
+    lambda name: not set("/\x00") & set(name) and name not in (".", "..", "status", "finalize")
+)
+texts = st.text(max_size=20)
+versions = st.integers(0, 10**15).map(str) | st.just("")
+list_options = st.builds(
+    ListOptions,
+    label_selector=texts,
+    field_selector=texts,
+    limit=st.integers(0, 10**6),
+    continue_token=texts,
+    resource_version=versions,
+    resource_version_match=st.sampled_from(["", "Exact", "NotOlderThan"]),
+    timeout_seconds=st.none() | st.integers(0, 10**6),
+    allow_watch_bookmarks=st.booleans(),
+    send_initial_events=st.none() | st.booleans(),
+)
+write_options = st.builds(
+    WriteOptions,
+    dry_run=st.booleans(),
+    field_manager=texts,
+    field_validation=st.sampled_from(["", "Strict", "Warn", "Ignore"]),
+    force=st.none() | st.booleans(),
+)
+delete_options = st.builds(
+    DeleteOptions,
+    dry_run=st.booleans(),
+    grace_period_seconds=st.none() | st.integers(0, 1000),
+    propagation_policy=st.sampled_from(["", "Orphan", "Background", "Foreground"]),
+    uid=texts,
+    resource_version=versions,
+)
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> Request:
+    verb = draw(st.sampled_from(Verb))
+    named = verb not in COLLECTIONS
+    writes = verb in (Verb.CREATE, Verb.UPDATE, Verb.PATCH)
+    body = draw(st.binary(min_size=1, max_size=20)) if writes else b""
+    return Request(
+        verb=verb,
+        resource=GroupVersionResource(draw(words | st.just("")), draw(words), draw(words)),
+        namespace=draw(names | st.just("")),
+        name=draw(names) if named else "",
+        subresource=draw(st.sampled_from(["", "status", "scale"])) if named else "",
+        form=draw(st.sampled_from([Form.OBJECT, Form.METADATA])) if verb in READS[:3] else Form.OBJECT,
+        options=draw(list_options) if verb in READS else ListOptions(),
+        write=draw(write_options) if writes else WriteOptions(),
+        delete=draw(delete_options) if verb in (Verb.DELETE, Verb.DELETE_COLLECTION) else DeleteOptions(),
+        body=body,
+        content_type=draw(st.sampled_from(PatchType)).value if verb is Verb.PATCH else "",
+        user_agent=draw(st.just("") | words),
+    )
+
+
+@settings(max_examples=300, deadline=None)
+@given(requests())
+def test_parse_undoes_build(request: Request) -> None:
+    assert parse(build(request)) == request
+
+
+@settings(max_examples=300, deadline=None)
+@given(requests())
+def test_what_is_built_is_plain_ascii_without_spaces(request: Request) -> None:
+    target = build(request).target
+    assert target.isascii()
+    assert not any(character.isspace() or not character.isprintable() for character in target)
+
+
+@settings(max_examples=500, deadline=None)
+@given(
+    st.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "", "get"]),
+    st.text(max_size=60) | st.builds("/api/v1/namespaces/{}/pods?{}".format, texts, texts),
+    st.binary(max_size=30),
+)
+def test_whatever_comes_is_a_request_or_a_clear_refusal(method: str, target: str, body: bytes) -> None:
+    refusal = None
+    try:
+        parse(HTTPRequest(method, target, (), body))
+    except ApiError as error:
+        refusal = error.status
+    assert refusal is None or (400 <= refusal.code < 500 and refusal.message)
+
+
+def test_core_group_and_others_have_their_own_roots() -> None:
+    core = Request(Verb.GET, CONFIG_MAPS, "default", "a")
+    assert build(core).target == "/api/v1/namespaces/default/configmaps/a"
+    assert build(Request(Verb.LIST, WIDGETS)).target == "/apis/demo.example.com/v1/widgets"
+
+
+def test_namespaces_are_a_resource_of_their_own() -> None:
+    namespaces = GroupVersionResource("", "v1", "namespaces")
+    for path, name, subresource in [
+        ("/api/v1/namespaces", "", ""),
+        ("/api/v1/namespaces/a", "a", ""),
+        ("/api/v1/namespaces/a/status", "a", "status"),
+        ("/api/v1/namespaces/a/finalize", "a", "finalize"),
+    ]:
+        request = parse(HTTPRequest("GET", path))
+        assert (request.resource, request.namespace, request.name) == (namespaces, "", name)
+        assert request.subresource == subresource
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "",
+        "/api",
+        "/api/v1",
+        "/apis/demo.example.com/v1",
+        "/foo/bar/baz",
+        "/api/v1/namespaces/default/pods/a/status/more",
+        "/api/v1/namespaces//pods",
+        "/api/v1//pods",
+        "/api/v1/namespaces/../pods",
+        "/api/v1/namespaces/%2e%2e/pods",
+        "/api/v1/namespaces/%2E/pods",
+        "/api/v1/namespaces/a%2Fb/pods",
+        "/api/v1/namespaces/a/pods/%2Fetc%2Fpasswd",
+        "/api/v1/namespaces/a/pods/x%00y",
+        "/api/v1/namespaces/a/pods/%ff",
+        "/api/v1/namespaces/a/pods/%c0%ae%c0%ae",
+    ],
+)
+def test_hostile_paths_are_not_found(path: str) -> None:
+    with pytest.raises(NotFound):
+        parse(HTTPRequest("GET", path))
+
+
+def test_a_path_is_decoded_just_once() -> None:
+    request = parse(HTTPRequest("GET", "/api/v1/namespaces/a/pods/%252e%252e"))
+    assert request.name == "%2e%2e"
+
+
+def test_bad_utf8_in_the_query_is_refused() -> None:
+    with pytest.raises(BadRequest, match="query"):
+        parse(HTTPRequest("GET", "/api/v1/pods?labelSelector=%ff"))
+
+
+def test_a_hundred_parameters_pass_and_more_do_not() -> None:
+    parse(HTTPRequest("GET", "/api/v1/pods?" + "&".join(f"p{number}=x" for number in range(100))))
+    with pytest.raises(BadRequest, match="query"):
+        parse(HTTPRequest("GET", "/api/v1/pods?" + "&".join(f"p{number}=x" for number in range(101))))
+
+
+@pytest.mark.parametrize("value", ["x", "1.5", "\uff11", "9" * 30, "0x10", "--1"])
+def test_numbers_must_be_numbers(value: str) -> None:
+    with pytest.raises(BadRequest):
+        parse(HTTPRequest("GET", f"/api/v1/pods?limit={value}"))
+
+
+def test_a_negative_limit_is_none() -> None:
+    assert parse(HTTPRequest("GET", "/api/v1/pods?limit=-5")).options.limit == 0
+
+
+@pytest.mark.parametrize("method", ["TRACE", "CONNECT", "FROB", ""])
+def test_unknown_methods_are_not_allowed(method: str) -> None:
+    with pytest.raises(MethodNotSupported):
+        parse(HTTPRequest(method, "/api/v1/pods"))
+
+
+@pytest.mark.parametrize(("text", "meant"), [("1", True), ("true", True), ("", False), ("0", False), ("False", False)])
+def test_watch_is_asked_for_as_go_reads_a_boolean(text: str, meant: bool) -> None:
+    request = parse(HTTPRequest("GET", f"/api/v1/pods?watch={text}"))
+    assert request.verb is (Verb.WATCH if meant else Verb.LIST)
+
+
+def test_a_body_of_delete_options_wins_over_the_query() -> None:
+    target = "/api/v1/namespaces/a/pods/b?propagationPolicy=Orphan&gracePeriodSeconds=7"
+    assert parse(HTTPRequest("DELETE", target)).delete == DeleteOptions(
+        propagation_policy="Orphan", grace_period_seconds=7
+    )
+    body = b'{"propagationPolicy":"Foreground","preconditions":{"uid":"u"}}'
+    assert parse(HTTPRequest("DELETE", target, (), body)).delete == DeleteOptions(
+        propagation_policy="Foreground", uid="u"
+    )
+
+
+@pytest.mark.parametrize("body", [b"{", b"[]", b"null", b'{"dryRun":"All"}', b"[" * 100_000])
+def test_a_body_that_is_no_delete_options_is_refused(body: bytes) -> None:
+    with pytest.raises(BadRequest):
+        parse(HTTPRequest("DELETE", "/api/v1/namespaces/a/pods/b", (), body))
+
+
+def test_a_propagation_policy_that_does_not_exist_is_invalid() -> None:
+    with pytest.raises(Invalid) as caught:
+        parse(HTTPRequest("DELETE", "/api/v1/namespaces/a/pods/b?propagationPolicy=Nope"))
+    assert caught.value.causes[0].field == "propagationPolicy"
+    assert str(caught.value) == (
+        'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: "Nope": '
+        'supported values: "Foreground", "Background", "Orphan", "nil"'
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "kind"), [("POST", "CreateOptions"), ("PUT", "UpdateOptions"), ("PATCH", "PatchOptions")]
+)
+def test_a_dry_run_that_does_not_exist_is_invalid(method: str, kind: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        parse(HTTPRequest(method, "/api/v1/namespaces/a/configmaps/b?dryRun=x", (), b"{}"))
+    assert str(caught.value) == (
+        f'{kind}.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["x"]: supported values: "All"'
+    )
+
+
+def test_the_media_type_is_read_without_its_parameters() -> None:
+    headers = (("Content-Type", "application/JSON; charset=utf-8"),)
+    assert parse(HTTPRequest("POST", "/api/v1/namespaces/a/pods", headers, b"{}")).content_type == ""

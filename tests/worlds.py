@@ -1,0 +1,167 @@
+"""The API servers that the same tests run against: in process on memory and on SQLite, over our own HTTPS, and the
+real one.
+
+A test asks for the `world` fixture and runs once in each. What the real server does is the truth: an assertion that
+does not hold there is wrong, unless the test says that it is about ours alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pilotage.client import Client
+from pilotage.errors import AlreadyExists, NoMatch
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.models import ObjectMeta
+from pilotage.meta.unstructured import Unstructured
+from pilotage.rest import Transport
+from pilotage.types.core.v1 import Namespace
+
+from .realcluster import RealCluster, binaries, real_cluster
+
+DEFINITION = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+WITHIN = 20.0  # seconds that anything may take here
+
+NAMES = ("memory", "sqlite", "https", "real")
+
+
+@dataclass(frozen=True)
+class World:
+    """An API server, a client of it, and a namespace that is this test's own."""
+
+    name: str
+    client: Client
+    namespace: str
+    transport: Transport
+    warnings: list[str] = field(default_factory=list)
+    """What the server warned of."""
+
+    @property
+    def real(self) -> bool:
+        return self.name == "real"
+
+    async def install(self, *definitions: dict[str, Any]) -> None:
+        """Create CRDs from their documents and wait until they are served."""
+        for definition in definitions:
+            try:
+                await self.client.create(Unstructured(definition | {"metadata": dict(definition["metadata"])}))
+            except AlreadyExists:
+                continue  # the real server outlives a test
+            async with asyncio.timeout(WITHIN):
+                await self._served(definition)
+
+    async def _served(self, definition: dict[str, Any]) -> None:
+        fields = {"metadata.name": definition["metadata"]["name"]}
+        async with self.client.watch(DEFINITION, fields=fields) as events:
+            async for event in events:
+                if event.type != "BOOKMARK" and _established(event.object):
+                    break
+        spec = definition["spec"]
+        served = [version["name"] for version in spec["versions"] if version["served"]]
+        while True:
+            try:
+                for version in served:
+                    await self.client.list(GroupVersionKind(spec["group"], version, spec["names"]["kind"]), limit=1)
+                return
+            except NoMatch:
+                await asyncio.sleep(0.02)  # established, but not yet in every part of the real server
+
+
+def _established(definition: Unstructured) -> bool:
+    conditions = definition.nested("status", "conditions", default=[])
+    return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
+
+
+class Opening:
+    """A fixture's value that is opened on the test's own event loop; the test gets what it opens to."""
+
+    def __init__(self, open_it: partial[AbstractAsyncContextManager[World]]) -> None:
+        self.open = open_it
+
+
+@asynccontextmanager
+async def embedded(name: str, storage: str) -> AsyncIterator[World]:
+    from pilotage.cluster import Cluster
+
+    async with Cluster.embedded(storage) as cluster, _furnished(name, cluster.registry) as world:
+        yield world
+
+
+@asynccontextmanager
+async def over_https(folder: Path) -> AsyncIterator[World]:
+    from pilotage.client.http import HTTPTransport
+    from pilotage.cluster import Cluster
+    from pilotage.http.server import serve
+    from pilotage.http.tls import server_context
+    from pilotage.server.certificates import self_signed
+    from pilotage.server.face import Face
+
+    certificate = self_signed("127.0.0.1")
+    (folder / "server.crt").write_bytes(certificate.certificate)
+    (folder / "server.key").write_bytes(certificate.key)
+    context = server_context(str(folder / "server.crt"), str(folder / "server.key"))
+    async with (
+        Cluster.embedded("memory:") as cluster,
+        serve(Face(cluster.registry, "secret"), ssl=context) as server,
+    ):
+        url = f"https://127.0.0.1:{server.port}"
+        transport = HTTPTransport(url, token="secret", ca_file=str(folder / "server.crt"))
+        try:
+            async with _furnished("https", transport) as world:
+                yield world
+        finally:
+            await transport.close()
+
+
+@asynccontextmanager
+async def over_there(cluster: RealCluster) -> AsyncIterator[World]:
+    from pilotage.client.http import HTTPTransport
+
+    transport = HTTPTransport(cluster.url, token=cluster.token, ca_file=str(cluster.ca_file))
+    try:
+        async with _furnished("real", transport) as world:
+            yield world
+    finally:
+        await transport.close()
+
+
+@asynccontextmanager
+async def _furnished(name: str, transport: Transport) -> AsyncIterator[World]:
+    """A world with a namespace that nobody else uses. The real server has nobody who would clear it away."""
+    warnings: list[str] = []
+    client = Client(transport, warning_handler=warnings.append)
+    namespace = await client.create(Namespace(metadata=ObjectMeta(name=f"test-{secrets.token_hex(4)}")))
+    yield World(name, client, namespace.metadata.name, transport, warnings)
+
+
+@pytest.fixture(scope="session")
+def real_control_plane() -> Iterator[RealCluster]:
+    """One real control plane for the whole run; it takes three seconds to start."""
+    found = binaries()
+    if isinstance(found, str):
+        pytest.skip(found)
+    with real_cluster(found) as cluster:
+        yield cluster
+
+
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.cluster if name == "real" else ()) for name in NAMES])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Opening:
+    """Each API server in turn."""
+    match request.param:
+        case "memory":
+            return Opening(partial(embedded, "memory", "memory:"))
+        case "sqlite":
+            return Opening(partial(embedded, "sqlite", f"sqlite:{tmp_path}/test.db"))
+        case "https":
+            return Opening(partial(over_https, tmp_path))
+        case _:
+            return Opening(partial(over_there, request.getfixturevalue("real_control_plane")))
