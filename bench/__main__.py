@@ -47,7 +47,11 @@ def decode() -> None:
         print(measured(name, rounds, lambda work=work: [work() for _ in range(rounds)]).line(anchor))  # type: ignore[misc]
     read = objects.decode(Widget, data)
     read.spec.size = 8
-    print(measured("update: the difference on the bytes", COUNT, lambda: [objects.updated(read) for _ in range(COUNT)]).line())
+    print(
+        measured(
+            "update: the difference on the bytes", COUNT, lambda: [objects.updated(read) for _ in range(COUNT)]
+        ).line()
+    )
 
 
 async def together(work: Callable[[int], Awaitable[object]], count: int, in_flight: int) -> None:
@@ -120,9 +124,7 @@ async def served(storage: str) -> AsyncIterator[tuple[pt.Cluster, int, float]]:
         kubeconfig = Path(folder) / "kubeconfig"
         started = time.perf_counter()
         command = [sys.executable, "-m", "pilotage.cli", "serve", "--storage", storage, "--bind", "127.0.0.1:0"]
-        process = subprocess.Popen(
-            [*command, "--kubeconfig", str(kubeconfig)], stdout=subprocess.PIPE, text=True
-        )
+        process = subprocess.Popen([*command, "--kubeconfig", str(kubeconfig)], stdout=subprocess.PIPE, text=True)
         try:
             assert process.stdout is not None
             process.stdout.readline()

@@ -19,7 +19,9 @@ def main() -> None:
         subprocess.run([environment / "bin/pip", "install", "--quiet", "pip-tools"], check=True)
         source = Path(folder) / "dev.in"
         source.write_text("\n".join(wanted) + "\n")
-        options = "--quiet --strip-extras --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-trusted-host"
+        options = (
+            "--quiet --strip-extras --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-trusted-host"
+        )
         options += " --no-header --no-annotate --allow-unsafe"
         target = ROOT / "requirements" / "dev.lock"
         subprocess.run(

@@ -14,19 +14,19 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pilotage.client import Client
 from pilotage.errors import AlreadyExists, NoMatch
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.models import ObjectMeta
-from pilotage.meta.unstructured import Unstructured
-from pilotage.rest import Transport
-from pilotage.types.core.v1 import Namespace
 
 from .realcluster import RealCluster, binaries, real_cluster
+
+if TYPE_CHECKING:  # tests that need no world do not pay for the client, nor fail with it
+    from pilotage.client import Client
+    from pilotage.meta.unstructured import Unstructured
+    from pilotage.rest import Transport
 
 DEFINITION = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 WITHIN = 20.0  # seconds that anything may take here
@@ -51,6 +51,8 @@ class World:
 
     async def install(self, *definitions: dict[str, Any]) -> None:
         """Create CRDs from their documents and wait until they are served."""
+        from pilotage.meta.unstructured import Unstructured
+
         for definition in definitions:
             try:
                 await self.client.create(Unstructured(definition | {"metadata": dict(definition["metadata"])}))
@@ -137,6 +139,10 @@ async def over_there(cluster: RealCluster) -> AsyncIterator[World]:
 @asynccontextmanager
 async def _furnished(name: str, transport: Transport) -> AsyncIterator[World]:
     """A world with a namespace that nobody else uses. The real server has nobody who would clear it away."""
+    from pilotage.client import Client
+    from pilotage.meta.models import ObjectMeta
+    from pilotage.types.core.v1 import Namespace
+
     warnings: list[str] = []
     client = Client(transport, warning_handler=warnings.append)
     namespace = await client.create(Namespace(metadata=ObjectMeta(name=f"test-{secrets.token_hex(4)}")))

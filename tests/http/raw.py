@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+import socket
+import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from ssl import SSLContext
@@ -62,3 +64,10 @@ async def exchange(port: int, data: bytes) -> bytes:
 def statuses(received: bytes) -> list[int]:
     """The statuses of the responses in what was received."""
     return [int(status) for status in re.findall(rb"HTTP/1\.1 ([0-9]{3}) ", received)]
+
+
+def reset(client: Raw) -> None:
+    """End the connection with a reset, not a farewell."""
+    sock: socket.socket = client.writer.get_extra_info("socket")
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.writer.transport.abort()

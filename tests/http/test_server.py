@@ -3,12 +3,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 
 import pytest
 
+from pilotage.http.dates import DateLine
 from pilotage.http.limits import Limits
-from pilotage.http.messages import Handler, Request, Response, StreamingResponse
-from pilotage.http.server import Server, serve
+from pilotage.http.messages import Request, Response, StreamingResponse
+from pilotage.http.server import serve
 from tests.http import raw
 
 GET = b"GET /%b HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -181,9 +183,8 @@ async def test_the_handler_is_cancelled_when_its_client_is_gone() -> None:
         async with raw.connect(server.port) as client:
             client.send(GET % b"")
             await started.wait()
-            client.writer.transport.abort()
+            raw.reset(client)
         async with asyncio.timeout(5):
-            # a reset is only seen when the socket is read or written
             await cancelled.wait()
         await until(lambda: server.statistics().connections == 0)
 
@@ -196,41 +197,20 @@ async def test_nothing_is_left_running_after_the_block() -> None:
             yield b"x"
             await asyncio.sleep(0.001)
 
-    async def handler(request: Request) -> Response | StreamingResponse:
-        return StreamingResponse(200, (), forever()) if request.target == "/watch" else await echo(request)
+    async def handler(request: Request) -> StreamingResponse:
+        return StreamingResponse(200, (), forever())
 
-    async with raw.connect(await _serve_and_leave(handler)):
-        pass
-    await asyncio.sleep(0)
-    assert asyncio.all_tasks() == before
-
-
-async def _serve_and_leave(handler: Handler) -> int:
-    """Serve an idle, a half-sent and a streaming connection, and end the server under them; a port to connect to."""
-    async with serve(handler, limits=Limits(grace_seconds=0.01)) as server:
-        async with raw.connect(server.port), raw.connect(server.port) as half, raw.connect(server.port) as watch:
+    async with AsyncExitStack() as clients:
+        async with serve(handler, limits=Limits(grace_seconds=0.02)) as server:
+            idle, half, watch = [await clients.enter_async_context(raw.connect(server.port)) for _ in range(3)]
             half.send(b"GET / HT")
-            watch.send(GET % b"watch")
-            await until(lambda: server.statistics().requests == 1)
-            async with serve(handler) as other:
-                await _close(server)
-                assert b"0\r\n\r\n" not in await watch.receive()
-                assert await half.receive() == b""
-                return await _port_that_is_served(other)
-
-
-async def _close(server: Server) -> None:
-    await server._close()
-
-
-async def _port_that_is_served(server: Server) -> int:
-    assert raw.statuses(await raw.exchange(server.port, GET % b"")) == [200]
-    listener = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0)
-    port: int = listener.sockets[0].getsockname()[1]
-    listener.close()
-    async with serve(echo) as last:
-        port = last.port
-        return port
+            watch.send(GET % b"")
+            await until(lambda: server.statistics().requests == 1 and server.statistics().connections == 3)
+        assert asyncio.all_tasks() == before
+        assert await idle.receive() == await half.receive() == b""
+        assert not (await watch.receive()).endswith(b"0\r\n\r\n")  # it was cut, and must not look complete
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection("127.0.0.1", server.port)
 
 
 async def test_a_running_request_is_finished_when_the_server_closes() -> None:
@@ -254,9 +234,95 @@ async def test_a_running_request_is_finished_when_the_server_closes() -> None:
     async with raw.connect(ports[0]) as client:
         client.send(GET % b"")
         await started.wait()
-        await asyncio.sleep(0)
+        with pytest.raises(ConnectionRefusedError):  # the server is closing
+            while True:
+                (await asyncio.open_connection("127.0.0.1", ports[0]))[1].close()
         go.set()
         received = await client.receive()
         await task
     assert received.endswith(b"done")
     assert b"Connection: close\r\n" in received
+
+
+async def test_a_client_that_has_nothing_more_to_say_still_gets_its_answer() -> None:
+    async def handler(request: Request) -> Response:
+        await asyncio.sleep(0.01)
+        return Response(200, body=b"late")
+
+    async with serve(handler) as server:
+        assert (await raw.exchange(server.port, GET % b"")).endswith(b"late")
+
+
+async def test_a_stream_is_open_before_its_first_chunk_and_ends_cleanly() -> None:
+    go = asyncio.Event()
+
+    async def pieces() -> AsyncIterator[bytes]:
+        await go.wait()
+        yield b"one"
+        yield b""
+        yield b"three"
+
+    async def handler(request: Request) -> StreamingResponse:
+        return StreamingResponse(200, (("Content-Type", "x/y"),), pieces())
+
+    async with serve(handler) as server, raw.connect(server.port) as client:
+        client.send(GET % b"" + GET % b"")
+        head = await client.reader.readuntil(b"\r\n\r\n")
+        assert b"Transfer-Encoding: chunked\r\n" in head
+        go.set()
+        expected = b"3\r\none\r\n5\r\nthree\r\n0\r\n\r\n"
+        assert await client.reader.readexactly(len(expected)) == expected
+        assert (await client.reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+async def test_the_iterator_of_a_stream_is_closed_when_the_client_goes_away() -> None:
+    closed = asyncio.Event()
+
+    async def pieces() -> AsyncIterator[bytes]:
+        try:
+            yield b"one"
+            await asyncio.Event().wait()
+        finally:
+            closed.set()
+
+    async def handler(request: Request) -> StreamingResponse:
+        return StreamingResponse(200, (), pieces())
+
+    async with serve(handler) as server:
+        async with raw.connect(server.port) as client:
+            client.send(GET % b"")
+            await client.reader.readuntil(b"one")
+        async with asyncio.timeout(5):
+            await closed.wait()
+        await until(lambda: server.statistics().connections == 0)
+
+
+async def test_a_stream_that_fails_is_cut_so_that_it_cannot_look_complete(caplog: pytest.LogCaptureFixture) -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"one"
+        raise RuntimeError("inside")
+
+    async def handler(request: Request) -> StreamingResponse:
+        return StreamingResponse(200, (), pieces())
+
+    async with serve(handler) as server, raw.connect(server.port) as client:
+        client.send(GET % b"")
+        received = await client.receive()
+    assert not received.endswith(b"0\r\n\r\n")
+    assert len(caplog.records) == 1
+
+
+async def test_at_the_bound_of_connections_the_longest_idle_makes_room() -> None:
+    async with serve(echo, limits=Limits(connections=3)) as server, AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(raw.connect(server.port)) for _ in range(2)]
+        for client in clients:
+            client.send(GET % b"")
+            await client.response()
+        for client in [await stack.enter_async_context(raw.connect(server.port)) for _ in range(2)]:
+            client.send(GET % b"new")
+            assert (await client.response()).endswith(b"GET /new ")
+        assert await clients[0].receive() == b""
+
+
+async def test_the_date_is_that_of_the_clock() -> None:
+    assert DateLine(lambda: 784111777.5)() == b"Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"

@@ -104,7 +104,9 @@ def test_null_reads_as_absent_where_it_is_no_value_and_stays_in_the_document() -
 
 
 def test_nulls_inside_items_read_as_absent_too() -> None:
-    obj = read(document(ports=[{"number": 1.0, "protocol": None}], byName={"a": {"name": "a", "extra": None}}, tags=None))
+    obj = read(
+        document(ports=[{"number": 1.0, "protocol": None}], byName={"a": {"name": "a", "extra": None}}, tags=None)
+    )
     assert obj.spec.ports == [Port(number=1)]
     assert obj.spec.by_name == {"a": Part(name="a")}
 
@@ -112,7 +114,11 @@ def test_nulls_inside_items_read_as_absent_too() -> None:
 @pytest.mark.parametrize(
     ("data", "words", "path"),
     [
-        (json.dumps(document(size="big")), ["Widget default/one", "Expected `int`, got `str`", ".spec.size", "mend"], ".spec.size"),
+        (
+            json.dumps(document(size="big")),
+            ["Widget default/one", "Expected `int`, got `str`", ".spec.size", "mend"],
+            ".spec.size",
+        ),
         (json.dumps(document(parts=[{}])), ["default/one", "missing required field `name`"], ".spec.parts[0]"),
         ('{"kind": "Widget"}', ["Widget cannot be read", "missing required field `spec`"], ""),
         ("[]", ["must be a JSON object"], ""),

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pilotage.schema.compatibility import all_changes, changes
 from pilotage.schema.crd import crd, crds
@@ -58,8 +60,14 @@ def test_changes_around_the_schema_are_found(change: Change, expected: list[str]
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (lambda document: version(document)["subresources"].pop("status"), ["break spec.versions[v1].subresources.status"]),
-        (lambda document: version(document)["subresources"].pop("scale"), ["break spec.versions[v1].subresources.scale"]),
+        (
+            lambda document: version(document)["subresources"].pop("status"),
+            ["break spec.versions[v1].subresources.status"],
+        ),
+        (
+            lambda document: version(document)["subresources"].pop("scale"),
+            ["break spec.versions[v1].subresources.scale"],
+        ),
         (
             lambda document: version(document)["subresources"]["scale"].pop("labelSelectorPath"),
             ["warning spec.versions[v1].subresources.scale"],
@@ -102,3 +110,22 @@ def test_a_kind_that_is_gone_loses_its_objects() -> None:
     assert str(change) == (
         "breaks: widgets.test.pilotage.dev metadata.name: the kind is gone: with its CRD, all its objects are deleted"
     )
+
+
+KEYWORDS = st.sampled_from(
+    [
+        *("spec", "metadata", "status", "names", "versions", "name", "storage", "schema", "openAPIV3Schema", "properties"),
+        *("items", "type", "enum", "minimum", "required", "x-kubernetes-validations", "rule", "subresources", "scale"),
+    ]
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYWORDS, inner, max_size=5),
+    max_leaves=15,
+)
+
+
+@given(st.dictionaries(KEYWORDS, JSON), st.dictionaries(KEYWORDS, JSON))
+def test_documents_of_any_shape_can_be_compared(old: dict[str, Any], new: dict[str, Any]) -> None:
+    assert all(isinstance(change.message, str) for change in all_changes([old], [new]))
+    assert changes(old, old) == []

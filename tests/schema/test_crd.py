@@ -69,7 +69,10 @@ def test_names_and_metadata_of_all_versions_come_together() -> None:
         ((ThingV1, ThingV1), "version v1 is defined twice"),
         ((ThingV1, ThingOfTheCluster), "namespaced is True, and False in"),
         ((ThingV1, ThingWithOtherAnnotation), "annotations give 'a' another value"),
-        ((ThingV1, database.Database), "a CRD is for one kind, not for Thing.example.com and Database.demo.pilotage.dev"),
+        (
+            (ThingV1, database.Database),
+            "a CRD is for one kind, not for Thing.example.com and Database.demo.pilotage.dev",
+        ),
         ((Pod,), "Pod is built into Kubernetes"),
         ((), "a CRD needs a class"),
     ],

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from pilotage.meta.models import Model
+from pilotage.meta.models import Model, ModelMeta
 from pilotage.schema import docstrings
 
 
@@ -17,14 +17,18 @@ class Derived(Base):
     replaced: str = ""
     """Said anew.
 
-        Deeper.
+    At length:
+        deeper.
     """
     silent: str = ""
     with_comment: str = ""  # a comment is no docstring
 
 
 def test_the_text_under_a_field_is_its_own_and_a_subclass_says_it_anew() -> None:
-    assert docstrings.of_fields(Derived) == {"inherited": "From the base.", "replaced": "Said anew.\n\n    Deeper."}
+    assert docstrings.of_fields(Derived) == {
+        "inherited": "From the base.",
+        "replaced": "Said anew.\n\nAt length:\n    deeper.",
+    }
 
 
 def test_a_docstring_is_never_inherited() -> None:
@@ -33,5 +37,5 @@ def test_a_docstring_is_never_inherited() -> None:
 
 
 def test_a_class_without_source_has_no_texts() -> None:
-    made = type(Model)("Made", (Model,), {"__annotations__": {"x": int}, "__module__": "nowhere"})
+    made = ModelMeta("Made", (Model,), {"__annotations__": {"x": int}, "__module__": "nowhere"})
     assert docstrings.of_fields(made) == {}

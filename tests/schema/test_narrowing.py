@@ -44,8 +44,16 @@ def test_a_limit_breaks_just_when_it_gets_tighter(keyword: str, old: int | None,
         ({"type": "integer", "format": "int64"}, {"type": "integer", "format": "int32"}, ("break", "v1 .")),
         (STRING | {"nullable": True}, STRING, ("break", "v1 .")),
         (STRING | {"default": "a"}, STRING | {"default": "b"}, ("warning", "v1 .")),
-        ({"type": "integer", "minimum": 1}, {"type": "integer", "minimum": 1, "exclusiveMinimum": True}, ("break", "v1 .")),
-        ({"type": "array", "items": STRING | {"maxLength": 2}}, {"type": "array", "items": STRING | {"maxLength": 1}}, ("break", "v1 []")),
+        (
+            {"type": "integer", "minimum": 1},
+            {"type": "integer", "minimum": 1, "exclusiveMinimum": True},
+            ("break", "v1 ."),
+        ),
+        (
+            {"type": "array", "items": STRING | {"maxLength": 2}},
+            {"type": "array", "items": STRING | {"maxLength": 1}},
+            ("break", "v1 []"),
+        ),
         ({"type": "array"}, {"type": "array", "x-kubernetes-list-type": "set"}, ("break", "v1 .")),
         (
             {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["a"], "type": "array"},

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from pilotage.meta import markers as m
-from pilotage.meta.models import Condition, Model, ObjectMeta, Resource, omit, resource
+from pilotage.meta.models import Condition, Model, ModelMeta, ObjectMeta, Resource, omit, resource
 from pilotage.meta.quantity import Quantity
 from pilotage.meta.times import Duration
 from pilotage.schema.openapi import openapi
@@ -19,7 +19,7 @@ def schema_of(hint: Any, **default: Any) -> dict[str, Any]:
     namespace: dict[str, Any] = {"__annotations__": {"field": hint}, "__module__": __name__} | (
         {"field": default["default"]} if default else {}
     )
-    schema: dict[str, Any] = openapi(type(Model)("Made", (Model,), namespace))
+    schema: dict[str, Any] = openapi(ModelMeta("Made", (Model,), namespace))
     return schema
 
 
@@ -77,9 +77,8 @@ def test_a_field_without_a_default_is_required_and_one_with_a_default_has_it_in_
     assert with_default["properties"]["field"]["default"] == 5
 
 
-@pytest.mark.parametrize("default", [None, [], {}])
-def test_nothing_and_empty_collections_are_no_defaults_of_the_schema(default: Any) -> None:
-    hint = {list: list[str], dict: dict[str, str]}.get(type(default), str | None)
+@pytest.mark.parametrize(("hint", "default"), [(str | None, None), (list[str], []), (dict[str, str], {})])
+def test_nothing_and_empty_collections_are_no_defaults_of_the_schema(hint: Any, default: Any) -> None:
     made = schema_of(hint, default=default)
     assert "required" not in made
     assert "default" not in made["properties"]["field"]
@@ -155,7 +154,11 @@ def test_descriptions_come_from_the_marker_then_the_field_then_the_class() -> No
         marked: Annotated[Inner, m.Description("The marker.")]
         """The field."""
 
-    Described.__annotations__ = {"plain": Inner, "told": Inner, "marked": Annotated[Inner, m.Description("The marker.")]}
+    Described.__annotations__ = {
+        "plain": Inner,
+        "told": Inner,
+        "marked": Annotated[Inner, m.Description("The marker.")],
+    }
     made = openapi(Described)
     assert made["description"] == "The class."
     texts = [made["properties"][name]["description"] for name in ("plain", "told", "marked")]

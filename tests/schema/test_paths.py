@@ -38,7 +38,9 @@ def test_a_path_leads_to_a_schema(path: str, schema: Any) -> None:
     assert resolve(SCHEMA, path) == schema
 
 
-@pytest.mark.parametrize("path", ["", "spec", ".", ".spec.", ".spec..size", ".spec.sise", ".spec.size[0]", ".spec[", ".a b"])
+@pytest.mark.parametrize(
+    "path", ["", "spec", ".", ".spec.", ".spec..size", ".spec.sise", ".spec.size[0]", ".spec[", ".a b"]
+)
 def test_a_path_that_leads_nowhere_says_why(path: str) -> None:
     found = resolve(SCHEMA, path)
     assert isinstance(found, Dead)

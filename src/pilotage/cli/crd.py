@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from pilotage.errors import PilotageError
+from pilotage.errors import DecodeError, PilotageError
 
 if TYPE_CHECKING:
     from pilotage.meta.models import Resource
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 
 
-class Unusable(PilotageError):
+class CommandError(PilotageError):
     """What the command was given cannot be used: said in one line."""
 
 
@@ -79,19 +79,19 @@ def resources(names: Sequence[str]) -> list[type[Resource]]:
 
 
 def load(name: str) -> ModuleType:
-    """Import a module by its name, or from a file. `Unusable` says in one line why it cannot be."""
+    """Import a module by its name, or from a file. `CommandError` says in one line why it cannot be."""
     try:
         return _from_file(Path(name)) if name.endswith(".py") or "/" in name else _by_name(name)
     except PilotageError:
         raise
     except SyntaxError as error:
-        raise Unusable(f"{error.filename}, line {error.lineno}: {error.msg}") from error
+        raise CommandError(f"{error.filename}, line {error.lineno}: {error.msg}") from error
     except SystemExit as error:
-        raise Unusable(f"{name} ended the program while it was imported (exit code {error.code})") from error
+        raise CommandError(f"{name} ended the program while it was imported (exit code {error.code})") from error
     except Exception as error:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{frame.filename}, line {frame.lineno}"
-        raise Unusable(f"{name} cannot be imported: {type(error).__name__}: {error} ({place})") from error
+        raise CommandError(f"{name} cannot be imported: {type(error).__name__}: {error} ({place})") from error
 
 
 def _class_name(name: str) -> str:
@@ -107,13 +107,15 @@ def _by_name(name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         missing = error.name or ""
         if missing and (name == missing or name.startswith(f"{missing}.")):
-            raise Unusable(f"there is no module {missing!r}; give a name that Python can import, or a file") from error
+            raise CommandError(
+                f"there is no module {missing!r}; give a name that Python can import, or a file"
+            ) from error
         raise
 
 
 def _from_file(path: Path) -> ModuleType:
     if not path.is_file():
-        raise Unusable(f"there is no file {path}")
+        raise CommandError(f"there is no file {path}")
     sys.path.insert(0, str(path.resolve().parent))  # as `python FILE` does
     known = sys.modules.get(path.stem)
     if known is not None and Path(getattr(known, "__file__", None) or "").resolve() == path.resolve():
@@ -121,7 +123,7 @@ def _from_file(path: Path) -> ModuleType:
     name = path.stem if known is None else f"{path.stem}_file"
     specification = importlib.util.spec_from_file_location(name, path)
     if specification is None or specification.loader is None:
-        raise Unusable(f"{path} is no Python file")
+        raise CommandError(f"{path} is no Python file")
     module = importlib.util.module_from_spec(specification)
     sys.modules[name] = module  # so that the hints of its classes can be read
     specification.loader.exec_module(module)
@@ -135,16 +137,16 @@ def _all(module: ModuleType) -> list[type[Resource]]:
 
     found = [value for value in vars(module).values() if _is_resource(value) and own(value)]
     if not found:
-        raise Unusable(f"{module.__name__} defines no Resource classes with @resource(…)")
+        raise CommandError(f"{module.__name__} defines no Resource classes with @resource(…)")
     return found
 
 
 def _one(module: ModuleType, name: str) -> list[type[Resource]]:
     value = getattr(module, name, None)
     if value is None:
-        raise Unusable(f"{module.__name__} has no class {name!r}")
+        raise CommandError(f"{module.__name__} has no class {name!r}")
     if not _is_resource(value):
-        raise Unusable(f"{module.__name__}.{name} is no Resource class with @resource(…)")
+        raise CommandError(f"{module.__name__}.{name} is no Resource class with @resource(…)")
     return [value]
 
 
@@ -176,7 +178,7 @@ def _write(folder: Path, texts: dict[str, str]) -> None:
         for name, text in texts.items():
             (folder / name).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise Unusable(f"cannot write to {folder}: {error.strerror}") from error
+        raise CommandError(f"cannot write to {folder}: {error.strerror}") from error
 
 
 def _compare(path: Path, documents: Sequence[Document], whole: bool) -> int:
@@ -205,9 +207,22 @@ def _read(path: Path) -> list[Document]:
     try:
         documents = yamltext.read_all(path.read_bytes())
     except OSError as error:
-        raise Unusable(f"cannot read {path}: {error.strerror}") from error
+        raise CommandError(f"cannot read {path}: {error.strerror}") from error
+    except DecodeError as error:
+        raise CommandError(f"{path}: {error}") from error
     found = [document for document in documents if isinstance(document, dict)]
     found = [document for document in found if document.get("kind") == "CustomResourceDefinition"]
     if not found:
-        raise Unusable(f"{path} has no CustomResourceDefinition")
+        raise CommandError(f"{path} has no CustomResourceDefinition")
+    for document in found:
+        if not _has_versions(document):
+            raise CommandError(f"{path} has a CustomResourceDefinition without a name, a kind or versions")
     return found
+
+
+def _has_versions(document: Document) -> bool:
+    metadata, spec = document.get("metadata"), document.get("spec")
+    if not isinstance(metadata, dict) or not isinstance(spec, dict) or not isinstance(spec.get("names"), dict):
+        return False
+    versions = spec.get("versions")
+    return bool(metadata.get("name") and spec["names"].get("kind") and versions and isinstance(versions, list))

@@ -146,7 +146,7 @@ class Reader:
         labels: Labels = None,
         fields: Fields = None,
         resource_version: str = "",
-        allow_bookmarks: bool = True,
+        allow_bookmarks: bool = False,
         timeout_seconds: int | None = None,
     ) -> AbstractAsyncContextManager[AsyncIterator[WatchedEvent[R]]]: ...
     @overload
@@ -158,7 +158,7 @@ class Reader:
         labels: Labels = None,
         fields: Fields = None,
         resource_version: str = "",
-        allow_bookmarks: bool = True,
+        allow_bookmarks: bool = False,
         timeout_seconds: int | None = None,
     ) -> AbstractAsyncContextManager[AsyncIterator[WatchedEvent[Unstructured]]]: ...
     @overload
@@ -170,7 +170,7 @@ class Reader:
         labels: Labels = None,
         fields: Fields = None,
         resource_version: str = "",
-        allow_bookmarks: bool = True,
+        allow_bookmarks: bool = False,
         timeout_seconds: int | None = None,
     ) -> AbstractAsyncContextManager[AsyncIterator[WatchedEvent[PartialObjectMetadata]]]: ...
     def watch(
@@ -181,7 +181,7 @@ class Reader:
         labels: Labels = None,
         fields: Fields = None,
         resource_version: str = "",
-        allow_bookmarks: bool = True,
+        allow_bookmarks: bool = False,
         timeout_seconds: int | None = None,
     ) -> AbstractAsyncContextManager[AsyncIterator[WatchedEvent[Any]]]:
         """Changes after `resource_version` (a list's), for the length of the block.

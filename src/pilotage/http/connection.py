@@ -55,6 +55,7 @@ class ServerConnection(asyncio.Protocol):
         self.phase = Phase.NEW
         self.deadline = inf
         """The loop's time after which `expire` is to be called."""
+        self.idle_since = inf
         self._shared = shared
         self._loop = loop
         self._reader = RequestReader(shared.limits)
@@ -109,7 +110,8 @@ class ServerConnection(asyncio.Protocol):
         self._transport = transport  # type: ignore[assignment]  # a socket's transport is a Transport, also under uvloop
         assert self._transport is not None
         self.phase = Phase.IDLE
-        self.deadline = self._loop.time() + self._shared.limits.header_seconds
+        self.idle_since = self._loop.time()
+        self.deadline = self.idle_since + self._shared.limits.header_seconds
         self._transport.set_write_buffer_limits(high=self._shared.limits.write_buffer_bytes)
         self._peer = _peer(self._transport)
 
@@ -187,7 +189,8 @@ class ServerConnection(asyncio.Protocol):
             phase, seconds = Phase.IDLE, limits.idle_seconds
         if phase is not self.phase or phase is Phase.IDLE:  # more bytes of the same do not buy more time
             self.phase = phase
-            self.deadline = self._loop.time() + seconds
+            self.idle_since = self._loop.time()
+            self.deadline = self.idle_since + seconds
 
     def _count(self, held: int) -> None:
         """Account for the body in hand against the budget of all connections."""

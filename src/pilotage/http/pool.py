@@ -6,6 +6,7 @@ import asyncio
 import select
 from collections import deque
 
+from pilotage.errors import ConnectionLost
 from pilotage.http.connector import Address, connect
 from pilotage.http.exchange import ClientConnection
 from pilotage.http.limits import Limits, Timeouts
@@ -21,6 +22,7 @@ class Pool:
         self._busy: set[ClientConnection] = set()
         self._idle: deque[tuple[float, ClientConnection]] = deque()  # the longest idle first
         self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
         self.opened = 0
 
     @property
@@ -44,6 +46,9 @@ class Pool:
     async def open(self) -> ClientConnection:
         """A fresh connection."""
         connection = await connect(self.address, self._limits, self._timeouts)
+        if self._closed:
+            connection.abort()
+            raise ConnectionLost("the client was closed", sent=False)
         self.opened += 1
         self._busy.add(connection)
         return connection
@@ -52,7 +57,7 @@ class Pool:
         """The exchange is over; the connection is kept if it can be used again."""
         self._busy.discard(connection)
         connection.release()
-        if not connection.reusable:
+        if self._closed or not connection.reusable:
             connection.abort()
             return
         loop = asyncio.get_running_loop()
@@ -64,6 +69,7 @@ class Pool:
 
     async def close(self) -> None:
         """Close every connection, and wait until the sockets are gone."""
+        self._closed = True
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -7,7 +7,7 @@ import logging
 import socket
 import ssl as tls
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from math import inf
 
@@ -38,9 +38,10 @@ async def serve(
         yield server
     finally:
         accepting.cancel()
-        await server._close()
-        with suppress(asyncio.CancelledError):
-            await accepting
+        try:
+            await asyncio.wait([accepting])  # before its socket goes: the loop still listens on it
+        finally:
+            await server._close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,9 @@ class Server:
 
     def __init__(self, handler: Handler, listener: socket.socket, ssl: tls.SSLContext | None, limits: Limits) -> None:
         self._shared = Shared(handler, limits)
+        host, port = listener.getsockname()[:2]
+        self.address: tuple[str, int] = (host, port)
+        """Where the server listens."""
         self._listener = listener
         self._ssl = ssl
         self._loop = asyncio.get_running_loop()
@@ -71,12 +75,6 @@ class Server:
         self._room.set()
         self._tick = _tick(limits)
         self._sweeping: asyncio.TimerHandle | None = None
-
-    @property
-    def address(self) -> tuple[str, int]:
-        """Where the server listens."""
-        host, port = self._listener.getsockname()[:2]
-        return host, port
 
     @property
     def port(self) -> int:
@@ -107,7 +105,7 @@ class Server:
     async def _serve(self, accepted: socket.socket) -> None:
         connection = ServerConnection(self._shared, self._loop)
         try:
-            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            _tune(accepted, self._shared.limits)
             await self._connect(connection, accepted)
         except (OSError, tls.SSLError) as error:  # a failed or slow handshake, or gone already
             log.debug("a connection ended before its first request: %s", error)
@@ -154,7 +152,7 @@ class Server:
     def _close_longest_idle(self) -> None:
         idle = [each for each in self._connections if each.phase is Phase.IDLE]
         if idle:
-            min(idle, key=lambda each: each.deadline).finish()
+            min(idle, key=lambda each: each.idle_since).finish()
 
     async def _close(self) -> None:
         self._listener.close()
@@ -187,6 +185,13 @@ def _tick(limits: Limits) -> float:
         limits.linger_seconds,
     )
     return min(1.0, max(0.005, shortest / 4 if shortest < inf else 1.0))
+
+
+def _tune(accepted: socket.socket, limits: Limits) -> None:
+    accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if hasattr(socket, "TCP_NOTSENT_LOWAT"):
+        # else the kernel takes megabytes for a client that does not read, and shows its progress only in such lumps
+        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, limits.write_buffer_bytes)
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -15,9 +15,9 @@ def required(field: str, detail: str = "") -> Cause:
     return Cause("FieldValueRequired", _joined("Required value", detail), field)
 
 
-def invalid(field: str, value: Any, detail: str) -> Cause:
-    """`value` is shown unless it is an object or a list."""
-    return Cause("FieldValueInvalid", _joined("Invalid value", shown(value), detail), field)
+def invalid(field: str, value: Any, detail: str, *, whole: bool = False) -> Cause:
+    """`value` is shown unless it is an object or a list; with `whole` these, too."""
+    return Cause("FieldValueInvalid", _joined("Invalid value", shown(value, whole=whole), detail), field)
 
 
 def type_invalid(field: str, value: Any, detail: str) -> Cause:
@@ -25,8 +25,9 @@ def type_invalid(field: str, value: Any, detail: str) -> Cause:
 
 
 def not_supported(field: str, value: Any, allowed: Sequence[str]) -> Cause:
-    values = ", ".join(f'"{choice}"' for choice in allowed)
-    return Cause("FieldValueNotSupported", f"Unsupported value: {shown(value)}: supported values: {values}", field)
+    values = ", ".join(_quoted(choice) for choice in allowed)
+    shows = shown(value, whole=True)
+    return Cause("FieldValueNotSupported", f"Unsupported value: {shows}: supported values: {values}", field)
 
 
 def duplicate(field: str, value: Any) -> Cause:
@@ -38,11 +39,13 @@ def forbidden(field: str, detail: str) -> Cause:
 
 
 def too_long(field: str, maximum: int) -> Cause:
-    return Cause("FieldValueTooLong", f"Too long: may not be more than {maximum} bytes", field)
+    unit = "byte" if maximum == 1 else "bytes"
+    return Cause("FieldValueTooLong", f"Too long: may not be more than {maximum} {unit}", field)
 
 
 def too_many(field: str, actual: int, maximum: int) -> Cause:
-    return Cause("FieldValueTooMany", f"Too many: {actual}: must have at most {maximum} items", field)
+    unit = "item" if maximum == 1 else "items"
+    return Cause("FieldValueTooMany", f"Too many: {actual}: must have at most {maximum} {unit}", field)
 
 
 def not_found(field: str, value: Any) -> Cause:
@@ -64,9 +67,36 @@ def shown(value: Any, *, whole: bool = False) -> str:
     """A value as an error shows it: strings quoted, objects and lists left out unless `whole`."""
     if isinstance(value, dict | list) and not whole:
         return ""
-    if value is None:
-        return "null"
+    if isinstance(value, str):
+        return _quoted(value)
     return msgspec.json.encode(value, order="sorted").decode()
+
+
+def _quoted(text: str) -> str:
+    """A string in quotes as Go writes it: what can be printed stands as it is."""
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return '"' + "".join(_ESCAPES.get(each) or _escaped(each) for each in text) + '"'
+
+
+def _escaped(character: str) -> str:
+    if character.isprintable():
+        return character
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+_ESCAPES = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+}
 
 
 def _joined(*parts: str) -> str:

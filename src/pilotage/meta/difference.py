@@ -58,9 +58,13 @@ def _items(base: list[Any], before: list[Any], after: list[Any], place: Place, p
     if origins is None:
         origins = _origins(base, before, after, model, path)
     return [
-        item if old is None else _carried(base[old], before[old], item, model, f"{path}[{index}]")
+        item if old is None else _item(base[old], before[old], item, model, f"{path}[{index}]")
         for index, (item, old) in enumerate(zip(after, origins, strict=True))
     ]
+
+
+def _item(base: Any, before: Any, after: Any, model: type[Model] | None, path: str) -> Any:
+    return base if same(before, after) else _carried(base, before, after, model, path)
 
 
 def _origins(

@@ -54,8 +54,7 @@ class Unstructured(MutableMapping[str, Any]):
     @property
     def header(self) -> objects.Header:
         """Name, labels and the like; does not read the rest of the bytes."""
-        data = self._data
-        return objects.header(data if data is not None else self.to_bytes())
+        return self._envelope().metadata
 
     @property
     def api_version(self) -> str:
@@ -139,11 +138,18 @@ class Unstructured(MutableMapping[str, Any]):
 
     def __repr__(self) -> str:
         try:
-            found = objects.envelope(self.to_bytes())
-        except (DecodeError, TypeError) as error:
+            found = self._envelope()
+        except (DecodeError, TypeError, NotImplementedError) as error:  # a debugger must be able to show anything
             return f"<Unstructured: {error}>"
         name = "/".join(part for part in (found.metadata.namespace, found.metadata.name) if part)
         return f"<Unstructured {found.api_version or '?'} {found.kind or '?'} {name or '(no name)'}>"
+
+    def _envelope(self) -> objects.Envelope:
+        if self._data is not None:
+            return objects.envelope(self._data)
+        document = self.document
+        part = {key: document[key] for key in ("apiVersion", "kind", "metadata") if key in document}
+        return objects.envelope(msgspec.json.encode(part, enc_hook=enc_hook))
 
     def _read(self) -> dict[str, Any]:
         if self._data is not None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -37,7 +38,7 @@ class CompileError(errors.InvalidDefinition):
     """An expression that does not compile; the message is the compiler's."""
 
 
-class _Stop(Exception):
+class _SpentError(Exception):
     """The budget is spent: no further rule runs."""
 
 
@@ -105,10 +106,8 @@ class Rules:
     def validate(self, document: Any, old: Any = None) -> list[Cause]:
         """What the rules say against a document; on an update, about what it changed."""
         run = _Run(self._root.node, document, old)
-        try:
+        with suppress(_SpentError):
             run.visit(self._root, document, old, ())
-        except _Stop:
-            pass
         return run.causes()
 
 
@@ -192,13 +191,13 @@ class _Run:
         if not self._budget.allows(rule.expression.shape):
             text = f"call cost exceeds limit for rule: {rule.shown}; no further validation rules will be run"
             self._add(steps, causes.invalid(where, kind, text), ratchets=False)
-            raise _Stop
+            raise _SpentError
         try:
             result = rule.expression.evaluate(value, old, present)
         except EvaluationError as error:
             self._add(steps, causes.invalid(where, kind, _told(str(error), rule)), ratchets=False)
             if "cost" in str(error):
-                raise _Stop from error
+                raise _SpentError from error
             return None
         if result is True:
             return None
@@ -239,7 +238,9 @@ def _told(error: str, rule: Rule) -> str:
         words = "call arguments did not match a supported operator, function or macro signature for rule"
         return f"'{error}': {words}: {rule.shown}"
     if "cost" in error:
-        return f"'{error}': no further validation rules will be run due to call cost exceeds limit for rule: {rule.shown}"
+        return (
+            f"'{error}': no further validation rules will be run due to call cost exceeds limit for rule: {rule.shown}"
+        )
     return f"{error} evaluating rule: {rule.shown}"
 
 
@@ -269,8 +270,8 @@ def _compile_node(node: Node, *, resource: bool) -> RuleNode | None:
     for name, child in node.properties.items():
         if made := _compile_node(child, resource=child.embedded):
             below[name] = made
-    additional = node.additional and _compile_node(node.additional, resource=node.additional.embedded)
-    items = node.items and _compile_node(node.items, resource=node.items.embedded)
+    additional = _compile_node(node.additional, resource=node.additional.embedded) if node.additional else None
+    items = _compile_node(node.items, resource=node.items.embedded) if node.items else None
     if not (rules or below or additional or items):
         return None
     return RuleNode(node, rules, cel_values.converter(node, resource=resource), below, additional, items)
@@ -289,9 +290,7 @@ def _compile_rule(rule: Mapping[str, Any], node: Node, resource: bool) -> Rule:
     return Rule(
         expression=compile_expression(rule["rule"], node, resource=resource, optional_old=optional),
         message=rule.get("message") or "",
-        message_expression=(
-            compile_expression(text, node, resource=resource, optional_old=optional) if text else None
-        ),
+        message_expression=(compile_expression(text, node, resource=resource, optional_old=optional) if text else None),
         reason=rule.get("reason") or "",
         field_path=field_steps(rule.get("fieldPath") or "", node),
         optional_old=optional,

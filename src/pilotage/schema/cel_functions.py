@@ -14,7 +14,7 @@ def environment(cel: Any, variables: tuple[str, ...]) -> Any:
     """A CEL environment with Kubernetes' libraries. `cel` is the binding's module."""
     names = "".join(f"  - name: {name}\n" for name in _EXTENSIONS)
     config = cel.NewEnvConfigFromYaml(f"extensions:\n{names}")
-    declared = {name: cel.Type.DYN for name in variables} | {"__present": cel.Type.BOOL}
+    declared = dict.fromkeys(variables, cel.Type.DYN) | {"__present": cel.Type.BOOL}
     extension = cel.CelExtension("kubernetes", _Declarations(cel).all())
     return cel.NewEnv(config=config, variables=declared, extensions=[extension])
 
@@ -126,7 +126,9 @@ class _Declarations:
         # Optionals cannot be made in Python either: the two functions that give one give a map that acts as one.
         self._method("hasValue", self._bool, [self._map], lambda value: library.OPTIONAL in value)
         self._method("value", self._dyn, [self._map], library.optional_value)
-        self._method("orValue", self._dyn, [self._map, self._dyn], lambda value, other: value.get(library.OPTIONAL, other))
+        self._method(
+            "orValue", self._dyn, [self._map, self._dyn], lambda value, other: value.get(library.OPTIONAL, other)
+        )
 
 
 def _constant(value: dict[str, str]) -> Callable[[], dict[str, str]]:

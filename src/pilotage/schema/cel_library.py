@@ -24,7 +24,8 @@ QUANTITY, SEMVER, URL, IP, CIDR, FORMAT, OPTIONAL = (
 )
 
 _SEMVER = re.compile(
-    r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+([0-9A-Za-z-.]+))?", re.ASCII
+    r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+([0-9A-Za-z-.]+))?",
+    re.ASCII,
 )
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 

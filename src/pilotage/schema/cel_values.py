@@ -11,9 +11,8 @@ from pilotage.schema.structural.node import Node
 
 Convert = Callable[[Any], Any]
 
-_RESERVED = frozenset(
-    "true false null in as break const continue else for function if import let loop package namespace return var "
-    "void while".split()
+_RESERVED = re.compile(
+    "true|false|null|in|as|break|const|continue|else|for|function|if|import|let|loop|package|namespace|return|var|void|while"
 )
 _ESCAPABLE = re.compile(r"[a-zA-Z_./-][a-zA-Z0-9_./-]*")
 _ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
@@ -28,7 +27,7 @@ _TYPED_FORMATS = {
 
 def escaped(name: str) -> str | None:
     """A field's name in CEL; None for one that cannot be written there."""
-    if name in _RESERVED:
+    if _RESERVED.fullmatch(name):
         return f"__{name}__"
     if _ESCAPABLE.fullmatch(name) is None:
         return None

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pilotage.schema.narrowing import Finding, breaks, schema_changes, warns
+from pilotage.schema.narrowing import Finding, breaks, mapping, mappings, schema_changes, values, warns
 
 _NAMES = (("shortNames", "short name"), ("categories", "category"))
 
@@ -29,7 +29,7 @@ class Change:
 
 def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
     """What is different for stored objects and clients, from one CRD document to the next. Additions are no change."""
-    name = str(old.get("metadata", {}).get("name", ""))
+    name = _name(old)
     return [Change(name, finding.path, finding.message, finding.level) for finding in _findings(old, new)]
 
 
@@ -38,29 +38,26 @@ def all_changes(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any
     found: list[Change] = []
     for before in old:
         after = _match(before, new)
-        name = str(before.get("metadata", {}).get("name", ""))
         if after is None:
-            found.append(Change(name, "metadata.name", "the kind is gone: with its CRD, all its objects are deleted"))
+            found.append(
+                Change(_name(before), "metadata.name", "the kind is gone: with its CRD, all its objects are deleted")
+            )
         else:
             found += changes(before, after)
     return found
 
 
 def _match(old: Mapping[str, Any], candidates: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    def same(key: str, part: str, other: Mapping[str, Any]) -> bool:
-        return bool(old.get(part, {}).get(key) == other.get(part, {}).get(key))
-
-    by_name = [each for each in candidates if same("name", "metadata", each)]
-    kind = old["spec"]["names"].get("kind")
-    by_kind = [each for each in candidates if same("group", "spec", each) and each["spec"]["names"].get("kind") == kind]
+    by_name = [each for each in candidates if _name(each) == _name(old)]
+    by_kind = [each for each in candidates if _kind(each) == _kind(old)]
     return next(iter(by_name + by_kind), None)
 
 
 def _findings(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
-    before, after = old["spec"], new["spec"]
+    before, after = mapping(old, "spec"), mapping(new, "spec")
     yield from _identity(before, after)
-    old_versions = {version["name"]: version for version in before.get("versions", [])}
-    new_versions = {version["name"]: version for version in after.get("versions", [])}
+    old_versions = {str(version.get("name")): version for version in mappings(before, "versions")}
+    new_versions = {str(version.get("name")): version for version in mappings(after, "versions")}
     yield from _stored(old, old_versions, new_versions)
     for name, version in old_versions.items():
         if name not in new_versions:
@@ -71,7 +68,7 @@ def _findings(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Findin
 
 
 def _identity(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Finding]:
-    old_names, new_names = before["names"], after["names"]
+    old_names, new_names = mapping(before, "names"), mapping(after, "names")
     for path, old, new in (
         ("spec.scope", before.get("scope"), after.get("scope")),
         ("spec.names.kind", old_names.get("kind"), new_names.get("kind")),
@@ -82,7 +79,7 @@ def _identity(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[F
                 path, f"changed from {old} to {new}: no update can do that; it means a new CRD and new objects"
             )
     for key, word in _NAMES:
-        for gone in sorted(set(old_names.get(key, ())) - set(new_names.get(key, ()))):
+        for gone in [name for name in values(old_names, key) if name not in values(new_names, key)]:
             yield warns(f"spec.names.{key}", f"the {word} {gone!r} is gone: people and scripts that use it fail")
 
 
@@ -90,7 +87,7 @@ def _stored(
     old: Mapping[str, Any], before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[Finding]:
     """What becomes of objects that are stored in the old versions."""
-    for name in old.get("status", {}).get("storedVersions", ()):
+    for name in values(mapping(old, "status"), "storedVersions"):
         if name not in after:
             yield breaks(f"status.storedVersions[{name}]", "objects may be stored in this version, which is gone")
     was = next((name for name, version in before.items() if version.get("storage")), None)
@@ -112,13 +109,12 @@ def _version(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> 
         yield breaks(f"{path}.served", "the version is not served any more: clients that use it fail")
     if after.get("deprecated") and not before.get("deprecated"):
         yield warns(f"{path}.deprecated", "the version is deprecated now: its users see a warning")
-    old, new = before.get("subresources") or {}, after.get("subresources") or {}
-    yield from _subresources(path, old, new)
-    kept = {field["jsonPath"] for field in after.get("selectableFields", ())}
-    for field in before.get("selectableFields", ()):
-        if field["jsonPath"] not in kept:
+    yield from _subresources(path, mapping(before, "subresources"), mapping(after, "subresources"))
+    kept = [field.get("jsonPath") for field in mappings(after, "selectableFields")]
+    for field in mappings(before, "selectableFields"):
+        if field.get("jsonPath") not in kept:
             yield breaks(
-                f"{path}.selectableFields", f"{field['jsonPath']} is gone: lists and watches that select by it fail"
+                f"{path}.selectableFields", f"{field.get('jsonPath')} is gone: lists and watches that select by it fail"
             )
     yield from schema_changes(f"{name} ", _schema(before), _schema(after))
 
@@ -138,5 +134,13 @@ def _subresources(path: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> 
 
 
 def _schema(version: Mapping[str, Any]) -> Mapping[str, Any]:
-    schema: Mapping[str, Any] = (version.get("schema") or {}).get("openAPIV3Schema") or {}
-    return schema
+    return mapping(mapping(version, "schema"), "openAPIV3Schema")
+
+
+def _name(document: Mapping[str, Any]) -> str:
+    return str(mapping(document, "metadata").get("name", ""))
+
+
+def _kind(document: Mapping[str, Any]) -> tuple[Any, Any]:
+    spec = mapping(document, "spec")
+    return spec.get("group"), mapping(spec, "names").get("kind")

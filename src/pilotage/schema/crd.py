@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pilotage.errors import InvalidDefinition
+from pilotage.errors import InvalidDefinition, MissingExtra
 from pilotage.meta.kinds import GroupKind
 from pilotage.meta.models import Resource, ResourceInfo
+from pilotage.meta.versions import version_priority
 from pilotage.schema import names
 from pilotage.schema.hints import describe, place_of
 from pilotage.schema.openapi import with_rules
@@ -66,7 +67,7 @@ def _classes(types: Sequence[type[Resource]]) -> list[type[Resource]]:
     kept = [cls for cls in types if not _info(cls).skip]
     if not kept:
         raise InvalidDefinition("a CRD needs a class that is not skipped; give one Resource class for each version")
-    return sorted(kept, key=lambda cls: names.version_priority(_info(cls).gvk.version))
+    return sorted(kept, key=lambda cls: version_priority(_info(cls).gvk.version))
 
 
 def _check_versions(classes: Sequence[type[Resource]]) -> None:
@@ -134,15 +135,21 @@ def _merged(classes: Sequence[type[Resource]], attribute: str) -> dict[str, str]
 
 def _check_document(document: dict[str, Any], classes: Sequence[type[Resource]], trees: Sequence[ObjectOf]) -> None:
     """Hold the whole document against the rules that an API server has for it."""
-    try:
-        from pilotage.schema.definition import definition_causes
-    except ImportError:
-        return
+    from pilotage.schema.definition import definition_causes  # it brings CEL with it, which a schema alone does not need
 
-    causes = definition_causes(document)
+    try:
+        causes = definition_causes(document)
+    except MissingExtra:  # a definition can be written without it: what installs it checks the rules
+        causes = definition_causes(_without_rules(document))
     if causes:
         found = [f"{_locate(cause.field, classes, trees)}: {cause.message} (at {cause.field})" for cause in causes]
         raise InvalidDefinition("; ".join(found))
+
+
+def _without_rules(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_rules(each) for key, each in value.items() if key != "x-kubernetes-validations"}
+    return [_without_rules(each) for each in value] if isinstance(value, list) else value
 
 
 def _locate(field: str, classes: Sequence[type[Resource]], trees: Sequence[ObjectOf]) -> str:

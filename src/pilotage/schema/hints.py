@@ -149,7 +149,7 @@ def _is_model(info: msgspec.structs.FieldInfo) -> bool:
 
 def _plain(value: Any, place: str) -> Any:
     try:
-        return msgspec.to_builtins(value, enc_hook=enc_hook, str_keys=True)
+        return msgspec.json.decode(msgspec.json.encode(value, enc_hook=enc_hook))
     except (NotImplementedError, TypeError, ValueError) as error:
         raise refusal(place, f"its default {value!r} is not JSON ({error})", "give a plain value") from error
 
@@ -307,7 +307,9 @@ def _map(peeled: _Peeled) -> Description:
     if not arguments:
         raise refusal(way.place, "dict does not say what its values are", "write dict[str, str] or dict[str, Any]")
     if _peel(arguments[0], way).hint is not str:
-        raise refusal(way.place, f"{_name(hint)} has keys that are not strings", "write dict[str, …]: JSON has no others")
+        raise refusal(
+            way.place, f"{_name(hint)} has keys that are not strings", "write dict[str, …]: JSON has no others"
+        )
     if arguments[1] is Any:
         return Anything(place=way.place, type="object")
     return MapOf(place=way.place, values=_value(arguments[1], way.to("{}")))

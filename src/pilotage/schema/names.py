@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from pilotage.meta.models import ResourceInfo
+from pilotage.meta.names import dns_1035_label, dns_1123_subdomain
 
-_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
-_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_PRIORITY = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
 _PROTECTED = ("k8s.io", "kubernetes.io")
 APPROVED = "api-approved.kubernetes.io"
 _LOWER = "lower-case letters, digits and '-', a letter first, 63 characters at most"
-
-
-def version_priority(version: str) -> tuple[int, int, int, str]:
-    """A key that sorts versions as Kubernetes does: stable before beta before alpha, high before low, then others."""
-    match = _PRIORITY.fullmatch(version)
-    if match is None:
-        return (3, 0, 0, version)
-    stage = {None: 0, "beta": 1, "alpha": 2}[match[2]]
-    return (stage, -int(match[1]), -int(match[3] or 0), version)
 
 
 def complaints(info: ResourceInfo) -> Iterator[tuple[str, str]]:
@@ -32,7 +20,7 @@ def complaints(info: ResourceInfo) -> Iterator[tuple[str, str]]:
     labels += [("short name", name) for name in info.short_names]
     labels += [("category", name) for name in info.categories]
     for what, text in labels:
-        if len(text) > 63 or not _LABEL.fullmatch(text):
+        if dns_1035_label(text):
             yield f"the {what} {text!r} is not a DNS label", f"use {_LOWER}"
     for twice in sorted(_repeated([*info.short_names, info.plural, info.singular])):
         if (twice == info.plural == info.singular) and twice not in info.short_names:
@@ -46,7 +34,7 @@ def _group_complaints(info: ResourceInfo) -> Iterator[tuple[str, str]]:
     group = info.gvk.group
     if "." not in group:
         yield f"the group {group!r} has no dot", "use a domain of your own, as in 'databases.example.com'"
-    elif len(group) > 253 or not _SUBDOMAIN.fullmatch(group):
+    elif dns_1123_subdomain(group):
         yield f"the group {group!r} is not a DNS subdomain", "use lower-case letters, digits, '-' and '.'"
     protected = any(group == owned or group.endswith(f".{owned}") for owned in _PROTECTED)
     if protected and not info.annotations.get(APPROVED):

@@ -20,10 +20,11 @@ _UPPER = {
     "maxItems": "the largest number of items",
     "maxProperties": "the largest number of entries",
 }
+_RULES = "x-kubernetes-validations"
 _PRESERVE = "x-kubernetes-preserve-unknown-fields"
 _EMBEDDED = "x-kubernetes-embedded-resource"
 _REFUSED = "stored objects and clients that have another value are refused"
-_WIDER_FORMATS = {("int32", "int64"), ("float", "double")}
+_WIDER_FORMATS = [["int32", "int64"], ["float", "double"]]
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,23 @@ def breaks(path: str, message: str) -> Finding:
 def warns(path: str, message: str) -> Finding:
     """A change that somebody may notice."""
     return Finding(path, message, "warning")
+
+
+def mapping(parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """What stands at `key`, if it is a mapping; else an empty one. A file that is compared may hold anything."""
+    value = parent.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def mappings(parent: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    """The mappings in the list at `key`."""
+    return [value for value in values(parent, key) if isinstance(value, Mapping)]
+
+
+def values(parent: Mapping[str, Any], key: str) -> list[Any]:
+    """The list at `key`, empty if there is none."""
+    value = parent.get(key)
+    return value if isinstance(value, list) else []
 
 
 def schema_changes(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
@@ -79,8 +97,9 @@ def _type(schema: Schema) -> str:
 def _limits(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
     for table, sign in ((_LOWER, 1), (_UPPER, -1)):
         for key, what in table.items():
-            if key in new and (key not in old or (new[key] - old[key]) * sign > 0):
-                before = f"from {old[key]} to {new[key]}" if key in old else f"to {new[key]}, and there was none"
+            was, now = _number(old.get(key)), _number(new.get(key))
+            if now is not None and (was is None or (now - was) * sign > 0):
+                before = f"to {now}, and there was none" if was is None else f"from {was} to {now}"
                 yield breaks(path, f"{what} ({key}) changed {before}: {_REFUSED}")
     for bound in ("minimum", "maximum"):
         exclusive = f"exclusive{bound.capitalize()}"
@@ -90,19 +109,18 @@ def _limits(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
         if key in new and new[key] != old.get(key):
             yield breaks(path, f"{key} changed from {_shown(old.get(key))} to {_shown(new[key])}: {_REFUSED}")
     yield from _format(path, old.get("format"), new.get("format"))
-    yield from _enumeration(path, old.get("enum"), new.get("enum"))
+    if new.get("enum") is not None:
+        yield from _enumeration(path, values(old, "enum") if old.get("enum") is not None else None, values(new, "enum"))
     if old.get("nullable") and not new.get("nullable"):
         yield breaks(path, "null is not allowed any more: stored nulls become absent or the default")
 
 
-def _format(path: str, old: str | None, new: str | None) -> Iterator[Finding]:
-    if new and new != old and (old, new) not in _WIDER_FORMATS:
+def _format(path: str, old: Any, new: Any) -> Iterator[Finding]:
+    if new and new != old and [old, new] not in _WIDER_FORMATS:
         yield breaks(path, f"the format changed from {_shown(old)} to {new}: {_REFUSED}")
 
 
-def _enumeration(path: str, old: list[Any] | None, new: list[Any] | None) -> Iterator[Finding]:
-    if new is None:
-        return
+def _enumeration(path: str, old: list[Any] | None, new: list[Any]) -> Iterator[Finding]:
     if old is None:
         yield breaks(path, f"only {', '.join(map(_shown, new))} are allowed now: {_REFUSED}")
         return
@@ -137,18 +155,19 @@ def _meaning(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
 
 
 def _rules(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
-    known = {(rule.get("rule"), rule.get("optionalOldSelf")) for rule in old.get("x-kubernetes-validations") or ()}
-    for rule in new.get("x-kubernetes-validations") or ():
+    known = [(rule.get("rule"), rule.get("optionalOldSelf")) for rule in mappings(old, _RULES)]
+    for rule in mappings(new, _RULES):
         if (rule.get("rule"), rule.get("optionalOldSelf")) not in known:
-            yield breaks(path, f"the rule {' '.join(rule['rule'].split())!r} is new: it may refuse stored objects")
+            text = " ".join(str(rule.get("rule")).split())
+            yield breaks(path, f"the rule {text!r} is new: it may refuse stored objects")
 
 
 def _fields(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
-    before, after = old.get("properties") or {}, new.get("properties") or {}
+    before, after = mapping(old, "properties"), mapping(new, "properties")
     base = path.rstrip(".")
-    for name, schema in before.items():
+    for name in before:
         if name in after:
-            yield from schema_changes(f"{base}.{name}", schema, after[name])
+            yield from schema_changes(f"{base}.{name}", mapping(before, name), mapping(after, name))
         elif new.get(_PRESERVE):
             yield warns(f"{base}.{name}", "the field has no schema any more: its values are kept unchecked")
         else:
@@ -161,15 +180,19 @@ def _fields(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
 
 def _required(base: str, old: Schema, new: Schema) -> Iterator[Finding]:
     def demanded(schema: Schema) -> set[str]:
-        properties = schema.get("properties") or {}
-        return {name for name in schema.get("required") or () if "default" not in properties.get(name, {})}
+        properties = mapping(schema, "properties")
+        return {str(name) for name in values(schema, "required") if "default" not in mapping(properties, str(name))}
 
     for name in sorted(demanded(new) - demanded(old)):
         yield breaks(f"{base}.{name}", "the field is required now and has no default: objects without it are refused")
 
 
 def _keys(schema: Schema) -> str:
-    return ", ".join(schema.get("x-kubernetes-list-map-keys") or ()) or "none"
+    return ", ".join(map(str, values(schema, "x-kubernetes-list-map-keys"))) or "none"
+
+
+def _number(value: Any) -> int | float | None:
+    return value if isinstance(value, int | float) else None
 
 
 def _shown(value: Any) -> str:

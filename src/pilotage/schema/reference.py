@@ -10,14 +10,13 @@ import msgspec
 
 _NOT_SHOWN = ("apiVersion", "kind", "metadata")
 _LIMITS = (
-    ("minLength", "at least {} characters"),
-    ("maxLength", "at most {} characters"),
-    ("minItems", "at least {} items"),
-    ("maxItems", "at most {} items"),
-    ("minProperties", "at least {} entries"),
-    ("maxProperties", "at most {} entries"),
+    ("minLength", "length at least {}"),
+    ("maxLength", "length at most {}"),
+    ("minItems", "items: at least {}"),
+    ("maxItems", "items: at most {}"),
+    ("minProperties", "entries: at least {}"),
+    ("maxProperties", "entries: at most {}"),
     ("multipleOf", "multiple of {}"),
-    ("pattern", "matches `{}`"),
 )
 
 
@@ -150,6 +149,8 @@ def _constraints(schema: Mapping[str, Any]) -> Iterator[str]:
     for key, words_ in _LIMITS:
         if key in schema:
             yield words_.format(schema[key])
+    if pattern := schema.get("pattern"):
+        yield f"matches {_code(pattern)}"
     if schema.get("nullable"):
         yield "may be null"
     if schema.get("x-kubernetes-preserve-unknown-fields"):

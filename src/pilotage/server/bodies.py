@@ -155,7 +155,9 @@ def _count_keys(value: Any) -> int:
 def unhandled(served: Served, reason: str, kind: str = "", api_version: str = "") -> BadRequest:
     """The 400 for a body that is of the right kind by name but not by content."""
     version = api_version or served.gvk.version
-    return BadRequest(f'{kind or served.gvk.kind} in version "{version}" cannot be handled as a {served.gvk.kind}: {reason}')
+    return BadRequest(
+        f'{kind or served.gvk.kind} in version "{version}" cannot be handled as a {served.gvk.kind}: {reason}'
+    )
 
 
 def undecodable(served: Served, request: Request, reason: str) -> ApiError:

@@ -52,9 +52,7 @@ class Face:
             answer = await self._document(route)
             if answer is not None:
                 return answer
-        request = path.parse(
-            path.HTTPRequest(incoming.method, incoming.target, tuple(incoming.headers), incoming.body)
-        )
+        request = path.parse(path.HTTPRequest(incoming.method, incoming.target, tuple(incoming.headers), incoming.body))
         match request.verb:
             case Verb.WATCH:
                 return await self._watch(request)
@@ -172,4 +170,3 @@ def _warnings(texts: tuple[str, ...]) -> list[tuple[str, str]]:
 def _escaped(text: str) -> str:
     printable = "".join(character if character.isprintable() and ord(character) < 256 else "?" for character in text)
     return printable.replace("\\", "\\\\").replace('"', '\\"')
-

@@ -51,8 +51,7 @@ def _kind(served: Served, request: Request) -> PatchType:
             return kind
     if request.content_type == PatchType.APPLY.value:
         raise UnsupportedMediaType(
-            "server-side apply is not there yet on the embedded server: "
-            "send a merge patch, or use create_or_patch"
+            "server-side apply is not there yet on the embedded server: send a merge patch, or use create_or_patch"
         )
     names = ", ".join(kind.value for kind in accepted)
     raise UnsupportedMediaType(
@@ -83,4 +82,3 @@ def _applied(served: Served, kind: PatchType, patch: Any, old: Document) -> Any:
         return merge.apply(copy.deepcopy(old), patch)
     schema = strategic.OpenAPIMergeSchema(builtin.schema(served.gvk), builtin.definition)
     return strategic.apply(copy.deepcopy(old), patch, schema)
-

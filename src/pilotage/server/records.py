@@ -74,7 +74,9 @@ def converted(document: Document, served: Served) -> Document:
 
 def terminating(value: bytes) -> bool:
     """Whether stored bytes are of an object that is being deleted."""
-    return b'"deletionTimestamp"' in value and msgspec.json.decode(value, type=_Deletion).metadata.deletion_timestamp != ""
+    return (
+        b'"deletionTimestamp"' in value and msgspec.json.decode(value, type=_Deletion).metadata.deletion_timestamp != ""
+    )
 
 
 def metadata_only(data: bytes) -> bytes:

@@ -101,9 +101,10 @@ class Served:
 
     def already_exists(self, name: str, *, terminating: bool = False) -> AlreadyExists:
         message = f'{self.group_resource} "{name}" already exists'
-        return AlreadyExists(f"object is being deleted: {message}" if terminating else message, details=self.details(name))
+        return AlreadyExists(
+            f"object is being deleted: {message}" if terminating else message, details=self.details(name)
+        )
 
     def conflict(self, name: str, reason: str = MODIFIED) -> Conflict:
         message = f'Operation cannot be fulfilled on {self.group_resource} "{name}": {reason}'
         return Conflict(message, details=self.details(name))
-

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, required
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.meta.names import NameRule, dns_1035_label, dns_1123_label, dns_1123_subdomain, path_segment_name
+from pilotage.meta.names import NameForm
 from pilotage.server import definitions
 from pilotage.server.records import Document
 from pilotage.server.served import Served
@@ -29,7 +29,7 @@ class Special(NamedTuple):
 
     prepare: Callable[[Document, Document | None, str], None] | None = None
     causes: Callable[[Document, Document | None], list[Cause]] | None = None
-    name: NameRule = dns_1123_subdomain
+    name: NameForm = "subdomain"
     keeps_status: bool = False
     """A create may set the status."""
 
@@ -47,7 +47,7 @@ def causes(served: Served, document: Document, old: Document | None) -> list[Cau
     return rule.causes(document, old) if rule.causes is not None else []
 
 
-def name_rule(served: Served) -> NameRule:
+def name_rule(served: Served) -> NameForm:
     """Which names objects of this kind may have."""
     return _rule(served).name
 
@@ -180,17 +180,17 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 _PLAIN = Special()
 _SPECIAL: dict[tuple[str, str], Special] = {
-    ("", "namespaces"): Special(_prepare_namespace, name=dns_1123_label, keeps_status=True),
+    ("", "namespaces"): Special(_prepare_namespace, name="label", keeps_status=True),
     ("", "secrets"): Special(_prepare_secret, _secret_causes),
     ("", "configmaps"): Special(causes=_config_map_causes),
     ("", "events"): Special(causes=_event_causes),
-    ("", "services"): Special(name=dns_1035_label),
+    ("", "services"): Special(name="dns1035"),
     ("events.k8s.io", "events"): Special(causes=_new_event_causes),
     ("coordination.k8s.io", "leases"): Special(causes=_lease_causes),
-    ("rbac.authorization.k8s.io", "roles"): Special(name=path_segment_name),
-    ("rbac.authorization.k8s.io", "rolebindings"): Special(name=path_segment_name),
-    ("rbac.authorization.k8s.io", "clusterroles"): Special(name=path_segment_name),
-    ("rbac.authorization.k8s.io", "clusterrolebindings"): Special(name=path_segment_name),
+    ("rbac.authorization.k8s.io", "roles"): Special(name="path"),
+    ("rbac.authorization.k8s.io", "rolebindings"): Special(name="path"),
+    ("rbac.authorization.k8s.io", "clusterroles"): Special(name="path"),
+    ("rbac.authorization.k8s.io", "clusterrolebindings"): Special(name="path"),
     ("apiextensions.k8s.io", "customresourcedefinitions"): Special(
         definitions.prepare, definitions.causes, keeps_status=True
     ),

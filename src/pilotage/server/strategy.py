@@ -13,7 +13,14 @@ from pilotage.server import bodies, special
 from pilotage.server.records import Document, same
 from pilotage.server.served import Served
 
-_SERVER_OWNED = ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation")
+_SERVER_OWNED = (
+    "creationTimestamp",
+    "uid",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "selfLink",
+    "generation",
+)
 _KEPT_ON_UPDATE = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink")
 DOUBLED_OWNERS = (
     ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, "
@@ -107,36 +114,21 @@ def count_generation(served: Served, document: Document, old: Document) -> None:
         document["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
 
-def create_causes(served: Served, document: Document) -> list[Cause]:
+def create_causes(served: Served, request: Request, document: Document) -> list[Cause]:
     """Everything that is wrong with a new object."""
-    metadata = document["metadata"]
-    causes = object_meta_causes(
-        metadata, namespaced=served.namespaced, name=special.name_rule(served)
-    )
-    return causes + content_causes(served, document, None)
+    causes = object_meta_causes(document["metadata"], namespaced=served.namespaced, name=special.name_rule(served))
+    return causes + content_causes(served, request, document, None)
 
 
-def update_causes(served: Served, document: Document, old: Document) -> list[Cause]:
+def update_causes(served: Served, request: Request, document: Document, old: Document) -> list[Cause]:
     """Everything that is wrong with the next state of an object."""
-    causes = object_meta_causes(
-        document["metadata"], namespaced=served.namespaced, name=special.name_rule(served)
-    )
-    causes += object_meta_update_causes(document["metadata"], old["metadata"])
-    if "deletionTimestamp" in old["metadata"]:
-        causes += _new_finalizers(document["metadata"], old["metadata"])
-    return causes + content_causes(served, document, old)
+    causes = object_meta_update_causes(document["metadata"], old["metadata"])
+    if document["metadata"].get("finalizers") != old["metadata"].get("finalizers"):
+        causes += finalizers_causes(document["metadata"].get("finalizers", []))
+    return causes + content_causes(served, request, document, old)
 
 
-def _new_finalizers(metadata: Document, was: Document) -> list[Cause]:
-    added = [name for name in metadata.get("finalizers", ()) if name not in was.get("finalizers", ())]
-    if not added:
-        return []
-    texts = ", ".join(f'"{name}"' for name in added)
-    detail = f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{texts}}}"
-    return [forbidden("metadata.finalizers", detail)]
-
-
-def content_causes(served: Served, document: Document, old: Document | None) -> list[Cause]:
+def content_causes(served: Served, request: Request, document: Document, old: Document | None) -> list[Cause]:
     """What the schema and the kind's own rules say. A built-in kind's wrong types are a 400 of their own."""
     schema = served.schema
     causes = list(schema.validate(document, old)) if schema is not None else []

@@ -20,7 +20,7 @@ from pilotage.server.reading import Reader, shaped
 from pilotage.server.selection import Selection
 from pilotage.server.served import Served
 from pilotage.server.strategy import version_number
-from pilotage.storage.interface import Event
+from pilotage.storage.interface import Entry, Event
 
 BOOKMARK_SECONDS = 3.0
 """A silent watch gets a bookmark this often, so that its reader can tell silence from a dead line."""
@@ -44,12 +44,13 @@ class Watcher:
         if request.options.send_initial_events and version:
             await Reader(self.house).reached(version)
         stream = _Stream(self, served, request, selection)
-        async with aclosing(stream.events(version)) as events:
+        await stream.begin(version)
+        async with aclosing(stream.events()) as events:
             yield events
 
 
 class _Stream:
-    """One watch, from its first event to its last."""
+    """One watch, from its first event to its last. What comes first is settled by `begin`, before anybody reads."""
 
     def __init__(self, watcher: Watcher, served: Served, request: Request, selection: Selection) -> None:
         self._storage = watcher.house.storage
@@ -59,27 +60,34 @@ class _Stream:
         self._selection = selection
         self._form = request.form
         self._options = request.options
+        self._initial: Sequence[Entry] = ()
+        self._since = 0
 
-    async def events(self, version: int) -> AsyncGenerator[WatchEvent, None]:
+    async def begin(self, version: int) -> None:
+        """Take the state to begin with, if it is wanted, and the version from which changes are told."""
+        initial = self._options.send_initial_events
+        if initial or (version == 0 and initial is None):
+            snapshot = await self._storage.list(self._prefix)
+            self._initial, self._since = snapshot.entries, snapshot.revision
+        else:
+            self._since = version or self._storage.revision
+
+    async def events(self) -> AsyncGenerator[WatchEvent, None]:
         options = self._options
         deadline = None
         if options.timeout_seconds is not None:
             deadline = asyncio.get_running_loop().time() + options.timeout_seconds
-        if options.send_initial_events or (version == 0 and options.send_initial_events is None):
-            snapshot = await self._storage.list(self._prefix)
-            version = snapshot.revision
-            for entry in snapshot.entries:
-                if self._selection.matches(entry):
-                    yield WatchEvent("ADDED", self._shaped(records.view(entry, self._served)))
-            if options.send_initial_events and options.allow_watch_bookmarks:
-                yield self._bookmark(version, end_of_initial_events=True)
-        elif version == 0:
-            version = self._storage.revision
+        for entry in self._initial:
+            if self._selection.matches(entry):
+                yield WatchEvent("ADDED", self._shaped(records.view(entry, self._served)))
+        self._initial = ()
+        if options.send_initial_events and options.allow_watch_bookmarks:
+            yield self._bookmark(self._since, end_of_initial_events=True)
         try:
-            async for event in self._changes(version, deadline):
+            async for event in self._changes(self._since, deadline):
                 yield event
         except Compacted as error:
-            gone = Gone(f"too old resource version: {version} ({error.oldest - 1})")
+            gone = Gone(f"too old resource version: {self._since} ({error.oldest - 1})")
             yield WatchEvent("ERROR", msgspec.json.encode(gone.status.document()))
         except StorageError:
             return  # the server is closing: the stream ends, and the reader comes back
@@ -96,8 +104,9 @@ class _Stream:
                 if changes.ready:
                     for event in self._translated(changes.take()):
                         yield event
-                elif definitions.ready and _ends(definitions.take()):
-                    return
+                elif definitions.ready:
+                    if _ends(definitions.take()):
+                        return
                 elif deadline is not None and loop.time() >= deadline:
                     return
                 elif self._options.allow_watch_bookmarks:

@@ -90,9 +90,7 @@ class Writer:
             raise Forbidden(f'{served.group_resource} "{name}" is forbidden: {message}', details=details)
         return Check(entry.key, entry.revision)
 
-    def _settle(
-        self, served: Served, request: Request, document: Document, problems: FieldProblems
-    ) -> list[str]:
+    def _settle(self, served: Served, request: Request, document: Document, problems: FieldProblems) -> list[str]:
         """Prune and default by the schema; the warnings about what was dropped."""
         if served.schema is not None:
             problems.unknown += served.schema.prune(document)

@@ -58,7 +58,9 @@ class Log:
 
     def data_version(self) -> int:
         """A number that changes when another connection has committed."""
-        return self._connection.data_version()
+        for (version,) in self._connection.execute("PRAGMA data_version"):
+            return int(version)
+        return -1
 
     @property
     def oldest(self) -> int:

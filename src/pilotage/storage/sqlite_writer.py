@@ -28,6 +28,7 @@ from .transaction import Commit, plan
 
 _MOST_COMMITS = 512  # in one transaction
 _MOST_BYTES = 8 << 20
+_LAST_SWEEPS = 50  # transactions that removing what is left may take at the end; the next opening goes on with it
 _MOST_GARBAGE = 128  # rows removed in one transaction, so that compaction never holds commits for long
 
 Outcome = tuple["asyncio.Future[Any]", int | StorageError | None]
@@ -233,6 +234,9 @@ class Writer:
             self._fail(error)
 
     def _close(self) -> None:
+        for _ in range(_LAST_SWEEPS):
+            if self._garbage:
+                self._sweep()
         try:
             if self._broken or self._missing():
                 self._log.close(tidy=False)

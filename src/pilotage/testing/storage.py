@@ -168,8 +168,8 @@ async def what_cannot_be_stored_is_refused(storage: Storage) -> None:
             await storage.commit(*operations)
         except RevisionConflict as error:
             raise AssertionError(f"{error!r}, where no condition was at stake") from error
-        except StorageError as error:
-            assert str(error)
+        except StorageError:
+            continue
         else:
             raise AssertionError(f"{str(operations)[:100]} was accepted")
     assert storage.revision == revision
@@ -232,7 +232,8 @@ async def pages_of_one_revision_fit_together(storage: Storage) -> None:
         assert page.revision == revision
         assert len(found) + remaining == len(keys)
         assert all(entry.value == b"then" for entry in page.entries)
-        await storage.commit(Delete(keys[len(found) - 1]), Put(keys[-1], b"now"), Put(f"{start}new", b"now"))
+        await storage.commit(Delete(page.entries[0].key), Put(f"{start}new", b"now"))
+        await storage.commit(Put(keys[-1], b"now"))
     assert found == keys
 
 
@@ -289,7 +290,7 @@ async def watch_never_splits_a_commit(storage: Storage) -> None:
     watch = storage.watch("", since=since)
     count = 0
     while count < 3000:
-        batch = await asyncio.wait_for(_next(watch), PATIENCE)
+        batch = await _next(watch)
         count += len(batch)
         assert len(batch) % 100 == 0
     assert count == 3000
@@ -313,7 +314,7 @@ async def watch_from_the_future_waits_for_it(storage: Storage) -> None:
     for number in range(4):
         await asyncio.sleep(0)
         await storage.commit(Put(f"k{number}", b""))
-    assert [event.key for event in await waiting][0] == "k2"
+    assert (await waiting)[0].key == "k2"
 
 
 @_check
@@ -346,18 +347,17 @@ async def waiting_watch_is_not_overtaken_by_others(storage: Storage) -> None:
 @_check
 async def cancelled_wait_loses_nothing(storage: Storage) -> None:
     watch = storage.watch("a", since=storage.revision)
-    for number in range(5):
+    seen: list[Event] = []
+    for number in range(6):
         waiting = asyncio.ensure_future(_next(watch))
         await asyncio.sleep(0)
-        await storage.commit(Put("b", b""))
+        await storage.commit(Put(f"{'ab'[number % 2]}{number}", b""))  # woken and cancelled at once, or only cancelled
         waiting.cancel()
-        await asyncio.gather(waiting, return_exceptions=True)
-        await storage.commit(Put(f"a{number}", b""))
-        # Woken and cancelled in the same moment: what it was woken for must come again.
-        waiting = asyncio.ensure_future(_next(watch))
-        waiting.cancel()
-        await asyncio.gather(waiting, return_exceptions=True)
-    assert [event.key for event in await _events(watch, 5)] == [f"a{number}" for number in range(5)]
+        for outcome in await asyncio.gather(waiting, return_exceptions=True):
+            seen += () if isinstance(outcome, BaseException) else outcome
+        await storage.commit(Put(f"a{number}!", b""))
+    seen += await _events(watch, 9 - len(seen))
+    assert [event.key for event in seen] == ["a0", "a0!", "a1!", "a2", "a2!", "a3!", "a4", "a4!", "a5!"]
 
 
 @_check
@@ -454,14 +454,11 @@ async def closed_storage_ends_watches_and_refuses_the_rest(storage: Storage) -> 
 
 async def _raises(kind: type[E], awaitable: Awaitable[object]) -> E:
     try:
-        await asyncio.wait_for(_result(awaitable), PATIENCE)
+        async with asyncio.timeout(PATIENCE):
+            await awaitable
     except kind as error:
         return error
     raise AssertionError(f"{kind.__name__} was not raised")
-
-
-async def _result(awaitable: Awaitable[object]) -> object:
-    return await awaitable
 
 
 async def _conflict(storage: Storage, *operations: Operation) -> tuple[str, int]:
@@ -472,13 +469,15 @@ async def _conflict(storage: Storage, *operations: Operation) -> tuple[str, int]
 async def _events(watch: Watch, count: int) -> list[Event]:
     """The next events of a watch, at least so many."""
     events: list[Event] = []
-    while len(events) < count:
-        events += await asyncio.wait_for(_next(watch), PATIENCE)
+    async with asyncio.timeout(PATIENCE):
+        while len(events) < count:
+            events += await anext(watch)
     return events
 
 
 async def _next(watch: Watch) -> Sequence[Event]:
-    return await anext(watch)
+    async with asyncio.timeout(PATIENCE):
+        return await anext(watch)
 
 
 async def _all(storage: Storage, prefix: str) -> Sequence[Entry]:

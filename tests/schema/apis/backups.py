@@ -36,7 +36,13 @@ class BackupV1Beta1(Resource):
 
 
 @resource(
-    group="test.pilotage.dev", version="v1alpha1", kind="Backup", scope="Cluster", storage=False, served=False, deprecated=True
+    group="test.pilotage.dev",
+    version="v1alpha1",
+    kind="Backup",
+    scope="Cluster",
+    storage=False,
+    served=False,
+    deprecated=True,
 )
 class BackupV1Alpha1(Resource):
     spec: BackupSpec

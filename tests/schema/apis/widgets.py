@@ -164,7 +164,9 @@ class Free(Model):
     partly: Annotated[Reference, PreserveUnknownFields()] | None = None
     object: Unstructured | None = None
     manifest: Annotated[dict[str, Any], EmbeddedResource()] | None = None
-    schemaless: Annotated[Reference, Schemaless(), PreserveUnknownFields(), Description("Anything at all.")] | None = None
+    schemaless: Annotated[Reference, Schemaless(), PreserveUnknownFields(), Description("Anything at all.")] | None = (
+        None
+    )
 
 
 class Template(Model):
@@ -197,18 +199,21 @@ class WidgetSpec(
     nothing: Annotated[str | None, Nullable(), Default(None)] = None
     owner: Annotated[str, MaxLength(64), Immutable()] | None = None
     """Who pays for it."""
-    tier: Annotated[str, MaxLength(20), Rule("self == self.lowerAscii()", message_expression="'not lower case: ' + self")] = (
-        "standard"
-    )
+    tier: Annotated[
+        str, MaxLength(20), Rule("self == self.lowerAscii()", message_expression="'not lower case: ' + self")
+    ] = "standard"
     numbers: Numbers = Numbers()
     texts: Texts | None = None
     collections: Collections | None = None
     source: Source | None = None
-    namespace: Annotated[
-        str,
-        MaxLength(63),
-        Rule("oldSelf.orValue('') == '' || self == oldSelf.value()", "it is final", optional_old_self=True),
-    ] | None = None
+    namespace: (
+        Annotated[
+            str,
+            MaxLength(63),
+            Rule("oldSelf.orValue('') == '' || self == oldSelf.value()", "it is final", optional_old_self=True),
+        ]
+        | None
+    ) = None
     free: Free | None = None
     template: Template | None = None
 

@@ -147,7 +147,8 @@ def _of_scalars(field: str, before: list[Any], after: list[Any]) -> dict[str, An
         patch[field] = added
     if removed:
         patch[DELETE_FROM_PRIMITIVE_LIST + field] = removed
-    if not same([item for item in before if canonical(item) in news] + added, after):
+    merged = ListRule("", None).merged(before, added)
+    if not same([item for item in merged if canonical(item) in news], after):
         patch[SET_ELEMENT_ORDER + field] = after
     return patch
 

@@ -190,7 +190,7 @@ def _plain(value: Any, path: str) -> Any:
         return {
             key: _plain(item, f"{path}.{key}")
             for key, item in value.items()
-            if item is not None and not _is_directive(key) and not _is_deletion(item, path)
+            if item is not None and not _is_directive(key) and not _is_deletion(item, f"{path}.{key}")
         }
     if isinstance(value, list):
         return [_plain(item, path) for item in value if not (isinstance(item, dict) and _directive(item, path))]

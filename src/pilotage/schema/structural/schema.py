@@ -129,5 +129,3 @@ def _rules(root: Node) -> Rules | None:
     from pilotage.schema.cel import compile_rules
 
     return compile_rules(root)
-
-

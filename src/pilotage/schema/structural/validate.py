@@ -135,9 +135,8 @@ def _required_step(required: tuple[str, ...]) -> Step:
         if value.keys() >= needed:
             return
         steps = steps_of((path, key) if key is not None else path)
-        for name in required:
-            if name not in value:
-                out.append(Problem(steps, causes.required(dotted((*steps, name))), len(steps)))
+        missing = [causes.required(dotted((*steps, name))) for name in required if name not in value]
+        out.extend(Problem(steps, cause, len(steps)) for cause in missing)
 
     return check
 

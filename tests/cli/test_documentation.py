@@ -1,0 +1,36 @@
+"""Every command and option stands in docs/cli.md."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pilotage.cli import parser
+
+PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
+
+
+def commands(root: argparse.ArgumentParser, name: str = "pilotage") -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    for action in root._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for word, sub in action.choices.items():
+                yield f"{name} {word}", sub
+                yield from commands(sub, f"{name} {word}")
+
+
+COMMANDS = dict(commands(parser()))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_has_its_heading(name: str) -> None:
+    assert f"\n## {name}\n" in PAGE
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_of_a_command_is_described(name: str) -> None:
+    section = PAGE.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+    options = [option for action in COMMANDS[name]._actions for option in action.option_strings if option != "--help"]
+    assert [option for option in options if option.startswith("--") and f"`{option}" not in section] == []

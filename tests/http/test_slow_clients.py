@@ -1,0 +1,167 @@
+"""Clients that are slow or silent on purpose: each is cut by its deadline, and nobody else notices."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import tracemalloc
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+
+import pytest
+
+from pilotage.http.limits import Limits
+from pilotage.http.messages import Request, Response, StreamingResponse
+from pilotage.http.server import Server, serve
+from tests.http import raw
+
+HEAD = b"POST / HTTP/1.1\r\nHost: h\r\n"
+
+
+async def answer(request: Request) -> Response:
+    return Response(200, body=b"%d" % len(request.body))
+
+
+async def drip(client: raw.Raw, data: bytes) -> None:
+    """Send a byte now and then, for as long as the other side listens."""
+    for byte in data:
+        client.send(bytes((byte,)))
+        await asyncio.sleep(0.01)
+
+
+async def assert_others_are_served(server: Server) -> None:
+    async with asyncio.timeout(1):
+        assert raw.statuses(await raw.exchange(server.port, HEAD + b"\r\n")) == [200]
+
+
+@pytest.mark.parametrize(
+    ("start", "limits"),
+    [
+        (b"", Limits(header_seconds=0.1, body_seconds=60)),
+        (HEAD + b"Content-Length: 1000\r\n\r\n", Limits(header_seconds=60, body_seconds=0.1)),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n", Limits(header_seconds=60, body_seconds=0.1)),
+    ],
+    ids=["head", "body", "chunks"],
+)
+async def test_a_request_that_drips_is_cut_by_its_deadline(start: bytes, limits: Limits) -> None:
+    drips = HEAD * 100 if not start else b"1\r\nx\r\n" * 1000
+    async with serve(answer, limits=limits) as server, raw.connect(server.port) as client, asyncio.TaskGroup() as group:
+        client.send(start)
+        dripping = group.create_task(drip(client, drips))
+        async with asyncio.timeout(1):
+            assert raw.statuses(await client.receive()) == [408]
+        dripping.cancel()
+        assert server.statistics().cut == 1
+        await assert_others_are_served(server)
+
+
+async def test_hundreds_of_half_sent_requests_do_not_hinder_others() -> None:
+    async with serve(answer, limits=Limits(header_seconds=0.2)) as server, AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(raw.connect(server.port)) for _ in range(200)]
+        for client in clients:
+            client.send(b"GET / HTTP/1.1\r\nHos")
+        await assert_others_are_served(server)
+        async with asyncio.timeout(2):
+            received = await asyncio.gather(*(client.receive() for client in clients))
+        assert {tuple(raw.statuses(each)) for each in received} == {(408,)}
+
+
+async def test_a_connection_that_never_speaks_is_closed() -> None:
+    async with serve(answer, limits=Limits(header_seconds=0.05)) as server, raw.connect(server.port) as client:
+        async with asyncio.timeout(1):
+            assert await client.receive() == b""
+
+
+async def test_an_idle_connection_is_closed_after_its_time() -> None:
+    async with serve(answer, limits=Limits(idle_seconds=0.05)) as server, raw.connect(server.port) as client:
+        client.send(HEAD + b"\r\n")
+        await client.response()
+        async with asyncio.timeout(1):
+            assert await client.receive() == b""
+
+
+async def flood() -> AsyncIterator[bytes]:
+    while True:
+        yield b"x" * 65536
+
+
+async def streams(request: Request) -> Response | StreamingResponse:
+    return StreamingResponse(200, (), flood()) if request.target == "/watch" else await answer(request)
+
+
+def small_window(port: int) -> socket.socket:
+    """A connection whose kernel buffers little, and which nobody reads."""
+    sock = socket.socket()
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    sock.connect(("127.0.0.1", port))
+    return sock
+
+
+async def test_watchers_that_never_read_are_cut_and_cost_little() -> None:
+    limits = Limits(write_stall_seconds=0.3)
+    async with serve(streams, limits=limits) as server:
+        tracemalloc.start()
+        stuck = [small_window(server.port) for _ in range(20)]
+        for sock in stuck:
+            sock.sendall(b"GET /watch HTTP/1.1\r\nHost: h\r\n\r\n")
+        await assert_others_are_served(server)
+        async with asyncio.timeout(5):
+            while server.statistics().cut < 20:
+                await asyncio.sleep(0.01)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        for sock in stuck:
+            sock.close()
+        assert peak < 20 * 1024 * 1024 / 2
+        await assert_others_are_served(server)
+
+
+async def test_a_slow_reader_of_a_large_answer_is_not_cut_while_it_takes_enough() -> None:
+    size = 8 * 1024 * 1024
+
+    async def handler(request: Request) -> Response:
+        return Response(200, body=b"x" * size)
+
+    limits = Limits(write_stall_seconds=0.25)
+    async with serve(handler, limits=limits) as server, raw.connect(server.port) as client:
+        client.send(HEAD + b"\r\n")
+        await client.reader.readuntil(b"\r\n\r\n")
+        left = size
+        while left:
+            left -= len(await client.reader.readexactly(min(left, 512 * 1024)))
+            await asyncio.sleep(0.03)  # slower than one window in all, but never a window without progress
+        assert server.statistics().cut == 0
+
+
+async def test_bodies_over_the_budget_are_refused_with_a_time_to_come_back() -> None:
+    limits = Limits(body_budget_bytes=1000)
+    async with serve(answer, limits=limits) as server, raw.connect(server.port) as first:
+        first.send(HEAD + b"Content-Length: 900\r\n\r\n" + b"x" * 800)
+        async with asyncio.timeout(5):
+            while server.statistics().body_bytes != 800:
+                await asyncio.sleep(0.001)
+        second = await raw.exchange(server.port, HEAD + b"Content-Length: 300\r\n\r\n" + b"x" * 300)
+        assert raw.statuses(second) == [503]
+        assert b"Retry-After: 1\r\n" in second
+        first.send(b"x" * 100)
+        assert (await first.response()).endswith(b"900")
+        assert server.statistics().body_bytes == 0
+        third = await raw.exchange(server.port, HEAD + b"Content-Length: 300\r\n\r\n" + b"x" * 300)
+        assert raw.statuses(third) == [200]
+
+
+async def test_a_body_is_counted_until_its_request_is_answered() -> None:
+    go = asyncio.Event()
+
+    async def handler(request: Request) -> Response:
+        await go.wait()
+        return Response(200)
+
+    async with serve(handler, limits=Limits(body_budget_bytes=1000)) as server, raw.connect(server.port) as first:
+        first.send(HEAD + b"Content-Length: 900\r\n\r\n" + b"x" * 900)
+        async with asyncio.timeout(5):
+            while server.statistics().requests != 1:
+                await asyncio.sleep(0.001)
+        second = await raw.exchange(server.port, HEAD + b"Content-Length: 300\r\n\r\n" + b"x" * 300)
+        assert raw.statuses(second) == [503]
+        go.set()

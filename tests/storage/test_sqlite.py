@@ -1,0 +1,310 @@
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from pilotage.errors import Compacted, RevisionConflict, StorageBroken, StorageError
+from pilotage.storage import Delete, Event, Put, Storage, open_storage
+from pilotage.storage.sqlite import SqliteStorage
+
+
+async def test_state_log_and_revisions_survive_a_restart(path: str) -> None:
+    storage = await SqliteStorage.open(path)
+    first = await storage.commit(Put("a", b"1"), Put("b", b"1"))
+    await storage.commit(Put("a", b"2"))
+    await storage.commit(Delete("b"))
+    before = await _events(storage, first, 2)
+    await storage.close()
+    storage = await SqliteStorage.open(path)
+    assert await _events(storage, first, 2) == before
+    assert await _state(storage) == {"a": b"2"}
+    assert storage.revision == first + 2
+    await storage.close()
+
+
+async def test_revision_and_oldest_survive_when_every_key_is_deleted_and_compacted(path: str) -> None:
+    storage = await SqliteStorage.open(path)
+    await storage.commit(Put("a", b"1"))
+    revision = await storage.commit(Delete("a"))
+    await storage.compact(revision)
+    await storage.close()
+    storage = await SqliteStorage.open(path)
+    assert (storage.revision, storage.oldest) == (revision, revision)
+    assert await storage.commit(Put("a", b"1")) == revision + 1
+    await storage.close()
+
+
+async def test_compaction_removes_rows_nobody_needs(path: str) -> None:
+    storage = await SqliteStorage.open(path)
+    for number in range(300):
+        await storage.commit(Put("a", str(number).encode()), Put(f"k{number}", b""))
+        await storage.commit(Delete(f"k{number}"))
+    await storage.compact(storage.revision - 1)
+    await storage.close()
+    assert _rows(path) == 2 + 1  # the last value of a, and the last k with its deletion
+
+
+async def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
+    storage = await open_storage(f"sqlite:{tmp_path}/test.db")
+    await storage.commit(Put("secret", b"1"))
+    modes = {name: oct(os.stat(tmp_path / name).st_mode & 0o777) for name in os.listdir(tmp_path)}
+    await storage.close()
+    assert modes == dict.fromkeys(["test.db", "test.db-lock", "test.db-shm", "test.db-wal"], "0o600")
+
+
+async def test_failing_condition_fails_only_its_own_commit(path: str) -> None:
+    storage = await SqliteStorage.open(path)
+    commits = [storage.commit(Put("a", b"%d" % number, expected=0), Put(f"k{number}", b"")) for number in range(50)]
+    outcomes = await asyncio.gather(*commits, return_exceptions=True)
+    conflicts = [outcome for outcome in outcomes if isinstance(outcome, RevisionConflict)]
+    assert len(conflicts) == 49
+    assert {conflict.revision for conflict in conflicts} == {storage.revision}
+    assert len(await _state(storage)) == 2
+    await storage.close()
+
+
+async def test_two_storages_on_one_file_see_each_other(path: str) -> None:
+    one, two = await SqliteStorage.open(path), await SqliteStorage.open(path)
+    first = await one.commit(Put("a", b"one"))
+    entry = await two.get("a")
+    assert entry is not None
+    assert entry.value == b"one"
+    assert await two.commit(Put("a", b"two", expected=first)) == first + 1
+    with pytest.raises(RevisionConflict):
+        await one.commit(Put("a", b"three", expected=first))
+    assert (await one.list("")).revision == first + 1
+    assert await one.commit(Delete("a", expected=first + 1)) == first + 2
+    assert await two.get("a") is None
+    await one.close()
+    await two.close()
+
+
+async def test_watch_sees_the_commits_of_another_storage_on_the_file(path: str) -> None:
+    one, two = await SqliteStorage.open(path), await SqliteStorage.open(path)
+    watch = two.watch("a", since=two.revision)
+    waiting = asyncio.ensure_future(anext(watch))
+    await asyncio.sleep(0)
+    revision = await one.commit(Put("b", b""), Put("a", b"1"))
+    async with asyncio.timeout(10):
+        assert [(event.key, event.revision) for event in await waiting] == [("a", revision)]
+    await one.close()
+    await two.close()
+
+
+async def test_compaction_by_another_storage_is_noticed(path: str) -> None:
+    one, two = await SqliteStorage.open(path), await SqliteStorage.open(path)
+    await one.commit(Put("a", b"1"))
+    assert await two.get("a")
+    known = two.revision
+    waiting = asyncio.ensure_future(anext(two.watch("nothing", since=known)))
+    behind = two.watch("", since=known)
+    await one.commit(Put("a", b"2"))
+    await one.commit(Delete("a"))
+    await one.commit(Put("b", b"3"))
+    await one.compact(one.revision)
+    await one.commit(Put("c", b"4"))
+    assert await _state(two) == {"b": b"3", "c": b"4"}
+    assert (two.oldest, two.revision) == (known + 3, known + 4)
+    for overtaken in (behind, waiting):
+        with pytest.raises(Compacted):
+            await (anext(overtaken) if overtaken is behind else waiting)
+    await two.commit(Put("d", b"5"))
+    await two.compact(two.revision)
+    assert await _state(one) == {"b": b"3", "c": b"4", "d": b"5"}
+    await one.close()
+    await two.close()
+
+
+async def test_storages_on_one_file_lose_no_update(path: str) -> None:
+    storages = [await SqliteStorage.open(path) for _ in range(3)]
+    await storages[0].commit(Put("count", b"0"))
+
+    async def increment(storage: Storage) -> None:
+        while True:
+            entry = await storage.get("count")
+            assert entry is not None
+            try:
+                await storage.commit(Put("count", b"%d" % (int(entry.value) + 1), expected=entry.revision))
+            except RevisionConflict:
+                continue
+            return
+
+    await asyncio.gather(*(increment(storage) for storage in storages * 10))
+    assert [await _state(storage) for storage in storages] == [{"count": b"30"}] * 3
+    for storage in storages:
+        await storage.close()
+
+
+OTHER_PROCESS = """
+import asyncio, sys
+from pilotage.storage import Put, open_storage
+
+async def main():
+    storage = await open_storage("sqlite:" + sys.argv[1])
+    watch = storage.watch("to/", since=storage.revision)
+    print("ready", flush=True)
+    async for batch in watch:
+        for event in batch:
+            entry = await storage.get("from/child")
+            await storage.commit(Put("from/child", event.entry.value, expected=entry.revision if entry else 0))
+            if event.entry.value == b"3":
+                return await storage.close()
+
+asyncio.run(main())
+"""
+
+
+async def test_two_processes_talk_through_one_file(path: str) -> None:
+    storage = await SqliteStorage.open(path)
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", OTHER_PROCESS, path, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": _sources()}
+    )
+    assert child.stdout is not None
+    async with asyncio.timeout(30):
+        assert await child.stdout.readline() == b"ready\n"
+        answers = storage.watch("from/", since=storage.revision)
+        for number in (b"1", b"2", b"3"):
+            await storage.commit(Put("to/child", number))
+            (answer,) = await anext(answers)
+            assert answer.entry is not None
+            assert answer.entry.value == number
+            assert await storage.get("from/child") == answer.entry
+        assert await child.wait() == 0
+    await storage.close()
+
+
+async def test_number_left_too_high_by_a_killed_process_is_corrected(path: str) -> None:
+    storage = await SqliteStorage.open(path)
+    await storage.commit(Put("a", b"1"))
+    lock = storage._writer._lock
+    lock.reached += 3  # as a process does right before it commits
+    assert await storage.get("a")
+    assert lock.reached == storage.revision
+    await storage.close()
+
+
+async def test_storage_belongs_to_the_loop_that_opened_it(path: str) -> None:
+    storage = await SqliteStorage.open(path)
+    errors: list[BaseException] = []
+
+    def elsewhere() -> None:
+        for call in (storage.get("a"), storage.commit(Put("a", b"")), storage.list(""), storage.close()):
+            try:
+                asyncio.run(call)
+            except StorageError as error:
+                errors.append(error)
+
+    await asyncio.to_thread(elsewhere)
+    assert [str(error) for error in errors] == [str(errors[0])] * 4
+    assert "another event loop" in str(errors[0])
+    await storage.close()
+
+
+async def test_close_finishes_queued_commits(path: str) -> None:
+    storage = await SqliteStorage.open(path)
+    commits = asyncio.gather(*(storage.commit(Put(f"k{number}", b"")) for number in range(100)))
+    await asyncio.sleep(0)
+    await storage.close()
+    assert len(await commits) == 100
+    assert sorted(os.listdir(os.path.dirname(path))) == ["test.db", "test.db-lock"]
+
+
+async def test_cancelled_commits_leave_the_storage_working(path: str) -> None:
+    storage = await SqliteStorage.open(path)
+    tasks = [asyncio.ensure_future(storage.commit(Put(f"k{number}", b""))) for number in range(20)]
+    await asyncio.sleep(0)
+    for task in tasks[::2]:
+        task.cancel()
+    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    assert all(isinstance(outcome, int) for outcome in outcomes[1::2])
+    revision = await storage.commit(Put("last", b""))
+    assert storage.revision == revision
+    await storage.close()
+
+
+def test_storage_that_is_dropped_ends_its_thread_and_keeps_its_commits(path: str) -> None:
+    async def forget() -> None:
+        storage = await SqliteStorage.open(path)
+        await storage.commit(Put("a", b"1"))
+
+    before = threading.active_count()
+    asyncio.run(forget())
+    gc.collect()
+    assert threading.active_count() <= before
+    assert asyncio.run(_reopened(path)) == {"a": b"1"}
+
+
+def test_interpreter_ends_with_a_storage_open(path: str) -> None:
+    program = f"""
+import asyncio
+from pilotage.storage import Put, open_storage
+async def main():
+    global storage
+    storage = await open_storage("sqlite:{path}")
+    await storage.commit(Put("a", b"1"))
+asyncio.run(main())
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=20, env={"PYTHONPATH": _sources()})
+    assert asyncio.run(_reopened(path)) == {"a": b"1"}
+
+
+@pytest.mark.parametrize("victim", ["test.db", "test.db-lock"])
+async def test_file_removed_while_open_stops_commits_and_not_reads(path: str, victim: str) -> None:
+    storage = await SqliteStorage.open(path)
+    await storage.commit(Put("a", b"1"))
+    os.rename(os.path.join(os.path.dirname(path), victim), path + ".aside")
+    with pytest.raises(StorageBroken, match="removed or replaced"):
+        await storage.commit(Put("a", b"2"))
+    assert await _state(storage) == {"a": b"1"}
+    await storage.close()
+
+
+async def test_value_limit_can_be_set(path: str) -> None:
+    storage = await SqliteStorage.open(path, max_value_bytes=10)
+    await storage.commit(Put("a", bytes(10)))
+    with pytest.raises(StorageError, match="the value for a has 11 bytes, and at most 10"):
+        await storage.commit(Put("a", bytes(11)))
+    await storage.close()
+
+
+async def _events(storage: Storage, since: int, count: int) -> list[Event]:
+    watch, events = storage.watch("", since=since), list[Event]()
+    async with asyncio.timeout(10):
+        while len(events) < count:
+            events += await anext(watch)
+    return events
+
+
+async def _state(storage: Storage) -> dict[str, bytes]:
+    return {entry.key: entry.value for entry in (await storage.list("")).entries}
+
+
+async def _reopened(path: str) -> dict[str, bytes]:
+    storage = await SqliteStorage.open(path)
+    try:
+        return await _state(storage)
+    finally:
+        await storage.close()
+
+
+def _rows(path: str) -> int:
+    import apsw
+
+    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+    (count,) = next(iter(connection.execute("SELECT count(*) FROM log")))
+    connection.close()
+    assert isinstance(count, int)
+    return count
+
+
+def _sources() -> str:
+    import pilotage.storage
+
+    return str(Path(next(iter(pilotage.storage.__path__))).parents[1])
