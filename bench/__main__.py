@@ -67,10 +67,9 @@ async def together(work: Callable[[int], Awaitable[object]], count: int, in_flig
 async def verbs(client: pt.Client, label: str, *, pid: int = 0, count: int = COUNT) -> dict[str, Figure]:
     """Create, get, list and watch through one client."""
     figures: dict[str, Figure] = {}
-    made = [widget(number) for number in range(count)]
 
     async def create(number: int) -> object:
-        return await client.create(made[number])
+        return await client.create(widget(number))
 
     async def get(number: int) -> object:
         return await client.get(Widget, f"widget-{number:06}", namespace="default")

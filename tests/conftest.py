@@ -8,11 +8,16 @@ from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from typing import Any
 
+import hypothesis
 import pytest
 
 from .worlds import Opening, real_control_plane, world
 
 __all__ = ["real_control_plane", "world"]
+
+# An example's time says more about the machine's load than about the code.
+hypothesis.settings.register_profile("pilotage", deadline=None)
+hypothesis.settings.load_profile("pilotage")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pilotage.errors import InvalidDefinition as InvalidDefinition
     from pilotage.errors import MethodNotSupported as MethodNotSupported
     from pilotage.errors import MissingExtra as MissingExtra
+    from pilotage.errors import NoMatch as NoMatch
     from pilotage.errors import NotAcceptable as NotAcceptable
     from pilotage.errors import NotFound as NotFound
     from pilotage.errors import PilotageError as PilotageError
@@ -131,7 +132,7 @@ _MODULES = {
     "client.patch": "merge_from raw_patch strategic_merge_from",
     "cluster": "Cluster",
     "errors": "AlreadyExists ApiError BadRequest Cause Conflict ConnectionLost DecodeError Forbidden Gone InternalError "
-    "Invalid InvalidDefinition MethodNotSupported MissingExtra NotAcceptable NotFound PilotageError RequestTooLarge "
+    "Invalid InvalidDefinition MethodNotSupported MissingExtra NoMatch NotAcceptable NotFound PilotageError RequestTooLarge "
     "ServiceUnavailable Status StatusDetails StorageBroken StorageError StorageFull Timeout TooManyRequests Unauthorized "
     "UnplacedItems UnsupportedMediaType",
     "meta.conditions": "find_status_condition is_status_condition_false is_status_condition_present_and_equal "

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,10 +23,14 @@ class Thing(Resource):
 
 
 @pytest.fixture(autouse=True)
-def _own_import_path(monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What a test imports from its folder is forgotten when it ends."""
     monkeypatch.setattr(sys, "path", sys.path.copy())
-    monkeypatch.setattr(sys, "modules", sys.modules.copy())
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    yield
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None) or "").startswith(str(tmp_path)):
+            del sys.modules[name]
 
 
 def file(folder: Path, text: str, name: str = "things.py") -> str:
@@ -99,7 +104,8 @@ def test_a_change_that_breaks_is_named_and_fails(tmp_path: Path, capsys: pytest.
     assert cli.main(["crd", DATABASE, "--against", str(old)]) == 1
     assert capsys.readouterr().out == (
         "breaks: databases.demo.pilotage.dev v1alpha1 .spec.replicas: "
-        "the smallest value (minimum) changed from 0 to 1: stored objects and clients that have another value are refused\n"
+        "the smallest value (minimum) changed from 0 to 1: "
+        "stored objects and clients that have another value are refused\n"
         "1 change breaks stored objects or clients.\n"
     )
 

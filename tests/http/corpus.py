@@ -42,7 +42,8 @@ def _length_and_encoding() -> Iterator[bytes]:
 
 def _lengths() -> Iterator[bytes]:
     values = (
-        b"+5", b"-5", b"-0", b" ", b"", b"5,5", b"5, 5", b"5;5", b"5 5", b"0x5", b"5.0", b"5e0", b"1_0", b"five", b"\xb2",
+        b"+5", b"-5", b"-0", b" ", b"", b"5,5", b"5, 5", b"5;5", b"5 5", b"0x5", b"5.0", b"5e0", b"1_0", b"five",
+        b"\xb2",
         b"5\x0b", b"5\x00", b"00000000000000000005", b"99999999999999999999", b"18446744073709551617", b"'5'", b'"5"',
     )  # fmt: skip
     for value in values:
@@ -55,7 +56,8 @@ def _lengths() -> Iterator[bytes]:
 def _encodings() -> Iterator[bytes]:
     values = (
         b"identity", b"gzip", b"gzip, chunked", b"chunked, gzip", b"chunked, chunked", b"chunked,", b",chunked",
-        b"xchunked", b"chunkedx", b"chunked;q=1", b"chunked\x0b", b"\x0bchunked", b'"chunked"', b"", b"cow", b"chun ked",
+        b"xchunked", b"chunkedx", b"chunked;q=1", b"chunked\x0b", b"\x0bchunked", b'"chunked"', b"", b"cow",
+        b"chun ked",
         b"chunked\x00", b"\x00chunked", b"chunked\r", b"chunked\xa0", b"\xa0chunked", b"deflate;chunked",
     )  # fmt: skip
     for value in values:
@@ -64,14 +66,18 @@ def _encodings() -> Iterator[bytes]:
         yield MARK + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: %b\r\n\r\n" % second + CHUNKED_TAIL
         yield MARK + b"Transfer-Encoding: %b\r\ntransfer-encoding: chunked\r\n\r\n" % second + CHUNKED_TAIL
     yield b"POST /first HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n" + CHUNKED_TAIL
-    yield b"POST /first HTTP/1.0\r\nHost: h\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n" + CHUNKED_TAIL
+    yield (
+        b"POST /first HTTP/1.0\r\nHost: h\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n"
+        + CHUNKED_TAIL
+    )
 
 
 def _chunks() -> Iterator[bytes]:
     head = MARK + b"Transfer-Encoding: chunked\r\n\r\n"
     sizes = (
         b"0x5", b"+5", b"-5", b" 5", b"5 ", b"\t5", b"5\t", b"5\x0b", b"g", b"", b"5,", b"5_0", b"5\x00", b"000000005",
-        b"fffffffff", b"ffffffffffffffffff", b"7fffffff", b"5\n", b"5\r", b"5;" + b"x" * 300, b"5;\x00", b"5;a\x7f", b"5;a\nb",
+        b"fffffffff", b"ffffffffffffffffff", b"7fffffff", b"5\n", b"5\r", b"5;" + b"x" * 300, b"5;\x00",
+        b"5;a\x7f", b"5;a\nb",
         b"5;a\rb", b"5 ;a", b"\xb2",
     )  # fmt: skip
     for size in sizes:
@@ -80,7 +86,14 @@ def _chunks() -> Iterator[bytes]:
         yield head + b"5\r\nhello" + ending + CHUNKED_TAIL
     for ending in (b"\n", b"\r\n\n", b"\nX: y\r\n\r\n", b"\r\r\n", b"\n\r\n", b";\n\r\n"):
         yield head + b"5\r\nhello\r\n0" + ending + SMUGGLED
-    for trailer in (b"X: y", b"Content-Length: 5", b"Transfer-Encoding: chunked", b"Host: other", b" folded", b"no colon"):
+    for trailer in (
+        b"X: y",
+        b"Content-Length: 5",
+        b"Transfer-Encoding: chunked",
+        b"Host: other",
+        b" folded",
+        b"no colon",
+    ):
         yield head + b"5\r\nhello\r\n0\r\n" + trailer + b"\r\n\r\n" + SMUGGLED
 
 
@@ -100,12 +113,19 @@ def _line_ends() -> Iterator[bytes]:
 
 def _header_names() -> Iterator[bytes]:
     names = (
-        b"X ", b" X", b"X\t", b"X\x00", b"X(", b"X)", b"X,", b"X/", b"X;", b"X<", b"X=", b"X@", b"X[", b"X\\", b"X{", b'X"', b"",
+        b"X ", b" X", b"X\t", b"X\x00", b"X(", b"X)", b"X,", b"X/", b"X;", b"X<", b"X=", b"X@", b"X[", b"X\\", b"X{",
+        b'X"', b"",
         b"X\x7f", b"X\x80", b"X\xff", b"X Y", b"X\x0b", b"\xef\xbb\xbfX", b"X?",
     )  # fmt: skip
     for name in names:
         yield b"GET /first HTTP/1.1\r\nHost: h\r\n" + name + b": y\r\n\r\n"
-    for name in (b"Content-Length ", b"Content-Length\t", b" Content-Length", b"Content-Length\x00", b"Content-Length\x0b"):
+    for name in (
+        b"Content-Length ",
+        b"Content-Length\t",
+        b" Content-Length",
+        b"Content-Length\x00",
+        b"Content-Length\x0b",
+    ):
         yield MARK + name + b": 5\r\n\r\nhello" + SMUGGLED
     for name in (b"Transfer-Encoding ", b"Transfer-Encoding\t", b" Transfer-Encoding", b"Transfer-Encoding\x00"):
         yield MARK + name + b": chunked\r\n\r\n" + CHUNKED_TAIL
@@ -131,18 +151,34 @@ def _hosts() -> Iterator[bytes]:
 def _request_lines() -> Iterator[bytes]:
     rest = b"\r\nHost: h\r\n\r\n"
     targets = (
-        b"http://h/first", b"https://h/first", b"h:80", b"first", b"*", b"?first", b"#", b"/first#part", b"/f\xc3\xa9", b"",
+        b"http://h/first", b"https://h/first", b"h:80", b"first", b"*", b"?first", b"#", b"/first#part", b"/f\xc3\xa9",
+        b"",
         b"/a b", b"/a\x7f", b"/\xff", b"//h /x", b"\\first", b"@h/first",
     )  # fmt: skip
     for target in targets:
         yield b"GET " + target + b" HTTP/1.1" + rest
     yield b"CONNECT h:443 HTTP/1.1" + rest
     for version in (
-        b"HTTP/0.9", b"HTTP/2.0", b"HTTP/1.2", b"HTTP/1.10", b"HTTP/11", b"http/1.1", b"HTTP/1.", b"HTTP/.1", b"HTTP/1", b"HTTP",
-        b"HTTP/1.1 ", b" HTTP/1.1", b"HTTPS/1.1", b"HTTP /1.1", b"HTTP/ 1.1", b"HTTP/1,1", b"HTTP/3.0", b"HTTP/\xb9.1", b"ICE/1.1",
+        b"HTTP/0.9", b"HTTP/2.0", b"HTTP/1.2", b"HTTP/1.10", b"HTTP/11", b"http/1.1", b"HTTP/1.", b"HTTP/.1", b"HTTP/1",
+        b"HTTP",
+        b"HTTP/1.1 ", b" HTTP/1.1", b"HTTPS/1.1", b"HTTP /1.1", b"HTTP/ 1.1", b"HTTP/1,1", b"HTTP/3.0",
+        b"HTTP/\xb9.1", b"ICE/1.1",
     ):  # fmt: skip
         yield b"GET /first " + version + rest
-    for method in (b"get", b"Get", b"G ET", b"GET\t", b"G\x00T", b"(GET)", b"", b"GET:", b"A" * 25, b"G\xc9T", b"G-T", b"G_T"):
+    for method in (
+        b"get",
+        b"Get",
+        b"G ET",
+        b"GET\t",
+        b"G\x00T",
+        b"(GET)",
+        b"",
+        b"GET:",
+        b"A" * 25,
+        b"G\xc9T",
+        b"G-T",
+        b"G_T",
+    ):
         yield method + b" /first HTTP/1.1" + rest
     yield b"GET\t/first\tHTTP/1.1" + rest
     yield b"GET  /first HTTP/1.1" + rest
@@ -155,5 +191,18 @@ def _request_lines() -> Iterator[bytes]:
 
 def _first_bytes() -> Iterator[bytes]:
     good = b"GET /first HTTP/1.1\r\nHost: h\r\n\r\n"
-    for first in (b"\r\n", b"\n", b"\r", b" ", b"\t", b"\x00", b"\xef\xbb\xbf", b"\x16\x03\x01\x02\x00\x01", b"\x80", b"\xff\xfe", b"{}", b"<"):
+    for first in (
+        b"\r\n",
+        b"\n",
+        b"\r",
+        b" ",
+        b"\t",
+        b"\x00",
+        b"\xef\xbb\xbf",
+        b"\x16\x03\x01\x02\x00\x01",
+        b"\x80",
+        b"\xff\xfe",
+        b"{}",
+        b"<",
+    ):
         yield first + good

@@ -6,9 +6,16 @@ import asyncio
 import re
 import socket
 import struct
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from ssl import SSLContext
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Let the loop go round until `condition` holds."""
+    async with asyncio.timeout(5):
+        while not condition():  # noqa: ASYNC110  # what is looked at has no event to wait for
+            await asyncio.sleep(0.001)
 
 
 class Raw:
@@ -47,10 +54,8 @@ async def connect(port: int, ssl: SSLContext | None = None) -> AsyncIterator[Raw
         yield Raw(reader, writer)
     finally:
         writer.close()
-        try:
+        with suppress(OSError):
             await writer.wait_closed()
-        except OSError:
-            pass
 
 
 async def exchange(port: int, data: bytes) -> bytes:

@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from tests.http.raw import until
+
 HOLD = b"<hold>"
 """Instead of an answer: say nothing more, and keep the connection open."""
 CLOSE = b"<close>"
@@ -57,6 +59,4 @@ async def scripted(*connections: Sequence[bytes]) -> AsyncIterator[Scripted]:
     finally:
         release.set()
         server.close()
-        async with asyncio.timeout(5):
-            while state.ended < len(state.seen):
-                await asyncio.sleep(0)
+        await until(lambda: state.ended == len(state.seen))

@@ -11,6 +11,7 @@ from pilotage.http.client import Client
 from pilotage.http.limits import Limits, Timeouts
 from pilotage.http.messages import Request, Response, StreamingResponse
 from pilotage.http.server import serve
+from tests.http.raw import until
 from tests.http.scripted import CLOSE, HOLD, scripted
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -48,9 +49,7 @@ async def test_an_idle_connection_is_closed_after_its_time() -> None:
     async with serve(echo) as server, Client("127.0.0.1", server.port, timeouts=Timeouts(idle=0.03)) as client:
         await client.request("GET", "/")
         assert client.statistics().idle == 1
-        async with asyncio.timeout(5):
-            while client.statistics().idle or server.statistics().connections:
-                await asyncio.sleep(0.005)
+        await until(lambda: client.statistics().idle == server.statistics().connections == 0)
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE"])
@@ -75,19 +74,17 @@ async def test_another_request_is_not_sent_again_and_its_outcome_is_said_to_be_u
 async def test_a_connection_that_the_server_has_closed_is_not_used_even_for_a_write() -> None:
     async with scripted([OK], [OK]) as server, Client("127.0.0.1", server.port) as client:
         await client.request("POST", "/1")
-        async with asyncio.timeout(5):
-            while not server.ended:
-                await asyncio.sleep(0)
+        await until(lambda: server.ended)
         assert (await client.request("POST", "/2")).status == 200
 
 
 async def test_a_request_is_not_sent_again_once_a_part_of_the_answer_came() -> None:
-    async with scripted([OK, b"HTTP/1.1 200 OK\r\nContent-Le"], [OK]) as server:
-        async with Client("127.0.0.1", server.port) as client:
-            await client.request("GET", "/1")
-            with pytest.raises(ConnectionLost, match="in the middle of the response"):
-                await client.request("GET", "/2")
-            assert len(server.seen) == 1
+    half = b"HTTP/1.1 200 OK\r\nContent-Le"
+    async with scripted([OK, half], [OK]) as server, Client("127.0.0.1", server.port) as client:
+        await client.request("GET", "/1")
+        with pytest.raises(ConnectionLost, match="in the middle of the response"):
+            await client.request("GET", "/2")
+        assert len(server.seen) == 1
 
 
 async def test_when_there_is_no_server_nothing_was_sent() -> None:
@@ -172,8 +169,7 @@ async def test_closing_the_client_ends_what_is_under_way() -> None:
         client = Client("127.0.0.1", server.port)
         async with asyncio.TaskGroup() as group:
             waiting = group.create_task(_lost(client))
-            while not server.seen:
-                await asyncio.sleep(0)
+            await until(lambda: server.seen)
             await client.close()
         assert "closed" in waiting.result()
         assert "the client is closed" in await _lost(client)
@@ -227,9 +223,7 @@ async def test_a_stream_left_early_is_closed_and_the_server_notices() -> None:
             async for _ in stream.lines():
                 break
         assert client.statistics().busy == client.statistics().idle == 0
-        async with asyncio.timeout(5):
-            while server.statistics().connections:
-                await asyncio.sleep(0.001)
+        await until(lambda: server.statistics().connections == 0)
 
 
 async def test_a_slow_consumer_stops_the_socket_and_not_the_memory() -> None:
@@ -244,27 +238,33 @@ async def test_a_slow_consumer_stops_the_socket_and_not_the_memory() -> None:
     async def handler(request: Request) -> StreamingResponse:
         return StreamingResponse(200, (), flood())
 
-    async with serve(handler) as server, Client("127.0.0.1", server.port) as client:
-        async with client.stream("GET", "/") as stream:
-            pieces = aiter(stream)
-            await anext(pieces)
-            before = -1
-            while produced != before:
-                before = produced
-                await asyncio.sleep(0.05)
-            assert produced < 32 * 1024 * 1024  # what the kernel holds, not more
-            await anext(pieces)
+    async with (
+        serve(handler) as server,
+        Client("127.0.0.1", server.port) as client,
+        client.stream("GET", "/") as stream,
+    ):
+        pieces = aiter(stream)
+        await anext(pieces)
+        before = -1
+        while produced != before:
+            before = produced
+            await asyncio.sleep(0.05)
+        assert produced < 32 * 1024 * 1024  # what the kernel holds, not more
+        await anext(pieces)
 
 
 async def test_a_silent_stream_is_given_up_when_asked_to() -> None:
     answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabc\n\r\n"
     timeouts = Timeouts(silence=0.05)
-    async with scripted([answer, HOLD]) as server, Client("127.0.0.1", server.port, timeouts=timeouts) as client:
-        async with client.stream("GET", "/") as stream:
-            lines = stream.lines()
-            assert await anext(lines) == [b"abc"]
-            with pytest.raises(ConnectionLost, match=r"within 0\.05 s"):
-                await anext(lines)
+    async with (
+        scripted([answer, HOLD]) as server,
+        Client("127.0.0.1", server.port, timeouts=timeouts) as client,
+        client.stream("GET", "/") as stream,
+    ):
+        lines = stream.lines()
+        assert await anext(lines) == [b"abc"]
+        with pytest.raises(ConnectionLost, match=r"within 0\.05 s"):
+            await anext(lines)
 
 
 async def test_every_place_to_cut_a_stream_gives_whole_lines_and_then_a_lost_connection() -> None:
@@ -274,18 +274,25 @@ async def test_every_place_to_cut_a_stream_gives_whole_lines_and_then_a_lost_con
         async with scripted([head + body[:cut]]) as server, Client("127.0.0.1", server.port) as client:
             received: list[bytes] = []
             with pytest.raises(ConnectionLost):
-                async with client.stream("GET", "/") as stream:
-                    async for lines in stream.lines():
-                        received += lines
+                await _collect(client, received)
             assert received == [b'{"n":1}', b'{"n":2}'][: len(received)]
             assert len(received) == (cut >= 11) + (cut >= 24)
 
 
+async def _collect(client: Client, received: list[bytes]) -> None:
+    async with client.stream("GET", "/") as stream:
+        async for lines in stream.lines():
+            received += lines
+
+
 async def test_a_dead_peer_is_watched_for() -> None:
-    async with serve(echo) as server, Client("127.0.0.1", server.port) as client:
-        async with client.stream("GET", "/") as stream:
-            sock = stream._connection._transport.get_extra_info("socket")  # type: ignore[union-attr]
-            assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
-            assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
-            if hasattr(socket, "TCP_USER_TIMEOUT"):
-                assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 45_000
+    async with (
+        serve(echo) as server,
+        Client("127.0.0.1", server.port) as client,
+        client.stream("GET", "/") as stream,
+    ):
+        sock = stream._connection._transport.get_extra_info("socket")  # type: ignore[union-attr]
+        assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 45_000

@@ -110,7 +110,8 @@ def test_headers_that_frame_the_message_are_not_for_callers(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "target"), [("GET", "/a b"), ("GET", "/a\r\nX: y"), ("G T", "/"), ("GET", ""), ("GET", "/é"), ("GET", "/#a")]
+    ("method", "target"),
+    [("GET", "/a b"), ("GET", "/a\r\nX: y"), ("G T", "/"), ("GET", ""), ("GET", "/é"), ("GET", "/#a")],
 )
 def test_a_request_line_cannot_be_broken(method: str, target: str) -> None:
     with pytest.raises(ValueError, match="not a valid request line"):

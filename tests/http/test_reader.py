@@ -63,10 +63,12 @@ def test_requests_are_the_same_however_the_stream_is_cut(
 def test_any_bytes_are_requests_or_refused(noise: bytes) -> None:
     reader = RequestReader(Limits())
     reader.feed(noise)
+    status = 400
     try:
         assert reader.take() is None
     except Refusal as refusal:
-        assert 400 <= refusal.status <= 599
+        status = refusal.status
+    assert 400 <= status <= 599
 
 
 HEAD = "POST /p HTTP/1.1\r\nHost: h\r\n"

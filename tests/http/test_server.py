@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 
 import pytest
 
@@ -12,20 +12,15 @@ from pilotage.http.limits import Limits
 from pilotage.http.messages import Request, Response, StreamingResponse
 from pilotage.http.server import serve
 from tests.http import raw
+from tests.http.raw import until
 
 GET = b"GET /%b HTTP/1.1\r\nHost: h\r\n\r\n"
 
 
 async def echo(request: Request) -> Response:
-    return Response(200, (("Content-Type", "text/plain"),), f"{request.method} {request.target} ".encode() + request.body)
-
-
-async def until(condition: object) -> None:
-    """Let the loop go round until `condition` holds."""
-    assert callable(condition)
-    async with asyncio.timeout(5):
-        while not condition():
-            await asyncio.sleep(0.002)
+    return Response(
+        200, (("Content-Type", "text/plain"),), f"{request.method} {request.target} ".encode() + request.body
+    )
 
 
 async def test_requests_on_one_connection_are_answered_one_after_the_other() -> None:
@@ -68,7 +63,9 @@ async def test_a_client_that_sends_far_ahead_is_not_read_until_its_request_is_an
 
 async def test_a_chunked_body_arrives_whole() -> None:
     async with serve(echo) as server, raw.connect(server.port) as client:
-        client.send(b"POST /p HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n")
+        client.send(
+            b"POST /p HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n"
+        )
         assert (await client.response()).endswith(b"POST /p abcde")
         client.send(GET % b"next")
         assert (await client.response()).endswith(b"GET /next ")
@@ -234,14 +231,19 @@ async def test_a_running_request_is_finished_when_the_server_closes() -> None:
     async with raw.connect(ports[0]) as client:
         client.send(GET % b"")
         await started.wait()
-        with pytest.raises(ConnectionRefusedError):  # the server is closing
-            while True:
-                (await asyncio.open_connection("127.0.0.1", ports[0]))[1].close()
+        await _refused(ports[0])  # the server is closing
         go.set()
         received = await client.receive()
         await task
     assert received.endswith(b"done")
     assert b"Connection: close\r\n" in received
+
+
+async def _refused(port: int) -> None:
+    """Wait until nobody listens on `port` any more."""
+    with suppress(ConnectionRefusedError):
+        while True:
+            (await asyncio.open_connection("127.0.0.1", port))[1].close()
 
 
 async def test_a_client_that_has_nothing_more_to_say_still_gets_its_answer() -> None:

@@ -14,6 +14,7 @@ from pilotage.http.limits import Limits
 from pilotage.http.messages import Request, Response, StreamingResponse
 from pilotage.http.server import Server, serve
 from tests.http import raw
+from tests.http.raw import until
 
 HEAD = b"POST / HTTP/1.1\r\nHost: h\r\n"
 
@@ -105,9 +106,7 @@ async def test_watchers_that_never_read_are_cut_and_cost_little() -> None:
         for sock in stuck:
             sock.sendall(b"GET /watch HTTP/1.1\r\nHost: h\r\n\r\n")
         await assert_others_are_served(server)
-        async with asyncio.timeout(5):
-            while server.statistics().cut < 20:
-                await asyncio.sleep(0.01)
+        await until(lambda: server.statistics().cut == 20)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         for sock in stuck:
@@ -137,9 +136,7 @@ async def test_bodies_over_the_budget_are_refused_with_a_time_to_come_back() -> 
     limits = Limits(body_budget_bytes=1000)
     async with serve(answer, limits=limits) as server, raw.connect(server.port) as first:
         first.send(HEAD + b"Content-Length: 900\r\n\r\n" + b"x" * 800)
-        async with asyncio.timeout(5):
-            while server.statistics().body_bytes != 800:
-                await asyncio.sleep(0.001)
+        await until(lambda: server.statistics().body_bytes == 800)
         second = await raw.exchange(server.port, HEAD + b"Content-Length: 300\r\n\r\n" + b"x" * 300)
         assert raw.statuses(second) == [503]
         assert b"Retry-After: 1\r\n" in second
@@ -159,9 +156,7 @@ async def test_a_body_is_counted_until_its_request_is_answered() -> None:
 
     async with serve(handler, limits=Limits(body_budget_bytes=1000)) as server, raw.connect(server.port) as first:
         first.send(HEAD + b"Content-Length: 900\r\n\r\n" + b"x" * 900)
-        async with asyncio.timeout(5):
-            while server.statistics().requests != 1:
-                await asyncio.sleep(0.001)
+        await until(lambda: server.statistics().requests == 1)
         second = await raw.exchange(server.port, HEAD + b"Content-Length: 300\r\n\r\n" + b"x" * 300)
         assert raw.statuses(second) == [503]
         go.set()

@@ -21,7 +21,9 @@ def test_lines_are_the_same_however_the_stream_is_cut(lines: list[bytes], data: 
     assert [line for piece in pieces for line in cutter.cut([piece])] == [line for line in lines if line]
 
 
-@pytest.mark.parametrize("pieces", [[b"12345678901\n"], [b"123456", b"78901"], [b"a\n12345678901\nb\n"], [b"x\n12345678901"]])
+@pytest.mark.parametrize(
+    "pieces", [[b"12345678901\n"], [b"123456", b"78901"], [b"a\n12345678901\nb\n"], [b"x\n12345678901"]]
+)
 def test_a_line_over_the_limit_is_refused(pieces: list[bytes]) -> None:
     with pytest.raises(DecodeError, match="longer than 10 bytes"):
         LineCutter(10).cut(pieces)

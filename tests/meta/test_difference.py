@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pilotage.errors import UnplacedItems
+from pilotage.errors import DecodeError, UnplacedItems
 from pilotage.meta import objects
 from pilotage.meta.difference import carry, holds_unknown
 from pilotage.meta.markers import ListType
@@ -92,11 +92,11 @@ def edit_list(draw: st.DrawFn, leaves: list[Leaf]) -> None:
         moved: list[Leaf] = draw(st.permutations(leaves))
         leaves[:] = moved
     for _ in range(draw(st.integers(0, 2))):
-        if leaves and draw(st.booleans()):
+        if draw(st.booleans()) and leaves:
             del leaves[draw(st.integers(0, len(leaves) - 1))]
         else:
             leaves.insert(draw(st.integers(0, len(leaves))), Leaf(name=draw(NAMES)))
-    if leaves and draw(st.booleans()):
+    if draw(st.booleans()) and leaves:
         edit_leaf(draw, draw(st.sampled_from(leaves)))
 
 
@@ -295,6 +295,25 @@ def test_values_written_in_another_way_stay_as_they_were_written() -> None:
 
 def test_true_and_one_are_different_values() -> None:
     assert carry({"free": {"a": True}}, {"free": {"a": True}}, {"free": {"a": 1}}, Node)["free"]["a"] is not True
+
+
+def test_deep_plain_data_is_carried_and_deep_unknown_data_is_left_alone() -> None:
+    deep: Any = 1
+    for _ in range(400):
+        deep = {"a": deep}
+    other = json.loads(json.dumps(deep).replace("1", "2"))
+    base = {"free": deep, "unknown": deep}
+    assert carry(base, {"free": deep}, {"free": other}, Node) == {"free": other, "unknown": deep}
+
+
+def test_what_is_too_deep_to_be_written_is_refused() -> None:
+    base: Any = {"x": 1}
+    before: Any = {}
+    after: Any = {"new": 1}
+    for _ in range(700):
+        base, before, after = {"a": base}, {"a": before}, {"a": after}
+    with pytest.raises(DecodeError, match="too deeply"):
+        carry(base, before, after, None)
 
 
 def test_defaults_that_a_class_leaves_out_are_not_unknown() -> None:

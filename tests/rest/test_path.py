@@ -70,7 +70,7 @@ def requests(draw: st.DrawFn) -> Request:
     verb = draw(st.sampled_from(Verb))
     named = verb not in COLLECTIONS
     writes = verb in (Verb.CREATE, Verb.UPDATE, Verb.PATCH)
-    body = draw(st.binary(min_size=1, max_size=20)) if writes else b""
+    body = draw(st.binary(max_size=20)) if writes else b""
     return Request(
         verb=verb,
         resource=GroupVersionResource(draw(words | st.just("")), draw(words), draw(words)),

@@ -114,7 +114,18 @@ def test_a_kind_that_is_gone_loses_its_objects() -> None:
 
 KEYWORDS = st.sampled_from(
     [
-        *("spec", "metadata", "status", "names", "versions", "name", "storage", "schema", "openAPIV3Schema", "properties"),
+        *(
+            "spec",
+            "metadata",
+            "status",
+            "names",
+            "versions",
+            "name",
+            "storage",
+            "schema",
+            "openAPIV3Schema",
+            "properties",
+        ),
         *("items", "type", "enum", "minimum", "required", "x-kubernetes-validations", "rule", "subresources", "scale"),
     ]
 )

@@ -4,10 +4,12 @@ from typing import Annotated, Any
 
 import pytest
 
-from pilotage.errors import InvalidDefinition
+from pilotage.errors import Cause, InvalidDefinition, MissingExtra
 from pilotage.meta.markers import Column, Minimum
 from pilotage.meta.models import Model, Resource, resource
+from pilotage.schema import definition
 from pilotage.schema.crd import crd, crds
+from pilotage.schema.definition import definition_causes
 from pilotage.types.core.v1 import Pod
 from tests.schema.apis import backups, database, resources
 
@@ -114,3 +116,15 @@ class Contradiction(Model):
 @resource(group="example.com", version="v1")
 class Contradicting(Resource):
     spec: Contradiction
+
+
+def test_a_definition_with_rules_can_be_written_without_the_extra_that_checks_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def without_cel(document: dict[str, Any]) -> list[Cause]:
+        if "x-kubernetes-validations" in str(document):
+            raise MissingExtra("a rule", "cel")
+        return definition_causes(document)
+
+    monkeypatch.setattr(definition, "definition_causes", without_cel)
+    assert crd(database.Database)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["x-kubernetes-validations"]

@@ -11,7 +11,7 @@ from pilotage.schema.openapi import openapi
 from tests.schema import golden_files
 from tests.schema.apis import models
 
-PARTS = ("Part", "Spec", "Locked", "Empty")  # what the wrong ones are made of
+PARTS = ("Part", "Spec", "Locked", "Empty", "DefaultOutside", "DefaultOfOtherType")  # what the wrong ones are made of
 
 
 def refused(model: type[Model]) -> str:

@@ -145,9 +145,9 @@ class SqliteMachine(StorageMachine):
 
 
 bounded = settings(
-    max_examples=30, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+    max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
 )
 TestMemory = StorageMachine.TestCase
-TestMemory.settings = settings(bounded, max_examples=80)
+TestMemory.settings = settings(bounded, max_examples=50)
 TestSqlite = SqliteMachine.TestCase
 TestSqlite.settings = bounded

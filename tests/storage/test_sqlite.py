@@ -122,6 +122,22 @@ async def test_compaction_by_another_storage_is_noticed(path: str) -> None:
     await two.close()
 
 
+async def test_half_done_compaction_of_another_storage_brings_no_key_back(path: str) -> None:
+    one, two = await SqliteStorage.open(path), await SqliteStorage.open(path)
+    await one.commit(Put("a", b"1"))
+    await one.commit(Put("a", b"2"))
+    assert await two.get("a")
+    one._writer._sweeping = False  # as if it were killed before it has removed anything
+    await one.compact(one.revision)
+    await two.commit(Delete("a"))
+    await two.compact(two.revision)
+    await two.close()
+    one._writer._garbage.clear()
+    await one.close()
+    assert await _reopened(path) == {}
+    assert _rows(path) == 0
+
+
 async def test_storages_on_one_file_lose_no_update(path: str) -> None:
     storages = [await SqliteStorage.open(path) for _ in range(3)]
     await storages[0].commit(Put("count", b"0"))

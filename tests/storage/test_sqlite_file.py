@@ -251,11 +251,11 @@ def _no_superuser(path: str) -> Iterator[None]:
     opened: list[tuple[Path, int]] = []
     for parent in folder.parents:
         mode = parent.stat().st_mode & 0o7777
-        if not mode & 0o001:
+        if mode & 0o011 != 0o011:
             opened.append((parent, mode))
-            parent.chmod(mode | 0o001)
+            parent.chmod(mode | 0o011)
     folder_mode = folder.stat().st_mode & 0o7777
-    folder.chmod(folder_mode | 0o005)
+    folder.chmod(folder_mode | 0o055)
     os.seteuid(nobody)
     try:
         yield

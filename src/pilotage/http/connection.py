@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import enum
 import logging
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from math import inf
 
+from pilotage.errors import ConnectionLost
 from pilotage.http.answers import CONTINUE, LAST_CHUNK, Plan, chunk_bytes, plan, refusal_bytes
 from pilotage.http.dates import DateLine
 from pilotage.http.heads import Refusal, RequestHead
@@ -76,6 +78,7 @@ class ServerConnection(asyncio.Protocol):
         self._task = asyncio.current_task()
         try:
             while (raw := await self._arrived) is not None:
+                self._arrived = self._loop.create_future()
                 await self._answer(raw)
             await self._closed
         finally:
@@ -225,6 +228,12 @@ class ServerConnection(asyncio.Protocol):
             if self._task is None or self._task.cancelling():
                 raise
             self._fail(head, begun)  # not us: the handler awaited something that was cancelled
+        except ConnectionLost as lost:
+            if not begun:
+                self._fail(head, begun)
+            else:  # a stream that passes on another stream ends as that one ends
+                log.debug("the source of %s was lost: %s", head.target.partition("?")[0], lost)
+                self.abort()
         except Exception:
             self._fail(head, begun)
         else:
@@ -243,18 +252,28 @@ class ServerConnection(asyncio.Protocol):
         try:
             self._write(planned.head)  # at once: a watch is open before its first event
             if planned.has_body and not self._ended:
-                async for data in chunks:
-                    if data:
-                        self._write(chunk_bytes(data) if planned.chunked else data)
-                        if self._drained is not None:
-                            await self._drained
-                if planned.chunked:
-                    self._write(LAST_CHUNK)
+                await self._write_chunks(chunks, planned.chunked)
         finally:
             self._streaming = False
             close = getattr(chunks, "aclose", None)
             if close is not None:
                 await close()
+
+    async def _write_chunks(self, chunks: AsyncIterator[bytes], chunked: bool) -> None:
+        turn = 0
+        async for data in chunks:
+            if data:
+                self._write(chunk_bytes(data) if chunked else data)
+                turn += 1
+            if self._drained is not None:
+                await self._drained
+            elif (
+                turn >= _TURN
+            ):  # chunks that are ready at once must not keep the loop from others, nor hide a lost client
+                turn = 0
+                await asyncio.sleep(0)
+        if chunked:
+            self._write(LAST_CHUNK)
 
     def _write(self, data: bytes) -> None:
         if self._transport is not None:
@@ -265,7 +284,6 @@ class ServerConnection(asyncio.Protocol):
         self._count(0)
         if self._transport is None:
             return
-        self._arrived = self._loop.create_future()
         if not keep_alive or self._transport.is_closing():
             self._close()
             return
@@ -291,9 +309,6 @@ class ServerConnection(asyncio.Protocol):
     def _fail(self, head: RequestHead, begun: bool) -> None:
         """The handler broke: say so once in the log, and nothing of it to the client."""
         log.exception("the handler of %s %s failed", head.method, head.target.partition("?")[0])
-        if self._transport is None:
-            return
-        self._arrived = self._loop.create_future()
         if begun:
             self._shared.refused += 1
             self.abort()  # an answer that stops in the middle must not look complete
@@ -333,6 +348,7 @@ class ServerConnection(asyncio.Protocol):
             self._task.cancel()
 
 
+_TURN = 32
 _JOINED = 64 * 1024  # a smaller body goes out with its head, in one system call
 
 

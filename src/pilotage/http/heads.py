@@ -19,7 +19,7 @@ UNTIL_CLOSE = -2
 """A body's length when it ends with the connection (responses only)."""
 
 
-class Refusal(Exception):  # noqa: N818  # an answer more than an error
+class Refusal(Exception):
     """A message that is not accepted: the status to answer with, and why."""
 
     def __init__(self, status: int, message: str, *, retry_after: int = 0) -> None:

@@ -173,6 +173,7 @@ class Server:
 
 _ACCEPT_PAUSE = 0.1
 _BACKLOG = 1024
+_UNSENT_SHARE = 4  # of the buffer of an answer, what the kernel may hold unsent besides
 
 
 def _tick(limits: Limits) -> float:
@@ -191,7 +192,7 @@ def _tune(accepted: socket.socket, limits: Limits) -> None:
     accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if hasattr(socket, "TCP_NOTSENT_LOWAT"):
         # else the kernel takes megabytes for a client that does not read, and shows its progress only in such lumps
-        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, limits.write_buffer_bytes)
+        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_SHARE * limits.write_buffer_bytes)
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -69,7 +69,13 @@ def shown(value: Any, *, whole: bool = False) -> str:
         return ""
     if isinstance(value, str):
         return _quoted(value)
-    return msgspec.json.encode(value, order="sorted").decode()
+    return json_shown(value, order="sorted")
+
+
+def json_shown(value: Any, order: Literal["sorted"] | None = None) -> str:
+    """A value as JSON the way Go writes it: what could be HTML is escaped."""
+    text = msgspec.json.encode(value, order=order).decode()
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _quoted(text: str) -> str:

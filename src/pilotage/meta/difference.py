@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from pilotage.errors import UnplacedItems
+from pilotage.errors import DecodeError, UnplacedItems
 from pilotage.meta import pairing
 from pilotage.meta.documents import canonical, same
 from pilotage.meta.models import Model, Shape, shapes
@@ -29,7 +29,10 @@ def carry(base: Any, before: Any, after: Any, model: type[Model] | None) -> Any:
 
     The inputs are not changed; the result may share parts with them.
     """
-    return _carried(base, before, after, model, "")
+    try:
+        return _carried(base, before, after, model, "")
+    except RecursionError:
+        raise DecodeError("the object is nested too deeply to be written: make it flatter") from None
 
 
 def _carried(base: Any, before: Any, after: Any, place: Place, path: str) -> Any:
@@ -41,6 +44,8 @@ def _carried(base: Any, before: Any, after: Any, place: Place, path: str) -> Any
 
 
 def _fields(base: dict[str, Any], before: dict[str, Any], after: dict[str, Any], place: Place, path: str) -> Any:
+    if place is None and same(base, before):
+        return after  # plain data, all of it known: there is nothing to look for, however deep it is
     result = {key: value for key, value in base.items() if key in after or key not in before}
     for key, value in after.items():
         known = before.get(key, _ABSENT)

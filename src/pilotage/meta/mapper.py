@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
+from pilotage.errors import NoMatch
+from pilotage.meta.kinds import GroupKind, GroupVersionKind, GroupVersionResource
+from pilotage.meta.versions import version_priority
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,3 +22,137 @@ class RESTMapping:
     categories: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ()
     subresources: tuple[str, ...] = ()
+
+
+class AmbiguousMatch(NoMatch):
+    """More than one resource goes by that name; `candidates` are they. Name the group: `deployments.apps`."""
+
+    def __init__(self, message: str, candidates: tuple[GroupVersionResource, ...]) -> None:
+        self.candidates = candidates
+        super().__init__(message)
+
+
+class RESTMapper:
+    """Knows what a server serves, by any name that people use for it.
+
+    A resource is asked for by its plural, singular, short name or kind in any case, with its group if need be
+    (`deployments.apps`, `deployments.v1.apps`), or by a GroupVersionResource in which the group or the version may be
+    empty. Of several versions the preferred one is meant.
+    """
+
+    def __init__(self, mappings: Iterable[RESTMapping] = ()) -> None:
+        self.replace(mappings)
+
+    def replace(self, mappings: Iterable[RESTMapping]) -> None:
+        """Know these, and forget all others."""
+        # Several resources may serve one kind (Scale, Eviction): the first one wins, as in discovery's order.
+        self._mappings = tuple(mappings)
+        self._by_kind: dict[GroupVersionKind, RESTMapping] = {}
+        self._by_group_kind: dict[GroupKind, list[RESTMapping]] = {}
+        self._by_plural: dict[str, list[RESTMapping]] = {}
+        self._by_other_name: dict[str, list[RESTMapping]] = {}
+        for mapping in self._mappings:
+            self._by_kind.setdefault(mapping.gvk, mapping)
+            self._by_group_kind.setdefault(mapping.gvk.group_kind, []).append(mapping)
+            plural = mapping.resource.resource.lower()
+            self._by_plural.setdefault(plural, []).append(mapping)
+            for name in {mapping.singular.lower(), mapping.gvk.kind.lower(), *mapping.short_names} - {plural, ""}:
+                self._by_other_name.setdefault(name, []).append(mapping)
+        for found in (*self._by_group_kind.values(), *self._by_plural.values(), *self._by_other_name.values()):
+            found.sort(key=_preference)
+
+    @property
+    def mappings(self) -> tuple[RESTMapping, ...]:
+        """All there are."""
+        return self._mappings
+
+    def rest_mapping(self, kind: GroupVersionKind | GroupKind, *versions: str) -> RESTMapping:
+        """The resource of a kind: in the first of `versions` that is served, else in the preferred one.
+
+        A GroupVersionKind stands for its own version and no other. Raises NoMatch.
+        """
+        if isinstance(kind, GroupVersionKind) and not versions:
+            found = self._by_kind.get(kind)
+            if found is None:
+                raise NoMatch(f'no matches for kind "{kind.kind}" in version "{kind.group_version}"')
+            return found
+        served = self._by_group_kind.get(GroupKind(kind.group, kind.kind), [])
+        for version in versions:
+            for mapping in served:
+                if mapping.gvk.version == version:
+                    return mapping
+        if versions:
+            listed = ", ".join(f'"{kind.group}/{version}"' if kind.group else f'"{version}"' for version in versions)
+            raise NoMatch(f'no matches for kind "{kind.kind}" in versions [{listed}]')
+        if not served:
+            raise NoMatch(f'no matches for kind "{kind.kind}" in group "{kind.group}"')
+        return served[0]
+
+    def mappings_for(self, resource: str | GroupVersionResource) -> list[RESTMapping]:
+        """Everything that goes by a name, preferred versions first; plurals come before other names."""
+        if isinstance(resource, GroupVersionResource):
+            return self._named(resource.resource, resource.group, resource.version)
+        for name, version, group in _readings(resource):
+            if found := self._named(name, group, version):
+                return found
+        return []
+
+    def mapping_for(self, resource: str | GroupVersionResource) -> RESTMapping:
+        """The one that is meant by a name. Raises NoMatch, and AmbiguousMatch if several groups have it.
+
+        The core group goes before all others, as in kubectl: `events` are those of `v1`.
+        """
+        found = self.mappings_for(resource)
+        if not found:
+            raise NoMatch(f'the server doesn\'t have a resource type "{_shown(resource)}"')
+        first = found[0]
+        if first.resource.group and any(mapping.resource.group != first.resource.group for mapping in found):
+            candidates = tuple(mapping.resource for mapping in found)
+            names = ", ".join(sorted({str(candidate.group_resource) for candidate in candidates}))
+            raise AmbiguousMatch(f'"{_shown(resource)}" is more than one resource: {names}; name its group', candidates)
+        return first
+
+    def kind_for(self, resource: str | GroupVersionResource) -> GroupVersionKind:
+        """The kind that is meant by a name. Raises as `mapping_for`."""
+        return self.mapping_for(resource).gvk
+
+    def kinds_for(self, resource: str | GroupVersionResource) -> list[GroupVersionKind]:
+        """All kinds and versions that go by a name; empty if there is none."""
+        return list(dict.fromkeys(mapping.gvk for mapping in self.mappings_for(resource)))
+
+    def resource_for(self, resource: str | GroupVersionResource) -> GroupVersionResource:
+        """The full name of the resource that is meant by a name. Raises as `mapping_for`."""
+        return self.mapping_for(resource).resource
+
+    def _named(self, name: str, group: str | None, version: str) -> list[RESTMapping]:
+        name = name.lower()
+        for names in (self._by_plural, self._by_other_name):
+            found = [
+                mapping
+                for mapping in names.get(name, ())
+                if (not version or mapping.resource.version == version)
+                and (not group or mapping.resource.group == group)
+            ]
+            if found:
+                return found
+        return []
+
+
+def _readings(text: str) -> Iterable[tuple[str, str, str]]:
+    """Name, version and group: `a.b.c` may be resource a, version b, group c, or resource a of the group b.c."""
+    name, _, rest = text.partition(".")
+    version, _, group = rest.partition(".")
+    if group:
+        yield name, version, group
+    yield name, "", rest
+    if rest and not group:
+        yield name, version, ""
+
+
+def _preference(mapping: RESTMapping) -> tuple[bool, str, tuple[int, int, int, str]]:
+    # The core group first, as servers list it.
+    return (mapping.resource.group != "", mapping.resource.group, version_priority(mapping.resource.version))
+
+
+def _shown(resource: str | GroupVersionResource) -> str:
+    return resource if isinstance(resource, str) else str(resource)

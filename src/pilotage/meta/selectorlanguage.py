@@ -79,7 +79,6 @@ class _Parser:
     def _separator(self) -> None:
         token = self._take()
         if token.kind == "end":
-            self._position -= 1
             return
         if token.text != ",":
             raise bad(f"found '{token.text}', expected: ',' or 'end of string'")

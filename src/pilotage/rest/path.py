@@ -53,7 +53,7 @@ def build(request: Request) -> HTTPRequest:
     body = request.body
     if request.verb in (Verb.DELETE, Verb.DELETE_COLLECTION):
         body = delete_body(request.delete)
-    if body:
+    if body or request.content_type:
         headers.append(("content-type", request.content_type or JSON))
     if request.user_agent:
         headers.append(("user-agent", request.user_agent))
@@ -157,7 +157,7 @@ def parse(http: HTTPRequest) -> Request:
         write=_write_options(query, _OPTIONS[verb]) if verb in _WRITES else WriteOptions(),
         delete=_delete_options(query, http.body) if deleting else DeleteOptions(),
         body=b"" if deleting else http.body,
-        content_type=_media(headers.get("content-type", "")) if not deleting and http.body else "",
+        content_type=_media(headers.get("content-type", "")) if verb in _WRITES else "",
         user_agent=headers.get("user-agent", ""),
     )
 

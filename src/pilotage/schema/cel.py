@@ -5,18 +5,16 @@ Values are passed dynamically: whether a field exists is checked when a rule is 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
-from pilotage import errors
 from pilotage.errors import Cause
 from pilotage.meta import causes
 from pilotage.schema import cel_values
-from pilotage.schema.cel_budget import Budget, Shape, shape, without_literals
+from pilotage.schema.cel_budget import Budget
+from pilotage.schema.cel_expression import EvaluationError, Expression, compile_expression, field_steps
 from pilotage.schema.structural.node import Node
 from pilotage.schema.structural.paths import MapKey, Problem, Steps, dotted
 from pilotage.schema.structural.ratchet import Comparison
@@ -24,9 +22,6 @@ from pilotage.schema.structural.ratchet import Comparison
 MAXIMUM_MESSAGE = 5 * 1024
 """Bytes that a message expression may give."""
 
-_OLD_SELF = re.compile(r"\boldSelf\b")
-_PATH = re.compile(r"(?<![\w.])(self|oldSelf)((?:\s*\.\s*\w+(?!\w|\s*\())+)")
-_VARIABLES = ("self", "oldSelf", "__self", "__oldSelf")
 _REASONS = {
     "FieldValueForbidden": "Forbidden",
     "FieldValueRequired": "Required value",
@@ -34,39 +29,8 @@ _REASONS = {
 }
 
 
-class CompileError(errors.InvalidDefinition):
-    """An expression that does not compile; the message is the compiler's."""
-
-
 class _SpentError(Exception):
     """The budget is spent: no further rule runs."""
-
-
-@dataclass(frozen=True)
-class Expression:
-    """A compiled expression over `self` and, perhaps, `oldSelf`."""
-
-    text: str
-    program: Any
-    uses_old: bool
-    shape: Shape
-    returns: str
-
-    def evaluate(self, value: Any, old: Any, present: bool) -> Any:
-        """The result as a plain value. EvaluationError if the expression fails."""
-        data = {"self": value, "oldSelf": old, "__self": value, "__oldSelf": old, "__present": present}
-        try:
-            result = self.program.eval(data=data)
-            if str(result.type()) != "ERROR":
-                return result.plain_value()
-            told = str(result.value())
-        except Exception as error:  # the binding raises RuntimeError, TypeError and whatever a function raised
-            told = str(error)
-        raise EvaluationError(_translated(told))
-
-
-class EvaluationError(Exception):
-    """An expression that failed on this value."""
 
 
 @dataclass(frozen=True)
@@ -117,19 +81,6 @@ def compile_rules(root: Node) -> Rules | None:
         return None
     compiled = _compile_node(root, resource=root.root)
     return Rules(compiled) if compiled is not None else None
-
-
-def compile_expression(text: str, node: Node, *, resource: bool = False, optional_old: bool = False) -> Expression:
-    """Compile one expression over a place of the schema; CompileError with the compiler's words."""
-    environment = _environment()
-    uses_old = _OLD_SELF.search(without_literals(text)) is not None
-    plain = _compiled(environment, text)
-    _check_fields(text, node, resource)
-    conversion = cel_values.typed(node, "__self")
-    program = plain
-    if conversion or (uses_old and optional_old):
-        program = _compiled(environment, _wrapped(text, node, uses_old, optional_old))
-    return Expression(text, program, uses_old, shape(text), str(plain.return_type()))
 
 
 class _Run:
@@ -244,20 +195,6 @@ def _told(error: str, rule: Rule) -> str:
     return f"{error} evaluating rule: {rule.shown}"
 
 
-def _translated(told: str) -> str:
-    """The engine's error in the words of Kubernetes' engine."""
-    told = re.sub(r"^[A-Z_]+: ", "", told).removesuffix(" [INTERNAL]").removesuffix(" [INVALID_ARGUMENT]")
-    if "Iteration budget exceeded" in told:
-        return "operation cancelled: actual cost limit exceeded"
-    if told.startswith("No matching overloads found"):
-        return "no such overload"
-    if found := re.match(r'Key not found in map : "?(.*?)"?$', told, re.DOTALL):
-        return f"no such key: {found.group(1)}"
-    if found := re.match(r"Index error: index=(-?\d+)", told):
-        return f"index out of bounds: {found.group(1)}"
-    return {"divide by zero": "division by zero", "modulus by zero": "modulus by zero"}.get(told, told)
-
-
 def _has_rules(schema: Any) -> bool:
     if isinstance(schema, Mapping):
         return bool(schema.get("x-kubernetes-validations")) or any(_has_rules(each) for each in schema.values())
@@ -295,85 +232,3 @@ def _compile_rule(rule: Mapping[str, Any], node: Node, resource: bool) -> Rule:
         field_path=field_steps(rule.get("fieldPath") or "", node),
         optional_old=optional,
     )
-
-
-def field_steps(path: str, node: Node) -> Steps:
-    """Read a rule's `fieldPath` (`.spec.x`, `.labels['a.b']`); ValueError if the schema has no such field."""
-    steps: list[str | int] = []
-    rest = path
-    while rest:
-        found = re.match(r"\.([^.\[\]']+)|\['((?:\\.|[^'\\])*)'\]", rest)
-        if found is None:
-            raise ValueError(f"expected [ or . but got: {rest}")
-        name = found.group(1) if found.group(1) is not None else re.sub(r"\\(.)", r"\1", found.group(2))
-        child = node.properties.get(name)
-        if child is None and (node.properties or node.additional is None):
-            raise ValueError("does not refer to a valid field")
-        steps.append(name if child is not None else MapKey(name))
-        node, rest = child or node.additional or node, rest[found.end() :]
-    return tuple(steps)
-
-
-def _wrapped(text: str, node: Node, uses_old: bool, optional_old: bool) -> str:
-    """The expression inside bindings that give `self` and `oldSelf` their types, and `oldSelf` its optional."""
-    result = f"(\n{text}\n)"
-    if uses_old:
-        old = cel_values.typed(node, "__oldSelf") or "__oldSelf"
-        bound = f"__present ? optional.of({old}) : optional.none()" if optional_old else old
-        result = f"cel.bind(oldSelf, {bound}, {result})"
-    conversion = cel_values.typed(node, "__self")
-    return f"cel.bind(self, {conversion}, {result})" if conversion else result
-
-
-def _compiled(environment: Any, text: str) -> Any:
-    try:
-        return environment.compile(text)
-    except Exception as error:  # the binding raises RuntimeError
-        told = re.sub(r"^[A-Z_]+: ", "", str(error))
-        raise CompileError(re.sub(r" \[[A-Z_]+\]$", "", told)) from error
-
-
-def _check_fields(text: str, node: Node, resource: bool) -> None:
-    """Refuse `self.x` where the schema has no field x: the engine would not notice before the rule runs."""
-    bare = without_literals(text)
-    for found in _PATH.finditer(bare):
-        place: Node | None = node
-        above = resource
-        for segment in re.finditer(r"\w+", found.group(2)):
-            place = _field(place, segment.group(0), above, found.start(2) + segment.start(), text)
-            above = place is not None and place.embedded
-            if place is None:
-                break
-
-
-def _field(place: Node | None, name: str, resource: bool, column: int, text: str) -> Node | None:
-    """The schema of a field; None if anything goes from here on."""
-    if place is None or (resource and name in ("apiVersion", "kind", "metadata")):
-        return None
-    if place.type in ("string", "integer", "number", "boolean", "array"):
-        raise CompileError(_diagnosis(f"type '{place.type}' does not support field selection", column, text))
-    if place.additional is not None:
-        return place.additional
-    for known, child in place.properties.items():
-        if cel_values.escaped(known) == name:
-            return child
-    if place.preserves or not place.properties:
-        return None
-    raise CompileError(_diagnosis(f"undefined field '{name}'", column, text))
-
-
-def _diagnosis(problem: str, column: int, text: str) -> str:
-    if "\n" in text or without_literals(text) != text:
-        return f"ERROR: <input>: {problem}\n | {text}"
-    return f"ERROR: <input>:1:{column}: {problem}\n | {text}\n | {'.' * (column - 1)}^"
-
-
-@cache
-def _environment() -> Any:
-    try:
-        from cel_expr_python import cel
-    except ImportError as error:
-        raise errors.MissingExtra("a schema with CEL rules (x-kubernetes-validations)", "cel") from error
-    from pilotage.schema.cel_functions import environment
-
-    return environment(cel, _VARIABLES)

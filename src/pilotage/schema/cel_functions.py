@@ -10,11 +10,11 @@ from pilotage.schema import cel_library as library
 _EXTENSIONS = ("bindings", "encoders", "lists", "math", "optional", "sets", "strings", "two-var-comprehensions")
 
 
-def environment(cel: Any, variables: tuple[str, ...]) -> Any:
-    """A CEL environment with Kubernetes' libraries. `cel` is the binding's module."""
+def environment(cel: Any, variables: dict[str, Any]) -> Any:
+    """A CEL environment with Kubernetes' libraries. `cel` is the binding's module; `variables` have its types."""
     names = "".join(f"  - name: {name}\n" for name in _EXTENSIONS)
     config = cel.NewEnvConfigFromYaml(f"extensions:\n{names}")
-    declared = dict.fromkeys(variables, cel.Type.DYN) | {"__present": cel.Type.BOOL}
+    declared = variables | {"__present": cel.Type.BOOL}
     extension = cel.CelExtension("kubernetes", _Declarations(cel).all())
     return cel.NewEnv(config=config, variables=declared, extensions=[extension])
 

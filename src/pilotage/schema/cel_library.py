@@ -54,7 +54,10 @@ def reads(parse: Callable[..., object]) -> Callable[..., bool]:
 
 def quantity(text: str) -> Boxed:
     # 1 and 1000m are one amount, so the text must not remember how it was written.
-    return _quantity_box(Quantity(text))
+    try:
+        return _quantity_box(Quantity(text))
+    except ValueError as error:
+        raise ValueError(str(error).removesuffix(f": {text!r}")) from error
 
 
 def amount(value: Any) -> Quantity:

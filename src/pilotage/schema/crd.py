@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pilotage.errors import InvalidDefinition, MissingExtra
+from pilotage.errors import Cause, InvalidDefinition, MissingExtra
 from pilotage.meta.kinds import GroupKind
 from pilotage.meta.models import Resource, ResourceInfo
 from pilotage.meta.versions import version_priority
@@ -18,6 +18,7 @@ from pilotage.schema.version import version_of
 
 # One step down in a path of a cause: `.properties[spec]`, `.items`, `.additionalProperties`.
 _STEP = re.compile(r"\.(?:properties\[([^\]]+)\]|(items|additionalProperties)(?![A-Za-z]))")
+_SHOWN_RULE = re.compile(r'Invalid value: \{"FieldPath":.*?"Rule":("(?:[^"\\]|\\.)*")\}: ')
 _VERSION = re.compile(r"spec\.versions\[([0-9]+)\]")
 
 
@@ -135,14 +136,16 @@ def _merged(classes: Sequence[type[Resource]], attribute: str) -> dict[str, str]
 
 def _check_document(document: dict[str, Any], classes: Sequence[type[Resource]], trees: Sequence[ObjectOf]) -> None:
     """Hold the whole document against the rules that an API server has for it."""
-    from pilotage.schema.definition import definition_causes  # it brings CEL with it, which a schema alone does not need
+    from pilotage.schema.definition import (
+        definition_causes,
+    )  # it brings CEL with it, which a schema alone does not need
 
     try:
         causes = definition_causes(document)
     except MissingExtra:  # a definition can be written without it: what installs it checks the rules
         causes = definition_causes(_without_rules(document))
     if causes:
-        found = [f"{_locate(cause.field, classes, trees)}: {cause.message} (at {cause.field})" for cause in causes]
+        found = [f"{_locate(cause.field, classes, trees)}: {_reason(cause)} (at {cause.field})" for cause in causes]
         raise InvalidDefinition("; ".join(found))
 
 
@@ -150,6 +153,13 @@ def _without_rules(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_rules(each) for key, each in value.items() if key != "x-kubernetes-validations"}
     return [_without_rules(each) for each in value] if isinstance(value, list) else value
+
+
+def _reason(cause: Cause) -> str:
+    """A cause's message in one line. Servers show a rule's whole object, of which only the expression helps."""
+    first_line = cause.message.partition("\n")[0]
+    shown = _SHOWN_RULE.match(first_line)
+    return f"the rule {shown[1]}: {first_line[shown.end() :]}" if shown else first_line
 
 
 def _locate(field: str, classes: Sequence[type[Resource]], trees: Sequence[ObjectOf]) -> str:

@@ -12,7 +12,7 @@ from pilotage.schema.definition_structure import branches
 
 Schema = Mapping[str, Any]
 
-_TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
+_TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
 _LIST_TYPE, _MAP_TYPE, _KEYS = "x-kubernetes-list-type", "x-kubernetes-map-type", "x-kubernetes-list-map-keys"
 _META = ("apiVersion", "kind", "metadata")

@@ -9,7 +9,7 @@ import msgspec
 
 from pilotage.errors import Cause
 from pilotage.meta import causes
-from pilotage.schema import cel
+from pilotage.schema.cel_expression import CompileError, compile_expression, field_steps
 from pilotage.schema.definition_keywords import Place
 from pilotage.schema.structural import StructuralSchema
 from pilotage.schema.structural.node import Tree
@@ -36,16 +36,13 @@ def rule_compile_causes(schema: Schema, place: Place) -> Iterator[Cause]:
         optional = rule.get("optionalOldSelf")
         uses_old = False
         try:
-            compiled = cel.compile_expression(
-                rule["rule"], node, resource=place.resource, optional_old=optional is True
-            )
-        except cel.CompileError as error:
-            yield causes.invalid(f"{at}.rule", _rule_shown(rule), f"compilation failed: {error}", whole=True)
+            compiled = compile_expression(rule["rule"], node, resource=place.resource, optional_old=optional is True)
+        except CompileError as error:
+            yield _rule_cause(f"{at}.rule", rule, f"compilation failed: {error}")
         else:
             uses_old = compiled.uses_old
             if compiled.returns not in ("BOOL", "DYN"):
-                text = "cel expression must evaluate to a bool"
-                yield causes.invalid(f"{at}.rule", _rule_shown(rule), text, whole=True)
+                yield _rule_cause(f"{at}.rule", rule, "cel expression must evaluate to a bool")
         yield from _message_causes(rule, at, node, place)
         if uses_old and place.uncorrelated:
             text = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {place.uncorrelated}"
@@ -72,8 +69,7 @@ def _moved(cause: Cause, at: str) -> Cause:
     """A cause about a value, as one about the place where the value stands in the definition."""
     if cause.field in ("", "<nil>"):
         return Cause(cause.reason, cause.message, at)
-    glue = "" if cause.field.startswith("[") else "."
-    return Cause(cause.reason, cause.message, f"{at}{glue}{cause.field}")
+    return Cause(cause.reason, cause.message, f"{at}.{cause.field}")
 
 
 def _form_causes(rule: Schema, at: str, schema: Schema) -> Iterator[Cause]:
@@ -100,7 +96,7 @@ def _field_path_causes(path: str, at: str, schema: Schema) -> Iterator[Cause]:
     if _has_breaks(path):
         yield causes.invalid(at, path, "must not contain line breaks")
     try:
-        cel.field_steps(path, Tree(None).node(schema))
+        field_steps(path, Tree(None).node(schema))
     except ValueError:
         yield causes.invalid(at, path, "must be a valid path")
 
@@ -111,20 +107,20 @@ def _message_causes(rule: Schema, at: str, node: Any, place: Place) -> Iterator[
         return
     told = ""
     try:
-        compiled = cel.compile_expression(
+        compiled = compile_expression(
             text, node, resource=place.resource, optional_old=rule.get("optionalOldSelf") is True
         )
         if compiled.returns not in ("STRING", "DYN"):
             told = "messageExpression must evaluate to a string"
-    except cel.CompileError as error:
+    except CompileError as error:
         told = f"messageExpression compilation failed: {error}"
     if told:
-        yield causes.invalid(f"{at}.messageExpression", _rule_shown(rule), told, whole=True)
+        yield _rule_cause(f"{at}.messageExpression", rule, told)
 
 
-def _rule_shown(rule: Schema) -> dict[str, Any]:
-    """A rule as Kubernetes shows it in messages: its own field names, absent ones empty."""
-    return {
+def _rule_cause(at: str, rule: Schema, detail: str) -> Cause:
+    """Kubernetes shows the whole rule, by its own names of the fields and in their order."""
+    whole = {
         "Rule": rule.get("rule", ""),
         "Message": rule.get("message", ""),
         "MessageExpression": rule.get("messageExpression", ""),
@@ -132,6 +128,7 @@ def _rule_shown(rule: Schema) -> dict[str, Any]:
         "FieldPath": rule.get("fieldPath", ""),
         "OptionalOldSelf": rule.get("optionalOldSelf"),
     }
+    return Cause("FieldValueInvalid", f"Invalid value: {causes.json_shown(whole)}: {detail}", at)
 
 
 def _has_breaks(text: str) -> bool:

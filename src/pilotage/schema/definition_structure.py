@@ -16,6 +16,16 @@ _EMBEDDED = "x-kubernetes-embedded-resource"
 _PRESERVE = "x-kubernetes-preserve-unknown-fields"
 _INT_OR_STRING = "x-kubernetes-int-or-string"
 _EITHER = [{"type": "integer"}, {"type": "string"}]
+_GO_PROBLEMS = {
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "missing )": "missing closing )",
+    "missing ]": "missing closing ]",
+    "trailing \\": "trailing backslash at end of expression",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "invalid repetition size": "invalid repeat count",
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid named capture group": "invalid named capture",
+}
 _LEVELS = {"root": "at the root", "items": "for specified array items", "field": "for specified object fields"}
 _NESTED_EMPTY = ("type", "title", "description", "x-kubernetes-list-map-keys", "x-kubernetes-validations")
 _NESTED_FALSE = ("nullable", _PRESERVE, _EMBEDDED, _INT_OR_STRING)
@@ -117,9 +127,14 @@ def _values(schema: Schema, at: str) -> Iterator[Cause]:
         try:
             compile_pattern(pattern)
         except errors.InvalidDefinition as error:
-            told = str(error).rpartition("expression: ")[2]
-            text = f"must be a valid regular expression, but isn't: error parsing regexp: {told}"
+            text = f"must be a valid regular expression, but isn't: error parsing regexp: {_go_words(str(error))}"
             yield causes.invalid(f"{at}.pattern", pattern, text)
+
+
+def _go_words(told: str) -> str:
+    """RE2's complaint in the words of Go's implementation of it."""
+    problem, _colon, fragment = told.rpartition("expression: ")[2].partition(": ")
+    return f"{_GO_PROBLEMS.get(problem, problem)}: `{fragment}`"
 
 
 def _branch(schema: Schema, at: str, *, first: bool = False) -> Iterator[Cause]:

@@ -110,7 +110,7 @@ class _Stream:
                 elif deadline is not None and loop.time() >= deadline:
                     return
                 elif self._options.allow_watch_bookmarks:
-                    yield self._bookmark(self._storage.revision)
+                    yield self._bookmark(cursor.position)
 
     def _translated(self, batch: Sequence[Event]) -> Iterator[WatchEvent]:
         """Events of the storage as this watch sees them: what leaves the selection is deleted, what enters is added."""

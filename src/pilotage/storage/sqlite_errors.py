@@ -10,7 +10,7 @@ from pilotage.errors import StorageBroken, StorageError, StorageFull
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _SYNC_FAILED = {apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC}
-_DAMAGED = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError)
+_DAMAGED = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, apsw.SQLError, apsw.MismatchError)
 
 
 def translate(error: apsw.Error | OSError, path: str, system_errno: int = 0) -> StorageError:

@@ -15,7 +15,7 @@ import apsw
 
 from pilotage.errors import StorageBroken, StorageError
 
-from .sqlite_errors import damaged
+from .sqlite_errors import damaged, translate
 from .sqlite_lock import LockFile
 
 APPLICATION_ID = 0x50494C54
@@ -51,8 +51,10 @@ def resolve(path: str) -> str:
     """The path without links and tilde. Raises StorageError where no file can be, or may not be written."""
     resolved = os.path.realpath(os.path.expanduser(path))
     folder = os.path.dirname(resolved)
-    if not os.path.isdir(folder):
-        raise StorageError(f"{path}: the folder {folder} does not exist; make it first")
+    try:
+        os.stat(folder)
+    except FileNotFoundError as error:
+        raise StorageError(f"{path}: the folder {folder} does not exist; make it first") from error
     if os.path.lexists(resolved):
         if not stat.S_ISREG(os.stat(resolved).st_mode):
             raise StorageError(f"{resolved} is not a file")
@@ -120,14 +122,21 @@ def _make(path: str, oldest: int) -> None:
             os.unlink(leftover)
     os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode_of(path)))
     with closing(apsw.Connection(draft, flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
-        connection.pragma("synchronous", "FULL")
-        connection.execute(_SCHEMA)
-        for name, value in (("oldest", str(oldest)), ("needs", FORMAT_NEEDS)):
-            connection.execute("INSERT INTO meta VALUES (?, ?, ?)", (name, value, meta_checksum(name, value)))
-        connection.execute("COMMIT")
-        connection.pragma("journal_mode", "wal")
+        try:
+            _make_tables(connection, oldest)
+        except apsw.Error as error:
+            raise translate(error, path, connection.system_errno) from error
     os.rename(draft, path)
     sync_folder(path)
+
+
+def _make_tables(connection: apsw.Connection, oldest: int) -> None:
+    connection.pragma("synchronous", "FULL")
+    connection.execute(_SCHEMA)
+    for name, value in (("oldest", str(oldest)), ("needs", FORMAT_NEEDS)):
+        connection.execute("INSERT INTO meta VALUES (?, ?, ?)", (name, value, meta_checksum(name, value)))
+    connection.execute("COMMIT")
+    connection.pragma("journal_mode", "wal")
 
 
 def _check_beginning(path: str, lock: LockFile, size: int) -> None:

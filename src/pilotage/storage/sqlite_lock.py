@@ -12,6 +12,7 @@ between processes at the price of looking at a number. `durable` lets an opening
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import mmap
 import os
@@ -35,8 +36,8 @@ class LockFile:
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
         try:
             with self._locked():
-                if os.fstat(self._descriptor).st_size == 0:
-                    os.pwrite(self._descriptor, _MAGIC.ljust(_SIZE, b"\0"), 0)
+                if os.fstat(self._descriptor).st_size < _SIZE:  # new, or half made
+                    self._make()
             self._check_magic()
             self._words = memoryview(mmap.mmap(self._descriptor, _SIZE)).cast("Q")
         except BaseException:
@@ -83,6 +84,10 @@ class LockFile:
     def close(self) -> None:
         os.close(self._descriptor)  # the map goes with its last reader, who may be on another thread
 
+    def _make(self) -> None:
+        if os.pwrite(self._descriptor, _MAGIC.ljust(_SIZE, b"\0"), 0) < _SIZE:
+            raise OSError(errno.ENOSPC, "No room", self.path)
+
     @contextmanager
     def _locked(self) -> Iterator[None]:
         self._wait()
@@ -114,7 +119,7 @@ class LockFile:
 
     def _check_magic(self) -> None:
         start = os.pread(self._descriptor, len(_MAGIC), 0)
-        if start != _MAGIC or os.fstat(self._descriptor).st_size < _SIZE:
+        if start != _MAGIC:
             raise StorageBroken(
                 f"{self.path} is not a lock file of this Pilotage (it begins with {start!r});"
                 " if no process uses the storage, remove it: it will be made anew"

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 
+import apsw
+
 from pilotage.errors import StorageError
 
 from .history import History
@@ -39,7 +41,7 @@ class Opening:
         with lock.held():
             try:
                 prepare(self.path, lock)
-            except OSError as error:
+            except (apsw.Error, OSError) as error:
                 raise translate(error, self.path) from error
         log = Log(self.path)
         try:

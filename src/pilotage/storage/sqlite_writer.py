@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from pilotage.errors import FutureRevision, RevisionConflict, StorageBroken, StorageError, StorageFull
+from pilotage.errors import FutureRevision, RevisionConflict, StorageBroken, StorageError
 
 from .history import History
 from .interface import Entry, Operation
@@ -75,7 +75,8 @@ class Writer:
         self._history = history
         self._deliver = deliver
         self._broken: StorageBroken | None = None
-        self._garbage: deque[tuple[int, str]] = deque()
+        self._garbage: deque[tuple[int, str]] = deque()  # removed in this order, and none is ever left out
+        self._sweeping = True  # False after a failure, until a commit has succeeded
         self._seen = -1  # the data version whose rows are all in the history
         self._inodes = _inodes(log.path, lock.path)
         self._thread = threading.Thread(target=self._run, name="pilotage-storage", daemon=True)
@@ -127,7 +128,7 @@ class Writer:
         size = 0
         try:
             while len(jobs) < _MOST_COMMITS and size < _MOST_BYTES:
-                job = self.jobs.get(block=not jobs and not self._garbage)
+                job = self.jobs.get(block=not jobs and not self._to_sweep())
                 jobs.append(job)
                 if job is None:
                     break
@@ -141,7 +142,7 @@ class Writer:
         commits = [job for job in jobs if isinstance(job, CommitJob) and not job.future.cancelled()]
         if commits:
             self._commit(commits)
-        elif self._garbage:
+        elif self._to_sweep():
             self._sweep()
         refreshes = [job for job in jobs if isinstance(job, RefreshJob)]
         if refreshes:
@@ -185,6 +186,7 @@ class Writer:
             self._announce(self._history.revision)
             raise
         self._lock.durable = revision
+        self._sweeping = True
         for _ in garbage:
             self._garbage.popleft()
         return outcomes, commits
@@ -220,11 +222,11 @@ class Writer:
     def _sweep(self) -> None:
         try:
             self._write(())
-        except StorageFull:
-            self._garbage.clear()  # found again when the storage is next opened
-        except StorageError as error:
-            self._fail(error)
-            self._garbage.clear()
+        except StorageError:
+            self._sweeping = False
+
+    def _to_sweep(self) -> bool:
+        return self._sweeping and bool(self._garbage)
 
     def _checkpoint(self) -> None:
         try:
@@ -235,7 +237,7 @@ class Writer:
 
     def _close(self) -> None:
         for _ in range(_LAST_SWEEPS):
-            if self._garbage:
+            if self._to_sweep():
                 self._sweep()
         try:
             if self._broken or self._missing():
@@ -262,7 +264,9 @@ class Writer:
         replay = self._log.replay(after=revision, oldest=revision, find=self._history.find)
         self._history.extend(replay.commits)
         if oldest > self._history.oldest:
-            self._history.compact(oldest)
+            # They remove the rows, and so do we: they may be killed before they have come to it, and we must not
+            # remove a deletion of later on while a value from before it is still there.
+            self._garbage.extend(garbage_of(self._history.compact(oldest)))
         self._seen = version
         if replay.commits:
             self._deliver((), replay.commits, False)

@@ -13,6 +13,7 @@ import msgspec
 from pilotage.meta.markers import (
     AtMostOneOf,
     Column,
+    Default,
     EmbeddedResource,
     Enum,
     ExactlyOneOf,
@@ -431,4 +432,52 @@ class ColumnWithoutName(Resource):
 
 @resource(group="example.com", version="v1")
 class NullableRoot(Resource, markers=[Nullable()]):
+    spec: Spec
+
+
+class DefaultOutside(Model):
+    value: Annotated[int, Minimum(5)] = 1
+
+
+@resource(group="example.com", version="v1")
+class DefaultOutsideItsLimits(Resource):
+    spec: DefaultOutside
+
+
+class DefaultOfOtherType(Model):
+    values: Annotated[list[str], Default([1])]
+
+
+@resource(group="example.com", version="v1")
+class DefaultOfAnotherType(Resource):
+    spec: DefaultOfOtherType
+
+
+@resource(group="example.com", version="v1", rules=[Rule("self.spec.replica > 1", "more")])
+class RuleOnMissingField(Resource):
+    spec: Spec
+
+
+@resource(group="example.com", version="v1", rules=[Rule("self.spec.replicas >", "more")])
+class RuleThatIsNoExpression(Resource):
+    spec: Spec
+
+
+@resource(group="example.com", version="v1", rules=[Rule("self.spec.replicas + 1", "more")])
+class RuleThatIsNoTruth(Resource):
+    spec: Spec
+
+
+@resource(group="example.com", version="v1", rules=[Rule("self.spec.replicas > 1", "more", field_path=".spec.size")])
+class RuleAboutMissingField(Resource):
+    spec: Spec
+
+
+@resource(group="example.com", version="v1", rules=[Rule("has(self.spec)", message_expression="1 + 1")])
+class RuleWithNumberForMessage(Resource):
+    spec: Spec
+
+
+@resource(group="example.com", version="v1", columns=[Column("Name", ".spec.name", format="long")])
+class ColumnOfUnknownFormat(Resource):
     spec: Spec

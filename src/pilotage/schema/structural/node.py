@@ -11,6 +11,25 @@ Schema = Mapping[str, Any]
 Resolve = Callable[[str], Schema]
 
 META_FIELDS = frozenset(("apiVersion", "kind", "metadata"))
+OBJECT_META = frozenset(
+    (
+        "name",
+        "generateName",
+        "namespace",
+        "selfLink",
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "labels",
+        "annotations",
+        "ownerReferences",
+        "finalizers",
+        "managedFields",
+    )
+)
 MAXIMUM_DEPTH = 100
 """How deep schemas nest at most, so that a hostile one cannot exhaust the stack. References may recurse."""
 

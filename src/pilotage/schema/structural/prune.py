@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pilotage.schema.structural.node import META_FIELDS, Node
+from pilotage.schema.structural.node import META_FIELDS, OBJECT_META, Node
 from pilotage.schema.structural.paths import Path, dotted, steps_of
 
 Prune = Callable[[Any, Path, list[str]], None]
@@ -36,6 +36,8 @@ class Pruner:
     def _has_work(self, node: Node, keeping: bool) -> bool:
         if not keeping and node.type not in ("string", "integer", "number", "boolean"):
             return True
+        if node.embedded:
+            return True
         return bool(node.schema.get("properties") or node.schema.get("additionalProperties") or node.items)
 
     def _compile(self, node: Node, keeping: bool) -> Prune:
@@ -58,9 +60,12 @@ class Pruner:
 
     def _object(self, node: Node, keeping: bool) -> Prune:
         skipped = META_FIELDS if node.embedded and not node.tree.built_in else frozenset[str]()
+        metadata = _prune_metadata if skipped and not node.root else None
         known = frozenset(node.properties) | skipped
         compiled = {name: self.compile(child) for name, child in node.properties.items() if name not in skipped}
         children = [(name, child) for name, child in compiled.items() if child is not None]
+        if metadata is not None:
+            children.append(("metadata", metadata))
         additional = node.additional
         if additional is not None:
             return _map(self.compile(additional), known, children)
@@ -104,6 +109,14 @@ def _map(item: Prune | None, known: frozenset[str], children: list[tuple[str, Pr
                     item(each, (path, name), dropped)
 
     return prune
+
+
+def _prune_metadata(value: Any, path: Path, dropped: list[str]) -> None:
+    """The metadata of an embedded resource; that of the document itself is the server's."""
+    if type(value) is dict and not value.keys() <= OBJECT_META:
+        for name in value.keys() - OBJECT_META:
+            del value[name]
+            dropped.append(dotted((*steps_of(path), name)))
 
 
 def _drop_all(value: Any, path: Path, dropped: list[str]) -> None:

@@ -65,7 +65,7 @@ def type_step(node: Node, kind: type) -> Step:
         )
 
     if kind is float and (node.type == "integer" or node.int_or_string):
-        return lambda value, path, key, out: None if value.is_integer() else check(value, path, key, out)
+        return lambda value, path, key, out: None if _is_json_integer(value) else check(value, path, key, out)
     return check
 
 
@@ -137,8 +137,10 @@ def number_step(node: Node) -> Step | None:
     if every is None or low > high:
         return every
 
+    whole = node.type == "integer"
+
     def check(value: float, path: Path, key: Any, out: list[Problem]) -> None:
-        if not low <= value <= high:
+        if not low <= value <= high or (whole and type(value) is float):
             every(value, path, key, out)
 
     return check
@@ -187,7 +189,7 @@ def _range_step(node: Node) -> Step | None:
         words = f"with format {name}" if name in _INTEGERS else "(default format)"
 
         def outside(value: float) -> bool:
-            return not low <= value <= high
+            return not low <= value <= high or (type(value) is float and not value.is_integer())
 
     elif node.type == "number" and name == "float":
         words = "with format float"
@@ -198,8 +200,12 @@ def _range_step(node: Node) -> Step | None:
     else:
         return None
 
+    too_large = type_step(node, float)
+
     def check(value: float, path: Path, key: Any, out: list[Problem]) -> None:
         if outside(value):
+            if type(value) is int and not _INTEGERS["int64"][0] <= value <= _INTEGERS["int64"][1]:
+                too_large(float(value) if abs(value) < _LARGEST_FLOAT else math.inf, path, key, out)
             steps = steps_of((path, key) if key is not None else path)
             text = f"Checked value must be of type {node.type} {words} in {dotted(steps)}"
             out.append(Problem(steps, causes.invalid(NOWHERE, "", text), len(steps)))
@@ -269,6 +275,11 @@ def _kept_format(node: Node) -> str:
     if node.type == "integer":
         return name if name in _INTEGERS else ""
     return name if node.type == "number" and name in ("float", "double") else ""
+
+
+def _is_json_integer(value: float) -> bool:
+    """Whether a float is a whole number that no rounding has touched."""
+    return value.is_integer() and abs(value) < 2**53
 
 
 def _is_whole(value: float) -> bool:

@@ -1,0 +1,66 @@
+"""Status conditions: set, find and remove them, with transition times that change only when the status does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+from pilotage.meta import times
+from pilotage.meta.models import Condition
+
+Status = Literal["True", "False", "Unknown"]
+
+
+def set_status_condition(
+    conditions: list[Condition], condition: Condition, *, clock: times.Clock = times.system_clock
+) -> bool:
+    """Add a condition or bring the one of its type up to date; True if anything changed.
+
+    The transition time changes only with the status: to the one that `condition` has, else to now.
+    """
+    existing = find_status_condition(conditions, condition.type)
+    if existing is None:
+        moment = condition.last_transition_time or times.now(clock)
+        conditions.append(msgspec.structs.replace(condition, last_transition_time=moment))
+        return True
+    changed = False
+    if existing.status != condition.status:
+        existing.status = condition.status
+        existing.last_transition_time = condition.last_transition_time or times.now(clock)
+        changed = True
+    for field in ("reason", "message", "observed_generation"):
+        value = getattr(condition, field)
+        if getattr(existing, field) != value:
+            setattr(existing, field, value)
+            changed = True
+    return changed
+
+
+def remove_status_condition(conditions: list[Condition], type_: str) -> bool:
+    """Take away every condition of this type; True if there was one."""
+    before = len(conditions)
+    conditions[:] = [condition for condition in conditions if condition.type != type_]
+    return len(conditions) != before
+
+
+def find_status_condition(conditions: Iterable[Condition], type_: str) -> Condition | None:
+    """The condition of this type, which is the caller's to change; None if there is none."""
+    return next((condition for condition in conditions if condition.type == type_), None)
+
+
+def is_status_condition_true(conditions: Iterable[Condition], type_: str) -> bool:
+    """Whether the condition is there and `True`."""
+    return is_status_condition_present_and_equal(conditions, type_, "True")
+
+
+def is_status_condition_false(conditions: Iterable[Condition], type_: str) -> bool:
+    """Whether the condition is there and `False`."""
+    return is_status_condition_present_and_equal(conditions, type_, "False")
+
+
+def is_status_condition_present_and_equal(conditions: Iterable[Condition], type_: str, status: Status) -> bool:
+    """Whether the condition is there and has this status."""
+    found = find_status_condition(conditions, type_)
+    return found is not None and found.status == status

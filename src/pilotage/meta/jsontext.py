@@ -1,0 +1,105 @@
+"""JSON text to plain documents and back, strictly: what two parsers might read in different ways is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from pilotage.errors import DecodeError
+from pilotage.meta.hooks import enc_hook
+from pilotage.meta.limits import DEFAULT, Limits, check_depth, check_size
+
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder(enc_hook=enc_hook).encode
+
+# One pass tells whether the text can be deep or hold a large integer at all; hardly any can.
+_SHAPE = bytes(
+    ord("0") if chr(byte).isdigit() and byte < 128 else ord("[") if byte == ord("{") else byte for byte in range(256)
+)
+_NINETEEN_DIGITS = b"0" * 19
+_INT64 = range(-(2**63), 2**63)
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+def read(data: bytes | bytearray | memoryview | str, *, limits: Limits = DEFAULT) -> Any:
+    """A plain document. Raises DecodeError for what is not strict JSON, too large, too deep, or beyond 64-bit integers.
+
+    A key that is there twice counts with its last value; `duplicate_fields` tells.
+    """
+    text = data.encode(errors="surrogatepass") if isinstance(data, str) else bytes(data)
+    check_size(len(text), limits)
+    try:
+        document = _decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise DecodeError(_explanation(text, error)) from None
+    except RecursionError:
+        raise DecodeError(f"the document is nested deeper than {limits.depth} levels") from None
+    shape = text.translate(_SHAPE)
+    if shape.count(b"[") > limits.depth:
+        check_depth(document, limits)
+    if _NINETEEN_DIGITS in shape:
+        _check_integers(document)
+    return document
+
+
+def write(document: Any) -> bytes:
+    """Compact JSON."""
+    return _encode(document)
+
+
+def duplicate_fields(data: bytes | str) -> list[str]:
+    """The paths of keys that are there more than once in one object: `spec.size`, `spec.ports[0].name`.
+
+    For text that `read` has accepted. Each path is named once.
+    """
+    document = json.loads(data, object_pairs_hook=_Pairs, parse_int=str, parse_float=str, parse_constant=str)
+    return list(dict.fromkeys(_duplicates(document, "")))
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """An object as it was written, with every pair."""
+
+
+def _duplicates(value: Any, path: str) -> Iterator[str]:
+    if isinstance(value, _Pairs):
+        seen: set[str] = set()
+        for key, item in value:
+            inner = f"{path}.{key}" if path else key
+            if key in seen:
+                yield inner
+            seen.add(key)
+            yield from _duplicates(item, inner)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _duplicates(item, f"{path}[{index}]")
+
+
+def _check_integers(document: Any) -> None:
+    waiting = [("", document)]
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += [(f"{path}.{key}", item) for key, item in value.items()]
+        elif isinstance(value, list):
+            waiting += [(f"{path}[{index}]", item) for index, item in enumerate(value)]
+        elif isinstance(value, int) and value not in _INT64:
+            raise DecodeError(f"{path or 'the number'} does not fit into 64 bits", path=path)
+
+
+def _explanation(text: bytes, error: Exception) -> str:
+    if text.startswith(b"\xef\xbb\xbf"):
+        return "the document begins with a byte order mark; leave it away"
+    try:
+        text.decode()
+    except UnicodeDecodeError as found:
+        return f"the document is not UTF-8: byte {found.start} is wrong"
+    if "truncated" in str(error) and _SURROGATE.search(text):
+        return "the document has half of a surrogate pair in a string"
+    if not text.strip():
+        return "the document is empty"
+    message = str(error).removeprefix("JSON is malformed: ")
+    return f"the document is not JSON: {message[:1].lower()}{message[1:]}"

@@ -1,0 +1,131 @@
+"""Owner references: to whom an object belongs, and who controls it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from pilotage.errors import PilotageError
+from pilotage.meta.kinds import GroupVersion
+from pilotage.meta.models import ObjectMeta, OwnerReference
+
+
+class Owned(Protocol):
+    """An object with typed metadata: a Resource, an Unstructured, a PartialObjectMetadata."""
+
+    @property
+    def metadata(self) -> ObjectMeta: ...
+
+
+class Owner(Owned, Protocol):
+    """An object that also says what it is."""
+
+    @property
+    def api_version(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+
+
+class InvalidOwner(PilotageError):
+    """The owner cannot own this object: it is in another namespace, or does not exist yet."""
+
+
+class AlreadyOwned(PilotageError):
+    """Another controller has the object already; `owner` says which. Nothing was changed."""
+
+    def __init__(self, message: str, owner: OwnerReference) -> None:
+        self.owner = owner
+        super().__init__(message)
+
+
+def set_controller_reference(owner: Owner, controlled: Owned, *, block_owner_deletion: bool = True) -> None:
+    """Make `owner` the controller of `controlled`, which is then deleted with it.
+
+    A reference to the same owner is brought up to date. Raises AlreadyOwned if another one is the controller, and
+    InvalidOwner for an owner in another namespace.
+    """
+    reference = _reference(owner, controlled)
+    reference.controller = True
+    reference.block_owner_deletion = block_owner_deletion
+    existing = controller_of(controlled)
+    if existing is not None and not _same(existing, reference):
+        name = f"{controlled.metadata.namespace}/{controlled.metadata.name}"
+        raise AlreadyOwned(
+            f"object {name} is already owned by another {existing.kind} controller {existing.name}", existing
+        )
+    _put(reference, controlled)
+
+
+def set_owner_reference(owner: Owner, owned: Owned, *, block_owner_deletion: bool = False) -> None:
+    """Add `owner` to the owners of `owned`, without being its controller; an owner that is there is brought up to date."""
+    reference = _reference(owner, owned)
+    if block_owner_deletion:
+        reference.block_owner_deletion = True
+    _put(reference, owned)
+
+
+def remove_owner_reference(owner: Owner, owned: Owned) -> bool:
+    """Take `owner` off the owners of `owned`; False if it was none."""
+    references = owned.metadata.owner_references
+    kept = [other for other in references if not _refers(other, owner)]
+    if len(kept) == len(references):
+        return False
+    owned.metadata.owner_references = kept
+    return True
+
+
+def has_owner_reference(owner: Owner, owned: Owned) -> bool:
+    """Whether `owner` is among the owners, whatever version of its kind they name."""
+    return any(_refers(reference, owner) for reference in owned.metadata.owner_references)
+
+
+def controller_of(owned: Owned | ObjectMeta) -> OwnerReference | None:
+    """The reference to the controller, of an object or of its metadata."""
+    metadata = owned if isinstance(owned, ObjectMeta) else owned.metadata
+    return next((reference for reference in metadata.owner_references if reference.controller), None)
+
+
+def is_controlled_by(owned: Owned | ObjectMeta, owner: Owned) -> bool:
+    """Whether the controller is this very object, by its uid."""
+    reference = controller_of(owned)
+    return reference is not None and bool(reference.uid) and reference.uid == owner.metadata.uid
+
+
+def _reference(owner: Owner, owned: Owned) -> OwnerReference:
+    there, here = owner.metadata.namespace, owned.metadata.namespace
+    if there and not here:
+        raise InvalidOwner(f"cluster-scoped resource must not have a namespace-scoped owner, owner's namespace {there}")
+    if there and there != here:
+        raise InvalidOwner(
+            f"cross-namespace owner references are disallowed, owner's namespace {there}, obj's namespace {here}"
+        )
+    if not owner.metadata.uid:
+        raise InvalidOwner(f"{owner.kind} {owner.metadata.name!r} has no uid: create it, or read it, before it can own")
+    return OwnerReference(
+        api_version=owner.api_version, kind=owner.kind, name=owner.metadata.name, uid=owner.metadata.uid
+    )
+
+
+def _put(reference: OwnerReference, owned: Owned) -> None:
+    references = owned.metadata.owner_references
+    for index, other in enumerate(references):
+        if _same(other, reference):
+            references[index] = reference
+            return
+    references.append(reference)
+
+
+def _refers(reference: OwnerReference, owner: Owner) -> bool:
+    wanted = OwnerReference(api_version=owner.api_version, kind=owner.kind, name=owner.metadata.name, uid="")
+    return _same(reference, wanted)
+
+
+def _same(one: OwnerReference, other: OwnerReference) -> bool:
+    """By group, kind and name: the version may change, and the uid does when the owner is made anew."""
+    return (_group(one), one.kind, one.name) == (_group(other), other.kind, other.name)
+
+
+def _group(reference: OwnerReference) -> str:
+    try:
+        return GroupVersion.parse(reference.api_version).group
+    except ValueError:
+        return reference.api_version

@@ -1,0 +1,228 @@
+"""The faults that a `FaultProxy` can commit, as values: what goes wrong, where, and how often.
+
+Byte faults know nothing of HTTP and also work on TLS that passes through. HTTP faults are picked by the request.
+`times` is how often a fault happens (None: always); `connection` is the number of one connection (from 1; None: any).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Literal
+
+from pilotage.http.messages import Request
+
+Direction = Literal["up", "down"]
+"""Up: from the client to the server. Down: back."""
+
+When = Callable[[Request], bool]
+
+
+def always(request: Request) -> bool:
+    return True
+
+
+def path_contains(text: str) -> When:
+    """Requests whose path has `text` in it."""
+    return lambda request: text in request.target.partition("?")[0]
+
+
+def method_is(*methods: str) -> When:
+    """Requests with one of these methods."""
+    return lambda request: request.method in methods
+
+
+def is_watch(request: Request) -> bool:
+    """Kubernetes watches."""
+    query = request.target.partition("?")[2].split("&")
+    return "watch=true" in query or "watch=1" in query
+
+
+def all_of(*conditions: When) -> When:
+    """Requests that meet every condition."""
+    return lambda request: all(condition(request) for condition in conditions)
+
+
+def chance(probability: float, random: Random) -> When:
+    """Requests picked at random."""
+    return lambda request: random.random() < probability
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """End the connection after so many bytes in one direction: with a farewell, or with a reset."""
+
+    after_bytes: int = 0
+    direction: Direction = "down"
+    reset: bool = False
+    connection: int | None = None
+    times: int | None = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stall:
+    """Pass nothing on after so many bytes, until the rule is removed: the connection only looks alive."""
+
+    after_bytes: int = 0
+    direction: Direction = "down"
+    connection: int | None = None
+    times: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delay:
+    """Hold every block of bytes back for `seconds`, and up to `jitter` seconds more."""
+
+    seconds: float
+    jitter: float = 0.0
+    direction: Direction | None = None
+    connection: int | None = None
+    times: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bandwidth:
+    """Pass on no more than so many bytes a second."""
+
+    bytes_per_second: float
+    direction: Direction | None = None
+    connection: int | None = None
+    times: int | None = None
+
+
+ByteFault = Cut | Stall | Delay | Bandwidth
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Answer instead of the server, with a Kubernetes Status: 410, 429, 503 …"""
+
+    status: int
+    reason: str = ""
+    message: str = "injected by the fault proxy"
+    retry_after: int | None = None
+    when: When = always
+    times: int | None = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HalfBody:
+    """Send the head and half of the body of an answer that has a length, then cut."""
+
+    when: When = always
+    times: int | None = 1
+
+
+@dataclass(frozen=True, slots=True)
+class DropLine:
+    """Leave out the n-th line (from 1) of a stream."""
+
+    number: int
+    when: When = always
+    times: int | None = 1
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateLine:
+    """Send the n-th line (from 1) of a stream twice."""
+
+    number: int
+    when: When = always
+    times: int | None = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SwapLines:
+    """Send the n-th line (from 1) of a stream after the one that follows it."""
+
+    number: int
+    when: When = always
+    times: int | None = 1
+
+
+@dataclass(frozen=True, slots=True)
+class CutLine:
+    """Cut a stream inside its n-th line (from 1), after `keep_bytes` of it (None: half)."""
+
+    number: int
+    keep_bytes: int | None = None
+    when: When = always
+    times: int | None = 1
+
+
+LineFault = DropLine | DuplicateLine | SwapLines | CutLine
+HTTPFault = Answer | HalfBody | LineFault
+Fault = ByteFault | HTTPFault
+
+
+class Script:
+    """The faults in force. Each addition counts for itself, so that the same fault can be added twice."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.committed: dict[str, int] = {}
+        self._entries: list[_Entry] = []
+        self._changed = asyncio.Event()
+
+    def add(self, fault: Fault) -> None:
+        self._entries.append(_Entry(fault, fault.times))
+        self.poke()
+
+    def remove(self, fault: Fault) -> None:
+        """Take back a fault; nothing happens if it is used up or was never added."""
+        self._entries = [entry for entry in self._entries if entry.fault is not fault]
+        self.poke()
+
+    def clear(self) -> None:
+        self._entries.clear()
+        self.poke()
+
+    async def changed(self) -> None:
+        """Wait for the next change."""
+        await self._changed.wait()
+
+    def poke(self) -> None:
+        """Wake whoever waits for a change."""
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def byte_faults(self, connection: int, direction: Direction) -> list[ByteFault]:
+        """The byte faults that concern this connection and direction now."""
+        return [
+            entry.fault
+            for entry in self._entries
+            if isinstance(entry.fault, ByteFault)
+            and entry.fault.connection in (None, connection)
+            and entry.fault.direction in (None, direction)
+        ]
+
+    def http_faults(self, request: Request) -> list[HTTPFault]:
+        """The HTTP faults that concern this request; they are used up by asking."""
+        found: list[HTTPFault] = []
+        for entry in list(self._entries):
+            fault = entry.fault
+            if not isinstance(fault, ByteFault) and fault.when(request):
+                found.append(fault)
+                self.commit(fault)
+                if isinstance(fault, Answer):
+                    break
+        return found
+
+    def commit(self, fault: Fault) -> None:
+        """Note that a fault happens once more."""
+        name = type(fault).__name__
+        self.committed[name] = self.committed.get(name, 0) + 1
+        for entry in self._entries:
+            if entry.fault is fault and entry.left is not None:
+                entry.left -= 1
+                if entry.left <= 0:
+                    self._entries.remove(entry)
+                return
+
+
+@dataclass(slots=True, eq=False)
+class _Entry:
+    fault: Fault
+    left: int | None

@@ -1,0 +1,278 @@
+"""A proxy that commits faults on purpose, between a client and a server under test.
+
+```python
+async with FaultProxy("127.0.0.1", server.port) as proxy:
+    client = Client(*proxy.address)
+    proxy.add(Answer(429, retry_after=1, when=path_contains("/widgets"), times=3))
+    proxy.add(Cut(after_bytes=1000, direction="down"))
+    stall = proxy.add(Stall(direction="down"))
+    proxy.remove(stall)
+```
+
+By default it understands plain HTTP: a byte relay with an HTTP proxy behind it. Given TLS contexts it ends TLS on both
+sides; with `http=False` bytes pass through as they are, TLS too, and only byte faults can be committed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from random import Random
+from ssl import SSLContext
+from types import MappingProxyType
+from typing import TypeVar
+
+from pilotage.errors import ConnectionLost, Status, StatusDetails
+from pilotage.http.client import Client
+from pilotage.http.limits import MEBIBYTE, Limits, Timeouts
+from pilotage.http.messages import Headers, Request, Response, StreamingResponse
+from pilotage.http.server import serve
+from pilotage.http.streams import Stream
+from pilotage.testing.faults import (
+    Answer,
+    Bandwidth,
+    ByteFault,
+    Cut,
+    CutLine,
+    Delay,
+    Direction,
+    DropLine,
+    DuplicateLine,
+    Fault,
+    HalfBody,
+    LineFault,
+    Script,
+    Stall,
+    SwapLines,
+    When,
+    all_of,
+    always,
+    chance,
+    is_watch,
+    method_is,
+    path_contains,
+)
+from pilotage.testing.relay import Relay
+
+__all__ = [
+    "Answer",
+    "Bandwidth",
+    "Cut",
+    "CutLine",
+    "Delay",
+    "Direction",
+    "DropLine",
+    "DuplicateLine",
+    "Fault",
+    "FaultProxy",
+    "HalfBody",
+    "ProxyStatistics",
+    "Stall",
+    "SwapLines",
+    "When",
+    "all_of",
+    "always",
+    "chance",
+    "is_watch",
+    "method_is",
+    "path_contains",
+]
+
+FaultT = TypeVar("FaultT", bound=Fault)
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyStatistics:
+    """What has gone through a proxy, and what went wrong there on purpose."""
+
+    connections: int
+    open: int
+    requests: int
+    """Requests seen; 0 where bytes pass through."""
+    bytes_up: int
+    bytes_down: int
+    faults: Mapping[str, int]
+    """How often each kind of fault happened, by the name of its class."""
+
+
+class FaultProxy:
+    """Listens on the loopback and passes on to `host` and `port`, except for what its faults say."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        http: bool = True,
+        server_ssl: SSLContext | None = None,
+        client_ssl: SSLContext | None = None,
+        random: Random | None = None,
+    ) -> None:
+        self._target = (host, port)
+        self._http = http
+        self._server_ssl = server_ssl
+        self._client_ssl = client_ssl
+        self._script = Script(random or Random(0))  # noqa: S311  # faults, not secrets
+        self._relay: Relay | None = None
+        self._client: Client | None = None
+        self._requests = 0
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> FaultProxy:
+        target = self._target
+        if self._http:
+            self._client = Client(*target, ssl=self._client_ssl, limits=_LIMITS, timeouts=_TIMEOUTS)
+            self._stack.push_async_callback(self._client.close)
+            server = await self._stack.enter_async_context(serve(self._handle, ssl=self._server_ssl, limits=_LIMITS))
+            target = server.address
+        self._relay = Relay(*target, self._script)
+        await self._relay.start()
+        self._stack.push_async_callback(self._relay.stop)
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._stack.aclose()
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where to connect instead of the server."""
+        assert self._relay is not None, "the proxy has not been entered"
+        return self._relay.address
+
+    def add(self, fault: FaultT) -> FaultT:
+        """From now on commit `fault`; gives it back, for `remove`."""
+        if not self._http and not isinstance(fault, ByteFault):
+            raise ValueError(f"{type(fault).__name__} needs a proxy that understands HTTP")
+        self._script.add(fault)
+        return fault
+
+    def remove(self, fault: Fault) -> None:
+        """Commit `fault` no more; what it stalled goes on."""
+        self._script.remove(fault)
+
+    def clear(self) -> None:
+        """Commit no more faults."""
+        self._script.clear()
+
+    def cut_all(self, *, reset: bool = False) -> None:
+        """End every connection that is open now."""
+        if self._relay is not None:
+            self._relay.cut_all(reset=reset)
+            self._script.poke()
+
+    def statistics(self) -> ProxyStatistics:
+        assert self._relay is not None, "the proxy has not been entered"
+        traffic = self._relay.traffic
+        faults = MappingProxyType(dict(self._script.committed))
+        return ProxyStatistics(traffic.connections, self._relay.open, self._requests, traffic.up, traffic.down, faults)
+
+    async def _handle(self, request: Request) -> Response | StreamingResponse:
+        self._requests += 1
+        faults = self._script.http_faults(request)
+        for fault in faults:
+            if isinstance(fault, Answer):
+                return _answer(fault)
+        try:
+            response = await self._forward(request, [fault for fault in faults if isinstance(fault, LineFault)])
+        except ConnectionLost:
+            self._cut(request)
+            return Response(502, body=b"the server is lost\n")
+        if any(isinstance(fault, HalfBody) for fault in faults) and isinstance(response, Response):
+            self._cut(request, after_body_bytes=len(response.body) // 2)
+        return response
+
+    def _cut(self, request: Request, after_body_bytes: int | None = None) -> None:
+        """End the link that `request` came by, now or inside the answer to it."""
+        link = self._relay.link_of(request.peer.port) if self._relay is not None else None
+        if link is None:
+            return
+        if after_body_bytes is None:
+            link.cut()
+        else:
+            link.body_left = after_body_bytes
+
+    async def _forward(self, request: Request, faults: Sequence[LineFault]) -> Response | StreamingResponse:
+        assert self._client is not None
+        opened = AsyncExitStack()
+        stream = await opened.enter_async_context(
+            self._client.stream(request.method, request.target, _passed_on(request.headers), request.body)
+        )
+        headers = _passed_on(stream.headers)
+        if "transfer-encoding" in stream.headers:
+            return StreamingResponse(stream.status, headers, _lines(opened, stream, faults))
+        async with opened:
+            return Response(stream.status, headers, await stream.read(_LIMITS.response_bytes))
+
+
+_LIMITS = Limits(
+    body_bytes=64 * MEBIBYTE,
+    body_budget_bytes=512 * MEBIBYTE,
+    response_bytes=512 * MEBIBYTE,
+    idle_seconds=600,
+    write_stall_seconds=600,
+    grace_seconds=0.0,
+)
+_TIMEOUTS = Timeouts(response=None, body=None)
+_OWN_HEADERS = frozenset(
+    ("host", "connection", "content-length", "transfer-encoding", "keep-alive", "upgrade", "trailer", "date", "expect")
+)
+
+
+def _passed_on(headers: Headers) -> tuple[tuple[str, str], ...]:
+    return tuple((name, value) for name, value in headers if name not in _OWN_HEADERS)
+
+
+def _answer(fault: Answer) -> Response:
+    details = StatusDetails(retry_after_seconds=fault.retry_after) if fault.retry_after is not None else None
+    status = Status(fault.status, fault.reason or _REASONS.get(fault.status, ""), fault.message, details)
+    headers = [("Content-Type", "application/json")]
+    if fault.retry_after is not None:
+        headers.append(("Retry-After", str(fault.retry_after)))
+    return Response(fault.status, headers, json.dumps(status.document()).encode())
+
+
+_REASONS = {
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    409: "Conflict",
+    410: "Expired",
+    429: "TooManyRequests",
+    500: "InternalError",
+    503: "ServiceUnavailable",
+    504: "Timeout",
+}
+
+
+async def _lines(opened: AsyncExitStack, stream: Stream, faults: Sequence[LineFault]) -> AsyncIterator[bytes]:
+    """The lines of a stream with its faults, each line a chunk."""
+    async with opened:
+        number = 0
+        held: bytes | None = None
+        async for lines in stream.lines(64 * MEBIBYTE):
+            for line in lines:
+                number += 1
+                due = [fault for fault in faults if fault.number == number]
+                if any(isinstance(fault, SwapLines) for fault in due):
+                    held = line
+                    continue
+                async for piece in _faulty(line, due):
+                    yield piece
+                if held is not None:
+                    yield held + b"\n"
+                    held = None
+
+
+async def _faulty(line: bytes, due: Sequence[LineFault]) -> AsyncIterator[bytes]:
+    for fault in due:
+        if isinstance(fault, CutLine):
+            keep = len(line) // 2 if fault.keep_bytes is None else fault.keep_bytes
+            yield line[:keep]
+            raise ConnectionLost("cut by the fault proxy")
+    if any(isinstance(fault, DropLine) for fault in due):
+        return
+    yield line + b"\n"
+    if any(isinstance(fault, DuplicateLine) for fault in due):
+        yield line + b"\n"

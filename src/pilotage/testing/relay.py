@@ -1,0 +1,201 @@
+"""A TCP relay that commits byte faults: what comes in goes out, late, slowly, partly or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from pilotage.testing.faults import Bandwidth, Cut, Delay, Direction, Script, Stall
+
+_BLOCK = 65536
+
+
+@dataclass(slots=True)
+class Traffic:
+    """What has gone through a relay."""
+
+    connections: int = 0
+    up: int = 0
+    down: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Link:
+    """One connection through the relay: the client's side and the server's side."""
+
+    number: int
+    client: asyncio.StreamWriter
+    server: asyncio.StreamWriter
+    passed: dict[Direction, int] = field(default_factory=lambda: {"up": 0, "down": 0})
+    body_left: int | None = None
+    """After the head of the answer that comes next: so many bytes of its body, then a cut. None: no such thing."""
+
+    is_cut: bool = False
+    _head_passed: bool = False
+
+    @property
+    def server_port(self) -> int:
+        """The relay's own port on the server's side: how the server can tell this link from others."""
+        port: int = self.server.get_extra_info("sockname")[1]
+        return port
+
+    def cut(self, *, reset: bool = False) -> None:
+        """End both sides at once."""
+        self.is_cut = True
+        sock: socket.socket = self.client.get_extra_info("socket")
+        if reset and sock.fileno() >= 0:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.client.transport.abort()
+        self.client.close()
+        self.server.transport.abort()
+
+    def body_allowance(self, data: bytes, allowed: int) -> int:
+        """How much of `data` may pass if the body of the answer is to be cut. Heads are taken to come in one piece."""
+        if self.body_left is None:
+            return allowed
+        head = data.find(b"\r\n\r\n") + 4 if not self._head_passed else 0
+        self._head_passed = True
+        allowed = min(allowed, head + self.body_left)
+        self.body_left -= allowed - head
+        return allowed
+
+
+class Relay:
+    """Listens on a free port of the loopback and passes every connection on to one target."""
+
+    def __init__(self, host: str, port: int, script: Script) -> None:
+        self.traffic = Traffic()
+        self._target = (host, port)
+        self._script = script
+        self._links: dict[Link, None] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+
+    @property
+    def address(self) -> tuple[str, int]:
+        assert self._server is not None
+        host, port = self._server.sockets[0].getsockname()[:2]
+        return host, port
+
+    @property
+    def open(self) -> int:
+        """Connections open now."""
+        return len(self._links)
+
+    async def start(self) -> None:
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+
+    async def stop(self) -> None:
+        """Cut everything; returns when nothing is left running."""
+        assert self._server is not None
+        self._server.close()
+        self.cut_all()
+        for task in self._tasks:
+            task.cancel()
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def cut_all(self, *, reset: bool = False) -> None:
+        for link in list(self._links):
+            link.cut(reset=reset)
+
+    def link_of(self, server_port: int) -> Link | None:
+        """The link that reaches the server from `server_port`."""
+        return next((link for link in self._links if link.server_port == server_port), None)
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.traffic.connections += 1
+        task = asyncio.get_running_loop().create_task(self._relay(self.traffic.connections, reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _relay(self, number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            server_reader, server_writer = await asyncio.open_connection(*self._target)
+        except OSError:
+            writer.transport.abort()
+            return
+        link = Link(number, writer, server_writer)
+        self._links[link] = None
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._pump(link, "up", reader, server_writer))
+                group.create_task(self._pump(link, "down", server_reader, writer))
+        finally:
+            del self._links[link]
+            for side in (writer, server_writer):
+                side.close()
+
+    async def _pump(
+        self, link: Link, direction: Direction, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Pass bytes on in one direction until its end, or until a fault ends the link."""
+        with suppress(OSError):
+            while await self._gate(link, direction, 0) is not None and (data := await reader.read(_BLOCK)):
+                while data:
+                    allowed = await self._gate(link, direction, len(data))
+                    if allowed is None:
+                        return
+                    if direction == "down":
+                        allowed = link.body_allowance(data, allowed)
+                    writer.write(data[:allowed])
+                    await writer.drain()
+                    link.passed[direction] += allowed
+                    self._count(direction, allowed)
+                    data = data[allowed:]
+                    if link.body_left == 0:
+                        link.cut()
+            if not link.is_cut and writer.can_write_eof():
+                writer.write_eof()
+
+    async def _gate(self, link: Link, direction: Direction, size: int) -> int | None:
+        """How many of `size` bytes may pass, after waiting as long as the faults say; None: the link is cut."""
+        seconds = 0.0
+        allowed = size
+        for fault in self._script.byte_faults(link.number, direction):
+            if isinstance(fault, Delay) and size:
+                self._script.commit(fault)
+                seconds += fault.seconds + fault.jitter * self._script.random.random()
+            elif isinstance(fault, Bandwidth) and size:
+                allowed = max(1, min(allowed, int(fault.bytes_per_second * _BANDWIDTH_STEP)))
+                seconds += allowed / fault.bytes_per_second
+        if seconds:
+            await asyncio.sleep(seconds)
+        return await self._gate_by_count(link, direction, allowed)
+
+    async def _gate_by_count(self, link: Link, direction: Direction, allowed: int) -> int | None:
+        """The same for faults that wait for a number of bytes."""
+        stalled = False
+        while not link.is_cut:
+            stall = False
+            for fault in self._script.byte_faults(link.number, direction):
+                if not isinstance(fault, Cut | Stall):
+                    continue
+                left = fault.after_bytes - link.passed[direction]
+                if left > 0:
+                    allowed = min(allowed, left)
+                elif isinstance(fault, Cut):
+                    self._script.commit(fault)
+                    link.cut(reset=fault.reset)
+                    self._script.poke()
+                    return None
+                else:
+                    if not stalled:
+                        self._script.commit(fault)
+                    stall = stalled = True
+            if not stall:
+                return allowed
+            await self._script.changed()
+        return None
+
+    def _count(self, direction: Direction, size: int) -> None:
+        if direction == "up":
+            self.traffic.up += size
+        else:
+            self.traffic.down += size
+
+
+_BANDWIDTH_STEP = 0.05

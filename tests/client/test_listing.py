@@ -1,0 +1,234 @@
+"""Lists, pages and selectors, on every API server."""
+
+from __future__ import annotations
+
+import pytest
+
+from pilotage.errors import ApiError, BadRequest, Invalid, Timeout
+from pilotage.meta.models import ObjectMeta
+from pilotage.meta.selectors import Selector
+from pilotage.types.core.v1 import ConfigMap, Namespace
+
+from ..worlds import World
+from .kinds import WIDGETS, Widget, new_widget
+
+
+async def config_maps(world: World, *names: str, **labels: str) -> None:
+    for name in names:
+        await world.client.create(ConfigMap(metadata=ObjectMeta(name=name, namespace=world.namespace, labels=labels)))
+
+
+async def test_a_list_is_in_the_order_of_names_and_has_a_version(world: World) -> None:
+    await config_maps(world, "b", "a", "c")
+    found = await world.client.list(ConfigMap, namespace=world.namespace)
+    assert found.names == ["a", "b", "c"]
+    assert int(found.resource_version) >= max(int(header.resource_version) for header in found.headers)
+    assert (found.continue_token, found.remaining_item_count) == ("", None)
+
+
+async def test_an_empty_list_has_a_version_too(world: World) -> None:
+    await world.install(WIDGETS)
+    found = await world.client.list(Widget, namespace=world.namespace)
+    assert len(found) == 0
+    assert int(found.resource_version) > 0
+
+
+async def test_a_namespace_that_is_not_there_is_an_empty_one(world: World) -> None:
+    assert len(await world.client.list(ConfigMap, namespace="nowhere")) == 0
+
+
+async def test_a_list_goes_over_all_namespaces(world: World) -> None:
+    other = await world.client.create(Namespace(metadata=ObjectMeta(name=f"{world.namespace}-b")))
+    labels = {"test": world.namespace}
+    for namespace in (world.namespace, other.metadata.name):
+        await world.client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace=namespace, labels=labels)))
+    found = await world.client.list(ConfigMap, labels=labels)
+    # By the bytes of "namespace/name": a hyphen comes before the slash.
+    assert [header.namespace for header in found.headers] == [other.metadata.name, world.namespace]
+    narrowed = await world.client.list(ConfigMap, labels=labels, fields={"metadata.namespace": world.namespace})
+    assert [header.namespace for header in narrowed.headers] == [world.namespace]
+
+
+@pytest.mark.parametrize(
+    ("labels", "names"),
+    [
+        ("tier=front", ["a", "b"]),
+        ("tier==front,app=web", ["a"]),
+        ("tier!=front", ["c", "d"]),
+        ("tier in (front, back)", ["a", "b", "c"]),
+        ("tier notin (front)", ["c", "d"]),
+        ("tier", ["a", "b", "c"]),
+        ("!tier", ["d"]),
+        ("rank>1", ["c"]),
+        ("rank<2", ["b"]),
+        ("app,tier,!rank", ["a"]),
+        ("", ["a", "b", "c", "d"]),
+        ({"tier": "front", "app": "web"}, ["a"]),
+        ({}, ["a", "b", "c", "d"]),
+        (Selector.parse("tier in (back)"), ["c"]),
+    ],
+)
+async def test_labels_select(world: World, labels: str | dict[str, str] | Selector, names: list[str]) -> None:
+    await config_maps(world, "a", tier="front", app="web")
+    await config_maps(world, "b", tier="front", rank="1")
+    await config_maps(world, "c", tier="back", rank="2")
+    await config_maps(world, "d")
+    assert (await world.client.list(ConfigMap, namespace=world.namespace, labels=labels)).names == names
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ("a b", "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"),
+        ("a in b", "unable to parse requirement: found 'b' expected: '('"),
+        ("==", "found '==', expected: !, identifier, or 'end of string'"),
+        ("a=x y", "found 'y', expected: ',' or 'end of string'"),
+    ],
+)
+async def test_a_label_selector_that_is_none_is_a_bad_request(world: World, labels: str, message: str) -> None:
+    with pytest.raises(BadRequest) as caught:
+        await world.client.list(ConfigMap, namespace=world.namespace, labels=labels)
+    assert str(caught.value) == message
+
+
+async def test_fields_select(world: World) -> None:
+    await world.install(WIDGETS)
+    for name, colour in (("a", "red"), ("b", "blue"), ("c", None)):
+        await world.client.create(new_widget(world.namespace, name, colour=colour))
+
+    async def names(fields: str | dict[str, str]) -> list[str]:
+        return (await world.client.list(Widget, namespace=world.namespace, fields=fields)).names
+
+    assert await names({"metadata.name": "a"}) == ["a"]
+    assert await names("metadata.name!=a") == ["b", "c"]
+    assert await names({"spec.colour": "red"}) == ["a"]
+    assert await names("spec.colour=") == ["c"]
+    assert await names(f"metadata.namespace={world.namespace},metadata.name=b") == ["b"]
+    assert await names({"metadata.name": "a,b=c\\"}) == []
+
+
+async def test_a_field_that_cannot_select_is_a_bad_request(world: World) -> None:
+    await world.install(WIDGETS)
+    with pytest.raises(BadRequest, match=r"field label not supported: spec\.size"):
+        await world.client.list(Widget, namespace=world.namespace, fields={"spec.size": "1"})
+    with pytest.raises(BadRequest, match='"data" is not a known field selector: only "metadata.name"'):
+        await world.client.list(ConfigMap, namespace=world.namespace, fields={"data": "1"})
+    with pytest.raises(BadRequest, match="invalid selector: 'nonsense'; can't understand 'nonsense'"):
+        await world.client.list(Widget, namespace=world.namespace, fields="nonsense")
+
+
+async def test_pages_are_of_one_snapshot(world: World) -> None:
+    await config_maps(world, "a", "b", "c", "d", "e")
+    first = await world.client.list(ConfigMap, namespace=world.namespace, limit=2)
+    assert first.names == ["a", "b"]
+    assert first.remaining_item_count == 3
+    await config_maps(world, "aa", "bb", "z")
+    await world.client.delete(ConfigMap, "d", namespace=world.namespace)
+    names, page = list(first.names), first
+    while page.continue_token:
+        page = await world.client.list(
+            ConfigMap, namespace=world.namespace, limit=2, continue_token=page.continue_token
+        )
+        names += page.names
+        assert page.resource_version == first.resource_version
+    assert names == ["a", "b", "c", "d", "e"]
+    assert page.remaining_item_count is None
+
+
+async def test_a_page_is_full_of_what_is_selected(world: World) -> None:
+    await config_maps(world, "a", "c", "e", odd="yes")
+    await config_maps(world, "b", "d")
+    page = await world.client.list(ConfigMap, namespace=world.namespace, labels="odd", limit=2)
+    assert page.names == ["a", "c"]
+    assert page.continue_token
+    assert page.remaining_item_count is None
+    rest = await world.client.list(
+        ConfigMap, namespace=world.namespace, labels="odd", limit=2, continue_token=page.continue_token
+    )
+    assert (rest.names, rest.continue_token) == (["e"], "")
+
+
+async def test_a_token_that_is_none_is_a_bad_request(world: World) -> None:
+    with pytest.raises(BadRequest, match="continue"):
+        await world.client.list(ConfigMap, namespace=world.namespace, limit=1, continue_token="nonsense")
+
+
+async def test_a_token_and_a_version_do_not_go_together(world: World) -> None:
+    await config_maps(world, "a", "b")
+    page = await world.client.list(ConfigMap, namespace=world.namespace, limit=1)
+    with pytest.raises(BadRequest, match="specifying resource version is not allowed when using continue"):
+        await world.client.list(
+            ConfigMap,
+            namespace=world.namespace,
+            limit=1,
+            continue_token=page.continue_token,
+            resource_version=page.resource_version,
+        )
+
+
+async def test_an_old_snapshot_can_be_listed_exactly(world: World) -> None:
+    await config_maps(world, "a")
+    before = await world.client.list(ConfigMap, namespace=world.namespace)
+    await config_maps(world, "b")
+    found = await world.client.list(
+        ConfigMap,
+        namespace=world.namespace,
+        resource_version=before.resource_version,
+        resource_version_match="Exact",
+    )
+    assert (found.names, found.resource_version) == (["a"], before.resource_version)
+    newer = await world.client.list(
+        ConfigMap,
+        namespace=world.namespace,
+        resource_version=before.resource_version,
+        resource_version_match="NotOlderThan",
+    )
+    assert newer.names == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("version", "match", "message"),
+    [
+        ("", "Exact", "resourceVersionMatch is forbidden unless resourceVersion is provided"),
+        ("", "NotOlderThan", "resourceVersionMatch is forbidden unless resourceVersion is provided"),
+        ("0", "Exact", 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'),
+        ("5", "Nearly", 'Unsupported value: "Nearly": supported values: "Exact", "NotOlderThan", ""'),
+    ],
+)
+async def test_version_matches_that_make_no_sense_are_invalid(
+    world: World, version: str, match: str, message: str
+) -> None:
+    with pytest.raises(Invalid) as caught:
+        await world.client.list(
+            ConfigMap, namespace=world.namespace, resource_version=version, resource_version_match=match
+        )
+    assert str(caught.value).startswith('ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: ')
+    assert message in str(caught.value)
+
+
+async def test_a_version_of_a_list_must_be_a_number(world: World) -> None:
+    with pytest.raises(BadRequest, match="invalid resource version: "):
+        await world.client.list(ConfigMap, namespace=world.namespace, resource_version="abc")
+    with pytest.raises(ApiError, match=r"resourceVersion: Invalid value: \"abc\"") as caught:
+        await world.client.get(ConfigMap, "a", namespace=world.namespace, resource_version="abc")
+    assert caught.value.status.code == 500
+
+
+async def test_a_version_of_the_future_times_out(world: World) -> None:
+    with pytest.raises(Timeout, match="Too large resource version: 99999999, current: ") as caught:
+        await world.client.list(
+            ConfigMap, namespace=world.namespace, resource_version="99999999", resource_version_match="Exact"
+        )
+    assert [cause.reason for cause in caught.value.causes] == ["ResourceVersionTooLarge"]
+
+
+async def test_any_version_will_do_for_zero(world: World) -> None:
+    await config_maps(world, "a")
+    before = await world.client.list(ConfigMap, namespace=world.namespace)
+    found = await world.client.list(
+        ConfigMap,
+        namespace=world.namespace,
+        resource_version=before.resource_version,
+    )
+    assert found.names == ["a"]
+    assert isinstance((await world.client.list(ConfigMap, namespace=world.namespace, resource_version="0")).names, list)

@@ -1,0 +1,67 @@
+"""A lazy list: what it costs, and what it keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pilotage.client.objectlist import Entry, ObjectList
+from pilotage.rest import Bytes
+
+
+def made(count: int, touched: list[int]) -> ObjectList[list[str]]:
+    def read(data: Bytes) -> list[str]:
+        number = int(bytes(data).partition(b'"number-')[2].partition(b'"')[0])
+        touched.append(number)
+        return [f"object {number}"]
+
+    entries = (Entry(b'{"metadata":{"name":"number-%d","labels":{"a":"b"}}}' % number, read) for number in range(count))
+    return ObjectList(entries, resource_version="7", continue_token="", remaining_item_count=None)
+
+
+def test_length_and_headers_decode_no_object() -> None:
+    touched: list[int] = []
+    objects = made(3, touched)
+    assert len(objects) == 3
+    assert objects.names == ["number-0", "number-1", "number-2"]
+    assert [header.labels for header in objects.headers] == [{"a": "b"}] * 3
+    assert bool(objects)
+    assert touched == []
+
+
+def test_an_item_is_decoded_once_when_it_is_touched() -> None:
+    touched: list[int] = []
+    objects = made(3, touched)
+    assert objects[1] is objects[1] is objects[-2]
+    assert touched == [1]
+    assert [item[0] for item in objects] == ["object 0", "object 1", "object 2"]
+    assert touched == [1, 0, 2]
+
+
+def test_a_slice_is_as_lazy_and_shares_its_items() -> None:
+    touched: list[int] = []
+    objects = made(5, touched)
+    part = objects[1:3]
+    assert (len(part), touched, part.resource_version) == (2, [], "7")
+    assert part[0] is objects[1]
+
+
+def test_it_is_a_sequence() -> None:
+    objects = made(3, [])
+    assert isinstance(objects, Sequence)
+    assert objects.index(["object 2"]) == 2
+    assert ["object 1"] in objects
+    assert list(reversed(objects))[0] == ["object 2"]
+    with pytest.raises(IndexError):
+        _ = objects[3]
+    assert repr(objects) == "<ObjectList of 3 at version 7>"
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 6), st.slices(6))
+def test_slices_are_those_of_a_list(count: int, part: slice) -> None:
+    objects = made(count, [])
+    assert list(objects[part]) == list(objects)[part]

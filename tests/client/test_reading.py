@@ -1,0 +1,167 @@
+"""Getting objects in their three forms, and kinds that are not served, on every API server."""
+
+from __future__ import annotations
+
+import pytest
+
+from pilotage.errors import BadRequest, NoMatch, NotFound
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.models import ObjectMeta, Resource, resource
+from pilotage.meta.unstructured import Unstructured, metadata_only
+from pilotage.types.core.v1 import ConfigMap, Namespace
+
+from ..worlds import World
+from .kinds import CONFIG_MAP, GROUP, PLANETS, WIDGET, WIDGETS, Planet, Widget, new_widget, widget_document
+
+
+@resource(group="nobody.pilotage.dev", version="v1")
+class Unicorn(Resource):
+    """No server has it."""
+
+
+async def test_one_object_in_three_forms(world: World) -> None:
+    await world.install(WIDGETS)
+    created = await world.client.create(new_widget(world.namespace, colour="red", labels={"a": "b"}))
+    widget = await world.client.get(Widget, "one", namespace=world.namespace)
+    document = await world.client.get(WIDGET, "one", namespace=world.namespace)
+    partial = await world.client.get(metadata_only(Widget), "one", namespace=world.namespace)
+    assert widget == created
+    assert document["spec"] == {"size": 1, "colour": "red", "mode": "fast"}
+    assert document.metadata == partial.metadata == widget.metadata
+    assert (partial.api_version, partial.kind) == (WIDGET.api_version, "Widget")
+
+
+async def test_what_is_not_there_says_what_was_asked_for(world: World) -> None:
+    await world.install(WIDGETS)
+    for kind in (Widget, metadata_only(Widget)):
+        with pytest.raises(NotFound) as caught:
+            await world.client.get(kind, "nobody", namespace=world.namespace)
+        error = caught.value
+        assert (error.group, error.kind, error.namespace, error.name) == (GROUP, "Widget", world.namespace, "nobody")
+        assert str(error) == 'widgets.tests.pilotage.dev "nobody" not found'
+
+
+async def test_find_gives_none_for_what_is_not_there(world: World) -> None:
+    assert await world.client.find(ConfigMap, "nobody", namespace=world.namespace) is None
+    await world.client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace=world.namespace)))
+    found = await world.client.find(CONFIG_MAP, "a", namespace=world.namespace)
+    assert found is not None
+    assert found.kind == "ConfigMap"
+
+
+async def test_a_kind_that_is_not_served_is_not_an_object_that_is_missing(world: World) -> None:
+    for kind in (Unicorn, GroupVersionKind("nobody.pilotage.dev", "v1", "Unicorn")):
+        with pytest.raises(NoMatch, match=r"does not serve Unicorn of nobody.pilotage.dev/v1.*CustomResourceDefinition"):
+            await world.client.find(kind, "one", namespace=world.namespace)
+    with pytest.raises(NoMatch):
+        await world.client.list(Unicorn)
+    with pytest.raises(NoMatch):
+        await world.client.create(Unicorn(metadata=ObjectMeta(name="a", namespace=world.namespace)))
+    with pytest.raises(NoMatch):
+        async with world.client.watch(Unicorn):
+            pytest.fail("the watch has begun")
+
+
+async def test_a_version_that_is_not_served_is_no_match(world: World) -> None:
+    await world.install(WIDGETS)
+    with pytest.raises(NoMatch, match="tests.pilotage.dev/v9"):
+        await world.client.get(GroupVersionKind(GROUP, "v9", "Widget"), "one", namespace=world.namespace)
+
+
+async def test_items_of_a_list_in_three_forms(world: World) -> None:
+    metadata = ObjectMeta(name="a", namespace=world.namespace)
+    created = await world.client.create(ConfigMap(metadata=metadata, data={"a": "b"}))
+    typed = await world.client.list(ConfigMap, namespace=world.namespace)
+    documents = await world.client.list(CONFIG_MAP, namespace=world.namespace)
+    partials = await world.client.list(metadata_only(CONFIG_MAP), namespace=world.namespace)
+    assert list(typed) == [created]
+    assert (documents[0]["apiVersion"], documents[0]["kind"], documents[0]["data"]) == ("v1", "ConfigMap", {"a": "b"})
+    assert partials[0].metadata == created.metadata
+    assert partials[0].gvk == CONFIG_MAP
+
+
+async def test_a_document_from_a_list_can_be_written_again(world: World) -> None:
+    await world.client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace=world.namespace), data={"a": "b"}))
+    document = (await world.client.list(CONFIG_MAP, namespace=world.namespace))[0]
+    document["data"]["c"] = "d"
+    await world.client.update(document)
+    assert (await world.client.get(ConfigMap, "a", namespace=world.namespace)).data == {"a": "b", "c": "d"}
+
+
+async def test_what_is_read_is_the_callers_own(world: World) -> None:
+    await world.install(WIDGETS)
+    await world.client.create(new_widget(world.namespace))
+    one = await world.client.get(Widget, "one", namespace=world.namespace)
+    two = await world.client.get(Widget, "one", namespace=world.namespace)
+    one.spec.size = 7
+    one.metadata.labels["a"] = "b"
+    assert (two.spec.size, two.metadata.labels) == (1, {})
+    assert (await world.client.get(Widget, "one", namespace=world.namespace)).spec.size == 1
+
+
+async def test_a_get_can_ask_for_a_version_that_is_not_older(world: World) -> None:
+    made = await world.client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace=world.namespace)))
+    version = made.metadata.resource_version
+    found = await world.client.get(ConfigMap, "a", namespace=world.namespace, resource_version=version)
+    assert found.metadata.resource_version == version
+
+
+async def test_a_kind_is_found_as_soon_as_it_is_installed(world: World) -> None:
+    """Discovery is asked again for a kind that was not there before."""
+    await world.install(PLANETS)
+    planet = GroupVersionKind(GROUP, "v1", "Planet")
+    assert await world.client.find(planet, f"nobody-{world.namespace}") is None
+    mapping = world.client.rest_mapper.rest_mapping(planet)
+    assert (mapping.resource.resource, mapping.namespaced) == ("planets", False)
+
+
+async def test_discovery_knows_the_builtin_kinds(world: World) -> None:
+    mappings = {mapping.gvk: mapping for mapping in await world.transport.resources()}
+    namespaces = mappings[GroupVersionKind("", "v1", "Namespace")]
+    assert (namespaces.resource.resource, namespaces.namespaced) == ("namespaces", False)
+    assert namespaces.short_names == ("ns",)
+    config_maps = mappings[CONFIG_MAP]
+    assert (config_maps.resource.resource, config_maps.namespaced, config_maps.singular) == (
+        "configmaps",
+        True,
+        "configmap",
+    )
+    assert {"get", "list", "watch", "create", "update", "patch", "delete"} <= set(config_maps.verbs)
+    deployments = mappings[GroupVersionKind("apps", "v1", "Deployment")]
+    assert "status" in deployments.subresources
+
+
+async def test_discovery_knows_what_a_definition_says(world: World) -> None:
+    await world.install(WIDGETS)
+    mappings = {mapping.gvk: mapping for mapping in await world.transport.resources()}
+    assert mappings[WIDGET].resource.resource == "widgets"
+    assert mappings[WIDGET].subresources == ("status",)
+
+
+async def test_a_client_for_one_namespace_needs_no_namespace(world: World) -> None:
+    await world.install(WIDGETS)
+    client = world.client.with_namespace(world.namespace)
+    widget = await client.create(new_widget(""))
+    assert widget.metadata.namespace == world.namespace
+    assert (await client.get(Widget, "one")) == widget
+    assert (await client.list(Widget)).names == ["one"]
+    assert (await client.get(Namespace, world.namespace)).metadata.name == world.namespace
+    document = await client.create(Unstructured(widget_document("", "two").document))
+    assert document.metadata.namespace == world.namespace
+    await client.delete_all_of(Widget)
+    assert len(await world.client.list(Widget, namespace=world.namespace)) == 0
+
+
+async def test_a_client_for_one_namespace_refuses_another(world: World) -> None:
+    client = world.client.with_namespace(world.namespace)
+    with pytest.raises(BadRequest, match=f"is in namespace other, but this client is for {world.namespace}"):
+        await client.get(ConfigMap, "a", namespace="other")
+    with pytest.raises(BadRequest, match="this client is for"):
+        await client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace="other")))
+
+
+async def test_cluster_scoped_kinds_take_no_notice_of_a_namespace(world: World) -> None:
+    await world.install(PLANETS)
+    name = f"venus-{world.namespace}"
+    await world.client.create(Planet(metadata=ObjectMeta(name=name)))
+    assert (await world.client.get(Planet, name, namespace="any")).metadata.name == name

@@ -1,0 +1,221 @@
+"""Watches, on every API server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from pilotage.client import WatchedEvent
+from pilotage.errors import ApiError, BadRequest, DecodeError, Gone, NotFound
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.models import ObjectMeta
+from pilotage.meta.unstructured import metadata_only
+from pilotage.types.core.v1 import ConfigMap
+
+from ..worlds import WITHIN, World
+from .kinds import WIDGET, WIDGETS, Widget, new_widget
+
+Seen = list[tuple[str, str]]
+
+
+async def collect(events: AsyncIterator[WatchedEvent[ConfigMap]], count: int) -> list[WatchedEvent[ConfigMap]]:
+    """The next `count` events that are not bookmarks."""
+    found: list[WatchedEvent[ConfigMap]] = []
+    async with asyncio.timeout(WITHIN):
+        async for event in events:
+            if event.type != "BOOKMARK":
+                found.append(event)
+            if len(found) == count:
+                break
+    return found
+
+
+def summary(events: list[WatchedEvent[ConfigMap]]) -> Seen:
+    return [(event.type, event.header.name) for event in events]
+
+
+def config_map(world: World, name: str, **labels: str) -> ConfigMap:
+    return ConfigMap(metadata=ObjectMeta(name=name, namespace=world.namespace, labels=labels))
+
+
+async def test_a_watch_goes_on_where_a_list_ended(world: World) -> None:
+    before = await world.client.create(config_map(world, "before"))
+    version = (await world.client.list(ConfigMap, namespace=world.namespace)).resource_version
+    after = await world.client.create(config_map(world, "after"))
+    await world.client.patch(before, {"data": {"a": "b"}})
+    await world.client.delete(after)
+    async with world.client.watch(ConfigMap, namespace=world.namespace, resource_version=version) as events:
+        seen = await collect(events, 3)
+    assert summary(seen) == [("ADDED", "after"), ("MODIFIED", "before"), ("DELETED", "after")]
+    assert seen[1].object == before
+    versions = [int(event.header.resource_version) for event in seen]
+    assert versions == sorted(set(versions))
+    assert versions[0] > int(version)
+    assert seen[2].object.metadata.uid == after.metadata.uid
+
+
+async def test_a_watch_without_a_version_begins_with_what_is_there(world: World) -> None:
+    for name in ("b", "a"):
+        await world.client.create(config_map(world, name))
+    async with world.client.watch(ConfigMap, namespace=world.namespace) as events:
+        assert sorted(summary(await collect(events, 2))) == [("ADDED", "a"), ("ADDED", "b")]
+        await world.client.create(config_map(world, "c"))
+        assert summary(await collect(events, 1)) == [("ADDED", "c")]
+
+
+async def test_an_object_comes_into_a_selection_and_leaves_it(world: World) -> None:
+    version = (await world.client.list(ConfigMap, namespace=world.namespace)).resource_version
+    held = await world.client.create(config_map(world, "a"))
+    for labels in ({"in": "yes"}, {"more": "yes"}, {"in": None}):
+        await world.client.patch(held, {"metadata": {"labels": labels}})
+    await world.client.delete(held)
+    await world.client.create(config_map(world, "end", **{"in": "yes"}))
+    async with world.client.watch(
+        ConfigMap, namespace=world.namespace, labels="in=yes", resource_version=version
+    ) as events:
+        seen = await collect(events, 4)
+    assert summary(seen) == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a"), ("ADDED", "end")]
+    assert seen[2].object.metadata.labels == {"in": "yes", "more": "yes"}  # as it was when it was last selected
+    assert int(seen[2].header.resource_version) == int(held.metadata.resource_version)
+
+
+async def test_a_watch_of_one_name(world: World) -> None:
+    version = (await world.client.list(ConfigMap, namespace=world.namespace)).resource_version
+    for name in ("a", "b", "c"):
+        await world.client.create(config_map(world, name))
+    await world.client.delete(ConfigMap, "b", namespace=world.namespace)
+    async with world.client.watch(
+        ConfigMap, namespace=world.namespace, fields={"metadata.name": "b"}, resource_version=version
+    ) as events:
+        assert summary(await collect(events, 2)) == [("ADDED", "b"), ("DELETED", "b")]
+
+
+async def test_a_deletion_with_a_finalizer_is_seen_in_two_steps(world: World) -> None:
+    await world.install(WIDGETS)
+    widget = new_widget(world.namespace)
+    widget.metadata.finalizers = ["tests.pilotage.dev/hold"]
+    await world.client.create(widget)
+    version = widget.metadata.resource_version
+    await world.client.delete(widget)
+    await world.client.patch(widget, {"metadata": {"finalizers": None}})
+    async with asyncio.timeout(WITHIN):
+        async with world.client.watch(Widget, namespace=world.namespace, resource_version=version) as events:
+            seen = [await anext(events), await anext(events)]
+    assert [event.type for event in seen] == ["MODIFIED", "DELETED"]
+    assert seen[0].object.metadata.deletion_timestamp is not None
+    assert int(seen[1].header.resource_version) > int(seen[0].header.resource_version)
+
+
+async def test_a_write_that_changes_nothing_is_not_seen(world: World) -> None:
+    held = await world.client.create(config_map(world, "a"))
+    version = held.metadata.resource_version
+    await world.client.update(held)
+    await world.client.patch(held, {"metadata": {"labels": {"b": None}}})
+    await world.client.create(config_map(world, "end"))
+    async with world.client.watch(ConfigMap, namespace=world.namespace, resource_version=version) as events:
+        assert summary(await collect(events, 1)) == [("ADDED", "end")]
+
+
+@pytest.mark.parametrize("kind", [WIDGET, metadata_only(WIDGET)])
+async def test_a_watch_gives_each_form(world: World, kind: GroupVersionKind) -> None:
+    await world.install(WIDGETS)
+    await world.client.create(new_widget(world.namespace))
+    async with asyncio.timeout(WITHIN):
+        async with world.client.watch(kind, namespace=world.namespace) as events:
+            event = await anext(events)
+    assert event.object.metadata.name == "one"
+    assert (event.object.api_version, event.object.kind) == (WIDGET.api_version, "Widget")
+    assert event.object is event.object
+
+
+async def test_builtin_documents_of_a_watch_know_their_kind(world: World) -> None:
+    await world.client.create(config_map(world, "a"))
+    kind = GroupVersionKind("", "v1", "ConfigMap")
+    async with asyncio.timeout(WITHIN):
+        async with world.client.watch(kind, namespace=world.namespace) as events:
+            document = (await anext(events)).object
+    assert (document["apiVersion"], document["kind"]) == ("v1", "ConfigMap")
+
+
+async def test_a_watch_ends_when_its_time_is_over(world: World) -> None:
+    types = []
+    async with asyncio.timeout(WITHIN):
+        async with world.client.watch(ConfigMap, namespace=world.namespace, timeout_seconds=1) as events:
+            types = [event.type async for event in events]
+    assert set(types) <= {"BOOKMARK"}
+
+
+async def test_a_bookmark_says_how_far_the_watch_has_come(world: World) -> None:
+    await world.client.create(config_map(world, "a"))
+    found = await world.client.list(ConfigMap, namespace=world.namespace)
+    async with asyncio.timeout(WITHIN):
+        async with world.client.watch(
+            ConfigMap, namespace=world.namespace, labels="none", timeout_seconds=3
+        ) as events:
+            bookmarks = [event async for event in events]
+    assert all(event.type == "BOOKMARK" for event in bookmarks)
+    if bookmarks:  # the real server need not send any in so short a time
+        assert int(bookmarks[-1].header.resource_version) >= int(found.resource_version)
+        with pytest.raises(DecodeError, match="no object"):
+            _ = bookmarks[-1].object
+    else:
+        assert world.real
+
+
+async def test_no_bookmarks_where_they_are_not_wanted(world: World) -> None:
+    async with asyncio.timeout(WITHIN):
+        async with world.client.watch(
+            ConfigMap, namespace=world.namespace, allow_bookmarks=False, timeout_seconds=1
+        ) as events:
+            assert [event async for event in events] == []
+
+
+async def test_a_bad_selector_is_told_before_the_watch_begins(world: World) -> None:
+    with pytest.raises(BadRequest):
+        async with world.client.watch(ConfigMap, namespace=world.namespace, labels="=="):
+            pytest.fail("the watch has begun")
+    with pytest.raises(BadRequest, match="not a known field selector"):
+        async with world.client.watch(ConfigMap, namespace=world.namespace, fields={"data": "x"}):
+            pytest.fail("the watch has begun")
+
+
+async def test_a_version_that_is_no_number_is_told_before_the_watch_begins(world: World) -> None:
+    with pytest.raises(ApiError) as caught:
+        async with world.client.watch(ConfigMap, namespace=world.namespace, resource_version="abc"):
+            pytest.fail("the watch has begun")
+    assert caught.value.status.code == 500
+    assert (caught.value.kind, caught.value.namespace) == ("ConfigMap", world.namespace)
+
+
+async def test_a_forgotten_version_is_gone(world: World) -> None:
+    await world.install(WIDGETS)
+    if not world.real:
+        pytest.skip("nothing is forgotten so soon")
+    with pytest.raises(Gone, match="too old resource version: 1 ") as caught:
+        async with asyncio.timeout(WITHIN):
+            async with world.client.watch(Widget, namespace=world.namespace, resource_version="1") as events:
+                await anext(events)
+    assert (caught.value.status.code, caught.value.kind) == (410, "Widget")
+
+
+async def test_what_the_callers_block_raises_is_left_alone(world: World) -> None:
+    error = NotFound("something of the caller's own")
+    with pytest.raises(NotFound) as caught:
+        async with world.client.watch(ConfigMap, namespace=world.namespace):
+            raise error
+    assert caught.value is error
+    assert caught.value.kind == ""
+
+
+async def test_two_watches_see_the_same_order(world: World) -> None:
+    async with (
+        world.client.watch(ConfigMap, namespace=world.namespace) as one,
+        world.client.watch(ConfigMap, namespace=world.namespace) as two,
+    ):
+        await asyncio.gather(*(world.client.create(config_map(world, f"n{number}")) for number in range(10)))
+        first, second = await collect(one, 10), await collect(two, 10)
+    assert summary(first) == summary(second)
+    versions = [int(event.header.resource_version) for event in first]
+    assert versions == sorted(versions)

@@ -1,0 +1,105 @@
+"""Installing kinds: what is kept of a definition that is there already, and that it is served afterwards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import pilotage as pt
+from pilotage.cluster.installation import DEFINITION, merged
+
+
+class ThingSpec(pt.Model):
+    size: int = 1
+
+
+@pt.resource(group="install.pilotage.dev", version="v1")
+class Thing(pt.Resource):
+    spec: ThingSpec
+
+
+class WiderSpec(pt.Model):
+    size: int = 1
+    colour: str = "red"
+
+
+@pt.resource(group="install.pilotage.dev", version="v1", kind="Thing")
+class WiderThing(pt.Resource):
+    spec: WiderSpec
+
+
+@pt.resource(group="install.pilotage.dev", version="v2", kind="Thing")
+class NextThing(pt.Resource):
+    spec: WiderSpec
+
+
+def version(name: str, *, storage: bool, schema: Any = None) -> dict[str, Any]:
+    return {"name": name, "served": True, "storage": storage, "schema": schema or {"type": "object"}}
+
+
+def spec(*versions: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"group": "g.io", "names": {"plural": "things", "kind": "Thing"}, "versions": list(versions)} | more
+
+
+def test_a_version_that_the_program_does_not_know_is_kept_but_is_no_longer_the_stored_one() -> None:
+    result = merged(spec(version("v1", storage=True)), spec(version("v2", storage=True)))
+    assert [(one["name"], one["storage"]) for one in result["versions"]] == [("v2", True), ("v1", False)]
+
+
+def test_what_the_server_filled_in_is_no_change() -> None:
+    old = spec(version("v1", storage=True), conversion={"strategy": "None"})
+    old["names"]["singular"] = "thing"
+    old["versions"][0]["additionalPrinterColumns"] = []
+    assert merged(old, spec(version("v1", storage=True))) == old
+
+
+def test_a_new_schema_replaces_the_old_one() -> None:
+    new = version("v1", storage=True, schema={"type": "object", "properties": {"spec": {"type": "object"}}})
+    assert merged(spec(version("v1", storage=True)), spec(new))["versions"] == [new]
+
+
+async def test_what_is_installed_is_served_at_once() -> None:
+    async with pt.Cluster.embedded("memory:") as cluster:
+        await cluster.install(Thing)
+        meta = pt.ObjectMeta(name="one", namespace="default")
+        assert (await cluster.client.create(Thing(metadata=meta, spec=ThingSpec()))).spec.size == 1
+
+
+async def test_installing_again_writes_nothing() -> None:
+    async with pt.Cluster.embedded("memory:") as cluster:
+        await cluster.install(Thing)
+        before = await cluster.client.get(DEFINITION, "things.install.pilotage.dev")
+        await cluster.install(Thing)
+        after = await cluster.client.get(DEFINITION, "things.install.pilotage.dev")
+        assert after.metadata.resource_version == before.metadata.resource_version
+
+
+async def test_installing_a_wider_type_widens_the_schema() -> None:
+    async with pt.Cluster.embedded("memory:") as cluster:
+        await cluster.install(Thing)
+        await cluster.install(WiderThing)
+        meta = pt.ObjectMeta(name="one", namespace="default")
+        made = await cluster.client.create(WiderThing(metadata=meta, spec=WiderSpec(colour="blue")))
+        assert made.spec.colour == "blue"
+
+
+async def test_a_new_version_serves_the_objects_of_the_old_one() -> None:
+    async with pt.Cluster.embedded("memory:") as cluster:
+        await cluster.install(Thing)
+        meta = pt.ObjectMeta(name="one", namespace="default")
+        await cluster.client.create(Thing(metadata=meta, spec=ThingSpec(size=7)))
+        await cluster.install(NextThing)
+        found = await cluster.client.get(NextThing, "one", namespace="default")
+        assert (found.spec.size, found.spec.colour) == (7, "red")
+
+
+async def test_a_kind_whose_name_is_taken_is_refused_with_the_reason() -> None:
+    @pt.resource(group="install.pilotage.dev", version="v1", kind="Thing", plural="thingies")
+    class Rival(pt.Resource):
+        spec: ThingSpec
+
+    async with pt.Cluster.embedded("memory:") as cluster:
+        await cluster.install(Thing)
+        with pytest.raises(pt.Conflict, match=r"thingies\.install\.pilotage\.dev cannot be served: .*already in use"):
+            await cluster.install(Rival)

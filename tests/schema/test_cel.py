@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from typing import Any
+
+import pytest
+
+from pilotage.errors import Cause
+from pilotage.schema.cel_budget import Sizes, measure, shape, work
+from pilotage.schema.cel_expression import CompileError
+from pilotage.schema.cel_values import escaped
+from pilotage.schema.structural import StructuralSchema
+
+
+def schema_of(properties: dict[str, Any], *rules: Any) -> StructuralSchema:
+    validations = [rule if isinstance(rule, dict) else {"rule": rule} for rule in rules]
+    spec = {"type": "object", "properties": properties, "x-kubernetes-validations": validations}
+    return StructuralSchema.compile({"type": "object", "properties": {"spec": spec}})
+
+
+def messages(schema: StructuralSchema, spec: Any, old: Any = None) -> list[str]:
+    before = {"spec": old} if old is not None else None
+    return [cause.message for cause in schema.validate({"spec": spec}, before)]
+
+
+INTEGER = {"type": "integer"}
+TEXT = {"type": "string"}
+
+
+def test_a_rule_that_does_not_hold_is_a_cause_at_its_place() -> None:
+    schema = schema_of({"a": INTEGER}, {"rule": "self.a < 3", "message": " small please "})
+    assert schema.validate({"spec": {"a": 2}}) == []
+    assert schema.validate({"spec": {"a": 3}}) == [
+        Cause("FieldValueInvalid", "Invalid value: small please", "spec"),
+    ]
+
+
+def test_dates_and_durations_are_typed_at_every_depth() -> None:
+    stamp = {"type": "string", "format": "date-time"}
+    properties = {
+        "list": {"type": "array", "items": {"type": "object", "properties": {"at": stamp, "n": TEXT}}},
+        "for": {"type": "string", "format": "duration", "nullable": True},
+        "bytes": {"type": "string", "format": "byte"},
+        "day": {"type": "string", "format": "date"},
+    }
+    schema = schema_of(
+        properties,
+        "!has(self.list) || self.list.all(x, !has(x.at) || x.at < timestamp('2020-01-01T00:00:00Z'))",
+        "!has(self.__for__) || self.__for__ == null || self.__for__ > duration('1s')",
+        "!has(self.bytes) || self.bytes == b'hi'",
+        "!has(self.day) || self.day.getFullYear() == 2020",
+    )
+    assert messages(schema, {"list": [{"at": "2019-01-01T00:00:00Z", "n": "x"}, {}], "for": None}) == []
+    assert len(messages(schema, {"list": [{"at": "2021-01-01T00:00:00Z"}], "for": "1ms"})) == 2
+    assert messages(schema, {"bytes": "aGk=", "day": "2020-05-05"}) == []
+    assert len(messages(schema, {"bytes": "aGo=", "day": "2021-05-05"})) == 2
+
+
+def test_numbers_are_doubles_and_integers_are_integers() -> None:
+    schema = schema_of({"n": {"type": "number"}, "i": INTEGER}, "type(self.n) == double && type(self.i) == int")
+    assert messages(schema, {"n": 2, "i": 2}) == []
+    assert messages(schema, {"n": 2.5, "i": 2.0}) == []
+
+
+def test_an_optional_old_self_is_there_on_update_only() -> None:
+    schema = schema_of(
+        {"a": INTEGER},
+        {"rule": "oldSelf.hasValue() ? self.a > oldSelf.value().a : self.a == 1", "optionalOldSelf": True},
+    )
+    assert messages(schema, {"a": 1}) == []
+    assert messages(schema, {"a": 2})
+    assert messages(schema, {"a": 2}, {"a": 1}) == []
+    assert messages(schema, {"a": 1}, {"a": 2})
+
+
+def test_the_order_of_sets_and_maps_is_no_change() -> None:
+    properties = {
+        "set": {"type": "array", "x-kubernetes-list-type": "set", "items": TEXT},
+        "map": {
+            "type": "array",
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["k"],
+            "items": {
+                "type": "object",
+                "properties": {"k": TEXT, "s": {"type": "array", "x-kubernetes-list-type": "set", "items": TEXT}},
+            },
+        },
+        "list": {"type": "array", "items": TEXT},
+    }
+    schema = schema_of(properties, "self == oldSelf")
+    old = {"set": ["a", "b"], "map": [{"k": "a", "s": ["x", "y"]}, {"k": "b"}], "list": ["a", "b"]}
+    same = {"set": ["b", "a"], "map": [{"k": "b"}, {"k": "a", "s": ["y", "x"]}], "list": ["a", "b"]}
+    assert messages(schema, same, old) == []
+    assert messages(schema, {**same, "list": ["b", "a"]}, old)
+    assert messages(schema, {**same, "set": ["b"]}, old)
+
+
+def test_rules_see_the_name_of_the_resource_and_nothing_else_of_its_metadata() -> None:
+    root = {
+        "type": "object",
+        "x-kubernetes-validations": [{"rule": "self.metadata == {'name': 'x'} && self.kind == 'K'"}],
+    }
+    schema = StructuralSchema.compile(root)
+    assert schema.validate({"kind": "K", "metadata": {"name": "x", "labels": {"a": "b"}}}) == []
+    with pytest.raises(CompileError, match="undefined field 'labels'"):
+        StructuralSchema.compile(
+            {"type": "object", "x-kubernetes-validations": [{"rule": "has(self.metadata.labels)"}]}
+        )
+
+
+@pytest.mark.parametrize(
+    ("name", "in_rules"),
+    [
+        ("plain", "plain"),
+        ("a-b", "a__dash__b"),
+        ("a.b/c", "a__dot__b__slash__c"),
+        ("a__b", "a__underscores__b"),
+        ("namespace", "__namespace__"),
+        ("int", "int"),
+        ("ä", None),
+        ("9a", None),
+    ],
+)
+def test_names_are_escaped_as_kubernetes_does(name: str, in_rules: str | None) -> None:
+    assert escaped(name) == in_rules
+
+
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        ("self.a >", "Syntax error"),
+        ("self.nosuch == 1", "undefined field 'nosuch'"),
+        ("self.a.b == 1", "type 'int' does not support field selection"),
+        ("nosuch(self.a)", "undeclared reference to 'nosuch'"),
+        ("(" * 300 + "true" + ")" * 300, "recursion limit"),
+    ],
+)
+def test_a_rule_that_does_not_compile_says_why(rule: str, told: str) -> None:
+    with pytest.raises(CompileError) as caught:
+        schema_of({"a": INTEGER}, rule)
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        ("self.a / 0 > 1", "division by zero evaluating rule"),
+        ("self.list[5] == 'a'", "index out of bounds: 5 evaluating rule"),
+        ("self.m.nosuch == 'a'", "no such key: nosuch evaluating rule"),
+        ("self.any + 1 > 2", "'no such overload': call arguments did not match"),
+        ("self.a * 9223372036854775807 > 1", "overflow evaluating rule"),
+        ("self.any.matches('(')", "evaluating rule"),
+    ],
+)
+def test_a_rule_that_fails_is_a_cause(rule: str, told: str) -> None:
+    anything = {"x-kubernetes-int-or-string": True}
+    lists = {"type": "array", "items": TEXT}
+    maps = {"type": "object", "additionalProperties": TEXT}
+    schema = schema_of({"a": INTEGER, "list": lists, "m": maps, "any": anything}, rule)
+    (message,) = messages(schema, {"a": 7, "list": ["a"], "m": {}, "any": "x"})
+    assert message.startswith('Invalid value: "object": ')
+    assert told in message
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "self.list.all(x, self.list.all(y, x == y || x != y))",
+        "self.list.all(x, self.list.all(y, self.list.all(z, x != y || y != z || x == z)))",
+        "self.list.all(x, x.contains('zz') || !self.text.contains('zz'))",
+        "self.list.map(x, self.text + self.text).size() > 0",
+        "self.text.replace('', self.text).size() > 0",
+        "cel.bind(a, self.text + self.text, cel.bind(b, a + a, cel.bind(c, b + b, cel.bind(d, c + c, "
+        "cel.bind(e, d + d, cel.bind(f, e + e, cel.bind(g, f + f, cel.bind(h, g + g, h.size() > 0))))))))",
+    ],
+)
+def test_a_rule_over_much_data_ends_soon_with_a_verdict(rule: str) -> None:
+    schema = schema_of({"list": {"type": "array", "items": TEXT}, "text": TEXT}, rule)
+    spec = {"list": [f"item-{index}" for index in range(5_000)], "text": "a" * 1_000_000}
+    start = time.process_time()
+    found = messages(schema, spec)
+    assert time.process_time() - start < 5
+    assert all("cost" in message for message in found)
+
+
+def test_many_rules_share_one_budget() -> None:
+    schema = schema_of({"list": {"type": "array", "items": TEXT}}, *["self.list.all(x, x != 'zz')"] * 300)
+    spec = {"list": ["a" * 100] * 9_000}
+    start = time.process_time()
+    found = messages(schema, spec)
+    assert time.process_time() - start < 10
+    assert len(found) == 1
+    assert "cost" in found[0]
+
+
+def test_small_rules_on_small_objects_are_far_from_the_budget() -> None:
+    usual = shape("self.ports.all(p, self.ports.exists_one(q, q.name == p.name) && p.port + 1 > 0)")
+    assert work(usual, Sizes(longest=253, largest=50)) < 1e8
+    assert measure({"a": ["xy", {"b": "xyz"}]}) == Sizes(longest=3, largest=2)
+
+
+def test_a_message_expression_that_is_of_no_use_gives_way_to_the_message() -> None:
+    schema = schema_of(
+        {"a": INTEGER},
+        {"rule": "self.a < 1", "messageExpression": "'a is ' + string(self.a)", "message": "fallback"},
+        {"rule": "self.a < 2", "messageExpression": "string(self.a / 0)", "message": "fallback"},
+        {"rule": "self.a < 3", "messageExpression": "' '"},
+        {"rule": "self.a < 4", "messageExpression": "'two\\nlines'", "message": "fallback"},
+    )
+    assert messages(schema, {"a": 5}) == [
+        "Invalid value: a is 5",
+        "Invalid value: fallback",
+        "Invalid value: failed rule: self.a < 3",
+        "Invalid value: fallback",
+    ]
+
+
+def test_without_the_extra_a_schema_with_rules_names_it() -> None:
+    program = """
+import sys
+sys.modules["cel_expr_python"] = None
+from pilotage.errors import MissingExtra
+from pilotage.schema.structural import StructuralSchema
+StructuralSchema.compile({"type": "object"})
+try:
+    StructuralSchema.compile({"type": "object", "x-kubernetes-validations": [{"rule": "true"}]})
+except MissingExtra as error:
+    print(error.extra)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "cel"

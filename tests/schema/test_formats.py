@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pilotage.schema.formats import checker
+
+EXAMPLES = {
+    "bsonobjectid": ("507f1f77bcf86cd799439011", "507f1f77"),
+    "uri": ("https://example.com/a?b#c", "no uri"),
+    "email": ("a@example.com", "a@"),
+    "hostname": ("www.example.com", "-a.example"),
+    "ipv4": ("10.0.0.1", "10.0.0.256"),
+    "ipv6": ("::1", "10.0.0.1"),
+    "cidr": ("10.0.0.0/8", "10.0.0.0"),
+    "mac": ("01:23:45:67:89:ab", "01:23:45"),
+    "uuid": ("123E4567-e89b-12d3-a456-426614174000", "123"),
+    "uuid3": ("a3bb189e-8bf9-3888-9912-ace4e6543002", "a3bb189e-8bf9-4888-9912-ace4e6543002"),
+    "uuid4": ("a3bb189e-8bf9-4888-9912-ace4e6543002", "a3bb189e-8bf9-4888-1912-ace4e6543002"),
+    "uuid5": ("a3bb189e-8bf9-5888-9912-ace4e6543002", "a3bb189e-8bf9-4888-9912-ace4e6543002"),
+    "isbn": ("978-0321751041", "978-0321751042"),
+    "isbn10": ("0321751043", "0321751044"),
+    "isbn13": ("978-0321751041", "0321751043"),
+    "creditcard": ("4111 1111 1111 1111", "4111 1111 1111 1112"),
+    "ssn": ("111-22-3333", "111-22"),
+    "hexcolor": ("#FFFFFF", "#GGG"),
+    "rgbcolor": ("rgb(255, 0, 7)", "rgb(256,0,0)"),
+    "byte": ("aGVsbG8=", "a"),
+    "date": ("2024-02-29", "2023-02-29"),
+    "duration": ("1h30m", "soon"),
+    "date-time": ("2014-12-15T19:30:20.000Z", "2014-12-15 at noon"),
+    "k8s-short-name": ("my-name", "My-name"),
+    "k8s-long-name": ("my.name", "my..name"),
+}
+
+
+@pytest.mark.parametrize(("name", "good", "bad"), [(name, *pair) for name, pair in EXAMPLES.items()])
+def test_a_format_tells_good_from_bad(name: str, good: str, bad: str) -> None:
+    check = checker(name)
+    assert check is not None
+    assert check(good)
+    assert not check(bad)
+
+
+def test_unknown_formats_are_ignored_and_passwords_are_anything() -> None:
+    assert checker("no-such-format") is None
+    password = checker("password")
+    assert password is not None
+    assert password("")
+
+
+@given(st.sampled_from(sorted(EXAMPLES)), st.text(max_size=50))
+@settings(max_examples=300, deadline=None)
+def test_no_text_makes_a_check_fail(name: str, text: str) -> None:
+    check = checker(name)
+    assert check is not None
+    assert check(text) in (True, False)
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
+@pytest.mark.parametrize("unit", ["a", "1", "a.", "1h", ":", "a@", "-", "0 ", "\u0661"])
+def test_long_texts_take_no_more_than_linear_time(name: str, unit: str) -> None:
+    check = checker(name)
+    assert check is not None
+    text = unit * (200_000 // len(unit)) + "!"
+    start = time.process_time()
+    check(text)
+    assert time.process_time() - start < 2

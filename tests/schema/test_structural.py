@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pilotage.errors import Cause, InvalidDefinition
+from pilotage.schema.structural import StructuralSchema
+
+SPEC: dict[str, Any] = {
+    "type": "object",
+    "required": ["name"],
+    "properties": {
+        "name": {"type": "string", "default": "n"},
+        "size": {"type": "integer", "minimum": 0, "default": 3},
+        "note": {"type": "string", "nullable": True},
+        "nested": {"type": "object", "properties": {"depth": {"type": "integer", "default": 1}}},
+        "made": {"type": "object", "default": {}, "properties": {"depth": {"type": "integer", "default": 1}}},
+        "items": {
+            "type": "array",
+            "items": {"type": "object", "properties": {"on": {"type": "boolean", "default": True}}},
+        },
+        "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+        "free": {
+            "type": "object",
+            "x-kubernetes-preserve-unknown-fields": True,
+            "properties": {"known": {"type": "object", "properties": {"a": {"type": "string"}}}},
+        },
+        "resource": {
+            "type": "object",
+            "x-kubernetes-embedded-resource": True,
+            "properties": {"spec": {"type": "object", "properties": {"x": {"type": "integer"}}}},
+        },
+    },
+}
+SCHEMA = {"type": "object", "properties": {"spec": SPEC, "status": {"type": "object", "required": ["phase"]}}}
+COMPILED = StructuralSchema.compile(SCHEMA)
+
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 5)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=3)
+)
+anything = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=6,
+)
+specs = st.dictionaries(st.sampled_from([*SPEC["properties"], "unknown", "depth"]), anything, max_size=6)
+documents = st.fixed_dictionaries(
+    {"apiVersion": st.just("a/v1"), "kind": st.just("K")}, optional={"spec": specs | anything}
+)
+
+
+@given(documents)
+@settings(max_examples=150, deadline=None)
+def test_defaulting_twice_is_defaulting_once(document: Any) -> None:
+    COMPILED.default(document)
+    again = copy.deepcopy(document)
+    COMPILED.default(again)
+    assert again == document
+
+
+@given(documents)
+@settings(max_examples=150, deadline=None)
+def test_pruning_twice_drops_nothing_more(document: Any) -> None:
+    COMPILED.prune(document)
+    again = copy.deepcopy(document)
+    assert COMPILED.prune(again) == []
+    assert again == document
+
+
+@given(documents)
+@settings(max_examples=150, deadline=None)
+def test_defaulting_invents_no_field_that_pruning_drops(document: Any) -> None:
+    COMPILED.prune(document)
+    COMPILED.default(document)
+    assert COMPILED.prune(document) == []
+
+
+@given(documents)
+@settings(max_examples=150, deadline=None)
+def test_validation_changes_nothing_and_an_unchanged_object_may_stay(document: Any) -> None:
+    before = copy.deepcopy(document)
+    COMPILED.validate(document)
+    assert document == before
+    head = [cause for cause in COMPILED.validate(document, before) if not cause.field.startswith("spec.resource")]
+    assert head == []
+
+
+def test_pruning_names_what_it_drops_and_keeps_the_head() -> None:
+    document = {
+        "apiVersion": "a/v1",
+        "kind": "K",
+        "metadata": {"name": "x", "odd": 1},
+        "other": 1,
+        "spec": {"name": "a", "zz": {}, "items": [{"on": True, "off": 1}], "nested": {"x": 1}},
+    }
+    assert COMPILED.prune(document) == ["other", "spec.items[0].off", "spec.nested.x", "spec.zz"]
+    assert document["metadata"] == {"name": "x", "odd": 1}
+    assert document["spec"] == {"name": "a", "items": [{"on": True}], "nested": {}}
+
+
+def test_preserved_unknown_fields_stay_but_known_children_are_pruned() -> None:
+    document = {"spec": {"free": {"anything": {"deep": 1}, "known": {"a": "b", "c": 1}}}}
+    assert COMPILED.prune(document) == ["spec.free.known.c"]
+    assert document["spec"]["free"] == {"anything": {"deep": 1}, "known": {"a": "b"}}
+
+
+def test_an_embedded_resource_keeps_its_head_and_loses_unknown_metadata() -> None:
+    resource = {"apiVersion": "v1", "kind": "P", "metadata": {"name": "x", "zz": 1}, "spec": {"x": 1, "y": 2}, "w": 1}
+    document = {"spec": {"resource": resource}}
+    assert COMPILED.prune(document) == ["spec.resource.metadata.zz", "spec.resource.spec.y", "spec.resource.w"]
+
+
+def test_defaults_fill_in_where_the_parent_is_there() -> None:
+    document: dict[str, Any] = {"spec": {"items": [{}, {"on": False}]}}
+    COMPILED.default(document)
+    assert document["spec"] == {
+        "name": "n",
+        "size": 3,
+        "made": {"depth": 1},
+        "items": [{"on": True}, {"on": False}],
+    }
+    bare: dict[str, Any] = {}
+    COMPILED.default(bare)
+    assert bare == {}
+
+
+def test_a_default_is_never_shared_between_documents() -> None:
+    first: dict[str, Any] = {"spec": {}}
+    second: dict[str, Any] = {"spec": {}}
+    COMPILED.default(first)
+    first["spec"]["made"]["depth"] = 9
+    COMPILED.default(second)
+    assert second["spec"]["made"] == {"depth": 1}
+
+
+def test_null_becomes_the_default_or_goes_or_stays() -> None:
+    document: dict[str, Any] = {"spec": {"size": None, "nested": None, "note": None, "labels": {"a": None, "b": "c"}}}
+    COMPILED.default(document)
+    assert document["spec"] == {"name": "n", "size": 3, "note": None, "made": {"depth": 1}, "labels": {"b": "c"}}
+
+
+def test_a_status_write_is_judged_by_its_status_only() -> None:
+    document = {"spec": {"size": "x"}, "status": {}}
+    assert COMPILED.validate_status(document) == [Cause("FieldValueRequired", "Required value", "status.phase")]
+    assert COMPILED.validate_status({"spec": {"size": "x"}}) == []
+
+
+def test_duplicates_that_were_there_before_may_stay() -> None:
+    schema = StructuralSchema.compile(
+        {
+            "type": "object",
+            "properties": {"s": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}},
+        }
+    )
+    assert [cause.field for cause in schema.validate({"s": ["a", "b", "a", "a"]})] == ["s[2]"]
+    assert schema.validate({"s": ["a", "a", "b"]}, {"s": ["a", "a"]}) == []
+
+
+def test_true_is_no_number_and_one_is_not_true() -> None:
+    schema = StructuralSchema.compile(
+        {"type": "object", "properties": {"e": {"enum": [1], "x-kubernetes-preserve-unknown-fields": True}}}
+    )
+    assert schema.validate({"e": 1}) == []
+    assert schema.validate({"e": 1.0}) == []
+    assert [cause.reason for cause in schema.validate({"e": True})] == ["FieldValueNotSupported"]
+
+
+def test_a_pattern_that_is_no_re2_is_refused_when_compiled() -> None:
+    with pytest.raises(InvalidDefinition) as caught:
+        StructuralSchema.compile({"type": "object", "properties": {"x": {"type": "string", "pattern": "(?=a)"}}})
+    assert "(?=" in str(caught.value)
+
+
+BUILT_IN: dict[str, Any] = {
+    "Node": {
+        "type": "object",
+        "required": ["name"],
+        "properties": {
+            "name": {"type": "string", "default": ""},
+            "protocol": {"type": "string", "default": "TCP"},
+            "child": {"allOf": [{"$ref": "#/components/schemas/Node"}], "default": {}},
+            "children": {"type": "array", "items": {"$ref": "#/components/schemas/Node"}},
+            "raw": {"$ref": "#/components/schemas/Raw"},
+            "port": {"allOf": [{"$ref": "#/components/schemas/Port"}]},
+        },
+    },
+    "Raw": {"type": "object"},
+    "Port": {"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]},
+}
+
+
+def test_recursive_built_in_schemas_follow_their_references() -> None:
+    schema = StructuralSchema.compile({"$ref": "#/components/schemas/Node"}, resolve=BUILT_IN.__getitem__)
+    document: dict[str, Any] = {
+        "name": "a",
+        "child": {"name": "b", "odd": 1, "raw": {"any": {"thing": 1}}},
+        "children": [{"name": 3, "port": True}, {}],
+    }
+    assert schema.prune(document) == ["child.odd"]
+    schema.default(document)
+    assert document["child"] == {"name": "b", "raw": {"any": {"thing": 1}}, "protocol": "TCP"}
+    assert [(cause.field, cause.reason) for cause in schema.validate(document) if cause.field != "<nil>"] == [
+        ("children[0].name", "FieldValueTypeInvalid"),
+        ("children[0].port", "FieldValueTypeInvalid"),
+        ("children[0].port", "FieldValueTypeInvalid"),
+        ("children[1].name", "FieldValueRequired"),
+    ]

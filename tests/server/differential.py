@@ -1,0 +1,252 @@
+"""Requests as data, replayed against a real kube-apiserver and against ours; the answers must be the same.
+
+A scenario is a list of steps in a namespace of its own. `<namespace>` and `<group>` in targets and bodies are
+its own, and later steps use what earlier ones were answered: a step that saves its answer as `one` lets
+`<one.metadata.uid>` be written. Answers are compared after what
+differs from run to run has got a name: the first uid that is seen is `<uid 1>`, and so on.
+
+Where ours is different on purpose, the step says so: `differs` is the first cell of a row in `docs/differences.md`, and
+`ours` says what is different, path by path.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+MERGE = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+APPLY = "application/apply-patch+yaml"
+YAML = "application/yaml"
+NAMESPACES = "/api/v1/namespaces"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+ABSENT = object()
+"""A value that is not there."""
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A body: an answer that was saved, changed at some paths (dots between the keys)."""
+
+    name: str
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One request."""
+
+    what: str
+    method: str
+    target: str
+    body: object = None
+    """Text and bytes go as they are, anything else as JSON."""
+    content_type: str = ""
+    accept: str = ""
+    save: str = ""
+    until: Mapping[str, Any] | None = None
+    """Asked again until the answer has these values, and not recorded."""
+    differs: str = ""
+    ours: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Steps that belong together, with the definitions they need."""
+
+    name: str
+    steps: Sequence[Step]
+    definitions: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def namespace(self) -> str:
+        return f"case-{self.name}"
+
+    @property
+    def group(self) -> str:
+        """Each has a group of its own for its kinds, so that they are in nobody's way."""
+        return f"{self.name}.example.com"
+
+    def all_steps(self) -> list[Step]:
+        """With what has to be there first."""
+        steps = [Step("namespace", "POST", NAMESPACES, {"metadata": {"name": self.namespace}}, until={"status": 201})]
+        for definition in self.definitions:
+            steps += installed(definition)
+        return [*steps, *self.steps]
+
+
+def get(what: str, target: str, **more: Any) -> Step:
+    return Step(what, "GET", target, **more)
+
+
+def post(what: str, target: str, body: object, **more: Any) -> Step:
+    return Step(what, "POST", target, body, **more)
+
+
+def put(what: str, target: str, body: object, **more: Any) -> Step:
+    return Step(what, "PUT", target, body, **more)
+
+
+def patch(what: str, target: str, body: object, content_type: str = MERGE, **more: Any) -> Step:
+    return Step(what, "PATCH", target, body, content_type, **more)
+
+
+def delete(what: str, target: str, body: object = None, **more: Any) -> Step:
+    return Step(what, "DELETE", target, body, **more)
+
+
+def installed(definition: Mapping[str, Any]) -> list[Step]:
+    """Create a definition and wait until it is served."""
+    spec = definition["spec"]
+    version = next(each["name"] for each in spec["versions"] if each["served"])
+    return [
+        Step("definition", "POST", DEFINITIONS, definition, until={"status": 201}),
+        Step("served", "GET", f"/apis/{spec['group']}/{version}/{spec['names']['plural']}", until={"status": 200}),
+    ]
+
+
+def at(document: Any, path: str) -> Any:
+    """The value at a path with dots, or ABSENT."""
+    for key in path.split("."):
+        if isinstance(document, list) and key.isdigit() and int(key) < len(document):
+            document = document[int(key)]
+        elif isinstance(document, dict) and key in document:
+            document = document[key]
+        else:
+            return ABSENT
+    return document
+
+
+def put_at(document: Any, path: str, value: Any) -> None:
+    """Set (or, with ABSENT, remove) the value at a path; objects on the way are made."""
+    *parents, last = path.split(".")
+    for key in parents:
+        document = document[int(key)] if isinstance(document, list) else document.setdefault(key, {})
+    if isinstance(document, list):
+        document[int(last)] = value
+    elif value is ABSENT:
+        document.pop(last, None)
+    else:
+        document[last] = value
+
+
+class Replay:
+    """A run of one scenario: makes the wire form of each step, and the comparable form of its answer."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._saved: dict[str, Any] = {"namespace": scenario.namespace, "group": scenario.group}
+        self._names: dict[str, str] = {}
+        self._counts: dict[str, int] = {}
+
+    def target(self, step: Step) -> str:
+        return self._filled(step.target)
+
+    def headers(self, step: Step) -> dict[str, str]:
+        headers = {"accept": step.accept} if step.accept else {}
+        if step.body is not None:
+            headers["content-type"] = step.content_type or "application/json"
+        return headers
+
+    def body(self, step: Step) -> bytes:
+        match step.body:
+            case None:
+                return b""
+            case bytes():
+                return step.body
+            case str():
+                return self._filled(step.body).encode()
+            case Saved(name, changes):
+                document = copy.deepcopy(self._saved[name])
+                for path, value in changes.items():
+                    put_at(document, path, value)
+                return self._filled(json.dumps(document)).encode()
+            case _:
+                return self._filled(json.dumps(step.body)).encode()
+
+    def answer(self, step: Step, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> dict[str, Any]:
+        """The comparable form of an answer, which is also saved if the step wants it."""
+        lowered = [(name.lower(), value) for name, value in headers]
+        media = next((value for name, value in lowered if name == "content-type"), "").partition(";")[0]
+        answer: dict[str, Any] = {"what": step.what, "status": status, "type": media}
+        warnings = [self._text(value) for name, value in lowered if name == "warning"]
+        if warnings:
+            answer["warnings"] = warnings
+        document = _decoded(body, media, "watch=" in step.target)
+        if step.save:
+            self._saved[step.save] = copy.deepcopy(document)
+        answer["body"] = self._comparable(document)
+        return answer
+
+    def _filled(self, text: str) -> str:
+        def value(match: re.Match[str]) -> str:
+            found = at(self._saved, match[1])
+            assert found is not ABSENT, f"nothing is saved as {match[1]}"
+            return str(found)
+
+        return re.sub(r"<([a-z]\w*(?:\.[\w-]+)*)>", value, text)
+
+    def _comparable(self, value: Any, key: str = "") -> Any:
+        if isinstance(value, dict):
+            if "generateName" in value and value.get("name", "").startswith(value["generateName"]):
+                value = value | {"name": re.sub(r"[bcdfghjklmnpqrstvwxz2-9]{5}$", "<suffix>", value["name"])}
+            comparable = {
+                name: self._comparable(item, name) for name, item in value.items() if name != "managedFields"
+            }
+            if str(value.get("kind", "")).endswith("List") or _is_bookmark(value):
+                # A list's version is the store's, which others move too: it has no identity.
+                comparable["metadata"] |= {"resourceVersion": "<list version>"}
+            return comparable
+        if isinstance(value, list):
+            return [self._comparable(item, key) for item in value]
+        if not isinstance(value, str):
+            return value
+        if key == "resourceVersion":
+            return self._name("version", value)
+        if key == "continue":
+            return "<token>" if value else ""
+        return self._text(value)
+
+    def _text(self, text: str) -> str:
+        text = re.sub(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", self._uid, text)
+        text = re.sub(r"\b20(?!0|1|2[0-4])\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", _time, text)
+        text = re.sub(r"(current: |too old resource version: \d+ )\(?\d+\)?", r"\1<current>", text)
+        return re.sub(r"(ResourceVersion in record )\((\d+)\)", lambda m: f"{m[1]}({self._name('version', m[2])})", text)
+
+    def _uid(self, match: re.Match[str]) -> str:
+        return match[0] if len(set(match[0])) <= 2 else self._name("uid", match[0])
+
+    def _name(self, kind: str, value: str) -> str:
+        if value not in self._names:
+            self._counts[kind] = self._counts.get(kind, 0) + 1
+            self._names[value] = f"<{kind} {self._counts[kind]}>"
+        return self._names[value]
+
+
+def _time(match: re.Match[str]) -> str:
+    return "<microtime>" if match[1] else "<time>"
+
+
+def _is_bookmark(value: dict[str, Any]) -> bool:
+    return value.keys() == {"kind", "apiVersion", "metadata"} and "name" not in value["metadata"]
+
+
+def _decoded(body: bytes, media: str, watch: bool) -> Any:
+    text = body.decode("utf-8", "replace")
+    if media != "application/json":
+        return text
+    lines = [json.loads(line) for line in text.splitlines()]
+    return lines if watch and (not lines or "type" in lines[0]) else lines[0] if lines else ""
+
+
+def expected_of_ours(step: Step, real: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer that ours must give: the real one, but for what is different on purpose."""
+    expected: dict[str, Any] = copy.deepcopy(dict(real))
+    for path, value in step.ours.items():
+        put_at(expected, path, value)
+    return expected

@@ -1,0 +1,88 @@
+"""Running scenarios: over the wire to a real server, or straight into our own face."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import ssl
+import time
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from pilotage.http.messages import Headers, Request, StreamingResponse
+from pilotage.server.face import Face
+
+from ..realcluster import RealCluster
+from .differential import ABSENT, Replay, Scenario, Step, at
+
+TOKEN = "secret"
+PATIENCE = 30.0
+Answers = list[dict[str, Any]]
+
+
+class Stuck(Exception):
+    """What a step waits for does not come."""
+
+
+def replay_on_real(scenario: Scenario, cluster: RealCluster) -> Answers:
+    """The answers of a real server, without those of the steps that only wait."""
+    address = urlsplit(cluster.url)
+    context = ssl.create_default_context(cafile=str(cluster.ca_file))
+    connection = http.client.HTTPSConnection(str(address.hostname), address.port, context=context, timeout=40)
+    replay = Replay(scenario)
+
+    def once(step: Step) -> dict[str, Any]:
+        headers = {"authorization": f"Bearer {cluster.token}"} | replay.headers(step)
+        connection.request(step.method, replay.target(step), replay.body(step) or None, headers)
+        response = connection.getresponse()
+        return replay.answer(step, response.status, response.getheaders(), response.read())
+
+    answers: Answers = []
+    try:
+        for step in scenario.all_steps():
+            deadline = time.monotonic() + PATIENCE
+            answer = once(step)
+            while step.until is not None and not fulfilled(step.until, answer):
+                if time.monotonic() > deadline:
+                    raise Stuck(f"{scenario.name}: {step.what}: {answer}")
+                time.sleep(0.05)
+                answer = once(step)
+            if step.until is None:
+                answers.append(answer)
+    finally:
+        connection.close()
+    return answers
+
+
+async def replay_on_ours(scenario: Scenario, face: Face) -> Answers:
+    """The answers of our own face; its time may be virtual."""
+    replay = Replay(scenario)
+    loop = asyncio.get_running_loop()
+    answers: Answers = []
+    for step in scenario.all_steps():
+        deadline = loop.time() + PATIENCE
+        answer = await _once(replay, face, step)
+        while step.until is not None and not fulfilled(step.until, answer):
+            if loop.time() > deadline:
+                raise Stuck(f"{scenario.name}: {step.what}: {answer}")
+            await asyncio.sleep(0.05)
+            answer = await _once(replay, face, step)
+        if step.until is None:
+            answers.append(answer)
+    return answers
+
+
+async def _once(replay: Replay, face: Face, step: Step) -> dict[str, Any]:
+    headers = {"authorization": f"Bearer {TOKEN}"} | replay.headers(step)
+    answer = await face(Request(step.method, replay.target(step), Headers(headers.items()), replay.body(step)))
+    if isinstance(answer, StreamingResponse):
+        body = b"".join([chunk async for chunk in answer.chunks])
+    else:
+        body = answer.body
+    return replay.answer(step, answer.status, answer.headers, body)
+
+
+def fulfilled(wanted: Mapping[str, Any], answer: Mapping[str, Any]) -> bool:
+    """Whether an answer has the values that a step waits for."""
+    return all(at(answer, path) == value or (value is ABSENT and at(answer, path) is ABSENT) for path, value in wanted.items())

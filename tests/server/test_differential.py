@@ -1,0 +1,89 @@
+"""Ours against a real kube-apiserver: the same requests, the same answers.
+
+What the real server answers is recorded in `answers/`, so that ours is compared with it where there is no real one.
+`PILOTAGE_RECORD=1` with the `cluster` tests records anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pilotage.server.face import Face
+from pilotage.server.house import House
+from pilotage.server.registry import Registry
+from pilotage.storage.memory import MemoryStorage
+
+from ..realcluster import RealCluster
+from .cases import SCENARIOS
+from .differential import Scenario, expected_of_ours
+from .replaying import TOKEN, Answers, replay_on_ours, replay_on_real
+
+ANSWERS = Path(__file__).parent / "answers"
+DIFFERENCES = Path(__file__).parents[2] / "docs" / "differences.md"
+by_name = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+
+
+@by_name
+@pytest.mark.virtual_time
+async def test_ours_answers_as_the_real_server_was_recorded(scenario: Scenario) -> None:
+    async with Registry(House(MemoryStorage())) as registry:
+        answers = await replay_on_ours(scenario, Face(registry, TOKEN))
+    steps = [step for step in scenario.steps if step.until is None]
+    wrong = []
+    for step, real, ours in zip(steps, recorded(scenario), answers, strict=True):
+        expected = expected_of_ours(step, real)
+        if ours != expected:
+            wrong.append(f"\n{step.what}: {step.method} {step.target}\n{difference(expected, ours)}")
+        assert not (step.ours and expected == real), f"{step.what}: says that it differs, but does not"
+    assert not wrong, f"{len(wrong)} of {len(steps)} answers differ" + "".join(wrong)
+
+
+@pytest.mark.cluster
+def test_the_recorded_answers_are_the_real_servers(real_control_plane: RealCluster) -> None:
+    with ThreadPoolExecutor(6) as threads:  # most of the time is the real server's waiting
+        results = list(threads.map(lambda each: replay_on_real(each, real_control_plane), SCENARIOS))
+    wrong = []
+    for scenario, answers in zip(SCENARIOS, results, strict=True):
+        if os.environ.get("PILOTAGE_RECORD"):
+            path(scenario).write_text(json.dumps(answers, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
+        for before, now in zip(recorded(scenario), answers, strict=True):
+            if before != now:
+                wrong.append(f"\n{scenario.name}: {now['what']}\n{difference(before, now)}")
+    assert not wrong, "".join(wrong)
+
+
+def test_every_difference_stands_in_the_documentation() -> None:
+    rows = {line.split("|")[1].strip() for line in DIFFERENCES.read_text().splitlines() if line.startswith("| ")}
+    claimed = {step.differs for scenario in SCENARIOS for step in scenario.steps if step.differs or step.ours}
+    assert claimed <= rows
+
+
+def test_a_scenario_is_recorded_once() -> None:
+    assert {each.name for each in ANSWERS.iterdir()} == {path(scenario).name for scenario in SCENARIOS}
+
+
+def path(scenario: Scenario) -> Path:
+    return ANSWERS / f"{scenario.name}.json"
+
+
+def recorded(scenario: Scenario) -> Answers:
+    answers: Answers = json.loads(path(scenario).read_text())
+    return answers
+
+
+def difference(expected: Any, found: Any, where: str = "") -> str:
+    """The places where two documents differ, one a line."""
+    if isinstance(expected, dict) and isinstance(found, dict):
+        keys = sorted(expected.keys() | found.keys())
+        parts = [difference(expected.get(key, "<absent>"), found.get(key, "<absent>"), f"{where}.{key}") for key in keys]
+    elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
+        parts = [difference(one, other, f"{where}[{at}]") for at, (one, other) in enumerate(zip(expected, found, strict=True))]
+    else:
+        parts = [] if expected == found else [f"  {where}\n    real: {json.dumps(expected)}\n    ours: {json.dumps(found)}"]
+    return "\n".join(part for part in parts if part)

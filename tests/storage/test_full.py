@@ -1,0 +1,128 @@
+"""No room on the disk: commits are refused, everything else goes on, and nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import pilotage.storage
+
+SOURCES = Path(next(iter(pilotage.storage.__path__))).parents[1]
+
+PROGRAM = textwrap.dedent("""
+    import asyncio, resource, sys
+    from pilotage.errors import StorageFull
+    from pilotage.storage import Delete, Put, open_storage
+
+    path, kind = sys.argv[1:]
+    filler = path + ".filler"
+    value = bytes(50_000)
+
+    def fill():
+        if kind == "limit":
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, resource.RLIM_INFINITY))
+            return
+        with open(filler, "wb", buffering=0) as file:
+            try:
+                while file.write(bytes(4096)) == 4096:
+                    pass
+            except OSError:
+                pass
+
+    def make_room():
+        if kind == "limit":
+            resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        else:
+            import os
+            os.unlink(filler)
+
+    async def main():
+        storage = await open_storage("sqlite:" + path)
+        watch = storage.watch("", since=storage.revision)
+        await storage.commit(Put("before", b"1"))
+        fill()
+        done = {}
+        for number in range(200):
+            commits = [storage.commit(Put(f"k{number}/{part}", value)) for part in range(3)]
+            outcomes = await asyncio.gather(*commits, return_exceptions=True)
+            for part, outcome in enumerate(outcomes):
+                if isinstance(outcome, int):
+                    done[f"k{number}/{part}"] = outcome
+            refused = [outcome for outcome in outcomes if not isinstance(outcome, int)]
+            assert all(isinstance(outcome, StorageFull) for outcome in refused), refused
+            if refused:
+                break
+        assert refused, "the disk did not fill"
+        assert len(refused) == 3, outcomes
+        assert "no room to write to" in str(refused[0]), refused
+        assert (await storage.get("before")).value == b"1"
+        assert {entry.key for entry in (await storage.list("k")).entries} == set(done)
+        events = []
+        while len(events) < 1 + len(done):
+            events += await anext(watch)
+        make_room()
+        revision = await storage.commit(Put("after", b"2"), Delete("before"))
+        assert revision == 2 + len(done) + 1, (revision, len(done))
+        assert [event.key for event in await anext(watch)] == ["after", "before"]
+        await storage.close()
+        storage = await open_storage("sqlite:" + path)
+        assert {entry.key: entry.revision for entry in (await storage.list("k")).entries} == done
+        assert storage.revision == revision
+        await storage.close()
+
+    asyncio.run(main())
+""")
+
+
+def test_file_size_limit_refuses_commits_until_it_is_lifted(path: str) -> None:
+    _run(path, "limit")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs the superuser")
+def test_full_disk_refuses_commits_until_there_is_room(tmp_path: Path) -> None:
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(tmp_path)], capture_output=True)
+    if mount.returncode != 0:
+        pytest.skip(f"a small disk cannot be mounted here: {mount.stderr.decode().strip()}")
+    try:
+        _run(str(tmp_path / "test.db"), "disk")
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
+
+
+def _run(path: str, kind: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, path, kind],
+        capture_output=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": str(SOURCES)},
+    )
+    assert done.returncode == 0, done.stderr.decode()
+
+
+def test_opening_where_there_is_no_room_says_so(path: str) -> None:
+    program = textwrap.dedent("""
+        import asyncio, resource, sys
+        from pilotage.storage import open_storage
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+        asyncio.run(open_storage("sqlite:" + sys.argv[1]))
+    """)
+    done = subprocess.run(
+        [sys.executable, "-c", program, path],
+        capture_output=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": str(SOURCES)},
+    )
+    assert b"StorageFull: there is no room to write to" in done.stderr
+    assert asyncio.run(_opens(path))
+
+
+async def _opens(path: str) -> bool:
+    storage = await pilotage.storage.open_storage(f"sqlite:{path}")
+    await storage.close()
+    return True

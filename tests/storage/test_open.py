@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pilotage.storage
+from pilotage.errors import StorageError
+from pilotage.storage import Put, open_storage
+from pilotage.storage.memory import MemoryStorage
+
+
+async def test_memory_storages_are_each_their_own() -> None:
+    one, two = await open_storage("memory:"), await open_storage("memory:")
+    await one.commit(Put("a", b""))
+    assert await two.get("a") is None
+
+
+async def test_memory_begins_at_the_revision_it_is_told() -> None:
+    storage = MemoryStorage(first_revision=1_700_000_000_000_000)
+    assert await storage.commit(Put("a", b"")) == 1_700_000_000_000_001
+    with pytest.raises(StorageError, match="must be 1 or more, not 0"):
+        MemoryStorage(first_revision=0)
+
+
+@pytest.mark.parametrize(
+    ("url", "complaint"),
+    [
+        ("", "names no storage; use memory:, or sqlite:PATH"),
+        ("demo.db", "names no storage"),
+        ("postgres://host/db", "names no storage"),
+        ("memory:x", "memory: takes no name"),
+        ("sqlite:", "names no file; write sqlite:PATH"),
+        ("sqlite::memory:", "use memory:"),
+        ("etcd://127.0.0.1:2379", "etcd arrives with a later version"),
+    ],
+)
+async def test_url_that_names_no_storage_is_explained(url: str, complaint: str) -> None:
+    with pytest.raises(StorageError, match=complaint):
+        await open_storage(url)
+
+
+def test_importing_the_package_loads_no_backend() -> None:
+    program = "import sys, pilotage.storage; print('apsw' in sys.modules, 'asyncio' in sys.modules)"
+    sources = Path(next(iter(pilotage.storage.__path__))).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, check=True, env={"PYTHONPATH": str(sources)}
+    )
+    assert done.stdout == b"False False\n"

@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from datetime import timedelta
+from itertools import permutations
+
+import pytest
+
+from pilotage.storage import Put, open_storage
+from pilotage.testing import loop as virtual
+from pilotage.testing.storage import CHECKS, ConformanceCheck
+
+
+async def _order(letters: str, steps: int = 1) -> str:
+    ran: list[str] = []
+
+    async def work(letter: str) -> None:
+        for _ in range(steps):
+            await asyncio.sleep(0)
+            ran.append(letter)
+
+    await asyncio.gather(*(work(letter) for letter in letters))
+    return "".join(ran)
+
+
+def test_hours_pass_in_no_time() -> None:
+    async def wait() -> float:
+        await asyncio.sleep(3600)
+        return asyncio.get_running_loop().time()
+
+    begun = time.perf_counter()
+    assert virtual.run(wait()) == 3600
+    assert time.perf_counter() - begun < 5
+
+
+def test_timers_run_in_the_order_of_their_times() -> None:
+    async def main() -> list[tuple[str, float]]:
+        running = asyncio.get_running_loop()
+        ran: list[tuple[str, float]] = []
+
+        def note(name: str) -> None:
+            ran.append((name, running.time()))
+
+        for name, delay in (("c", 2.5), ("a", 0.1), ("b", 2.0)):
+            running.call_later(delay, note, name)
+        await asyncio.sleep(10)
+        return ran
+
+    assert virtual.run(main()) == [("a", 0.1), ("b", 2.0), ("c", 2.5)]
+
+
+def test_timeout_strikes_at_its_virtual_time() -> None:
+    async def main() -> float:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(5):
+                await asyncio.sleep(10)
+        return asyncio.get_running_loop().time()
+
+    assert virtual.run(main()) == 5
+
+
+def test_same_seed_gives_the_same_order() -> None:
+    orders = {seed: virtual.run(_order("abcde", 3), seed=seed) for seed in range(10)}
+    assert {seed: virtual.run(_order("abcde", 3), seed=seed) for seed in range(10)} == orders
+    assert len(set(orders.values())) > 5
+
+
+def test_every_order_is_reachable() -> None:
+    found = {virtual.run(_order("abc"), seed=seed) for seed in range(100)}
+    assert found == {"".join(letters) for letters in permutations("abc")}
+
+
+def test_plain_callbacks_keep_their_order() -> None:
+    async def main() -> list[int]:
+        ran: list[int] = []
+        for number in range(20):
+            asyncio.get_running_loop().call_soon(ran.append, number)
+        await _order("abcdef", 20)
+        return ran
+
+    for seed in range(10):
+        assert virtual.run(main(), seed=seed) == list(range(20))
+
+
+def test_wall_clock_goes_with_the_loop() -> None:
+    async def main() -> timedelta:
+        running = asyncio.get_running_loop()
+        assert isinstance(running, virtual.VirtualLoop)
+        begun = running.now()
+        await asyncio.sleep(90)
+        return running.now() - begun
+
+    assert virtual.run(main()) == timedelta(seconds=90)
+
+
+def test_deadlock_names_the_tasks_that_wait() -> None:
+    async def stuck_for_ever() -> None:
+        await asyncio.Event().wait()
+
+    async def main() -> None:
+        await asyncio.sleep(3)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(stuck_for_ever(), name="the stuck one")
+
+    with pytest.raises(
+        virtual.Deadlock, match=r"at 3 s .*\n.*(?s:.)*the stuck one: .*stuck_for_ever at .*test_loop.py"
+    ):
+        virtual.run(main())
+
+
+def test_threads_are_refused() -> None:
+    async def main() -> None:
+        await asyncio.to_thread(time.time)
+
+    with pytest.raises(RuntimeError, match="code without threads"):
+        virtual.run(main())
+
+
+def test_call_from_another_thread_is_refused() -> None:
+    async def main() -> list[str]:
+        running, said = asyncio.get_running_loop(), list[str]()
+
+        def elsewhere() -> None:
+            try:
+                running.call_soon_threadsafe(print)
+            except RuntimeError as error:
+                said.append(str(error))
+
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+        return said
+
+    (complaint,) = virtual.run(main())
+    assert "a thread called into the loop" in complaint
+
+
+@pytest.mark.virtual_time(seed=3)
+async def test_marker_gives_a_virtual_loop() -> None:
+    running = asyncio.get_running_loop()
+    assert isinstance(running, virtual.VirtualLoop)
+    assert running.seed == 3
+    await asyncio.sleep(1e6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_memory_storage_conforms_in_any_order(check: ConformanceCheck, seed: int) -> None:
+    import contextlib
+
+    from pilotage.storage.memory import MemoryStorage
+
+    async def main() -> None:
+        await check(lambda: contextlib.nullcontext(MemoryStorage()))
+
+    virtual.run(main(), seed=seed)
+
+
+@pytest.mark.virtual_time
+async def test_watch_with_a_timeout_costs_no_time() -> None:
+    storage = await open_storage("memory:")
+    watch = storage.watch("", since=storage.revision)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(3600):
+            await anext(watch)
+    await storage.commit(Put("a", b""))
+    assert [event.key for event in await anext(watch)] == ["a"]
