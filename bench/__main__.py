@@ -183,23 +183,8 @@ async def real(ours: dict[str, Figure]) -> None:
 
 def stored_bytes() -> None:
     """Memory for each stored object, measured in a process that holds many."""
-    code = (
-        "import asyncio, gc\n"
-        "import pilotage as pt\n"
-        "from bench.figures import memory\n"
-        "from bench.objects import Widget, widget\n"
-        "from pilotage.meta import objects\n"
-        "async def main():\n"
-        "    async with pt.Cluster.embedded('memory:') as cluster:\n"
-        "        await cluster.install(Widget)\n"
-        "        await cluster.client.create(widget(999999)); gc.collect(); before = memory()\n"
-        "        for number in range(20000): await cluster.client.create(widget(number))\n"
-        "        gc.collect(); size = len(objects.encode(widget(7)))\n"
-        "        print(f'  {(memory() - before) / 20000:,.0f} bytes held for each stored object of {size:,} bytes sent, 20,000 objects')\n"
-        "asyncio.run(main())\n"
-    )
     title("Memory of the embedded server on memory storage")
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-m", "bench.held"], check=True)
 
 
 def imports() -> None:

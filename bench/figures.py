@@ -29,7 +29,8 @@ class Figure:
 
     def line(self, anchor: Figure | None = None) -> str:
         ratio = f"{self.rate / anchor.rate:8.2f} x {anchor.name}" if anchor is not None else ""
-        return f"  {self.name:<46} {self.rate:>12,.0f}/s {self.cpu_microseconds:>9.1f} us CPU  {ratio} {self.note}".rstrip()
+        figures = f"{self.rate:>12,.0f}/s {self.cpu_microseconds:>9.1f} us CPU"
+        return f"  {self.name:<46} {figures}  {ratio} {self.note}".rstrip()
 
 
 def measured(name: str, count: int, work: Callable[[], object], *, note: str = "") -> Figure:

@@ -1,4 +1,4 @@
-"""Async tests: each coroutine runs on a loop of its own; with the `virtual_time` marker, on one whose time is virtual."""
+"""Async tests: each runs on an event loop of its own; with the `virtual_time` marker, on one whose time is virtual."""
 
 from __future__ import annotations
 

@@ -24,7 +24,10 @@ def test_type_checkers_see_the_names_that_are_exported() -> None:
     tree = ast.parse(SOURCE.read_text())
     block = next(node for node in tree.body if isinstance(node, ast.If))
     seen = {
-        (f"{node.module}", alias.asname) for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names
+        (f"{node.module}", alias.asname)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
     }
     assert seen == {(home, name) for name, home in pilotage._HOMES.items()}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -86,7 +86,7 @@ def _established(definition: Unstructured) -> bool:
 class Opening:
     """A fixture's value that is opened on the test's own event loop; the test gets what it opens to."""
 
-    def __init__(self, open_it: partial[AbstractAsyncContextManager[World]]) -> None:
+    def __init__(self, open_it: Callable[[], AbstractAsyncContextManager[World]]) -> None:
         self.open = open_it
 
 

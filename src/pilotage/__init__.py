@@ -131,10 +131,10 @@ _MODULES = {
     "client.objectlist": "ObjectList",
     "client.patch": "merge_from raw_patch strategic_merge_from",
     "cluster": "Cluster",
-    "errors": "AlreadyExists ApiError BadRequest Cause Conflict ConnectionLost DecodeError Forbidden Gone InternalError "
-    "Invalid InvalidDefinition MethodNotSupported MissingExtra NoMatch NotAcceptable NotFound PilotageError RequestTooLarge "
-    "ServiceUnavailable Status StatusDetails StorageBroken StorageError StorageFull Timeout TooManyRequests Unauthorized "
-    "UnplacedItems UnsupportedMediaType",
+    "errors": "AlreadyExists ApiError BadRequest Cause Conflict ConnectionLost DecodeError Forbidden Gone "
+    "InternalError Invalid InvalidDefinition MethodNotSupported MissingExtra NoMatch NotAcceptable "
+    "NotFound PilotageError RequestTooLarge ServiceUnavailable Status StatusDetails StorageBroken "
+    "StorageError StorageFull Timeout TooManyRequests Unauthorized UnplacedItems UnsupportedMediaType",
     "meta.conditions": "find_status_condition is_status_condition_false is_status_condition_present_and_equal "
     "is_status_condition_true remove_status_condition set_status_condition",
     "meta.finalizers": "add_finalizer contains_finalizer remove_finalizer",
@@ -161,12 +161,14 @@ _HOMES = {name: f"pilotage.{module}" for module, names in _MODULES.items() for n
 __all__ = sorted(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'pilotage' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # a type checker would take it for "every name is there"
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f"module 'pilotage' has no attribute {name!r}")
+        value = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

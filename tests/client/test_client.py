@@ -172,12 +172,10 @@ async def test_labels_and_fields_become_selectors() -> None:
 async def test_an_error_event_of_a_watch_is_raised() -> None:
     status = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version: 1 (2)"}
     client = Client(Recorder([("ADDED", answer()), ("ERROR", status)]))
-    seen = []
-    with pytest.raises(Gone) as caught:
-        async with client.watch(Widget, namespace="a") as events:
-            async for event in events:
-                seen.append(event.object.spec.size)
-    assert seen == [1]
+    async with client.watch(Widget, namespace="a") as events:
+        assert (await anext(events)).object.spec.size == 1
+        with pytest.raises(Gone) as caught:
+            await anext(events)
     assert (caught.value.kind, caught.value.namespace) == ("Widget", "a")
 
 

@@ -13,7 +13,19 @@ from pilotage.meta.unstructured import Unstructured
 from pilotage.types.core.v1 import ConfigMap, Namespace, Secret
 
 from ..worlds import World
-from .kinds import GADGETS, PLANETS, WIDGET, WIDGETS, Gadget, GadgetState, Planet, WidgetStatus, new_widget, widget_document
+from .kinds import (
+    GADGETS,
+    PLANETS,
+    WIDGET,
+    WIDGETS,
+    Gadget,
+    GadgetState,
+    Planet,
+    Widget,
+    WidgetStatus,
+    new_widget,
+    widget_document,
+)
 
 
 async def test_a_created_object_has_what_the_server_gives_it(world: World) -> None:
@@ -61,7 +73,9 @@ async def test_a_document_is_created_and_refreshed_in_place(world: World) -> Non
 async def test_the_server_completes_a_generated_name(world: World) -> None:
     names = set()
     for _ in range(3):
-        made = await world.client.create(ConfigMap(metadata=ObjectMeta(generate_name="gen-", namespace=world.namespace)))
+        made = await world.client.create(
+            ConfigMap(metadata=ObjectMeta(generate_name="gen-", namespace=world.namespace))
+        )
         names.add(made.metadata.name)
     assert len(names) == 3
     assert all(name.startswith("gen-") and len(name) == len("gen-") + 5 for name in names)
@@ -81,16 +95,13 @@ async def test_what_exists_already_says_so(world: World) -> None:
     assert (error.status.details.name, error.status.details.kind) == ("one", "widgets")
 
 
-@pytest.mark.parametrize("kind", ["Widget", "ConfigMap"])
-async def test_a_namespace_must_be_there(world: World, kind: str) -> None:
+@pytest.mark.parametrize("made", [new_widget("nowhere"), ConfigMap(metadata=ObjectMeta(name="a", namespace="nowhere"))])
+async def test_a_namespace_must_be_there(world: World, made: Widget | ConfigMap) -> None:
     await world.install(WIDGETS)
     with pytest.raises(NotFound) as caught:
-        if kind == "Widget":
-            await world.client.create(new_widget("nowhere"))
-        else:
-            await world.client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace="nowhere")))
+        await world.client.create(made)
     assert str(caught.value) == 'namespaces "nowhere" not found'
-    assert (caught.value.kind, caught.value.namespace) == (kind, "nowhere")
+    assert (caught.value.kind, caught.value.namespace) == (made.kind, "nowhere")
 
 
 async def test_a_version_must_not_be_set(world: World) -> None:
@@ -138,9 +149,7 @@ async def test_finalizers_are_validated(world: World) -> None:
 
 
 async def test_owner_references_are_validated(world: World) -> None:
-    owners = [
-        OwnerReference(api_version="v1", kind="Pod", name=name, uid=name, controller=True) for name in ("a", "b")
-    ]
+    owners = [OwnerReference(api_version="v1", kind="Pod", name=name, uid=name, controller=True) for name in ("a", "b")]
     metadata = ObjectMeta(name="a", namespace=world.namespace, owner_references=owners)
     with pytest.raises(Invalid) as caught:
         await world.client.create(ConfigMap(metadata=metadata))
@@ -151,9 +160,7 @@ async def test_owner_references_are_validated(world: World) -> None:
 async def test_every_cause_of_an_invalid_object_is_told(world: World) -> None:
     await world.install(WIDGETS)
     with pytest.raises(Invalid) as caught:
-        await world.client.create(
-            new_widget(world.namespace, size=0, colour="green", tags=["toolong", "b", "c"])
-        )
+        await world.client.create(new_widget(world.namespace, size=0, colour="green", tags=["toolong", "b", "c"]))
     causes = {cause.field: (cause.reason, cause.message) for cause in caught.value.causes}
     assert causes == {
         "spec.size": ("FieldValueInvalid", "Invalid value: 0: spec.size in body should be greater than or equal to 1"),
@@ -290,14 +297,14 @@ async def test_a_large_object_goes_through_whole(world: World) -> None:
 
 async def test_an_object_that_is_too_large_is_refused(world: World) -> None:
     metadata = ObjectMeta(name="large", namespace=world.namespace)
-    with pytest.raises(RequestTooLarge, match="limit is 3145728"):
+    with pytest.raises(RequestTooLarge, match="3145728"):
         await world.client.create(ConfigMap(metadata=metadata, data={"a": "x" * (3 << 20)}))
     with pytest.raises(Invalid, match="Too long"):
         await world.client.create(ConfigMap(metadata=metadata, data={"a": "x" * ((1 << 20) + 1)}))
 
 
 async def test_text_of_any_alphabet_is_kept(world: World) -> None:
-    data = {"a": "žluťoučký 🐎 \u2028 \\ \" \n\t ü"}
+    data = {"a": 'žluťoučký 🐎 \u2028 \\ " \n\t ü'}
     await world.client.create(ConfigMap(metadata=ObjectMeta(name="text", namespace=world.namespace), data=data))
     assert (await world.client.get(ConfigMap, "text", namespace=world.namespace)).data == data
 

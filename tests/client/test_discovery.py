@@ -44,7 +44,10 @@ def test_the_aggregated_form() -> None:
     }
     lone = {"resource": "evictions", "scope": "Namespaced", "subresources": [{"subresource": "x"}]}
     versions = [{"version": "v1", "resources": [resource, lone], "freshness": "Current"}]
-    document = {"kind": "APIGroupDiscoveryList", "items": [{"metadata": {"name": "demo.example.com"}, "versions": versions}]}
+    document = {
+        "kind": "APIGroupDiscoveryList",
+        "items": [{"metadata": {"name": "demo.example.com"}, "versions": versions}],
+    }
     assert list(discovery.aggregated(encoded(document))) == [WIDGETS]
 
 

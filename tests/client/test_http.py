@@ -16,7 +16,7 @@ from pilotage.http.messages import Response as HTTPResponse
 from pilotage.http.messages import StreamingResponse
 from pilotage.http.server import serve
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
-from pilotage.rest import ListOptions, Request, Verb
+from pilotage.rest import ListOptions, Request, Verb, WatchEvent
 
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 GET = Request(Verb.GET, CONFIG_MAPS, "a", "one", user_agent="tests/1")
@@ -30,7 +30,12 @@ Handler = Callable[[HTTPRequest], Answer]
 
 @asynccontextmanager
 async def answering(
-    handler: Handler, *, prefix: str = "", token: str = "", timeouts: Timeouts | None = None, limits: Limits | None = None
+    handler: Handler,
+    *,
+    prefix: str = "",
+    token: str = "",
+    timeouts: Timeouts | None = None,
+    limits: Limits | None = None,
 ) -> AsyncIterator[HTTPTransport]:
     async def answer(request: HTTPRequest) -> Answer:
         return handler(request)
@@ -42,6 +47,15 @@ async def answering(
             yield transport
         finally:
             await transport.close()
+
+
+@asynccontextmanager
+async def watching(chunks: AsyncIterator[bytes]) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+    async with (
+        answering(lambda request: StreamingResponse(200, [JSON], chunks)) as transport,
+        transport.watch(WATCH) as events,
+    ):
+        yield events
 
 
 async def test_a_call_is_sent_with_token_and_agent() -> None:
@@ -153,21 +167,19 @@ async def test_a_watch_gives_events_as_they_come() -> None:
         await more.wait()
         yield b'{"type":"DELETED","object":{"a":3}}\n'
 
-    async with answering(lambda request: StreamingResponse(200, [JSON], lines())) as transport:
-        async with transport.watch(WATCH) as events:
-            assert (await anext(events)).type == "ADDED"
-            assert bytes((await anext(events)).object) == b'{"a":2}'
-            more.set()
-            assert [event.type async for event in events] == ["DELETED"]
+    async with watching(lines()) as events:
+        assert (await anext(events)).type == "ADDED"
+        assert bytes((await anext(events)).object) == b'{"a":2}'
+        more.set()
+        assert [event.type async for event in events] == ["DELETED"]
 
 
 async def test_half_a_line_is_no_event() -> None:
     async def lines() -> AsyncIterator[bytes]:
         yield b'{"type":"ADDED","object":{"a":1}}\n{"type":"ADDED","object":{"a'
 
-    async with answering(lambda request: StreamingResponse(200, [JSON], lines())) as transport:
-        async with transport.watch(WATCH) as events:
-            assert [event.type async for event in events] == ["ADDED"]
+    async with watching(lines()) as events:
+        assert [event.type async for event in events] == ["ADDED"]
 
 
 async def test_a_watch_that_breaks_off_is_a_lost_connection() -> None:
@@ -175,11 +187,10 @@ async def test_a_watch_that_breaks_off_is_a_lost_connection() -> None:
         yield b'{"type":"ADDED","object":{"a":1}}\n'
         raise ConnectionResetError
 
-    async with answering(lambda request: StreamingResponse(200, [JSON], lines())) as transport:
-        async with transport.watch(WATCH) as events:
-            assert (await anext(events)).type == "ADDED"
-            with pytest.raises(ConnectionLost):
-                await anext(events)
+    async with watching(lines()) as events:
+        assert (await anext(events)).type == "ADDED"
+        with pytest.raises(ConnectionLost):
+            await anext(events)
 
 
 async def test_leaving_a_watch_ends_it_at_the_server() -> None:
@@ -203,7 +214,8 @@ async def test_leaving_a_watch_ends_it_at_the_server() -> None:
 def legacy(request: HTTPRequest) -> HTTPResponse:
     documents = {
         "/api": b'{"kind":"APIVersions","versions":["v1"]}',
-        "/apis": b'{"groups":[{"name":"gone","versions":[{"version":"v1"}]},{"name":"demo","versions":[{"version":"v1"}]}]}',
+        "/apis": b'{"groups":[{"name":"gone","versions":[{"version":"v1"}]},'
+        b'{"name":"demo","versions":[{"version":"v1"}]}]}',
         "/api/v1": b'{"resources":[{"name":"pods","kind":"Pod","namespaced":true}]}',
         "/apis/demo/v1": b'{"resources":[{"name":"things","kind":"Thing"}]}',
     }
@@ -215,7 +227,10 @@ def legacy(request: HTTPRequest) -> HTTPResponse:
 async def test_discovery_of_a_server_without_the_aggregated_form() -> None:
     async with answering(legacy) as transport:
         found = await transport.resources()
-    assert [mapping.gvk for mapping in found] == [GroupVersionKind("", "v1", "Pod"), GroupVersionKind("demo", "v1", "Thing")]
+    assert [mapping.gvk for mapping in found] == [
+        GroupVersionKind("", "v1", "Pod"),
+        GroupVersionKind("demo", "v1", "Thing"),
+    ]
 
 
 async def test_discovery_of_a_server_that_refuses_what_it_does_not_know() -> None:

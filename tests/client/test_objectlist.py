@@ -54,7 +54,7 @@ def test_it_is_a_sequence() -> None:
     assert isinstance(objects, Sequence)
     assert objects.index(["object 2"]) == 2
     assert ["object 1"] in objects
-    assert list(reversed(objects))[0] == ["object 2"]
+    assert next(reversed(objects)) == ["object 2"]
     with pytest.raises(IndexError):
         _ = objects[3]
     assert repr(objects) == "<ObjectList of 3 at version 7>"

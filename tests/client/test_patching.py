@@ -228,7 +228,7 @@ async def test_unknown_fields_in_a_patch_are_pruned_or_invalid(world: World) -> 
     widget = await world.client.create(new_widget(world.namespace))
     await world.client.patch(widget, {"spec": {"nonsense": 1}})
     assert world.warnings == ['unknown field "spec.nonsense"']
-    with pytest.raises(Invalid, match='strict decoding error: unknown field "spec.nonsense"'):
+    with pytest.raises(Invalid, match=r'strict decoding error: unknown field \\?"spec\.nonsense'):
         await world.client.patch(widget, {"spec": {"nonsense": 1}}, field_validation="Strict")
 
 

@@ -51,7 +51,9 @@ async def test_find_gives_none_for_what_is_not_there(world: World) -> None:
 
 async def test_a_kind_that_is_not_served_is_not_an_object_that_is_missing(world: World) -> None:
     for kind in (Unicorn, GroupVersionKind("nobody.pilotage.dev", "v1", "Unicorn")):
-        with pytest.raises(NoMatch, match=r"does not serve Unicorn of nobody.pilotage.dev/v1.*CustomResourceDefinition"):
+        with pytest.raises(
+            NoMatch, match=r"does not serve Unicorn of nobody.pilotage.dev/v1.*CustomResourceDefinition"
+        ):
             await world.client.find(kind, "one", namespace=world.namespace)
     with pytest.raises(NoMatch):
         await world.client.list(Unicorn)
@@ -64,7 +66,7 @@ async def test_a_kind_that_is_not_served_is_not_an_object_that_is_missing(world:
 
 async def test_a_version_that_is_not_served_is_no_match(world: World) -> None:
     await world.install(WIDGETS)
-    with pytest.raises(NoMatch, match="tests.pilotage.dev/v9"):
+    with pytest.raises(NoMatch, match=r"tests\.pilotage\.dev/v9"):
         await world.client.get(GroupVersionKind(GROUP, "v9", "Widget"), "one", namespace=world.namespace)
 
 

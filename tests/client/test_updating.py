@@ -137,7 +137,7 @@ async def test_a_version_must_be_a_number(world: World) -> None:
     metadata = ObjectMeta(name="a", namespace=world.namespace)
     held = await world.client.create(ConfigMap(metadata=metadata))
     held.metadata.resource_version = "abc"
-    with pytest.raises(ApiError, match='strconv.ParseUint: parsing "abc": invalid syntax') as caught:
+    with pytest.raises(ApiError, match='"abc"') as caught:
         await world.client.update(held)
     assert caught.value.status.code == 500
 
@@ -260,5 +260,5 @@ async def test_an_update_can_be_strict(world: World) -> None:
     await world.install(WIDGETS)
     document = await world.client.create(widget_document(world.namespace))
     document["spec"]["nonsense"] = 1
-    with pytest.raises(BadRequest, match='strict decoding error: unknown field "spec.nonsense"'):
+    with pytest.raises(BadRequest, match=r'strict decoding error: unknown field "spec\.nonsense"'):
         await world.client.update(document, field_validation="Strict")

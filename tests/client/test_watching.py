@@ -151,9 +151,7 @@ async def test_a_bookmark_says_how_far_the_watch_has_come(world: World) -> None:
     await world.client.create(config_map(world, "a"))
     found = await world.client.list(ConfigMap, namespace=world.namespace)
     async with asyncio.timeout(WITHIN):
-        async with world.client.watch(
-            ConfigMap, namespace=world.namespace, labels="none", timeout_seconds=3
-        ) as events:
+        async with world.client.watch(ConfigMap, namespace=world.namespace, labels="none", timeout_seconds=3) as events:
             bookmarks = [event async for event in events]
     assert all(event.type == "BOOKMARK" for event in bookmarks)
     if bookmarks:  # the real server need not send any in so short a time
@@ -193,10 +191,12 @@ async def test_a_forgotten_version_is_gone(world: World) -> None:
     await world.install(WIDGETS)
     if not world.real:
         pytest.skip("nothing is forgotten so soon")
-    with pytest.raises(Gone, match="too old resource version: 1 ") as caught:
-        async with asyncio.timeout(WITHIN):
-            async with world.client.watch(Widget, namespace=world.namespace, resource_version="1") as events:
-                await anext(events)
+    async with (
+        asyncio.timeout(WITHIN),
+        world.client.watch(Widget, namespace=world.namespace, resource_version="1") as events,
+    ):
+        with pytest.raises(Gone, match="too old resource version: 1 ") as caught:
+            await anext(events)
     assert (caught.value.status.code, caught.value.kind) == (410, "Widget")
 
 

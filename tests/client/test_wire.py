@@ -20,7 +20,8 @@ from pilotage.errors import (
 
 
 def test_a_list_is_cut_into_the_bytes_of_its_items() -> None:
-    body = b'{"kind":"ThingList","metadata":{"resourceVersion":"7","continue":"next","remainingItemCount":3},"items":[ {"a":1} ,{"b":[2]}]}'
+    metadata = b'{"resourceVersion":"7","continue":"next","remainingItemCount":3}'
+    body = b'{"kind":"ThingList","metadata":' + metadata + b',"items":[ {"a":1} ,{"b":[2]}]}'
     page = wire.page(body)
     assert [bytes(item) for item in page.items] == [b'{"a":1}', b'{"b":[2]}']
     assert (page.resource_version, page.continue_token, page.remaining_item_count) == ("7", "next", 3)
@@ -32,7 +33,9 @@ def test_a_list_without_items_is_empty(body: bytes) -> None:
     assert (list(page.items), page.resource_version, page.remaining_item_count) == ([], "", None)
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"<html>", b'{"items":{}}', b'{"items":[{"a":', b"\xff\xfe", b"[" * 50_000])
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"<html>", b'{"items":{}}', b'{"items":[{"a":', b"\xff\xfe", b"[" * 50_000]
+)
 def test_what_is_no_list_is_told_with_its_beginning(body: bytes) -> None:
     with pytest.raises(DecodeError) as caught:
         wire.page(body)
@@ -46,7 +49,9 @@ def test_a_watch_line_is_cut() -> None:
     assert (reordered.type, bytes(reordered.object)) == ("DELETED", b"{}")
 
 
-@pytest.mark.parametrize("line", [b"", b"{}", b'{"type":"ADDED"}', b'{"type":"SHOUTED","object":{}}', b'{"type":"ADDED","ob'])
+@pytest.mark.parametrize(
+    "line", [b"", b"{}", b'{"type":"ADDED"}', b'{"type":"SHOUTED","object":{}}', b'{"type":"ADDED","ob']
+)
 def test_a_line_that_is_none_is_told(line: bytes) -> None:
     with pytest.raises(DecodeError, match="line of the watch"):
         wire.watch_event(line)

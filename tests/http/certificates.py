@@ -28,7 +28,9 @@ class Authority:
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "authority")])
         builder = _builder(self._name, self._name, self._key).add_extension(x509.BasicConstraints(True, None), True)
-        self.ca_file = self._write("ca.crt", _pem(builder.sign(self._key, hashes.SHA256())))
+        pem = _pem(builder.sign(self._key, hashes.SHA256()))
+        self.ca_file = self._write("ca.crt", pem)
+        self.ca_data = pem.decode()
 
     def issue(self, name: str) -> Pair:
         """A certificate for `name`, which is also good for 127.0.0.1 and localhost."""
@@ -49,7 +51,7 @@ class Authority:
 
 
 def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
-    now = datetime.datetime.now(datetime.timezone.utc)
+    now = datetime.datetime.now(datetime.UTC)
     return (
         x509.CertificateBuilder()
         .subject_name(subject)

@@ -24,11 +24,11 @@ def response(block: str, method: str = "GET") -> tuple[int, int, bool]:
 def test_header_values_are_trimmed_and_names_are_in_lower_case() -> None:
     head = parse_request_head("GET /a?b HTTP/1.1\r\nHost: h\r\nX-Y: \t a b \r\nx-y:c\r\n\r\n", Limits())
     assert (head.method, head.target) == ("GET", "/a?b")
-    assert head.headers.all("x-y") == ("a b", "c")
-    assert head.headers.get("x-y") == "a b"
-    assert head.headers.get("missing", "?") == "?"
-    assert "host" in head.headers
-    assert "Host" not in head.headers
+    assert head.fields.headers.all("x-y") == ("a b", "c")
+    assert head.fields.headers.get("x-y") == "a b"
+    assert head.fields.headers.get("missing", "?") == "?"
+    assert "host" in head.fields.headers
+    assert "Host" not in head.fields.headers
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,9 @@ def test_header_values_are_trimmed_and_names_are_in_lower_case() -> None:
     ],
 )
 def test_a_connection_is_kept_as_version_and_header_say(version: str, connection: str, kept: bool) -> None:
-    assert parse_request_head(f"GET / HTTP/{version}\r\nHost: h\r\n{connection}\r\n", Limits()).keep_alive is kept
+    assert (
+        parse_request_head(f"GET / HTTP/{version}\r\nHost: h\r\n{connection}\r\n", Limits()).fields.keep_alive is kept
+    )
 
 
 def test_an_expectation_that_is_not_100_continue_is_refused() -> None:
@@ -128,3 +130,13 @@ def test_headers_compare_by_value_and_print_readably() -> None:
     assert Headers([("A", "b")]) == Headers([("a", "b")])
     assert repr(Headers([("A", "b")])) == "Headers([('a', 'b')])"
     assert len({Headers([("A", "b")]), Headers([("a", "b")])}) == 1
+
+
+def test_fields_that_are_known_are_not_read_again_and_others_are() -> None:
+    first = parse_request_head("GET /1 HTTP/1.1\r\nHost: h\r\n\r\n", Limits())
+    same = parse_request_head("GET /2 HTTP/1.1\r\nHost: h\r\n\r\n", Limits(), first.fields)
+    assert same.fields is first.fields
+    other = parse_request_head("GET /2 HTTP/1.1\r\nHost: g\r\n\r\n", Limits(), first.fields)
+    assert other.fields.headers.get("host") == "g"
+    old = parse_request_head("GET /2 HTTP/1.0\r\nHost: h\r\n\r\n", Limits(), first.fields)
+    assert not old.fields.keep_alive

@@ -5,7 +5,6 @@ import ssl
 import warnings
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from pathlib import Path
 
 import pytest
 
@@ -49,19 +48,21 @@ def server_side(pair: Pair) -> ssl.SSLContext:
 
 
 async def test_requests_and_streams_go_through_tls(authority: Authority, pair: Pair) -> None:
-    async with serve(handler, ssl=server_side(pair)) as server:
-        trusting = client_context(ca_data=Path(authority.ca_file).read_text())
-        async with Client("127.0.0.1", server.port, ssl=trusting) as client:
-            for _ in range(2):
-                response = await client.request("PUT", "/", body=b"x" * 500_000)
-                assert response.headers.get("x-secure") == "True"
-                assert response.body == b"nobody" + b"x" * 500_000
-            received: list[bytes] = []
-            async with client.stream("GET", "/watch") as stream:
-                async for lines in stream.lines():
-                    received += lines
-            assert len(received) == 5000
-            assert client.statistics().opened == 1
+    trusting = client_context(ca_data=authority.ca_data)
+    async with (
+        serve(handler, ssl=server_side(pair)) as server,
+        Client("127.0.0.1", server.port, ssl=trusting) as client,
+    ):
+        for _ in range(2):
+            response = await client.request("PUT", "/", body=b"x" * 500_000)
+            assert response.headers.get("x-secure") == "True"
+            assert response.body == b"nobody" + b"x" * 500_000
+        received: list[bytes] = []
+        async with client.stream("GET", "/watch") as stream:
+            async for lines in stream.lines():
+                received += lines
+        assert len(received) == 5000
+        assert client.statistics().opened == 1
 
 
 async def test_a_server_with_an_unknown_authority_is_not_trusted_unless_told(pair: Pair) -> None:
@@ -103,10 +104,9 @@ async def test_old_versions_of_tls_are_refused(authority: Authority, pair: Pair)
         old.minimum_version = ssl.TLSVersion.TLSv1
         old.maximum_version = ssl.TLSVersion.TLSv1_1
     old.set_ciphers("ALL:@SECLEVEL=0")
-    async with serve(handler, ssl=server_side(pair)) as server:
-        async with Client("127.0.0.1", server.port, ssl=old) as client:
-            with pytest.raises(ConnectionLost):
-                await client.request("GET", "/")
+    async with serve(handler, ssl=server_side(pair)) as server, Client("127.0.0.1", server.port, ssl=old) as client:
+        with pytest.raises(ConnectionLost):
+            await client.request("GET", "/")
 
 
 async def test_half_done_handshakes_are_cut_and_do_not_hinder_others(authority: Authority, pair: Pair) -> None:

@@ -198,7 +198,7 @@ class Replay:
             comparable = {
                 name: self._comparable(item, name) for name, item in value.items() if name != "managedFields"
             }
-            if str(value.get("kind", "")).endswith("List") or _is_bookmark(value):
+            if "metadata" in value and (str(value.get("kind", "")).endswith("List") or _is_bookmark(value)):
                 # A list's version is the store's, which others move too: it has no identity.
                 comparable["metadata"] |= {"resourceVersion": "<list version>"}
             return comparable
@@ -240,8 +240,14 @@ def _decoded(body: bytes, media: str, watch: bool) -> Any:
     text = body.decode("utf-8", "replace")
     if media != "application/json":
         return text
-    lines = [json.loads(line) for line in text.splitlines()]
-    return lines if watch and (not lines or "type" in lines[0]) else lines[0] if lines else ""
+    if watch:
+        try:
+            lines = [json.loads(line) for line in text.splitlines()]
+        except json.JSONDecodeError:  # an error, printed over several lines
+            lines = [json.loads(text)]
+        if not lines or "type" in lines[0]:
+            return lines
+    return json.loads(text) if text else ""
 
 
 def expected_of_ours(step: Step, real: Mapping[str, Any]) -> dict[str, Any]:

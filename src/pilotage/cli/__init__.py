@@ -20,7 +20,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code: 0 done, 1 refused or failed with one clear line, 2 wrong usage, 130 interrupted."""
+    """Run one command. The exit code: 0 done, 1 failed with one clear line, 2 wrong usage, 130 interrupted."""
     options = parser().parse_args(arguments)
     try:
         return int(options.run(options) or 0)

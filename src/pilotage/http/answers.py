@@ -25,7 +25,7 @@ def plan(response: Response | StreamingResponse, request: RequestHead, keep_aliv
     """Decide how `response` is written. Raises ValueError for headers or a status that a handler may not use."""
     bodiless = response.status in (204, 304)
     streaming = isinstance(response, StreamingResponse)
-    chunked = streaming and request.modern and not bodiless
+    chunked = streaming and request.fields.modern and not bodiless
     if isinstance(response, Response):
         framing = b"" if bodiless else b"Content-Length: %d\r\n" % len(response.body)
     elif chunked:
@@ -38,7 +38,7 @@ def plan(response: Response | StreamingResponse, request: RequestHead, keep_aliv
     if not keep_alive:
         connection = b"Connection: close\r\n"
     else:
-        connection = b"" if request.modern else b"Connection: keep-alive\r\n"
+        connection = b"" if request.fields.modern else b"Connection: keep-alive\r\n"
     lines = header_lines(tuple(response.headers))
     head = b"".join((status_line(response.status), lines, framing, connection, date_line, b"\r\n"))
     return Plan(head, not bodiless and request.method != "HEAD", chunked, keep_alive)

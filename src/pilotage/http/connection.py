@@ -214,8 +214,10 @@ class ServerConnection(asyncio.Protocol):
         head = raw.head
         begun = False
         try:
-            response = await self._shared.handler(Request(head.method, head.target, head.headers, raw.body, self._peer))
-            keep_alive = head.keep_alive and not self._shared.closing
+            response = await self._shared.handler(
+                Request(head.method, head.target, head.fields.headers, raw.body, self._peer)
+            )
+            keep_alive = head.fields.keep_alive and not self._shared.closing
             planned = plan(response, head, keep_alive, self._shared.date_line())
             begun = True
             if isinstance(response, StreamingResponse):

@@ -29,17 +29,25 @@ class Refusal(Exception):
 
 
 @dataclass(slots=True)
-class RequestHead:
-    """The head of a request; `length` is that of the body, or CHUNKED."""
+class RequestFields:
+    """The header lines of a request and what they say about it; `length` is that of the body, or CHUNKED."""
 
-    method: str
-    target: str
+    text: str
     headers: Headers
     length: int
     keep_alive: bool
     modern: bool
     """HTTP/1.1: may be answered in chunks, and with 100 Continue."""
     expects_continue: bool
+
+
+@dataclass(slots=True)
+class RequestHead:
+    """The head of a request."""
+
+    method: str
+    target: str
+    fields: RequestFields
 
 
 @dataclass(slots=True)
@@ -52,8 +60,11 @@ class ResponseHead:
     keep_alive: bool
 
 
-def parse_request_head(block: str, limits: Limits) -> RequestHead:
-    """Read a request's head: `block` is latin-1 text and ends with the empty line. Raises Refusal."""
+def parse_request_head(block: str, limits: Limits, known: RequestFields | None = None) -> RequestHead:
+    """Read a request's head: `block` is latin-1 text and ends with the empty line. Raises Refusal.
+
+    `known` are the fields of the request before it: a client mostly sends the same again, which need not be read again.
+    """
     line = _REQUEST_LINE.match(block)
     if line is None:
         raise _bad_request_line(block)
@@ -65,14 +76,10 @@ def parse_request_head(block: str, limits: Limits) -> RequestHead:
     if target[0] != "/" and (target != "*" or method != "OPTIONS"):
         raise Refusal(400, "the request target must be a path that starts with /")
     modern = version == "1.1"
-    pairs = _header_pairs(block, line.end(), limits)
-    length, connection, expectation = _request_framing(pairs, modern, limits)
-    close = "close" in connection or (not modern and "keep-alive" not in connection)
-    if expectation and expectation.lower() != "100-continue":
-        raise Refusal(417, "the only expectation understood is 100-continue")
-    return RequestHead(
-        method, target, Headers.of_lower(pairs), length, not close, modern, bool(expectation) and modern and length != 0
-    )
+    text = block[line.end() :]
+    if known is None or known.text != text or known.modern is not modern:
+        known = _request_fields(text, modern, limits)
+    return RequestHead(method, target, known)
 
 
 def parse_response_head(block: str, method: str, limits: Limits) -> ResponseHead:
@@ -166,10 +173,8 @@ def _header_pairs(block: str, start: int, limits: Limits) -> tuple[tuple[str, st
     return tuple(pairs)
 
 
-def _request_framing(
-    pairs: tuple[tuple[str, str], ...], modern: bool, limits: Limits
-) -> tuple[int, frozenset[str], str]:
-    """The body's length, the tokens of Connection, and Expect."""
+def _request_fields(text: str, modern: bool, limits: Limits) -> RequestFields:
+    pairs = _header_pairs(text, 0, limits)
     framing = _framing(pairs)
     if len(framing.host) > 1 or (modern and not framing.host):
         raise Refusal(400, "exactly one Host header is needed")
@@ -178,7 +183,12 @@ def _request_framing(
     length = _length(framing, modern) or 0
     if length > limits.body_bytes:
         raise Refusal(413, f"the body is larger than {limits.body_bytes} bytes")
-    return length, _tokens(framing.connection), framing.expect
+    if framing.expect and framing.expect.lower() != "100-continue":
+        raise Refusal(417, "the only expectation understood is 100-continue")
+    connection = _tokens(framing.connection)
+    keep_alive = "close" not in connection and (modern or "keep-alive" in connection)
+    expects_continue = bool(framing.expect) and modern and length != 0
+    return RequestFields(text, Headers.of_lower(pairs), length, keep_alive, modern, expects_continue)
 
 
 def _framing(pairs: tuple[tuple[str, str], ...]) -> _Framing:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from pilotage.http.heads import CHUNKED, Refusal, RequestHead, find_bare_line_end, parse_request_head
+from pilotage.http.heads import CHUNKED, Refusal, RequestFields, RequestHead, find_bare_line_end, parse_request_head
 from pilotage.http.limits import Limits
 
 
@@ -29,6 +29,8 @@ class RequestReader:
         self._scanned = 0  # of an incomplete head: looked at already
         self._head: RequestHead | None = None
         self._chunks: ChunkedReader | None = None
+        self._continued = False
+        self._known: RequestFields | None = None
 
     @property
     def buffered(self) -> int:
@@ -52,10 +54,9 @@ class RequestReader:
 
     def wants_continue(self) -> bool:
         """Whether the client waits for 100 Continue now; asks once for each request."""
-        head = self._head
-        if head is None or not head.expects_continue:
+        if self._head is None or not self._head.fields.expects_continue or self._continued:
             return False
-        head.expects_continue = False
+        self._continued = True
         return not self._buffer
 
     def take(self) -> RawRequest | None:
@@ -64,7 +65,8 @@ class RequestReader:
             self._head = self._take_head()
             if self._head is None:
                 return None
-            if self._head.length == CHUNKED:
+            self._continued = False
+            if self._head.fields.length == CHUNKED:
                 self._chunks = ChunkedReader(self._limits.body_bytes)
         body = self._take_body(self._head)
         if body is None:
@@ -83,7 +85,8 @@ class RequestReader:
             self._check_start()
             self._scanned = max(0, size - 3)
             return None
-        head = parse_request_head(buffer[:size].decode("latin-1"), self._limits)
+        head = parse_request_head(buffer[:size].decode("latin-1"), self._limits, self._known)
+        self._known = head.fields if len(head.fields.text) <= _REMEMBERED else None
         del buffer[:size]
         self._scanned = 0
         return head
@@ -100,12 +103,13 @@ class RequestReader:
     def _take_body(self, head: RequestHead) -> bytes | None:
         if self._chunks is not None:
             return bytes(self._chunks.body) if self._chunks.read(self._buffer) else None
-        if head.length == 0:
+        length = head.fields.length
+        if length == 0:
             return b""
-        if len(self._buffer) < head.length:
+        if len(self._buffer) < length:
             return None
-        body = bytes(memoryview(self._buffer)[: head.length])
-        del self._buffer[: head.length]
+        body = bytes(memoryview(self._buffer)[:length])
+        del self._buffer[:length]
         return body
 
 
@@ -167,6 +171,7 @@ class ChunkedReader:
         return position
 
 
+_REMEMBERED = 4096  # characters of header lines that are kept for comparison with the next request's
 _LONGEST_SIZE_LINE = 8 + 256 + 2
 _SIZE_LINE = re.compile(rb"([0-9a-fA-F]{1,8})(?:;[\t\x20-\x7e\x80-\xff]{0,255})?\r\n")
 _SIZE_PREFIX = re.compile(rb"(?:[0-9a-fA-F]{1,8}(?:;[\t\x20-\x7e\x80-\xff]{0,255})?\r?)?")

@@ -56,7 +56,7 @@ def set_controller_reference(owner: Owner, controlled: Owned, *, block_owner_del
 
 
 def set_owner_reference(owner: Owner, owned: Owned, *, block_owner_deletion: bool = False) -> None:
-    """Add `owner` to the owners of `owned`, without being its controller; an owner that is there is brought up to date."""
+    """Add `owner` to the owners of `owned`, not as its controller; one that is there is brought up to date."""
     reference = _reference(owner, owned)
     if block_owner_deletion:
         reference.block_owner_deletion = True

@@ -43,7 +43,9 @@ _KEYWORDS: dict[str, Any] = {
     "required": _TEXTS,
     "enum": {"type": "array", "items": _ANYTHING},
     "not": _SCHEMA,
-    **dict.fromkeys(("items", "additionalProperties", "additionalItems", "default", "example"), _ANYTHING),
+    # A schema, or a list of them, or a yes or no: of the right type where it is one, and judged later where not.
+    **dict.fromkeys(("items", "additionalProperties", "additionalItems"), {"$ref": "#/JSONSchemaPropsOrOther"}),
+    **dict.fromkeys(("default", "example"), _ANYTHING),
     "dependencies": {"type": "object", "additionalProperties": _ANYTHING},
     "externalDocs": {"type": "object"},
     "x-kubernetes-preserve-unknown-fields": _FLAG,
@@ -96,8 +98,10 @@ def shape_causes(definition: Any) -> list[Cause]:
 
 @cache
 def _shape() -> StructuralSchema:
-    keywords = {"type": "object", "properties": _KEYWORDS}
-    return StructuralSchema.compile(_DEFINITION, resolve=lambda name: keywords)
+    other: dict[str, Any] = {"properties": _KEYWORDS, "items": _SCHEMA}
+    plain: dict[str, Any] = {"type": "object", "properties": _KEYWORDS}
+    schemas = {"JSONSchemaProps": plain, "JSONSchemaPropsOrOther": other}
+    return StructuralSchema.compile(_DEFINITION, resolve=schemas.__getitem__)
 
 
 def _size_causes(definition: dict[str, Any]) -> list[Cause]:

@@ -8,7 +8,6 @@ import ipaddress
 import re
 from collections.abc import Callable
 from datetime import date
-from email.utils import parseaddr
 from urllib.parse import urlsplit
 
 Check = Callable[[str], bool]
@@ -41,6 +40,8 @@ _WORD_DURATION = re.compile(
     r"|w|week|weeks)",
     re.ASCII | re.IGNORECASE,
 )
+_ATOM = re.compile(r"[^\s.@()<>\[\]:;,\\\"\x00-\x1f\x7f]+")
+_QUOTED_LOCAL = re.compile(r'"[^"\\\x00-\x1f]*"')
 _CARD = re.compile(
     r"4[0-9]{12}([0-9]{3})?|5[1-5][0-9]{14}|6(011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}"
     r"|3(0[0-5]|[68][0-9])[0-9]{11}|(2131|1800|35[0-9]{3})[0-9]{11}",
@@ -61,9 +62,17 @@ def _uri(text: str) -> bool:
 
 
 def _email(text: str) -> bool:
-    address = parseaddr(text, strict=True)[1] if _PARSEADDR_STRICT else parseaddr(text)[1]
-    local, at, domain = address.rpartition("@")
-    return bool(at and local and domain) and " " not in address
+    """One address, with or without a name before it (`Ann <ann@example.com>`)."""
+    if text.endswith(">"):
+        text = text.rpartition("<")[2][:-1]
+    local, at, domain = text.strip().rpartition("@")
+    literal = len(domain) > 2 and domain[0] == "[" and domain[-1] == "]"
+    quoted = _QUOTED_LOCAL.fullmatch(local) is not None
+    return bool(at) and (quoted or _is_dotted(local)) and (literal or _is_dotted(domain))
+
+
+def _is_dotted(text: str) -> bool:
+    return all(_ATOM.fullmatch(part) for part in text.split("."))
 
 
 def _hostname(text: str) -> bool:
@@ -163,8 +172,6 @@ def _duration(text: str) -> bool:
 def _long_name(text: str) -> bool:
     return len(text) <= 253 and all(re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", part) for part in text.split("."))
 
-
-_PARSEADDR_STRICT = "strict" in parseaddr.__code__.co_varnames  # a security fix, not in every release of 3.11
 
 _HEX4 = "[0-9a-f]{4}"
 _CHECKS: dict[str, Check] = {

@@ -178,8 +178,8 @@ async def what_cannot_be_stored_is_refused(storage: Storage) -> None:
 
 @_check
 async def list_is_in_the_order_of_bytes(storage: Storage) -> None:
-    keys = ["", "\x01", "-", "/", "0", "A", "a", "a/", "a/b", "a0", "\x7f", "é", "\ud7ff", "\ue000", "\uffff", "😀"]
-    keys = [f"k{key}" for key in keys]
+    endings = ["", "\x01", "-", "/", "0", "A", "a", "a/", "a/b", "a0", "\x7f", "é", "\ud7ff", "\ue000", "\uffff", "😀"]
+    keys = [f"k{ending}" for ending in endings]
     for key in reversed(keys):
         await storage.commit(Put(key, b""))
     assert _keys(await _all(storage, "")) == sorted(keys, key=str.encode) == sorted(keys)
@@ -411,17 +411,15 @@ async def compaction_keeps_the_current_state(storage: Storage) -> None:
 async def concurrent_writers_lose_no_update(storage: Storage) -> None:
     await storage.commit(Put("count", b"0"))
 
-    async def increment() -> int:
-        tries = 0
+    async def increment() -> None:
         while True:
-            tries += 1
             entry = _found(await storage.get("count"))
             try:
                 await storage.commit(Put("count", str(int(entry.value) + 1).encode(), expected=entry.revision))
             except RevisionConflict:
                 await asyncio.sleep(0)
             else:
-                return tries
+                return
 
     await asyncio.wait_for(asyncio.gather(*(increment() for _ in range(20))), 3 * PATIENCE)
     assert _found(await storage.get("count")).value == b"20"

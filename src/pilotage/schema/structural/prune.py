@@ -120,10 +120,12 @@ def _prune_metadata(value: Any, path: Path, dropped: list[str]) -> None:
 
 
 def _drop_all(value: Any, path: Path, dropped: list[str]) -> None:
-    """What no schema describes: objects are emptied, lists are searched for objects."""
-    if type(value) is dict:
-        dropped.extend(dotted((*steps_of(path), name)) for name in value)
-        value.clear()
-    elif type(value) is list:
-        for index, each in enumerate(value):
-            _drop_all(each, (path, index), dropped)
+    """What no schema describes: objects are emptied, lists are searched for objects, however deep they nest."""
+    stack: list[tuple[Any, Path]] = [(value, path)]
+    while stack:
+        value, path = stack.pop()
+        if type(value) is dict:
+            dropped.extend(dotted((*steps_of(path), name)) for name in value)
+            value.clear()
+        elif type(value) is list:
+            stack.extend((each, (path, index)) for index, each in enumerate(value))

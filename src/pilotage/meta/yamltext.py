@@ -1,0 +1,250 @@
+"""YAML text to plain documents and back, with what JSON can say and no more.
+
+Plain words mean what they mean to kubectl, whose reader is of YAML 1.1: `yes`, `no`, `on`, `off`, `y` and `n` are
+booleans, `0777` is octal, `1_000` a number, a time stays a string. Beyond kubectl we refuse what is ambiguous: keys that
+are not strings and keys that are there twice. Anchors and aliases are refused unless asked for, and then bounded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from pilotage.errors import DecodeError
+from pilotage.meta.limits import DEFAULT, Limits, check_size
+from pilotage.meta.yamlscalars import plain_value, tagged_value
+
+MAX_NODES = 100_000
+"""Values in one text, each use of an alias counted in full. It bounds both time and what a small text can become."""
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+_SEQUENCE = ("!", "tag:yaml.org,2002:seq")
+_MAPPING = ("!", "tag:yaml.org,2002:map")
+
+
+def read(data: bytes | str, *, limits: Limits = DEFAULT, aliases: bool = False) -> Any:
+    """The one document of a text; None if it is empty. Raises DecodeError.
+
+    `aliases` allows anchors, aliases and merge keys, for files of the user's own.
+    """
+    documents = _documents(data, limits, aliases)
+    if len(documents) > 1:
+        raise DecodeError(f"the text has {len(documents)} documents where one is expected")
+    return documents[0] if documents else None
+
+
+def read_all(data: bytes | str, *, limits: Limits = DEFAULT, aliases: bool = False) -> list[Any]:
+    """All documents of a text; empty ones are passed over. Raises DecodeError."""
+    return _documents(data, limits, aliases)
+
+
+def write(document: Any) -> str:
+    """Readable YAML: block style, keys in their order, strings of several lines as blocks. `read` gives it back."""
+    return _dump([document])
+
+
+def write_all(documents: list[Any]) -> str:
+    """Several documents, with `---` between them."""
+    return _dump(documents)
+
+
+def _documents(data: bytes | str, limits: Limits, aliases: bool) -> list[Any]:
+    text = _text(data, limits)
+    try:
+        return list(_Reader(yaml.parse(text, Loader=_Loader), limits, aliases).documents())
+    except yaml.MarkedYAMLError as error:
+        problem = error.problem or error.context or "it makes no sense"
+        raise DecodeError(f"the document is not YAML: {problem}{_where(error.problem_mark)}") from None
+    except yaml.YAMLError as error:
+        raise DecodeError(f"the document is not YAML: {' '.join(str(error).split())}") from None
+
+
+def _text(data: bytes | str, limits: Limits) -> str:
+    check_size(len(data), limits)
+    try:
+        text = data.decode() if isinstance(data, bytes) else data
+        text.encode()
+    except UnicodeError as error:
+        raise DecodeError(f"the document is not UTF-8: {error.reason if hasattr(error, 'reason') else error}") from None
+    return text.removeprefix("\ufeff")
+
+
+def _where(mark: Any) -> str:
+    return f" (line {mark.line + 1}, column {mark.column + 1})" if mark is not None else ""
+
+
+class _Reader:
+    """Builds documents from the parser's events, so that limits hold before anything large is made."""
+
+    def __init__(self, events: Iterator[yaml.Event], limits: Limits, aliases: bool) -> None:
+        self._events = events
+        self._limits = limits
+        self._aliases = aliases
+        self._nodes = 0
+        self._anchors: dict[str, list[yaml.Event]] = {}
+        self._recordings: list[list[yaml.Event]] = []
+
+    def documents(self) -> Iterator[Any]:
+        for event in self._events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                self._anchors.clear()
+                first = self._next(self._events)
+                if not (isinstance(first, yaml.ScalarEvent) and first.style is None and first.value == ""):
+                    yield self._node(first, self._events, 0)
+
+    def _next(self, events: Iterator[yaml.Event]) -> yaml.Event:
+        event = next(events)
+        for recording in self._recordings:
+            recording.append(event)
+        return event
+
+    def _node(self, event: yaml.Event, events: Iterator[yaml.Event], depth: int) -> Any:
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            raise _refused(event, f"the text has more than {MAX_NODES} values, aliases counted in full")
+        if isinstance(event, yaml.AliasEvent):
+            return self._alias(event, depth)
+        anchor = event.anchor if isinstance(event, yaml.NodeEvent) else None
+        if anchor is None:
+            return self._value(event, events, depth)
+        if not self._aliases:
+            raise _refused(event, "anchors and aliases are not allowed here: write the value out")
+        recording = [event]
+        self._recordings.append(recording)
+        value = self._value(event, events, depth)
+        self._recordings = [other for other in self._recordings if other is not recording]
+        self._anchors[anchor] = recording
+        return value
+
+    def _alias(self, event: yaml.AliasEvent, depth: int) -> Any:
+        if not self._aliases:
+            raise _refused(event, "anchors and aliases are not allowed here: write the value out")
+        recorded = self._anchors.get(event.anchor)
+        if recorded is None:
+            raise _refused(event, f"the alias *{event.anchor} has no anchor before it")
+        replay = iter(recorded)
+        # Its own anchors are known already; what is inside is read again, and counted again.
+        return self._value(next(replay), replay, depth)
+
+    def _value(self, event: yaml.Event, events: Iterator[yaml.Event], depth: int) -> Any:
+        if isinstance(event, yaml.ScalarEvent):
+            return _scalar(event)
+        if depth >= self._limits.depth:
+            raise _refused(event, f"the document is nested deeper than {self._limits.depth} levels")
+        if isinstance(event, yaml.SequenceStartEvent):
+            _check_tag(event, _SEQUENCE)
+            return self._sequence(events, depth)
+        _check_tag(event, _MAPPING)
+        return self._mapping(events, depth)
+
+    def _sequence(self, events: Iterator[yaml.Event], depth: int) -> list[Any]:
+        items: list[Any] = []
+        while not isinstance(event := self._next(events), yaml.SequenceEndEvent):
+            items.append(self._node(event, events, depth + 1))
+        return items
+
+    def _mapping(self, events: Iterator[yaml.Event], depth: int) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        merged: dict[str, Any] = {}
+        while not isinstance(event := self._next(events), yaml.MappingEndEvent):
+            if _is_merge(event):
+                merged.update(_merge(event, self._node(self._next(events), events, depth + 1)))
+                continue
+            key = self._node(event, events, depth + 1)
+            if not isinstance(key, str):
+                raise _refused(event, f"the key {_shown(key)} is not a string: put it in quotes")
+            if key in found:
+                raise _refused(event, f"the key {_shown(key)} is there twice")
+            found[key] = self._node(self._next(events), events, depth + 1)
+        return {**merged, **found} if merged else found
+
+
+def _scalar(event: yaml.ScalarEvent) -> Any:
+    try:
+        if event.tag is not None and event.tag != "!":
+            return tagged_value(event.tag, event.value)
+        return plain_value(event.value) if event.style is None and event.tag is None else event.value
+    except ValueError as error:
+        raise _refused(event, str(error)) from None
+
+
+def _is_merge(event: yaml.Event) -> bool:
+    return isinstance(event, yaml.ScalarEvent) and event.value == "<<" and event.style is None and event.tag is None
+
+
+def _merge(event: yaml.Event, value: Any) -> dict[str, Any]:
+    parts = value if isinstance(value, list) else [value]
+    merged: dict[str, Any] = {}
+    for part in reversed(parts):  # the earlier one wins
+        if not isinstance(part, dict):
+            raise _refused(event, "only mappings can be merged with <<")
+        merged.update(part)
+    return merged
+
+
+def _check_tag(event: Any, allowed: tuple[str, ...]) -> None:
+    if event.tag is not None and event.tag not in allowed:
+        raise _refused(event, f"the tag {event.tag[:64]} means nothing in JSON")
+
+
+def _refused(event: yaml.Event, message: str) -> DecodeError:
+    return DecodeError(f"{message}{_where(event.start_mark)}")
+
+
+def _shown(key: Any) -> str:
+    text = repr(key)
+    return text if len(text) <= 64 else f"{text[:61]}..."
+
+
+class _Writer(_Dumper):  # type: ignore[misc]  # the C class has no types
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _represent_string(dumper: Any, text: str) -> Any:
+    style = None
+    if not isinstance(plain_or_none(text), str):
+        style = "'"
+    elif "\n" in text and _is_block(text):
+        style = "|"
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+def plain_or_none(text: str) -> Any:
+    """What the text would be if it stood there without quotes; None where that is refused."""
+    try:
+        return plain_value(text)
+    except ValueError:
+        return None
+
+
+def _is_block(text: str) -> bool:
+    """Whether a literal block gives the text back: no leading or trailing blanks that it would swallow."""
+    return text[0] not in " \n\t" and not any(line != line.rstrip() for line in text.split("\n")) and "\t" not in text
+
+
+def _represent_float(dumper: Any, number: float) -> Any:
+    if not math.isfinite(number):
+        raise ValueError(f"{number} cannot be written: JSON has no such number")
+    return dumper.represent_float(number)
+
+
+_Writer.add_representer(str, _represent_string)
+_Writer.add_representer(float, _represent_float)
+
+
+def _dump(documents: list[Any]) -> str:
+    text: str = yaml.dump_all(
+        documents,
+        Dumper=_Writer,
+        default_flow_style=False,
+        sort_keys=False,
+        allow_unicode=True,
+        width=2**31 - 1,
+        explicit_start=True if len(documents) > 1 else None,
+    )
+    return text.removesuffix("...\n")

@@ -1,0 +1,132 @@
+"""How an event becomes a line: readable (`time level logger message key=value`) or JSON."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import re
+import time
+from collections.abc import Mapping
+
+MAX_TEXT = 8192
+"""Characters of one value that are shown; more than that is cut."""
+
+_BARE = re.compile(r"[^\s\"'=\\]+")
+_RESERVED = ("time", "level", "logger", "message", "exception")
+
+
+class Event:
+    """A message with fields, as the standard library's record holds it. Prints as one line under any formatter."""
+
+    __slots__ = ("fields", "message")
+
+    def __init__(self, message: str, fields: Mapping[str, object]) -> None:
+        self.message = message
+        self.fields = fields
+
+    def __str__(self) -> str:
+        pairs = [f"{escaped(str(key))}={_value(value)}" for key, value in self.fields.items()]
+        return " ".join([escaped(_text(self.message)), *pairs])
+
+
+class LineFormatter(logging.Formatter):
+    """Lines for people. A traceback follows its line, indented, so that it cannot be taken for an event."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        head = f"{_moment(record)} {record.levelname:<7} {escaped(record.name)} {_event(record)}"
+        if not (trace := _traceback(self, record)):
+            return head
+        return "\n".join([head, *(f"    {escaped(line)}" for line in trace.split("\n"))])
+
+
+class JSONFormatter(logging.Formatter):
+    """One JSON object a line. A field that has the name of one of ours gets a line after it (`level_`)."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        event = _event(record)
+        line: dict[str, object] = {
+            "time": _moment(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": _cut(_text(event.message)),
+        }
+        for key, value in event.fields.items():
+            line[f"{key}_" if key in _RESERVED else str(key)] = _json_value(value)
+        if trace := _traceback(self, record):
+            line["exception"] = trace
+        return json.dumps(line)  # ASCII only, so that no character can break the line
+
+
+def escaped(text: str) -> str:
+    """The text with everything that is not printable written as an escape."""
+    text = _cut(text)
+    if text.isprintable():
+        return text
+    return "".join(character if character.isprintable() else _escape(character) for character in text)
+
+
+def _escape(character: str) -> str:
+    return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(character, f"\\u{ord(character):04x}")
+
+
+def _event(record: logging.LogRecord) -> Event:
+    if isinstance(record.msg, Event):
+        return record.msg
+    try:
+        return Event(record.getMessage(), {})
+    except Exception:  # arguments that do not fit the message: somebody else's mistake, and no reason to lose the event
+        return Event(f"{_text(record.msg)} {_text(record.args)}", {})
+
+
+def _moment(record: logging.LogRecord) -> str:
+    seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+    return f"{seconds}.{int(record.msecs):03}Z"
+
+
+def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+    parts = []
+    try:
+        if record.exc_info and record.exc_info[0] is not None:
+            parts.append(formatter.formatException(record.exc_info))
+        if record.stack_info:
+            parts.append(formatter.formatStack(record.stack_info))
+    except Exception as error:  # an exception whose own text fails
+        parts.append(f"<traceback that cannot be shown: {type(error).__name__}>")
+    return "\n".join(parts)
+
+
+def _value(value: object) -> str:
+    text = escaped(_text(value))
+    if _BARE.fullmatch(text):
+        return text
+    return '"' + text.replace('"', '\\"') + '"'
+
+
+def _json_value(value: object) -> object:
+    if isinstance(value, str):
+        return _cut(value)
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, dict | list | tuple):
+        try:
+            text = json.dumps(value, allow_nan=False, default=_text)
+            return json.loads(text) if len(text) <= MAX_TEXT else _cut(text)
+        except Exception:  # keys that are no strings, cycles, depth
+            return _cut(_text(value))
+    return _cut(_text(value))
+
+
+def _text(value: object) -> str:
+    try:
+        if isinstance(value, BaseException):
+            return f"{type(value).__name__}: {value}"
+        return str(value)
+    except Exception:
+        return f"<{type(value).__name__} that cannot be printed>"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…({len(text) - MAX_TEXT} more)"

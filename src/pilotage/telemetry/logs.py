@@ -1,0 +1,109 @@
+"""The structured logger: events with fields, over the standard library's logging.
+
+    log = logger("setup")
+    log.info("Reconciled GPU", name="gpu-0", uuid="GPU-1")
+
+An event is one line, whatever its values are: what would break the line is escaped. A value that cannot be printed is
+shown as such; logging never raises.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TextIO
+
+from pilotage.telemetry.lines import Event, JSONFormatter, LineFormatter
+
+_context: ContextVar[Mapping[str, object] | None] = ContextVar("pilotage_log_context", default=None)
+
+
+class Logger:
+    """Writes events with fields to a logger of the standard library."""
+
+    __slots__ = ("_fields", "_logger")
+
+    def __init__(self, logger: logging.Logger, fields: Mapping[str, object] | None = None) -> None:
+        self._logger = logger
+        self._fields = dict(fields or {})
+
+    @property
+    def name(self) -> str:
+        return self._logger.name
+
+    def bind(self, /, **fields: object) -> Logger:
+        """A logger whose events all have these fields."""
+        return Logger(self._logger, {**self._fields, **fields})
+
+    def debug(self, message: str, /, **fields: object) -> None:
+        self._log(logging.DEBUG, message, fields)
+
+    def info(self, message: str, /, **fields: object) -> None:
+        self._log(logging.INFO, message, fields)
+
+    def warning(self, message: str, /, **fields: object) -> None:
+        self._log(logging.WARNING, message, fields)
+
+    def error(self, message: str, /, **fields: object) -> None:
+        self._log(logging.ERROR, message, fields)
+
+    def exception(self, message: str, /, **fields: object) -> None:
+        """An error with the traceback of the exception that is being handled."""
+        self._log(logging.ERROR, message, fields, traceback=True)
+
+    def _log(self, level: int, message: str, fields: dict[str, object], *, traceback: bool = False) -> None:
+        if self._logger.isEnabledFor(level):
+            event = Event(message, {**(_context.get() or {}), **self._fields, **fields})
+            # The third frame up is the caller's: its file and line are the record's.
+            self._logger.log(level, event, exc_info=traceback, stacklevel=3)
+
+
+def logger(name: str = "") -> Logger:
+    """A structured logger over the standard one of this name (without a name: `pilotage`)."""
+    return Logger(logging.getLogger(name or "pilotage"))
+
+
+@contextmanager
+def log_context(**fields: object) -> Iterator[None]:
+    """Put fields on every event that is logged inside the block, also in the tasks that it starts."""
+    token = _context.set({**(_context.get() or {}), **fields})
+    try:
+        yield
+    finally:
+        _context.reset(token)
+
+
+def configure_logging(
+    level: int | str = logging.INFO,
+    stream: TextIO | None = None,
+    json: bool | None = None,
+) -> None:
+    """Send all logging of the process to `stream` (standard error), from `level` on.
+
+    Readable lines on a terminal, JSON lines elsewhere, or as `json` says. May be called again; a handler that others
+    have installed stays.
+    """
+    target = stream if stream is not None else sys.stderr
+    as_json = json if json is not None else not _is_terminal(target)
+    handler = _Handler(target)
+    handler.setFormatter(JSONFormatter() if as_json else LineFormatter())
+    root = logging.getLogger()
+    for other in list(root.handlers):
+        if isinstance(other, _Handler):
+            root.removeHandler(other)
+    root.addHandler(handler)
+    root.setLevel(level.upper() if isinstance(level, str) else level)
+
+
+class _Handler(logging.StreamHandler[TextIO]):
+    """Ours, so that a second configuration takes the place of the first."""
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    try:
+        return stream.isatty()
+    except (AttributeError, ValueError):  # no such thing, or closed
+        return False

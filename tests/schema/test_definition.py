@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import copy
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pilotage.schema.definition import apply_definition_defaults, definition_causes, definition_update_causes
+
+
+def definition(schema: Any = None, **version: Any) -> dict[str, Any]:
+    first = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema or {"type": "object"}}}
+    made: dict[str, Any] = {
+        "metadata": {"name": "widgets.demo.dev"},
+        "spec": {
+            "group": "demo.dev",
+            "scope": "Namespaced",
+            "names": {"plural": "widgets", "kind": "Widget"},
+            "versions": [{**first, **version}],
+        },
+    }
+    apply_definition_defaults(made)
+    return made
+
+
+def established(made: dict[str, Any], *stored: str) -> dict[str, Any]:
+    conditions = [{"type": "Established", "status": "True"}]
+    return {**copy.deepcopy(made), "status": {"storedVersions": list(stored), "conditions": conditions}}
+
+
+def test_defaults_name_the_list_and_the_singular() -> None:
+    made = definition()
+    assert made["spec"]["names"] == {
+        "plural": "widgets",
+        "kind": "Widget",
+        "singular": "widget",
+        "listKind": "WidgetList",
+    }
+    assert made["spec"]["conversion"] == {"strategy": "None"}
+    again = copy.deepcopy(made)
+    apply_definition_defaults(again)
+    assert again == made
+
+
+def test_a_webhook_service_listens_on_443_unless_it_says_otherwise() -> None:
+    made = definition()
+    made["spec"]["conversion"] = {"strategy": "Webhook", "webhook": {"clientConfig": {"service": {"name": "a"}}}}
+    apply_definition_defaults(made)
+    assert made["spec"]["conversion"]["webhook"]["clientConfig"]["service"] == {"name": "a", "port": 443}
+
+
+def test_paths_speak_of_versions_only_where_their_schemas_differ() -> None:
+    bad = {"type": "object", "properties": {"x": {}}}
+    made = definition(bad)
+    assert [cause.field for cause in definition_causes(made)] == ["spec.validation.openAPIV3Schema.properties[x].type"]
+    made["spec"]["versions"].append(
+        {"name": "v2", "served": True, "storage": False, "schema": {"openAPIV3Schema": {"type": "object"}}}
+    )
+    assert [cause.field for cause in definition_causes(made)] == [
+        "spec.versions[0].schema.openAPIV3Schema.properties[x].type"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "when_established"),
+    [("group", "other.dev", False), ("scope", "Cluster", True), ("plural", "others", False), ("kind", "Other", True)],
+)
+def test_names_that_objects_are_stored_by_do_not_change(path: str, value: str, when_established: bool) -> None:
+    old = definition()
+    new = copy.deepcopy(old)
+    place = new["spec"] if path in new["spec"] else new["spec"]["names"]
+    place[path] = value
+    new["metadata"]["name"] = f"{new['spec']['names']['plural']}.{new['spec']['group']}"
+    field = f"spec.{path}" if path in new["spec"] else f"spec.names.{path}"
+    before = [cause.field for cause in definition_update_causes(new, old)]
+    assert (field in before) is not when_established
+    after = {cause.field: cause.message for cause in definition_update_causes(new, established(old, "v1"))}
+    assert after[field] == f'Invalid value: "{value}": field is immutable'
+
+
+def test_a_version_that_objects_are_stored_in_stays() -> None:
+    old = established(definition(), "v1")
+    new = copy.deepcopy(old)
+    new["spec"]["versions"][0]["name"] = "v2"
+    (cause,) = definition_update_causes(new, old)
+    assert cause.field == "status.storedVersions[0]"
+    assert cause.message.startswith('Invalid value: "v1": missing from spec.versions')
+
+
+def test_what_is_of_a_wrong_type_is_told_before_anything_else() -> None:
+    made = definition()
+    made["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = {"type": "object", "properties": {"x": {"type": 3}}}
+    (cause,) = definition_causes(made)
+    assert cause.field == "spec.versions[0].schema.openAPIV3Schema.properties.x.type"
+    assert cause.reason == "FieldValueTypeInvalid"
+    assert definition_causes(None)
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=4,
+)
+keywords = st.sampled_from(
+    [
+        *("type", "properties", "items", "additionalProperties", "enum", "default", "pattern", "anyOf", "not"),
+        *("required", "nullable", "minimum", "x-kubernetes-list-type", "x-kubernetes-list-map-keys"),
+        *("x-kubernetes-validations", "x-kubernetes-embedded-resource"),
+    ]
+)
+types = st.sampled_from(["object", "array", "string", "integer"])
+schemas = st.recursive(
+    st.dictionaries(keywords, anything | types, max_size=3),
+    lambda inner: st.fixed_dictionaries(
+        {"type": types},
+        optional={
+            "properties": st.dictionaries(st.sampled_from("ab"), inner, max_size=2),
+            "items": inner,
+            "default": anything,
+        },
+    ),
+    max_leaves=4,
+)
+
+
+@given(schemas)
+@settings(max_examples=200, deadline=None)
+def test_no_schema_however_odd_makes_the_judge_fail(schema: Any) -> None:
+    assert isinstance(definition_causes(definition(schema)), list)
+
+
+@given(anything)
+@settings(max_examples=100, deadline=None)
+def test_no_document_however_odd_makes_the_judge_fail(spec: Any) -> None:
+    made: Any = {"metadata": {"name": "x"}, "spec": spec}
+    apply_definition_defaults(made)
+    assert isinstance(definition_causes(made), list)
+
+
+def test_a_schema_that_is_too_deep_or_too_large_is_refused() -> None:
+    deep: dict[str, Any] = {"type": "string"}
+    for _ in range(5_000):
+        deep = {"type": "object", "properties": {"x": deep}}
+    (cause,) = definition_causes(definition(deep))
+    assert "levels deep" in cause.message
+    rules = [{"rule": "true"}] * 1_001
+    (cause,) = definition_causes(definition({"type": "object", "x-kubernetes-validations": rules}))
+    assert "at most 1000" in cause.message
+    wide = {"type": "object", "properties": {f"p{index}": {"type": "string"} for index in range(300_000)}}
+    start = time.process_time()
+    (cause,) = definition_causes(definition(wide))
+    assert "places large" in cause.message
+    assert time.process_time() - start < 5

@@ -1,0 +1,73 @@
+"""Documents and schemas that mean harm: a verdict soon, and no crash."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from pilotage.schema.structural import StructuralSchema
+
+
+def schema_of(**properties: Any) -> StructuralSchema:
+    return StructuralSchema.compile({"type": "object", "properties": properties})
+
+
+def judged(schema: StructuralSchema, document: Any, within: float = 3.0) -> list[str]:
+    start = time.process_time()
+    schema.prune(document)
+    schema.default(document)
+    found = schema.validate(document)
+    assert time.process_time() - start < within
+    return [cause.field for cause in found]
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$", "(.*a){20}$", "^(([a-z])+.)+[A-Z]([a-z])+$"])
+def test_patterns_that_explode_elsewhere_take_linear_time(pattern: str) -> None:
+    schema = schema_of(x={"type": "string", "pattern": pattern})
+    assert judged(schema, {"x": "a" * 200_000 + "!"}) == ["x"]
+
+
+def test_a_huge_enum_is_looked_up_not_searched() -> None:
+    schema = schema_of(
+        x={"type": "array", "items": {"type": "string", "enum": [f"v{index}" for index in range(100_000)]}}
+    )
+    assert judged(schema, {"x": [f"v{index}" for index in range(100_000)]}) == []
+
+
+def test_a_large_set_is_checked_for_duplicates_in_linear_time() -> None:
+    schema = schema_of(x={"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}})
+    items = [f"v{index}" for index in range(200_000)]
+    assert judged(schema, {"x": [*items, "v7"]}) == ["x[200000]"]
+
+
+def test_very_deep_documents_are_pruned_without_recursion() -> None:
+    lists: Any = {"x": 1}
+    for _ in range(50_000):
+        lists = [lists]
+    document = {"deep": lists}
+    schema = schema_of(deep={"type": "array", "items": {"type": "object"}})
+    assert schema.prune(document)[0].endswith(".x")
+
+
+def test_deep_unknown_objects_are_dropped_whole() -> None:
+    deep: Any = 1
+    for _ in range(50_000):
+        deep = {"x": deep}
+    document = {"a": deep, "b": deep}
+    assert judged(schema_of(b={"type": "string"}), document) == ["b"]
+    assert "a" not in document
+
+
+def test_a_hundred_thousand_errors_are_all_told() -> None:
+    schema = schema_of(x={"type": "array", "items": {"type": "integer", "maximum": 3}})
+    assert len(judged(schema, {"x": [9] * 100_000})) == 100_000
+
+
+def test_numbers_of_any_size_get_a_verdict() -> None:
+    number = {"type": "number", "minimum": 0.5, "maximum": 9, "multipleOf": 0.25, "format": "float"}
+    schema = schema_of(i={"type": "integer", "format": "int32"}, n=number)
+    for value in (10**400, -(10**400), 2**63, 1e308, -0.0):
+        assert judged(schema, {"i": value}) or abs(value) < 1
+        assert judged(schema, {"n": value})

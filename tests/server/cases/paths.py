@@ -1,0 +1,38 @@
+"""Paths and discovery: what is served where, and what is not."""
+
+from __future__ import annotations
+
+from ..differential import Scenario, Step, delete, get, post, put
+from .kinds import CONFIG_MAPS, GROUP_VERSION, WIDGETS, definition, widget
+
+PATHS = Scenario(
+    "paths",
+    [
+        get("an unknown resource", f"{GROUP_VERSION}/namespaces/<namespace>/gizmos"),
+        get("an unknown resource of the core", "/api/v1/namespaces/<namespace>/gizmos"),
+        get("an unknown group", "/apis/nope.example.com/v1/namespaces/<namespace>/widgets"),
+        get("an unknown version", "/apis/<group>/v9/namespaces/<namespace>/widgets"),
+        get("an unknown path", "/foo/bar"),
+        get("a cluster's kind in a namespace", "/api/v1/namespaces/<namespace>/nodes"),
+        post("a widget without a namespace", f"{GROUP_VERSION}/widgets", widget()),
+        get("one widget without a namespace", f"{GROUP_VERSION}/widgets/one"),
+        post("a ConfigMap without a namespace", "/api/v1/configmaps", {"metadata": {"name": "q"}}),
+        get("one ConfigMap without a namespace", "/api/v1/configmaps/a"),
+        get("definitions in a namespace", "/apis/apiextensions.k8s.io/v1/namespaces/<namespace>/customresourcedefinitions"),
+        put("all widgets", WIDGETS, widget()),
+        Step("an unknown method", "FROB", CONFIG_MAPS + "/a"),
+        get("the group", "/apis/<group>"),
+        get("the group's resources", GROUP_VERSION),
+        get("a group that is not there", "/apis/nope.example.com"),
+        get("a version that is not there", "/apis/<group>/v9"),
+        get("the versions of the core", "/api"),
+        get("health", "/healthz"),
+        get("readiness", "/readyz"),
+        get("liveness", "/livez"),
+        get("a subresource of a subresource", WIDGETS + "/one/status/more"),
+        get("a name that is encoded", CONFIG_MAPS + "/%61"),
+        get("a name with a slash", CONFIG_MAPS + "/a%2Fb"),
+        delete("a name that cannot be", CONFIG_MAPS + "/A_b"),
+    ],
+    [definition(names={"plural": "widgets", "kind": "Widget", "shortNames": ["wd"], "categories": ["all"]})],
+)
