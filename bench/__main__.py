@@ -10,8 +10,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -116,8 +116,8 @@ async def in_process(url: str, label: str) -> dict[str, Figure]:
     return figures
 
 
-@asynccontextmanager
-async def served(storage: str) -> AsyncIterator[tuple[pt.Cluster, int, float]]:
+@contextmanager
+def served(storage: str) -> Iterator[tuple[pt.Cluster, int, float]]:
     """`pilotage serve` in a process of its own, and a cluster connected to it."""
     with tempfile.TemporaryDirectory() as folder:
         kubeconfig = Path(folder) / "kubeconfig"
@@ -150,10 +150,11 @@ def connected(kubeconfig: Path, folder: Path) -> pt.Cluster:
 
 
 async def over_https(storage: str, label: str) -> dict[str, Figure]:
-    async with served(storage) as (cluster, pid, ready), cluster:
-        await cluster.install(Widget)
-        title(f"Over HTTPS, {label}, server in a process of its own: ready {ready * 1e3:.0f} ms after start")
-        figures = await verbs(cluster.client, label, pid=pid, count=min(COUNT, 2000))
+    with served(storage) as (cluster, pid, ready):
+        async with cluster:
+            await cluster.install(Widget)
+            title(f"Over HTTPS, {label}, server in a process of its own: ready {ready * 1e3:.0f} ms after start")
+            figures = await verbs(cluster.client, label, pid=pid, count=min(COUNT, 2000))
     for figure in figures.values():
         print(figure.line())
     return figures

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pilotage.client.objectlist import Entry, ObjectList
+from pilotage.client import ObjectList
 from pilotage.rest import Bytes
 
 
@@ -18,8 +18,8 @@ def made(count: int, touched: list[int]) -> ObjectList[list[str]]:
         touched.append(number)
         return [f"object {number}"]
 
-    entries = (Entry(b'{"metadata":{"name":"number-%d","labels":{"a":"b"}}}' % number, read) for number in range(count))
-    return ObjectList(entries, resource_version="7", continue_token="", remaining_item_count=None)
+    items = [b'{"metadata":{"name":"number-%d","labels":{"a":"b"}}}' % number for number in range(count)]
+    return ObjectList(items, read, resource_version="7", continue_token="next", remaining_item_count=9)
 
 
 def test_length_and_headers_decode_no_object() -> None:
@@ -46,7 +46,9 @@ def test_a_slice_is_as_lazy_and_shares_its_items() -> None:
     objects = made(5, touched)
     part = objects[1:3]
     assert (len(part), touched, part.resource_version) == (2, [], "7")
+    assert (part.continue_token, part.remaining_item_count) == ("", None)
     assert part[0] is objects[1]
+    assert touched == [1]
 
 
 def test_it_is_a_sequence() -> None:
@@ -57,7 +59,7 @@ def test_it_is_a_sequence() -> None:
     assert next(reversed(objects)) == ["object 2"]
     with pytest.raises(IndexError):
         _ = objects[3]
-    assert repr(objects) == "<ObjectList of 3 at version 7>"
+    assert repr(objects) == "<ObjectList of 3 at version 7, and more to come>"
 
 
 @settings(max_examples=100, deadline=None)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import assert_type
+
 import pytest
 
 from pilotage.errors import BadRequest, NoMatch, NotFound
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import ObjectMeta, Resource, resource
-from pilotage.meta.unstructured import Unstructured, metadata_only
+from pilotage.meta.unstructured import PartialObjectMetadata, Unstructured, metadata_only
 from pilotage.types.core.v1 import ConfigMap, Namespace
 
 from ..worlds import World
@@ -25,6 +27,9 @@ async def test_one_object_in_three_forms(world: World) -> None:
     widget = await world.client.get(Widget, "one", namespace=world.namespace)
     document = await world.client.get(WIDGET, "one", namespace=world.namespace)
     partial = await world.client.get(metadata_only(Widget), "one", namespace=world.namespace)
+    assert_type(widget, Widget)
+    assert_type(document, Unstructured)
+    assert_type(partial, PartialObjectMetadata)
     assert widget == created
     assert document["spec"] == {"size": 1, "colour": "red", "mode": "fast"}
     assert document.metadata == partial.metadata == widget.metadata
@@ -76,6 +81,9 @@ async def test_items_of_a_list_in_three_forms(world: World) -> None:
     typed = await world.client.list(ConfigMap, namespace=world.namespace)
     documents = await world.client.list(CONFIG_MAP, namespace=world.namespace)
     partials = await world.client.list(metadata_only(CONFIG_MAP), namespace=world.namespace)
+    assert_type(typed[0], ConfigMap)
+    assert_type(documents[0], Unstructured)
+    assert_type(partials[0], PartialObjectMetadata)
     assert list(typed) == [created]
     assert (documents[0]["apiVersion"], documents[0]["kind"], documents[0]["data"]) == ("v1", "ConfigMap", {"a": "b"})
     assert partials[0].metadata == created.metadata

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from pilotage.errors import ApiError, BadRequest, Conflict, Invalid, NotFound
+from pilotage.errors import ApiError, BadRequest, Conflict, Invalid, NoMatch, NotFound
 from pilotage.meta import objects
 from pilotage.meta.models import ObjectMeta
 from pilotage.types.coordination.v1 import Lease
@@ -208,6 +208,23 @@ async def test_the_rest_is_written_apart_from_the_status(world: World) -> None:
     widget.spec.size = 2
     await world.client.update(widget)
     assert (widget.spec.size, widget.status) == (2, WidgetStatus(phase="Running"))
+
+
+async def test_a_kind_without_a_status_subresource_says_so(world: World) -> None:
+    """Not NotFound: that would read as if the object were gone."""
+    await world.install(GADGETS)
+    gadget = await world.client.create(Gadget(metadata=ObjectMeta(name="one", namespace=world.namespace)))
+    with pytest.raises(NoMatch, match=r"Gadget of tests\.pilotage\.dev/v1 has no subresource status"):
+        await world.client.patch_status(gadget, {"status": {"phase": "Up"}})
+    config_map = await world.client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace=world.namespace)))
+    with pytest.raises(NoMatch, match="ConfigMap of v1 has no subresource status"):
+        await world.client.update_status(config_map)
+
+
+async def test_a_missing_object_has_no_status_either(world: World) -> None:
+    await world.install(WIDGETS)
+    with pytest.raises(NotFound):
+        await world.client.patch_status(new_widget(world.namespace, "nobody"), {"status": {}})
 
 
 async def test_a_status_is_validated(world: World) -> None:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import resource
+import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, suppress
 
@@ -328,3 +330,44 @@ async def test_at_the_bound_of_connections_the_longest_idle_makes_room() -> None
 
 async def test_the_date_is_that_of_the_clock() -> None:
     assert DateLine(lambda: 784111777.5)() == b"Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+
+
+async def test_a_producer_that_never_waits_does_not_keep_others_from_being_served() -> None:
+    async def flood() -> AsyncIterator[bytes]:
+        while True:
+            yield b"x"
+
+    async def handler(request: Request) -> Response | StreamingResponse:
+        return StreamingResponse(200, (), flood()) if request.target == "/flood" else await echo(request)
+
+    async def swallow(client: raw.Raw) -> None:
+        while await client.reader.read(65536):
+            pass
+
+    async with serve(handler) as server, raw.connect(server.port) as greedy, asyncio.TaskGroup() as group:
+        greedy.send(GET % b"flood")
+        swallowing = group.create_task(swallow(greedy))
+        for _ in range(10):
+            assert (await raw.exchange(server.port, GET % b"other")).endswith(b"GET /other ")
+        swallowing.cancel()
+        raw.reset(greedy)
+
+
+async def test_running_out_of_file_descriptors_is_survived_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    async with serve(echo) as server, AsyncExitStack() as stack:
+        clients = [stack.enter_context(socket.socket()) for _ in range(30)]
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        highest = max(client.fileno() for client in clients)
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 4, before[1]))
+            for client in clients:
+                client.connect(server.address)
+                client.sendall(GET % b"x")
+            await until(lambda: caplog.records)
+            await asyncio.sleep(0.25)  # two more tries to accept
+            assert len(caplog.records) == 1
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        await until(lambda: server.statistics().requests == 30)
+        for client in clients:
+            assert client.recv(1000).startswith(b"HTTP/1.1 200 OK")

@@ -9,7 +9,7 @@ import pytest
 
 from pilotage.errors import Cause
 from pilotage.schema.cel_budget import Sizes, measure, shape, work
-from pilotage.schema.cel_expression import CompileError
+from pilotage.schema.cel_expression import CompileError, _fields
 from pilotage.schema.cel_values import escaped
 from pilotage.schema.structural import StructuralSchema
 
@@ -172,8 +172,8 @@ def test_a_rule_that_fails_is_a_cause(rule: str, told: str) -> None:
         "self.list.all(x, x.contains('zz') || !self.text.contains('zz'))",
         "self.list.map(x, self.text + self.text).size() > 0",
         "self.text.replace('', self.text).size() > 0",
-        "cel.bind(a, self.text + self.text, cel.bind(b, a + a, cel.bind(c, b + b, cel.bind(d, c + c, "
-        "cel.bind(e, d + d, cel.bind(f, e + e, cel.bind(g, f + f, cel.bind(h, g + g, h.size() > 0))))))))",
+        "[self.text].map(a, a + a).map(b, b + b).map(c, c + c).map(d, d + d).map(e, e + e).map(f, f + f).map(g, g + g)"
+        ".map(h, h + h).map(i, i + i).map(j, j + j).map(k, k + k).size() > 0",
     ],
 )
 def test_a_rule_over_much_data_ends_soon_with_a_verdict(rule: str) -> None:
@@ -199,6 +199,23 @@ def test_small_rules_on_small_objects_are_far_from_the_budget() -> None:
     usual = shape("self.ports.all(p, self.ports.exists_one(q, q.name == p.name) && p.port + 1 > 0)")
     assert work(usual, Sizes(longest=253, largest=50)) < 1e8
     assert measure({"a": ["xy", {"b": "xyz"}]}) == Sizes(longest=3, largest=2)
+
+
+@pytest.mark.parametrize(
+    ("rule", "fields"),
+    [
+        ("self.a == 1 && has(self.b.c)", {"a", "b"}),
+        ("self.?a.orValue(1) == oldSelf.b", {"a", "b"}),
+        ("self . a == 'self.x' // self", {"a"}),
+        ("self == oldSelf", None),
+        ("self.a == 1 && size(self) == 2", None),
+        ("self.all(k, k != 'a')", None),
+        ("self['a'] == 1 && self.b", None),
+        ("xself.a.self == 1", set()),
+    ],
+)
+def test_a_rule_is_given_the_fields_it_looks_at(rule: str, fields: set[str] | None) -> None:
+    assert _fields(rule) == fields
 
 
 def test_a_message_expression_that_is_of_no_use_gives_way_to_the_message() -> None:

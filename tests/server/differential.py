@@ -3,7 +3,7 @@
 A scenario is a list of steps in a namespace of its own. `<namespace>` and `<group>` in targets and bodies are
 its own, and later steps use what earlier ones were answered: a step that saves its answer as `one` lets
 `<one.metadata.uid>` be written. Answers are compared after what
-differs from run to run has got a name: the first uid that is seen is `<uid 1>`, and so on.
+differs from run to run has got a name: `<uid of "a widget">` is the one that was seen first in the answer to that step.
 
 Where ours is different on purpose, the step says so: `differs` is the first cell of a row in `docs/differences.md`, and
 `ours` says what is different, path by path.
@@ -142,7 +142,8 @@ class Replay:
     def __init__(self, scenario: Scenario) -> None:
         self._saved: dict[str, Any] = {"namespace": scenario.namespace, "group": scenario.group}
         self._names: dict[str, str] = {}
-        self._counts: dict[str, int] = {}
+        self._prefixes: set[str] = set()
+        self._step = ""
 
     def target(self, step: Step) -> str:
         return self._filled(step.target)
@@ -154,33 +155,35 @@ class Replay:
         return headers
 
     def body(self, step: Step) -> bytes:
-        match step.body:
-            case None:
-                return b""
-            case bytes():
-                return step.body
-            case str():
-                return self._filled(step.body).encode()
-            case Saved(name, changes):
-                document = copy.deepcopy(self._saved[name])
-                for path, value in changes.items():
-                    put_at(document, path, value)
-                return self._filled(json.dumps(document)).encode()
-            case _:
-                return self._filled(json.dumps(step.body)).encode()
+        document = step.body
+        if document is None:
+            return b""
+        if isinstance(document, bytes):
+            return document
+        if isinstance(document, Saved):
+            changes = document.changes
+            document = copy.deepcopy(self._saved[document.name])
+            for path, value in changes.items():
+                put_at(document, path, value)
+        prefix = at(document, "metadata.generateName")
+        if isinstance(prefix, str):
+            self._prefixes.add(prefix[:58])
+        text = document if isinstance(document, str) else json.dumps(document)
+        return self._filled(text).encode()
 
     def answer(self, step: Step, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> dict[str, Any]:
         """The comparable form of an answer, which is also saved if the step wants it."""
         lowered = [(name.lower(), value) for name, value in headers]
         media = next((value for name, value in lowered if name == "content-type"), "").partition(";")[0]
-        answer: dict[str, Any] = {"what": step.what, "status": status, "type": media}
-        warnings = [self._text(value) for name, value in lowered if name == "warning"]
-        if warnings:
-            answer["warnings"] = warnings
         document = _decoded(body, media, "watch=" in step.target)
         if step.save:
             self._saved[step.save] = copy.deepcopy(document)
-        answer["body"] = self._comparable(document)
+        answer: dict[str, Any] = {"what": step.what, "status": status, "type": media, "body": document}
+        if step.until is None:
+            self._step = step.what
+            answer["body"] = self._comparable(_ordered(document))
+            warnings = [self._text(value) for name, value in lowered if name == "warning"]
+            answer |= {"warnings": sorted(warnings)} if warnings else {}
         return answer
 
     def _filled(self, text: str) -> str:
@@ -193,11 +196,13 @@ class Replay:
 
     def _comparable(self, value: Any, key: str = "") -> Any:
         if isinstance(value, dict):
-            if "generateName" in value and value.get("name", "").startswith(value["generateName"]):
-                value = value | {"name": re.sub(r"[bcdfghjklmnpqrstvwxz2-9]{5}$", "<suffix>", value["name"])}
             comparable = {
                 name: self._comparable(item, name) for name, item in value.items() if name != "managedFields"
             }
+            if comparable.get("continue") == "":  # which custom lists have, and others do not
+                del comparable["continue"]
+            if comparable.get("items", ()) is None:  # as Go has it where nothing is selected
+                comparable["items"] = []
             if "metadata" in value and (str(value.get("kind", "")).endswith("List") or _is_bookmark(value)):
                 # A list's version is the store's, which others move too: it has no identity.
                 comparable["metadata"] |= {"resourceVersion": "<list version>"}
@@ -213,6 +218,9 @@ class Replay:
         return self._text(value)
 
     def _text(self, text: str) -> str:
+        text = re.sub(r'"\{(\\.|[^"\\])*\}"', '"<the whole object>"', text)
+        for prefix in self._prefixes:
+            text = re.sub(f"({re.escape(prefix)})[bcdfghjklmnpqrstvwxz2-9]{{5}}", r"\1<suffix>", text)
         text = re.sub(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", self._uid, text)
         text = re.sub(r"\b20(?!0|1|2[0-4])\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", _time, text)
         text = re.sub(r"(current: |too old resource version: \d+ )\(?\d+\)?", r"\1<current>", text)
@@ -223,9 +231,23 @@ class Replay:
 
     def _name(self, kind: str, value: str) -> str:
         if value not in self._names:
-            self._counts[kind] = self._counts.get(kind, 0) + 1
-            self._names[value] = f"<{kind} {self._counts[kind]}>"
+            name = f'<{kind} of "{self._step}">'
+            known = set(self._names.values())
+            more = (f'<{kind} {number} of "{self._step}">' for number in range(2, 1000))
+            self._names[value] = name if name not in known else next(each for each in more if each not in known)
         return self._names[value]
+
+
+def _ordered(document: Any) -> Any:
+    """A Status with its causes in an order of our own and each once: the real server's order is random."""
+    causes = at(document, "details.causes")
+    if causes is ABSENT or len(causes) < 2:
+        return document
+    causes[:] = [cause for index, cause in enumerate(causes) if cause not in causes[:index]]
+    found = ", ".join(f"{cause.get('field', '')}: {cause['message']}" for cause in causes)
+    causes.sort(key=lambda cause: (cause.get("field", ""), cause["message"]))
+    ordered = ", ".join(f"{cause.get('field', '')}: {cause['message']}" for cause in causes)
+    return document | {"message": document["message"].replace(found, ordered)}
 
 
 def _time(match: re.Match[str]) -> str:

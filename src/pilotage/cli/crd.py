@@ -205,10 +205,10 @@ def _read(path: Path) -> list[Document]:
     from pilotage.meta import yamltext
 
     try:
-        documents = yamltext.read_all(path.read_text(encoding="utf-8"))
+        documents = yamltext.read_all(path.read_bytes(), aliases=True)
     except OSError as error:
         raise CommandError(f"cannot read {path}: {error.strerror}") from error
-    except (DecodeError, UnicodeDecodeError) as error:
+    except DecodeError as error:
         raise CommandError(f"{path}: {error}") from error
     found = [document for document in documents if isinstance(document, dict)]
     found = [document for document in found if document.get("kind") == "CustomResourceDefinition"]

@@ -79,6 +79,12 @@ class HTTPTransport:
     async def close(self) -> None:
         await self._client.close()
 
+    async def __aenter__(self) -> HTTPTransport:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
     async def _send(self, sent: HTTPRequest) -> ClientResponse:
         # The place for waiting out 429 and 503: whatever retries stands between here and the error.
         answer = await self._client.request(sent.method, self._prefix + sent.target, self._headers(sent), sent.body)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Generic, TypeVar, overload
+import copy
+from collections.abc import Callable, Sequence
+from typing import TypeVar, overload
 
 from pilotage.meta import objects
 from pilotage.meta.objects import Header
@@ -19,17 +20,31 @@ class ObjectList(Sequence[T]):
     snapshot, from which a watch goes on without a gap.
     """
 
-    __slots__ = ("_entries", "continue_token", "remaining_item_count", "resource_version")
+    __slots__ = (
+        "_headers",
+        "_items",
+        "_objects",
+        "_places",
+        "_read",
+        "continue_token",
+        "remaining_item_count",
+        "resource_version",
+    )
 
     def __init__(
         self,
-        entries: Iterable[Entry[T]] = (),
+        items: Sequence[Bytes],
+        read: Callable[[Bytes], T],
         *,
         resource_version: str = "",
         continue_token: str = "",
         remaining_item_count: int | None = None,
     ) -> None:
-        self._entries = tuple(entries)
+        self._items = items
+        self._read = read
+        self._places = range(len(items))  # which of the items are in this list: a slice shares the rest
+        self._objects: dict[int, T] = {}
+        self._headers: dict[int, Header] = {}
         self.resource_version = resource_version
         self.continue_token = continue_token
         """Where the next page starts; empty after the last one."""
@@ -39,15 +54,15 @@ class ObjectList(Sequence[T]):
     @property
     def headers(self) -> Sequence[Header]:
         """Name, namespace, uid, version, labels and the like of each item, without decoding the items."""
-        return [entry.header for entry in self._entries]
+        return [self._header(place) for place in self._places]
 
     @property
     def names(self) -> list[str]:
         """The items' names."""
-        return [entry.header.name for entry in self._entries]
+        return [self._header(place).name for place in self._places]
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._places)
 
     @overload
     def __getitem__(self, index: int) -> T: ...
@@ -55,33 +70,20 @@ class ObjectList(Sequence[T]):
     def __getitem__(self, index: slice) -> ObjectList[T]: ...
     def __getitem__(self, index: int | slice) -> T | ObjectList[T]:
         if isinstance(index, slice):
-            return ObjectList(self._entries[index], resource_version=self.resource_version)
-        return self._entries[index].object
+            part = copy.copy(self)
+            part._places = self._places[index]
+            part.continue_token, part.remaining_item_count = "", None
+            return part
+        place = self._places[index]
+        if place not in self._objects:
+            self._objects[place] = self._read(self._items[place])
+        return self._objects[place]
 
     def __repr__(self) -> str:
         more = ", and more to come" if self.continue_token else ""
         return f"<ObjectList of {len(self)} at version {self.resource_version or '?'}{more}>"
 
-
-class Entry(Generic[T]):
-    """One item: its bytes, and what was decoded of them so far."""
-
-    __slots__ = ("_data", "_header", "_object", "_read")
-
-    def __init__(self, data: Bytes, read: Callable[[Bytes], T]) -> None:
-        self._data = data
-        self._read = read
-        self._header: Header | None = None
-        self._object: list[T] = []
-
-    @property
-    def header(self) -> Header:
-        if self._header is None:
-            self._header = objects.header(self._data)
-        return self._header
-
-    @property
-    def object(self) -> T:
-        if not self._object:
-            self._object.append(self._read(self._data))
-        return self._object[0]
+    def _header(self, place: int) -> Header:
+        if place not in self._headers:
+            self._headers[place] = objects.header(self._items[place])
+        return self._headers[place]

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from typing import Any, TypeVar, overload
 
-from pilotage.client.objectlist import Entry, ObjectList
+from pilotage.client.objectlist import ObjectList
 from pilotage.client.session import Session, about
 from pilotage.client.targets import Kind, Object
 from pilotage.client.watching import WatchedEvent, watched
@@ -129,9 +129,9 @@ class Reader:
             resource_version_match=resource_version_match,
         )
         page = await self._session.list(place, self._session.request(place, verb=Verb.LIST, options=options))
-        read = place.target.read
         return ObjectList(
-            (Entry(item, read) for item in page.items),
+            page.items,
+            place.target.read,
             resource_version=page.resource_version,
             continue_token=page.continue_token,
             remaining_item_count=page.remaining_item_count,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pilotage.client.targets import Kind, Object, Target, form_of, gvk_of, kind_of, reader_of
 from pilotage.client.warnings import WarningHandler
-from pilotage.errors import ApiError, BadRequest, NoMatch, NotFound
+from pilotage.errors import ApiError, BadRequest, NoMatch, NotFound, PilotageError
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapper, RESTMapping
 from pilotage.rest import Page, Request, Response, Transport, WatchEvent, WriteOptions
@@ -35,6 +35,25 @@ class Catalogue:
         self._transport = transport
         self._lock = asyncio.Lock()
         self._fetched = 0
+        self._targets: dict[Kind, Target[Any]] = {}
+
+    async def target(self, kind: Kind) -> Target[Any]:
+        """Where a kind is served. A class that says so is taken at its word; other kinds are looked up."""
+        found = self._targets.get(kind)
+        if found is None:
+            found = await self._target(kind)
+            self._targets[kind] = found
+        return found
+
+    async def _target(self, kind: Kind) -> Target[Any]:
+        gvk = gvk_of(kind)
+        if isinstance(kind, type):
+            info = kind.__resource__
+            resource, namespaced = GroupVersionResource(gvk.group, gvk.version, info.plural), info.namespaced
+        else:
+            mapping = await self.mapping(gvk)
+            resource, namespaced = mapping.resource, mapping.namespaced
+        return Target(gvk, resource, namespaced, form_of(kind), reader_of(kind))
 
     async def mapping(self, gvk: GroupVersionKind) -> RESTMapping:
         try:
@@ -51,6 +70,7 @@ class Catalogue:
             if self._fetched == seen:
                 self.mapper.replace(await self._transport.resources())
                 self._fetched += 1
+                self._targets.clear()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,27 +94,16 @@ class Session:
     def with_defaults(self, **changes: Any) -> Session:
         return replace(self, defaults=replace(self.defaults, **changes))
 
-    async def target(self, kind: Kind) -> Target[Any]:
-        """A class that says where it is served is taken at its word; other kinds are looked up."""
-        gvk = gvk_of(kind)
-        if isinstance(kind, type):
-            info = kind.__resource__
-            resource, namespaced = GroupVersionResource(gvk.group, gvk.version, info.plural), info.namespaced
-        else:
-            mapping = await self.catalogue.mapping(gvk)
-            resource, namespaced = mapping.resource, mapping.namespaced
-        return Target(gvk, resource, namespaced, form_of(kind), reader_of(kind))
-
     async def collection(self, kind: Kind, namespace: str) -> Place:
         """All objects of a kind, in a namespace or (where none is given) everywhere."""
-        target = await self.target(kind)
+        target = await self.catalogue.target(kind)
         if not target.namespaced:
             return Place(target)
         return Place(target, self._namespace(target, namespace or self.defaults.namespace, ""))
 
     async def place(self, kind: Kind, namespace: str, name: str) -> Place:
         """One object by its name."""
-        target = await self.target(kind)
+        target = await self.catalogue.target(kind)
         if not name:
             raise self._refusal(
                 target, namespace, "", f"a {target.gvk.kind} is asked for by name, and the name is empty"
@@ -111,7 +120,7 @@ class Session:
 
     async def place_for(self, obj: Object) -> Place:
         """Where `obj` is to be created; its name may still be to be made up."""
-        target, metadata = await self.target(kind_of(obj)), obj.metadata
+        target, metadata = await self.catalogue.target(kind_of(obj)), obj.metadata
         name = metadata.name or metadata.generate_name
         if not name:
             kind = target.gvk.kind
@@ -129,22 +138,28 @@ class Session:
         )
 
     async def call(self, place: Place, request: Request) -> Response:
-        with self._about(place):
+        try:
             response = await self.transport.call(request)
+        except ApiError as error:
+            raise await self._explained(error, place, request.subresource) from error.__cause__
         self._warned(response.warnings)
         return response
 
     async def list(self, place: Place, request: Request) -> Page:
-        with self._about(place):
+        try:
             page = await self.transport.list(request)
+        except ApiError as error:
+            raise await self._explained(error, place) from error.__cause__
         self._warned(page.warnings)
         return page
 
     @asynccontextmanager
     async def watch(self, place: Place, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         async with AsyncExitStack() as stack:
-            with self._about(place):
+            try:
                 events = await stack.enter_async_context(self.transport.watch(request))
+            except ApiError as error:
+                raise await self._explained(error, place) from error.__cause__
             yield events  # what the caller's block raises is not ours to explain
 
     def request(self, place: Place, **parts: Any) -> Request:
@@ -157,19 +172,15 @@ class Session:
             **parts,
         )
 
-    @contextmanager
-    def _about(self, place: Place) -> Iterator[None]:
-        try:
-            yield
-        except NotFound as error:
-            details = error.status.details
+    async def _explained(self, error: ApiError, place: Place, subresource: str = "") -> PilotageError:
+        """The error, with what the call was about; a 404 may be about the kind and not about the object."""
+        if isinstance(error, NotFound):
+            gvk, details = place.target.gvk, error.status.details
+            if subresource and subresource not in (await self.catalogue.mapping(gvk)).subresources:
+                return NoMatch(f"{gvk.kind} of {gvk.api_version} has no subresource {subresource} on this server")
             if details is None or not details.name:  # the path is unknown, so it is the kind that is missing
-                raise not_served(place.target.gvk) from error
-            about(error, place)
-            raise
-        except ApiError as error:
-            about(error, place)
-            raise
+                return not_served(gvk)
+        return about(error, place)
 
     def _required_namespace(self, target: Target[Any], namespace: str, name: str) -> str:
         if not target.namespaced:

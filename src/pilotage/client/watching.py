@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from pilotage.client.objectlist import Entry
 from pilotage.errors import ApiError, DecodeError, Status, from_status
+from pilotage.meta import objects
 from pilotage.meta.objects import Header
 from pilotage.rest import Bytes, WatchEvent
 
@@ -22,23 +23,22 @@ class WatchedEvent(Generic[T]):
     only, in `header.resource_version`, how far the watch has come.
     """
 
-    __slots__ = ("_entry", "type")
+    def __init__(self, event: WatchEvent, read: Callable[[Bytes], T]) -> None:
+        self.type = event.type
+        self._data = event.object
+        self._read = read
 
-    def __init__(self, type: str, entry: Entry[T]) -> None:  # noqa: A002, the event's own name for it
-        self.type = type
-        self._entry = entry
-
-    @property
+    @cached_property
     def header(self) -> Header:
         """Name, version, labels and the like, without decoding the object."""
-        return self._entry.header
+        return objects.header(self._data)
 
-    @property
+    @cached_property
     def object(self) -> T:
         """The object; decoded when it is first asked for."""
         if self.type == "BOOKMARK":
             raise DecodeError("a BOOKMARK has no object: it says only header.resource_version")
-        return self._entry.object
+        return self._read(self._data)
 
     def __repr__(self) -> str:
         header = self.header
@@ -53,7 +53,7 @@ async def watched(
     async for event in events:
         if event.type == "ERROR":
             raise about(_error(event.object))
-        yield WatchedEvent(event.type, Entry(event.object, read))
+        yield WatchedEvent(event, read)
 
 
 def _error(data: Bytes) -> ApiError:

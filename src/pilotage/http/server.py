@@ -7,7 +7,7 @@ import logging
 import socket
 import ssl as tls
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from math import inf
 
@@ -72,7 +72,6 @@ class Server:
         self._tasks: set[asyncio.Task[None]] = set()
         self._connections: dict[ServerConnection, None] = {}  # in the order they came
         self._room = asyncio.Event()
-        self._room.set()
         self._tick = _tick(limits)
         self._sweeping: asyncio.TimerHandle | None = None
 
@@ -85,22 +84,31 @@ class Server:
         return ServerStatistics(len(self._tasks), shared.requests, shared.refused, shared.cut, shared.held)
 
     async def _accept(self) -> None:
+        said = -inf
         while True:
-            await self._room.wait()
+            await self._make_room()
             try:
                 accepted, _ = await self._loop.sock_accept(self._listener)
             except OSError as error:  # mostly: out of file descriptors
-                log.warning("cannot accept a connection, trying again: %s", error)
-                self._close_longest_idle()
+                if self._loop.time() - said > _SAID_EVERY:
+                    said = self._loop.time()
+                    log.warning("cannot accept connections, trying again until it works: %s", error)
                 await asyncio.sleep(_ACCEPT_PAUSE)
+                self._close_longest_idle()
                 continue
             task = self._loop.create_task(self._serve(accepted), name="http connection")
             self._tasks.add(task)
             task.add_done_callback(self._ended)
-            if len(self._tasks) >= self._shared.limits.connections:
-                self._room.clear()
-                self._close_longest_idle()
             await asyncio.sleep(0)  # accepting returns at once while more wait: let the accepted ones have their turn
+
+    async def _make_room(self) -> None:
+        """Wait until another connection is allowed, closing idle ones if need be."""
+        while len(self._tasks) >= self._shared.limits.connections:
+            self._room.clear()
+            self._close_longest_idle()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_ACCEPT_PAUSE):
+                    await self._room.wait()
 
     async def _serve(self, accepted: socket.socket) -> None:
         connection = ServerConnection(self._shared, self._loop)
@@ -150,7 +158,8 @@ class Server:
             self._sweeping = self._loop.call_later(self._tick, self._sweep)
 
     def _close_longest_idle(self) -> None:
-        idle = [each for each in self._connections if each.phase is Phase.IDLE]
+        before = self._loop.time() - _ACCEPT_PAUSE  # who has just come gets a chance to speak
+        idle = [each for each in self._connections if each.phase is Phase.IDLE and each.idle_since <= before]
         if idle:
             min(idle, key=lambda each: each.idle_since).finish()
 
@@ -172,6 +181,7 @@ class Server:
 
 
 _ACCEPT_PAUSE = 0.1
+_SAID_EVERY = 60.0
 _BACKLOG = 1024
 _UNSENT_SHARE = 4  # of the buffer of an answer, what the kernel may hold unsent besides
 

@@ -143,5 +143,5 @@ def _pattern(text: str, pattern: str, *examples: str) -> str:
 
 
 def _choices(examples: Iterable[str]) -> str:
-    # Kubernetes has a comma before the "or", too.
-    return ", or ".join(f"'{example}'" for example in examples)
+    # Kubernetes' own text has a comma and two blanks before the "or".
+    return ",  or ".join(f"'{example}'" for example in examples)

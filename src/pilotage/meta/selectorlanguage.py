@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Literal, NamedTuple
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 from pilotage.errors import BadRequest
 
+Made = TypeVar("Made")
 Operator = Literal["exists", "!", "=", "==", "!=", "in", "notin", ">", "<"]
 
 _SYMBOLS = ("==", "!=", "=", "!", "(", ")", ",", ">", "<")
@@ -28,9 +29,9 @@ class _Token(NamedTuple):
     text: str
 
 
-def terms(text: str, check_key: Callable[[str], None]) -> list[Term]:
-    """The terms of a selector. Raises BadRequest; `check_key` does so for keys that cannot be."""
-    return _Parser(list(_tokens(text)), check_key).selector()
+def parse(text: str, check_key: Callable[[str], None], make: Callable[[Term], Made]) -> list[Made]:
+    """What `make` makes of the terms of a selector. Raises BadRequest, as `check_key` and `make` may, in text order."""
+    return _Parser(list(_tokens(text)), check_key, make).selector()
 
 
 def bad(message: str) -> BadRequest:
@@ -57,20 +58,21 @@ def _tokens(text: str) -> Iterator[_Token]:
     yield _Token("end", "")
 
 
-class _Parser:
-    def __init__(self, tokens: list[_Token], check_key: Callable[[str], None]) -> None:
+class _Parser(Generic[Made]):
+    def __init__(self, tokens: list[_Token], check_key: Callable[[str], None], make: Callable[[Term], Made]) -> None:
         self._tokens = tokens
         self._position = 0
         self._check_key = check_key
+        self._make = make
 
-    def selector(self) -> list[Term]:
-        found: list[Term] = []
+    def selector(self) -> list[Made]:
+        found: list[Made] = []
         while self._peek().kind != "end":
             token = self._peek()
             if token.kind != "word" and token.text != "!":
                 raise bad(f"found '{token.text}', expected: !, identifier, or 'end of string'")
             try:
-                found.append(self._term())
+                found.append(self._make(self._term()))
             except BadRequest as error:
                 raise bad(f"unable to parse requirement: {error}") from None
             self._separator()
@@ -96,8 +98,7 @@ class _Parser:
         self._check_key(token.text)
         if self._peek().kind == "end" or self._peek().text == ",":
             return Term(token.text, "!" if absent else "exists")
-        if absent:
-            # Kubernetes takes the key alone here; what follows is then refused as no separator.
+        if absent:  # what follows is then refused as no separator
             return Term(token.text, "!")
         return self._comparison(token.text)
 

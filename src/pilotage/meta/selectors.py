@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from pilotage.errors import BadRequest
 from pilotage.meta.names import label_value, qualified_name
-from pilotage.meta.selectorlanguage import Operator, Term, bad, terms
+from pilotage.meta.selectorlanguage import Operator, bad, parse
 
 MAX_LENGTH = 4096
 """Characters that a selector may have as text."""
@@ -24,7 +24,6 @@ _EXPRESSIONS: dict[str, Operator] = {"In": "in", "NotIn": "notin", "Exists": "ex
 _SINGLE = ("=", "==", "!=")
 
 Predicate = Callable[[Mapping[str, str]], bool]
-Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ class Selector:
     def parse(cls, text: str) -> Selector:
         """Read Kubernetes' label language. Raises BadRequest with its parser's words."""
         _check_length(text)
-        return cls(tuple(_requirement(term) for term in terms(text, _check_key)))
+        return cls(tuple(parse(text, _check_key, lambda term: Requirement(*term))))
 
     @classmethod
     def from_labels(cls, labels: Mapping[str, str]) -> Selector:
@@ -137,7 +136,8 @@ class FieldSelector:
     def parse(cls, text: str) -> FieldSelector:
         """Read `a=b,c!=d`; a backslash escapes a comma, an equals sign or itself; empty terms are passed over."""
         _check_length(text)
-        return cls(tuple(_field_requirement(text, term) for term in sorted(_field_terms(text)) if term))
+        found = [_field_requirement(text, term) for term in sorted(_field_terms(text)) if term]
+        return cls(tuple(requirement for requirement in found if requirement.field or requirement.value))
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, str]) -> FieldSelector:
@@ -174,13 +174,6 @@ def _canonical_order(requirement: Requirement) -> tuple[str, str, tuple[str, ...
 def _check_key(key: str) -> None:
     if messages := qualified_name(key):
         raise bad(f"<nil>: Invalid value: {_quoted(key)}: {'; '.join(messages)}")
-
-
-def _requirement(term: Term) -> Requirement:
-    try:
-        return Requirement(term.key, term.operator, term.values)
-    except BadRequest as error:
-        raise bad(f"unable to parse requirement: {error}") from None
 
 
 def _requirement_messages(requirement: Requirement) -> list[str]:

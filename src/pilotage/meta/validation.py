@@ -67,7 +67,7 @@ def object_meta_causes(metadata: Mapping[str, Any], *, namespaced: bool, name: N
     found += _attached_causes(metadata)
     if finalizers := metadata.get("finalizers"):
         found += finalizers_causes(finalizers)
-    return found
+    return found + managed_fields_causes(metadata.get("managedFields") or ())
 
 
 def object_meta_update_causes(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[Cause]:
@@ -85,7 +85,7 @@ def object_meta_update_causes(new: Mapping[str, Any], old: Mapping[str, Any]) ->
     for field, absent in _IMMUTABLE:
         if (new.get(field) or absent) != (old.get(field) or absent):
             found.append(causes.invalid(f"metadata.{field}", new.get(field, absent), "field is immutable"))
-    return found + _attached_causes(new)
+    return found + _attached_causes(new) + managed_fields_causes(new.get("managedFields") or ())
 
 
 def labels_causes(labels: Mapping[str, Any], field: str = "metadata.labels") -> list[Cause]:
@@ -217,8 +217,6 @@ def _attached_causes(metadata: Mapping[str, Any]) -> list[Cause]:
         found += annotations_causes(annotations)
     if references := metadata.get("ownerReferences"):
         found += owner_references_causes(references)
-    if entries := metadata.get("managedFields"):
-        found += managed_fields_causes(entries)
     return found
 
 
@@ -230,7 +228,7 @@ def _owner_reference_causes(reference: Mapping[str, Any], field: str) -> list[Ca
         parts.append(value if isinstance(value, str) else "")
         if not isinstance(value, str):
             found.append(causes.type_invalid(f"{field}.{key}", value, "must be a string"))
-        elif not value or (key == "apiVersion" and value.endswith("/")):
+        elif not value or (key == "apiVersion" and (value.endswith("/") or value.count("/") > 1)):
             message = "version must not be empty" if key == "apiVersion" else "must not be empty"
             found.append(causes.invalid(f"{field}.{key}", value, message))
     if parts[:2] == ["v1", "Event"]:

@@ -28,17 +28,11 @@ def plain_value(text: str) -> Any:
         return text
     if _NOT_FINITE.fullmatch(text):
         raise ValueError(f"{text} is not a number that JSON has: put it in quotes if it is a text")
-    digits = text.replace("_", "") if text[0] != "_" else text
+    digits = text.replace("_", "")
     number = _integer(digits)
-    if number is None and (_FLOAT.fullmatch(digits)) and (text[0] != "." or "_" not in text):
-        number = float(digits)
-        if not math.isfinite(number):
-            return text
-        if number.is_integer() and int(number) in _INT64:
-            number = int(number)  # as it comes out of kubectl: 1e3 is written to the wire as 1000
     if number is None:
-        return text
-    if isinstance(number, int) and number not in _INT64:
+        return _fraction(text, digits)
+    if number not in _INT64:
         raise ValueError(f"{text} does not fit into 64 bits: put it in quotes if it is a text")
     return number
 
@@ -69,8 +63,16 @@ def _integer(digits: str) -> int | None:
     if match is None:
         return None
     sign, binary, hexadecimal, octal = match.groups()
-    if binary:
-        number = int(binary, 2)
-    else:
-        number = int(hexadecimal, 16) if hexadecimal else int(octal, 8)
+    base, digits = (2, binary) if binary else (16, hexadecimal) if hexadecimal else (8, octal)
+    number = int(digits, base)
     return -number if sign == "-" else number
+
+
+def _fraction(text: str, digits: str) -> str | int | float:
+    if not _FLOAT.fullmatch(digits) or text.startswith("._"):
+        return text
+    number = float(digits)
+    if not math.isfinite(number):
+        return text
+    # As it comes out of kubectl: 1e3 stands on the wire as 1000.
+    return int(number) if number.is_integer() and int(number) in _INT64 else number

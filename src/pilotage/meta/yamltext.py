@@ -1,15 +1,15 @@
 """YAML text to plain documents and back, with what JSON can say and no more.
 
 Plain words mean what they mean to kubectl, whose reader is of YAML 1.1: `yes`, `no`, `on`, `off`, `y` and `n` are
-booleans, `0777` is octal, `1_000` a number, a time stays a string. Beyond kubectl we refuse what is ambiguous: keys that
-are not strings and keys that are there twice. Anchors and aliases are refused unless asked for, and then bounded.
+booleans, `0777` is octal, `1_000` a number, a time stays a string. Beyond kubectl we refuse what is ambiguous: keys
+that are not strings and keys that are there twice. Anchors and aliases are refused unless asked for, and then bounded.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeGuard
 
 import yaml
 
@@ -93,7 +93,7 @@ class _Reader:
             if isinstance(event, yaml.DocumentStartEvent):
                 self._anchors.clear()
                 first = self._next(self._events)
-                if not (isinstance(first, yaml.ScalarEvent) and first.style is None and first.value == ""):
+                if not (_is_plain(first) and first.value == ""):
                     yield self._node(first, self._events, 0)
 
     def _next(self, events: Iterator[yaml.Event]) -> yaml.Event:
@@ -123,12 +123,14 @@ class _Reader:
     def _alias(self, event: yaml.AliasEvent, depth: int) -> Any:
         if not self._aliases:
             raise _refused(event, "anchors and aliases are not allowed here: write the value out")
-        recorded = self._anchors.get(event.anchor)
+        recorded = self._anchors.get(event.anchor or "")
         if recorded is None:
             raise _refused(event, f"the alias *{event.anchor} has no anchor before it")
-        replay = iter(recorded)
-        # Its own anchors are known already; what is inside is read again, and counted again.
-        return self._value(next(replay), replay, depth)
+        # What is inside is read again, and counted again; an anchor around it has recorded the alias, so that is all.
+        replay, recordings, self._recordings = iter(recorded), self._recordings, []
+        value = self._value(next(replay), replay, depth)
+        self._recordings = recordings
+        return value
 
     def _value(self, event: yaml.Event, events: Iterator[yaml.Event], depth: int) -> Any:
         if isinstance(event, yaml.ScalarEvent):
@@ -167,13 +169,18 @@ def _scalar(event: yaml.ScalarEvent) -> Any:
     try:
         if event.tag is not None and event.tag != "!":
             return tagged_value(event.tag, event.value)
-        return plain_value(event.value) if event.style is None and event.tag is None else event.value
+        return plain_value(event.value) if _is_plain(event) else event.value
     except ValueError as error:
         raise _refused(event, str(error)) from None
 
 
+def _is_plain(event: yaml.Event) -> TypeGuard[yaml.ScalarEvent]:
+    """Whether it is a word without quotes and without a tag."""
+    return isinstance(event, yaml.ScalarEvent) and bool(event.implicit[0]) and event.tag is None
+
+
 def _is_merge(event: yaml.Event) -> bool:
-    return isinstance(event, yaml.ScalarEvent) and event.value == "<<" and event.style is None and event.tag is None
+    return _is_plain(event) and event.value == "<<"
 
 
 def _merge(event: yaml.Event, value: Any) -> dict[str, Any]:
@@ -207,14 +214,14 @@ class _Writer(_Dumper):  # type: ignore[misc]  # the C class has no types
 
 def _represent_string(dumper: Any, text: str) -> Any:
     style = None
-    if not isinstance(plain_or_none(text), str):
+    if not isinstance(_if_plain(text), str):
         style = "'"
     elif "\n" in text and _is_block(text):
         style = "|"
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
-def plain_or_none(text: str) -> Any:
+def _if_plain(text: str) -> Any:
     """What the text would be if it stood there without quotes; None where that is refused."""
     try:
         return plain_value(text)

@@ -15,6 +15,7 @@ from pilotage.schema.structural.paths import MapKey, Steps
 
 _OLD_SELF = re.compile(r"\boldSelf\b")
 _PATH = re.compile(r"(?<![\w.])(self|oldSelf)((?:\s*\.\s*\w+(?!\w|\s*\())+)")
+_FIRST_FIELD = re.compile(r"(?<![\w.])(?:self|oldSelf)\b(?:\s*\.\s*\??\s*(\w+)(?!\w|\s*\())?")
 _VARIABLES = ("self", "oldSelf", "__self", "__oldSelf")
 _MIXED_NUMBERS = re.compile(r"'_(?:<|<=|>|>=)_' applied to '\((?:int|uint|double), (?:int|uint|double)\)'")
 _METADATA = {"type": "object", "properties": {"name": {"type": "string"}, "generateName": {"type": "string"}}}
@@ -37,10 +38,16 @@ class Expression:
     uses_old: bool
     shape: Shape
     returns: str
+    wrapped: bool
+    fields: frozenset[str] | None
+    """The fields of `self` and `oldSelf` that it looks at; None if that cannot be told."""
 
     def evaluate(self, value: Any, old: Any, present: bool) -> Any:
         """The result as a plain value. EvaluationError if the expression fails."""
-        data = {"self": value, "oldSelf": old, "__self": value, "__oldSelf": old, "__present": present}
+        value, old = self._seen(value), self._seen(old) if self.uses_old else None
+        data = {"self": value, "oldSelf": old}
+        if self.wrapped:
+            data |= {"__self": value, "__oldSelf": old, "__present": present}
         try:
             result = self.program.eval(data=data)
             if str(result.type()) != "ERROR":
@@ -49,6 +56,12 @@ class Expression:
         except Exception as error:  # the binding raises RuntimeError, TypeError and whatever a function raised
             told = str(error)
         raise EvaluationError(_translated(told))
+
+    def _seen(self, value: Any) -> Any:
+        """The part of an object that matters, for every value that is passed to the engine is converted."""
+        if self.fields is None or not isinstance(value, dict):
+            return value
+        return {name: value[name] for name in self.fields if name in value}
 
 
 def compile_expression(text: str, node: Node, *, resource: bool = False, optional_old: bool = False) -> Expression:
@@ -59,11 +72,12 @@ def compile_expression(text: str, node: Node, *, resource: bool = False, optiona
     _check_fields(text, node, resource)
     if not (uses_old and optional_old):
         _check_types(text, node)
-    conversion = cel_values.typed(node, "__self")
+    wrapped = (uses_old and optional_old) or cel_values.typed(node, "__self") is not None
     program = plain
-    if conversion or (uses_old and optional_old):
-        program = _compiled(environment, _wrapped(text, node, uses_old, optional_old))
-    return Expression(text, program, uses_old, shape(text), str(plain.return_type()))
+    if wrapped:
+        program = _compiled(_wrapping_environment(), _wrapped(text, node, uses_old, optional_old))
+    fields = None if uses_old and optional_old else _fields(text)
+    return Expression(text, program, uses_old, shape(text), str(plain.return_type()), wrapped, fields)
 
 
 def field_steps(path: str, node: Node) -> Steps:
@@ -81,6 +95,12 @@ def field_steps(path: str, node: Node) -> Steps:
         steps.append(name if child is not None else MapKey(name))
         node, rest = child or node.additional or node, rest[found.end() :]
     return tuple(steps)
+
+
+def _fields(text: str) -> frozenset[str] | None:
+    """The first fields after every `self` and `oldSelf`; None if one of them stands for itself."""
+    names = [found.group(1) for found in _FIRST_FIELD.finditer(without_literals(text))]
+    return None if None in names else frozenset(names)
 
 
 def _wrapped(text: str, node: Node, uses_old: bool, optional_old: bool) -> str:
@@ -165,7 +185,16 @@ def _environment() -> Any:
     from pilotage.schema.cel_functions import environment
 
     binding = _binding()
-    return environment(binding, dict.fromkeys(_VARIABLES, binding.Type.DYN))
+    return environment(binding, dict.fromkeys(("self", "oldSelf"), binding.Type.DYN))
+
+
+@cache
+def _wrapping_environment() -> Any:
+    from pilotage.schema.cel_functions import environment
+
+    binding = _binding()
+    variables = dict.fromkeys(_VARIABLES, binding.Type.DYN) | {"__present": binding.Type.BOOL}
+    return environment(binding, variables, ours=True)
 
 
 @cache

@@ -7,16 +7,24 @@ from typing import Any
 
 from pilotage.schema import cel_library as library
 
-_EXTENSIONS = ("bindings", "encoders", "lists", "math", "optional", "sets", "strings", "two-var-comprehensions")
+_EXTENSIONS = {"lists": 0, "optional": 0, "sets": 0, "strings": 2, "two-var-comprehensions": 0}
+"""What Kubernetes offers of CEL's own extensions, in its versions (0: the binding's own)."""
+_OURS = {"bindings": 0, "encoders": 0}
+"""What we need around rules, and rules themselves may not use."""
 
 
-def environment(cel: Any, variables: dict[str, Any]) -> Any:
-    """A CEL environment with Kubernetes' libraries. `cel` is the binding's module; `variables` have its types."""
-    names = "".join(f"  - name: {name}\n" for name in _EXTENSIONS)
-    config = cel.NewEnvConfigFromYaml(f"extensions:\n{names}")
-    declared = variables | {"__present": cel.Type.BOOL}
+def environment(cel: Any, variables: dict[str, Any], *, ours: bool = False) -> Any:
+    """A CEL environment with Kubernetes' libraries, and with `ours` those we wrap rules in.
+
+    `cel` is the binding's module; `variables` have its types.
+    """
+    extensions = _EXTENSIONS | (_OURS if ours else {})
+    lines = [
+        f"  - name: {name}\n" + (f"    version: {number}\n" if number else "") for name, number in extensions.items()
+    ]
+    config = cel.NewEnvConfigFromYaml("extensions:\n" + "".join(lines))
     extension = cel.CelExtension("kubernetes", _Declarations(cel).all())
-    return cel.NewEnv(config=config, variables=declared, extensions=[extension])
+    return cel.NewEnv(config=config, variables=variables, extensions=[extension])
 
 
 class _Declarations:
@@ -49,6 +57,7 @@ class _Declarations:
     def _quantities_and_versions(self) -> None:
         dyn, string, boolean = self._dyn, self._string, self._bool
         self._function("quantity", dyn, [string], library.quantity)
+        self._function("sign", self._int, [dyn], library.sign)  # so Kubernetes declares it, though it means the method
         self._function("isQuantity", boolean, [string], library.reads(library.quantity))
         for name, result, impl in (
             ("sign", self._int, library.sign),

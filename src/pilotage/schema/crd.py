@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -18,7 +19,7 @@ from pilotage.schema.version import version_of
 
 # One step down in a path of a cause: `.properties[spec]`, `.items`, `.additionalProperties`.
 _STEP = re.compile(r"\.(?:properties\[([^\]]+)\]|(items|additionalProperties)(?![A-Za-z]))")
-_SHOWN_RULE = re.compile(r'Invalid value: \{"FieldPath":.*?"Rule":("(?:[^"\\]|\\.)*")\}: ')
+_INVALID = "Invalid value: "
 _VERSION = re.compile(r"spec\.versions\[([0-9]+)\]")
 
 
@@ -157,9 +158,11 @@ def _without_rules(value: Any) -> Any:
 
 def _reason(cause: Cause) -> str:
     """A cause's message in one line. Servers show a rule's whole object, of which only the expression helps."""
-    first_line = cause.message.partition("\n")[0]
-    shown = _SHOWN_RULE.match(first_line)
-    return f"the rule {shown[1]}: {first_line[shown.end() :]}" if shown else first_line
+    message = cause.message
+    if message.startswith(_INVALID + "{"):
+        shown, end = json.JSONDecoder().raw_decode(message, len(_INVALID))
+        message = f"the rule {shown['Rule']!r}{message[end:]}" if "Rule" in shown else message
+    return message.partition("\n")[0]
 
 
 def _locate(field: str, classes: Sequence[type[Resource]], trees: Sequence[ObjectOf]) -> str:

@@ -16,6 +16,7 @@ MAXIMUM_NODES = 50_000
 MAXIMUM_RULES = 1_000
 
 _SCHEMA = {"$ref": "#/JSONSchemaProps"}
+_SCHEMA_OR_OTHER = {"$ref": "#/JSONSchemaPropsOrOther"}
 _SCHEMAS = {"type": "object", "additionalProperties": _SCHEMA}
 _LIST = {"type": "array", "items": _SCHEMA}
 _TEXT = {"type": "string"}
@@ -44,7 +45,7 @@ _KEYWORDS: dict[str, Any] = {
     "enum": {"type": "array", "items": _ANYTHING},
     "not": _SCHEMA,
     # A schema, or a list of them, or a yes or no: of the right type where it is one, and judged later where not.
-    **dict.fromkeys(("items", "additionalProperties", "additionalItems"), {"$ref": "#/JSONSchemaPropsOrOther"}),
+    **dict.fromkeys(("items", "additionalProperties", "additionalItems"), _SCHEMA_OR_OTHER),
     **dict.fromkeys(("default", "example"), _ANYTHING),
     "dependencies": {"type": "object", "additionalProperties": _ANYTHING},
     "externalDocs": {"type": "object"},

@@ -35,14 +35,13 @@ INTEGER_OR_STRING: dict[Any, str] = {Quantity: QUANTITY_PATTERN}
 
 def object_metadata() -> dict[str, Any]:
     """ObjectMeta inside an object, as in a template: what a template may set is named, for the rest would be pruned."""
-    strings = {"type": "object", "additionalProperties": {"type": "string"}}
     return {
         "type": "object",
         "properties": {
             "name": {"type": "string"},
             "namespace": {"type": "string"},
-            "labels": strings,
-            "annotations": dict(strings),
+            "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+            "annotations": {"type": "object", "additionalProperties": {"type": "string"}},
             "finalizers": {"type": "array", "items": {"type": "string"}},
         },
     }

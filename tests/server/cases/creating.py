@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..differential import YAML, Scenario, post
+from ..differential import YAML, Scenario, patch, post
 from .kinds import CONFIG_MAPS, GROUP_VERSION, WIDGETS, definition, widget
 
 OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "1"}
@@ -82,6 +82,14 @@ METADATA = Scenario(
             {"metadata": {"name": "b", "finalizers": ["nodomain"]}},
         ),
         post(
+            "a finalizer with a domain but no path",
+            WIDGETS + DRY,
+            widget(metadata={"name": "b", "finalizers": ["a.example.com", "orphan", "kubernetes"]}),
+        ),
+        post("a finalizer as of old", WIDGETS, widget(metadata={"name": "b", "finalizers": ["nodomain"]})),
+        patch("it is not warned of again", WIDGETS + "/b", {"metadata": {"labels": {"a": "b"}}}),
+        patch("another one is", WIDGETS + "/b", {"metadata": {"finalizers": ["nodomain", "more"]}}),
+        post(
             "both deletion finalizers",
             WIDGETS,
             widget(metadata={"name": "b", "finalizers": ["orphan", "foregroundDeletion"]}),
@@ -156,7 +164,7 @@ BODIES = Scenario(
         post(
             "YAML",
             WIDGETS + DRY,
-            "apiVersion: <group>/v1\nkind: Widget\nmetadata:\n  name: y\nspec:\n  size: 1\n",
+            "apiVersion: <group>/v1\nkind: Widget\nmetadata:\n  name: yam\nspec:\n  size: 1\n",
             content_type=YAML,
         ),
         post("JSON with a charset", WIDGETS + DRY, widget(), content_type="application/json; charset=utf-8"),

@@ -141,7 +141,7 @@ NAME_CONFLICTS = Scenario(
         ],
         delete("the first goes", WIDGET, until={"status": 200}),
         get("until gone", WIDGET, until={"status": 404}),
-        get("one gets its names", f"{DEFINITIONS}/gizmos.<group>", until=ESTABLISHED),
+        get("one gets its names", f"{DEFINITIONS}/gizmos.<group>", until={"body.status.conditions.0.status": "True"}),
         get("which are now", f"{DEFINITIONS}/gizmos.<group>"),
     ],
 )
