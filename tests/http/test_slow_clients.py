@@ -160,3 +160,16 @@ async def test_a_body_is_counted_until_its_request_is_answered() -> None:
         second = await raw.exchange(server.port, HEAD + b"Content-Length: 300\r\n\r\n" + b"x" * 300)
         assert raw.statuses(second) == [503]
         go.set()
+
+
+async def test_idle_connections_do_not_hold_on_to_their_last_bodies() -> None:
+    size = 1024 * 1024
+    async with serve(answer) as server, AsyncExitStack() as stack:
+        tracemalloc.start()
+        for _ in range(20):
+            client = await stack.enter_async_context(raw.connect(server.port))
+            client.send(HEAD + b"Content-Length: %d\r\n\r\n" % size + b"x" * size)
+            assert (await client.response()).endswith(b"%d" % size)
+        kept, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert kept < 5 * size

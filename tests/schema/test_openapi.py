@@ -182,15 +182,15 @@ def test_names_that_cel_reserves_are_escaped_in_made_rules() -> None:
     assert rule["rule"] == "[has(self.__namespace__), has(self.in__dash__zone)].filter(set, set).size() <= 1"
 
 
-def test_a_resource_inside_another_is_an_embedded_resource() -> None:
+def test_a_resource_inside_another_is_a_plain_object_with_metadata() -> None:
     @resource(group="example.com", version="v1")
     class Embedded(Resource):
         spec: Inner
 
     Embedded.__annotations__ = {"spec": Inner}
     for schema in (field_of(Embedded), field_of(list[Embedded])["items"]):
-        assert schema["x-kubernetes-embedded-resource"] is True
-        assert set(schema["properties"]) == {"apiVersion", "kind", "metadata", "spec"}
+        assert "x-kubernetes-embedded-resource" not in schema
+        assert set(schema["properties"]) == {"metadata", "spec"}
 
 
 def test_a_recursion_may_be_cut_by_leaving_the_inner_part_free() -> None:

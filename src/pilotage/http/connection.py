@@ -77,9 +77,8 @@ class ServerConnection(asyncio.Protocol):
         """Answer requests until the connection ends; returns when it is closed."""
         self._task = asyncio.current_task()
         try:
-            while (raw := await self._arrived) is not None:
-                self._arrived = self._loop.create_future()
-                await self._answer(raw)
+            while await self._answer_next():
+                pass  # nothing of a request is kept here: an idle connection must not hold its last body
             await self._closed
         finally:
             self.abort()
@@ -209,6 +208,14 @@ class ServerConnection(asyncio.Protocol):
             self._arrived.set_result(raw)
 
     # answers
+
+    async def _answer_next(self) -> bool:
+        raw = await self._arrived
+        if raw is None:
+            return False
+        self._arrived = self._loop.create_future()
+        await self._answer(raw)
+        return True
 
     async def _answer(self, raw: RawRequest) -> None:
         head = raw.head

@@ -1,15 +1,25 @@
-"""How msgspec reads and writes our own scalar types: Quantity, MicroTime, Duration."""
+"""How msgspec reads and writes our own types: Quantity, MicroTime, Duration, and objects inside objects."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from pilotage.meta.quantity import Quantity
 from pilotage.meta.times import Duration, MicroTime
 
 
-def enc_hook(value: object) -> str | int | float:
+@runtime_checkable
+class Documented(Protocol):
+    """An object that has its whole document at hand, as `Unstructured` has."""
+
+    @property
+    def document(self) -> dict[str, Any]: ...
+
+
+def enc_hook(value: object) -> object:
     """The wire form of a value that msgspec does not know."""
+    if isinstance(value, Documented):
+        return value.document
     if isinstance(value, Quantity):
         return value.wire
     if isinstance(value, MicroTime | Duration):
@@ -25,6 +35,8 @@ def dec_hook(type_: type[Any], value: Any) -> Any:
         if not isinstance(value, str):
             raise ValueError(f"Expected `str`, got `{_json_type(value)}`")
         return type_.parse(value)
+    if isinstance(value, dict) and (read := getattr(type_, "from_document", None)) is not None:
+        return read(value)
     raise NotImplementedError(f"a field of type {getattr(type_, '__name__', type_)} cannot be read from JSON")
 
 

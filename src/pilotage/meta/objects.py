@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import copy
 from datetime import datetime
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, TypeVar
 
 import msgspec
 
 from pilotage.errors import DecodeError
 from pilotage.meta.difference import carry
-from pilotage.meta.hooks import dec_hook, enc_hook
+from pilotage.meta.hooks import Documented, dec_hook, enc_hook
 from pilotage.meta.models import Model, ObjectMeta, OwnerReference, Resource, omit
 from pilotage.meta.tolerance import settled
 
 R = TypeVar("R", bound=Resource)
 M = TypeVar("M", bound=Model)
 T = TypeVar("T")
-
-
-@runtime_checkable
-class Documented(Protocol):
-    """An object that has its whole document at hand, as `Unstructured` has."""
-
-    @property
-    def document(self) -> dict[str, Any]: ...
 
 
 class Header(Model, frozen=True, gc=False):

@@ -39,6 +39,11 @@ class Unstructured(MutableMapping[str, Any]):
         made._data = data if isinstance(data, bytes) else bytes(data)
         return made
 
+    @classmethod
+    def from_document(cls, document: dict[str, Any]) -> Unstructured:
+        """An object inside another one, as the codec reads it."""
+        return cls(document)
+
     def to_bytes(self) -> bytes:
         """The object as JSON: the very bytes it was made from, if nobody has looked inside."""
         return self._data if self._data is not None else msgspec.json.encode(self.document, enc_hook=enc_hook)

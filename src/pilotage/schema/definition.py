@@ -59,10 +59,13 @@ def definition_causes(definition: Any) -> list[Cause]:
 
 
 def definition_update_causes(definition: Any, old: Any) -> list[Cause]:
-    """What is wrong with a definition that replaces another. `definition` has the status that it will have."""
-    found = definition_causes(definition)
+    """What is wrong, beside `definition_causes`, with a definition that replaces another.
+
+    `definition` has the status that it will have.
+    """
     if shape_causes(definition):
-        return found
+        return []
+    found: list[Cause] = []
     spec, before = definition.get("spec") or {}, old.get("spec") or {}
     immutable: list[tuple[str, ...]] = [("group",), ("names", "plural")]
     if _is_established(old):

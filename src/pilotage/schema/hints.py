@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from pilotage.meta.hooks import enc_hook
-from pilotage.meta.markers import Default, EmbeddedResource, ListType, Marker, Optional, Required, Schemaless
+from pilotage.meta.markers import Default, ListType, Marker, Optional, Required, Schemaless
 from pilotage.meta.models import Condition, Model, Resource
 from pilotage.schema import docstrings, known
 from pilotage.schema.tree import (
@@ -35,7 +35,7 @@ _FREE_FORM = "use dict[str, Any] for data of any shape"
 
 def describe(model: type[Model]) -> ObjectOf:
     """The tree for a class. InvalidDefinition says where and why there can be none."""
-    return _object(model, _Way(place_of(model)))
+    return _object(model, _Way(place_of(model)), root=True)
 
 
 def place_of(cls: type) -> str:
@@ -76,11 +76,11 @@ class _Peeled:
     way: _Way
 
 
-def _object(model: type[Model], way: _Way) -> ObjectOf:
+def _object(model: type[Model], way: _Way, *, root: bool = False) -> ObjectOf:
     way = way.into(model)
     hints = _hints(model)
     texts = docstrings.of_fields(model)
-    is_resource = issubclass(model, Resource)
+    is_resource = root and issubclass(model, Resource)
     infos = [info for info in msgspec.structs.fields(model) if not (is_resource and info.name == "metadata")]
     fields = []
     for info in infos:
@@ -247,8 +247,7 @@ def _class(hint: type, way: _Way) -> Description:
     if hint in known.EMBEDDED:
         return Anything(place=way.place, type="object", embedded=True)
     if issubclass(hint, Model):
-        tree = _object(hint, way)
-        return replace(tree, markers=(*tree.markers, EmbeddedResource())) if tree.resource else tree
+        return _object(hint, way)  # a Resource too: inside another object it is written without apiVersion and kind
     if issubclass(hint, enum.Enum) and not issubclass(hint, enum.Flag):
         return replace(_choice(tuple(member.value for member in hint), way.place), text=docstrings.of_class(hint))
     raise refusal(way.place, f"the type {_name(hint)} has no place in a CRD", _class_remedy(hint))

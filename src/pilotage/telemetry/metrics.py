@@ -175,7 +175,7 @@ class Metric(Generic[Child]):
             children = list(self._children.items())
         name = self.definition.name
         for values, child in children:
-            labels = tuple(zip(self.definition.labels, values, strict=True))
+            labels: tuple[tuple[str, str], ...] = tuple(zip(self.definition.labels, values, strict=True))
             for ending, bound, value in child.samples():
                 yield Sample(name + ending, (*labels, ("le", bound)) if bound else labels, value)
 

@@ -1,0 +1,91 @@
+"""Built-in kinds with rules of their own, on every API server."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from pilotage.errors import BadRequest, Invalid
+from pilotage.meta.models import ObjectMeta
+from pilotage.meta.unstructured import Unstructured
+from pilotage.types.coordination.v1 import Lease, LeaseSpec
+from pilotage.types.core.v1 import ConfigMap, Event, ObjectReference, Secret
+
+from ..worlds import World
+
+
+async def test_a_lease_keeps_its_microseconds(world: World) -> None:
+    time = datetime(2026, 1, 2, 3, 4, 5, 120000, tzinfo=UTC)
+    spec = LeaseSpec(holder_identity="me", lease_duration_seconds=15, acquire_time=time, renew_time=time)
+    await world.client.create(Lease(metadata=ObjectMeta(name="l", namespace=world.namespace), spec=spec))
+    found = await world.client.get(Lease, "l", namespace=world.namespace)
+    assert found.spec is not None
+    assert found.spec.renew_time == time
+
+
+async def test_a_lease_lasts_some_time(world: World) -> None:
+    spec = LeaseSpec(holder_identity="me", lease_duration_seconds=0)
+    with pytest.raises(Invalid) as caught:
+        await world.client.create(Lease(metadata=ObjectMeta(name="l", namespace=world.namespace), spec=spec))
+    assert [(cause.field, cause.message) for cause in caught.value.causes] == [
+        ("spec.leaseDurationSeconds", "Invalid value: 0: must be greater than 0")
+    ]
+
+
+async def test_an_event_is_in_the_namespace_of_what_it_is_about(world: World) -> None:
+    about = ObjectReference(kind="Pod", name="p", namespace=world.namespace)
+    event = Event(
+        metadata=ObjectMeta(name="e", namespace=world.namespace), involved_object=about, reason="Seen", message="hello"
+    )
+    await world.client.create(event)
+    assert event.message == "hello"
+    other = ObjectReference(kind="Pod", name="p", namespace="other")
+    with pytest.raises(Invalid) as caught:
+        await world.client.create(
+            Event(metadata=ObjectMeta(name="f", namespace=world.namespace), involved_object=other)
+        )
+    assert [(cause.field, cause.message) for cause in caught.value.causes] == [
+        ("involvedObject.namespace", 'Invalid value: "other": does not match event.namespace')
+    ]
+
+
+async def test_events_are_selected_by_what_they_are_about(world: World) -> None:
+    for name in ("a", "b"):
+        about = ObjectReference(kind="Pod", name=name, namespace=world.namespace)
+        await world.client.create(
+            Event(metadata=ObjectMeta(name=f"about-{name}", namespace=world.namespace), involved_object=about)
+        )
+    found = await world.client.list(Event, namespace=world.namespace, fields={"involvedObject.name": "b"})
+    assert found.names == ["about-b"]
+
+
+async def test_keys_of_a_config_map_are_checked(world: World) -> None:
+    with pytest.raises(Invalid) as caught:
+        await world.client.create(
+            ConfigMap(metadata=ObjectMeta(name="a", namespace=world.namespace), data={"a b": "c"})
+        )
+    assert [(cause.reason, cause.field) for cause in caught.value.causes] == [("FieldValueInvalid", "data[a b]")]
+
+
+async def test_data_of_a_secret_is_base64(world: World) -> None:
+    document = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "namespace": world.namespace}}
+    with pytest.raises(BadRequest, match="Secret"):
+        await world.client.create(Unstructured(document | {"data": {"a": "!"}}))
+
+
+async def test_the_type_of_a_secret_stays(world: World) -> None:
+    secret = await world.client.create(Secret(metadata=ObjectMeta(name="a", namespace=world.namespace)))
+    with pytest.raises(Invalid) as caught:
+        await world.client.patch(secret, {"type": "other"})
+    assert [(cause.field, cause.message) for cause in caught.value.causes] == [
+        ("type", 'Invalid value: "other": field is immutable')
+    ]
+
+
+async def test_the_name_label_of_a_namespace_stays(world: World) -> None:
+    from pilotage.types.core.v1 import Namespace
+
+    namespace = await world.client.get(Namespace, world.namespace)
+    await world.client.patch(namespace, {"metadata": {"labels": {"kubernetes.io/metadata.name": None, "a": "b"}}})
+    assert namespace.metadata.labels == {"kubernetes.io/metadata.name": world.namespace, "a": "b"}
