@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC
 
 import pytest
 
 from pilotage.errors import BadRequest, Invalid
 from pilotage.meta.models import ObjectMeta
+from pilotage.meta.times import MicroTime
 from pilotage.meta.unstructured import Unstructured
 from pilotage.types.coordination.v1 import Lease, LeaseSpec
 from pilotage.types.core.v1 import ConfigMap, Event, ObjectReference, Secret
@@ -16,7 +17,7 @@ from ..worlds import World
 
 
 async def test_a_lease_keeps_its_microseconds(world: World) -> None:
-    time = datetime(2026, 1, 2, 3, 4, 5, 120000, tzinfo=UTC)
+    time = MicroTime(2026, 1, 2, 3, 4, 5, 120000, tzinfo=UTC)
     spec = LeaseSpec(holder_identity="me", lease_duration_seconds=15, acquire_time=time, renew_time=time)
     await world.client.create(Lease(metadata=ObjectMeta(name="l", namespace=world.namespace), spec=spec))
     found = await world.client.get(Lease, "l", namespace=world.namespace)

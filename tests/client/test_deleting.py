@@ -143,8 +143,6 @@ async def test_a_dry_run_deletes_nothing(world: World) -> None:
 
 
 async def test_foreground_deletion_waits_for_a_collector(world: World) -> None:
-    if not world.real:
-        pytest.skip("here a garbage collector is at work, and the object is gone before one can look")
     await world.install(WIDGETS)
     widget = await world.client.create(new_widget(world.namespace))
     await world.client.delete(widget, propagation_policy="Foreground")

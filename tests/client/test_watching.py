@@ -151,7 +151,9 @@ async def test_a_bookmark_says_how_far_the_watch_has_come(world: World) -> None:
     await world.client.create(config_map(world, "a"))
     found = await world.client.list(ConfigMap, namespace=world.namespace)
     async with asyncio.timeout(WITHIN):
-        async with world.client.watch(ConfigMap, namespace=world.namespace, labels="none", timeout_seconds=3) as events:
+        async with world.client.watch(
+            ConfigMap, namespace=world.namespace, labels="none", timeout_seconds=3, allow_bookmarks=True
+        ) as events:
             bookmarks = [event async for event in events]
     assert all(event.type == "BOOKMARK" for event in bookmarks)
     if bookmarks:  # the real server need not send any in so short a time

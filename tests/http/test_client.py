@@ -52,8 +52,8 @@ async def test_an_idle_connection_is_closed_after_its_time() -> None:
         await until(lambda: client.statistics().idle == server.statistics().connections == 0)
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE"])
-async def test_an_idempotent_request_on_a_dead_pooled_connection_is_sent_again(method: str) -> None:
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+async def test_a_read_on_a_dead_pooled_connection_is_sent_again(method: str) -> None:
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
     async with scripted([answer, CLOSE], [answer]) as server, Client("127.0.0.1", server.port) as client:
         await client.request(method, "/1")
@@ -61,7 +61,7 @@ async def test_an_idempotent_request_on_a_dead_pooled_connection_is_sent_again(m
         assert server.seen == [[f"{method} /1", f"{method} /2"], [f"{method} /2"]]
 
 
-@pytest.mark.parametrize("method", ["POST", "PATCH"])
+@pytest.mark.parametrize("method", ["POST", "PATCH", "PUT", "DELETE"])
 async def test_another_request_is_not_sent_again_and_its_outcome_is_said_to_be_unknown(method: str) -> None:
     async with scripted([OK, CLOSE], [OK]) as server, Client("127.0.0.1", server.port) as client:
         await client.request(method, "/1")

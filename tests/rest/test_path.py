@@ -217,16 +217,6 @@ def test_a_body_that_is_no_delete_options_is_refused(body: bytes) -> None:
         parse(HTTPRequest("DELETE", "/api/v1/namespaces/a/pods/b", (), body))
 
 
-def test_a_propagation_policy_that_does_not_exist_is_invalid() -> None:
-    with pytest.raises(Invalid) as caught:
-        parse(HTTPRequest("DELETE", "/api/v1/namespaces/a/pods/b?propagationPolicy=Nope"))
-    assert caught.value.causes[0].field == "propagationPolicy"
-    assert str(caught.value) == (
-        'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: "Nope": '
-        'supported values: "Foreground", "Background", "Orphan", "nil"'
-    )
-
-
 @pytest.mark.parametrize(
     ("method", "kind"), [("POST", "CreateOptions"), ("PUT", "UpdateOptions"), ("PATCH", "PatchOptions")]
 )

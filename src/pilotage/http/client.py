@@ -104,7 +104,7 @@ class Client:
             try:
                 return connection, await self._send(connection, call)
             except ConnectionLost as lost:
-                if self._closed or connection.answered or connection.timed_out or (lost.sent and not call.idempotent):
+                if self._closed or connection.answered or connection.timed_out or (lost.sent and not call.safe):
                     raise
         try:
             connection = await self._pool.open()
@@ -142,11 +142,8 @@ class _Call:
 
     @property
     def safe(self) -> bool:
+        # Not PUT and DELETE: what took effect the first time would fail the second, and be taken for a failure.
         return self.method in ("GET", "HEAD", "OPTIONS")
-
-    @property
-    def idempotent(self) -> bool:
-        return self.safe or self.method in ("PUT", "DELETE")
 
     def __str__(self) -> str:
         return f"{self.method} {self.target.partition('?')[0]}"  # a query can hold secrets

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode
 import msgspec
 
 from pilotage.errors import BadRequest, Cause, MethodNotSupported, NotFound
-from pilotage.meta.causes import invalid, invalid_error, not_supported, shown
+from pilotage.meta.causes import invalid, invalid_error, shown
 from pilotage.meta.kinds import GroupKind, GroupVersionResource
 from pilotage.rest.negotiation import ACCEPT, LIST_ACCEPT, form_of
 from pilotage.rest.request import DeleteOptions, Form, ListOptions, Request, Verb, WriteOptions
@@ -265,8 +265,6 @@ def _checked_delete_options(options: _DeleteOptions) -> DeleteOptions:
             detail = "orphanDependents and deletionPropagation cannot be both set"
             causes.append(invalid("propagationPolicy", policy, detail))
         policy = policy or ("Orphan" if options.orphan_dependents else "Background")
-    if policy not in ("", "Orphan", "Background", "Foreground"):
-        causes.append(not_supported("propagationPolicy", policy, ["Foreground", "Background", "Orphan", "nil"]))
     if causes:
         raise invalid_error(GroupKind("meta.k8s.io", "DeleteOptions"), "", causes)
     preconditions = options.preconditions or _Preconditions()

@@ -122,10 +122,10 @@ def settle_metadata(document: Document, served: Served, request: Request, proble
     if not isinstance(metadata, dict):
         reason = f"json: cannot unmarshal {json_type(metadata)} into field metadata of type object"
         raise undecodable(served, request, reason)
-    if not metadata.keys() <= _METADATA_FIELDS or None in metadata.values():
-        for key in [key for key, value in metadata.items() if value is None or key not in _METADATA_FIELDS]:
-            if metadata.pop(key) is not None or key not in _METADATA_FIELDS:
-                problems.unknown.append(f"metadata.{key}")
+    for key in [key for key, value in metadata.items() if not value or key not in _METADATA_FIELDS]:
+        del metadata[key]  # what is empty is the same as absent
+        if key not in _METADATA_FIELDS:
+            problems.unknown.append(f"metadata.{key}")
     try:
         msgspec.convert(metadata, ObjectMeta)
     except msgspec.ValidationError as error:

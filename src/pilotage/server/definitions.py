@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from pilotage.errors import Cause
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.versions import version_priority
 from pilotage.schema import definition as rules
 from pilotage.schema.structural import StructuralSchema
 from pilotage.server.records import Document
@@ -19,7 +21,7 @@ _TERMINATING_VERBS = ("delete", "deletecollection", "get", "list", "watch")
 
 
 def prepare(document: Document, old: Document | None, now: str) -> None:
-    """Defaults, stored versions, and the finalizer that keeps a definition until its objects are gone."""
+    """Defaults, and the versions in which objects may be stored."""
     rules.apply_definition_defaults(document)
     storage = next((version["name"] for version in _versions(document) if version.get("storage") is True), None)
     status = document["status"] = dict(old.get("status", {})) if old is not None else {}
@@ -27,50 +29,56 @@ def prepare(document: Document, old: Document | None, now: str) -> None:
     if storage is not None and storage not in stored:
         stored.append(storage)
     status["storedVersions"] = stored
-    metadata = document["metadata"]
-    if old is None and CLEANUP not in metadata.get("finalizers", ()):
-        metadata["finalizers"] = [*metadata.get("finalizers", ()), CLEANUP]
 
 
 def causes(document: Document, old: Document | None) -> list[Cause]:
     """Everything that is wrong with a definition."""
     found = rules.definition_causes(document)
-    if old is not None:
-        found += rules.definition_update_causes(document, old)
-    return found
+    if old is None:
+        return found
+    # The name cannot change, so what does not fit it any more is the part that has changed, which is said anyhow.
+    found = [cause for cause in found if cause.field != "metadata.name"]
+    return found + rules.definition_update_causes(document, old)
 
 
 def accept_names(document: Document, others: Iterable[Document], now: str) -> None:
-    """Set acceptedNames and the conditions, in place, by what the other definitions of the group have taken."""
-    names = document["spec"]["names"]
-    group, own = document["spec"]["group"], document["metadata"]["name"]
-    rivals = [
-        other["status"].get("acceptedNames", {})
-        for other in others
-        if other["spec"]["group"] == group and other["metadata"]["name"] != own
-    ]
-    plain = {name for rival in rivals for name in _resource_names(rival)}
-    kinds = {rival.get(key) for rival in rivals for key in ("kind", "listKind")} - {None, ""}
-    accepted: Document = {}
+    """Set acceptedNames and the conditions, in place, by what the other definitions of the group have taken.
+
+    What was accepted before stays accepted; of several conflicts the last one is told, as Kubernetes does.
+    """
+    names, status = document["spec"]["names"], document["status"]
+    rivals = [other["status"].get("acceptedNames", {}) for other in others if _rivals(document, other)]
+    resources = {name for rival in rivals for name in _resource_names(rival)}
+    kinds = {rival.get(key) for rival in rivals for key in ("kind", "listKind")}
+    accepted = dict(status.get("acceptedNames", {}))
     conflict: tuple[str, str] | None = None
     for key, reason, taken in (
-        ("plural", "PluralConflict", plain),
-        ("singular", "SingularConflict", plain),
+        ("plural", "PluralConflict", resources),
+        ("singular", "SingularConflict", resources),
+        ("shortNames", "ShortNamesConflict", resources),
         ("kind", "KindConflict", kinds),
         ("listKind", "ListKindConflict", kinds),
     ):
-        if names.get(key) in taken:
-            conflict = (reason, f'"{names[key]}" is already in use')
+        wanted = names.get(key, [] if key == "shortNames" else "")
+        problems = _in_use(wanted, accepted.get(key, ()), taken)
+        if problems:
+            conflict = (reason, problems)
         else:
-            accepted[key] = names[key]
-    if taken_short := [name for name in names.get("shortNames", ()) if name in plain]:
-        conflict = conflict or ("ShortNamesConflict", f'"{taken_short[0]}" is already in use')
-    elif names.get("shortNames"):
-        accepted["shortNames"] = names["shortNames"]
-    if names.get("categories"):
-        accepted["categories"] = names["categories"]
-    document["status"]["acceptedNames"] = accepted
-    _set_conditions(document["status"], conflict, now)
+            accepted[key] = wanted
+    accepted["categories"] = names.get("categories", [])
+    status["acceptedNames"] = {key: value for key, value in accepted.items() if value}
+    _set_conditions(status, conflict, now)
+
+
+def _rivals(one: Document, other: Document) -> bool:
+    return bool(one["spec"]["group"] == other["spec"]["group"] and one["metadata"]["name"] != other["metadata"]["name"])
+
+
+def _in_use(wanted: str | list[str], mine: Any, taken: set[Any]) -> str:
+    """What is wrong with the names: somebody else has them, and they were not accepted before."""
+    names, before = ([wanted], [mine]) if isinstance(wanted, str) else (wanted, mine)
+    found = [f'"{name}" is already in use' for name in names if name in taken and name not in before]
+    return found[0] if len(found) == 1 else f"[{', '.join(found)}]" if found else ""
 
 
 def _set_conditions(status: Document, conflict: tuple[str, str] | None, now: str) -> None:
@@ -83,8 +91,17 @@ def _set_conditions(status: Document, conflict: tuple[str, str] | None, now: str
         _condition(status, "Established", "False", "NotAccepted", "not all names are accepted", now)
 
 
+def mark(document: Document, now: str) -> None:
+    """A definition that is deleted waits, by a finalizer of its own, until its objects are gone."""
+    message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+    document["status"] = dict(document["status"])
+    _condition(document["status"], "Terminating", "True", "InstanceDeletionPending", message, now)
+    finalizers = document["metadata"].get("finalizers", [])
+    document["metadata"]["finalizers"] = [*(name for name in finalizers if name != CLEANUP), CLEANUP]
+
+
 def set_terminating(document: Document, now: str) -> None:
-    """Say in the conditions that the definition is waiting for its objects to go."""
+    """Say in the conditions that the objects of a definition are being deleted."""
     message = "CustomResource deletion is in progress"
     _condition(document["status"], "Terminating", "True", "InstanceDeletionInProgress", message, now)
 
@@ -113,9 +130,15 @@ def served_by(document: Document, key: str, revision: int) -> Iterator[Served]:
     """The resources that an established definition makes, one for each served version."""
     if not is_established(document):
         return
+    versions: dict[str, Served] = {}
+    storage: Served | None = None
+    for version in sorted(_versions(document), key=lambda version: not version.get("storage")):
+        served = replace(_served(document, version, key, revision), storage=storage, versions=versions)
+        storage = storage or served  # the storage version comes first: the others refer to it
+        versions[served.gvk.api_version] = served
     for version in _versions(document):
         if version.get("served"):
-            yield _served(document, version, key, revision)
+            yield versions[f"{document['spec']['group']}/{version['name']}"]
 
 
 def _served(document: Document, version: dict[str, Any], key: str, revision: int) -> Served:
@@ -146,13 +169,19 @@ def _served(document: Document, version: dict[str, Any], key: str, revision: int
         terminating=terminating,
         definition_key=key,
         definition_revision=revision,
-        deprecation=_deprecation(version, gvk) if version.get("deprecated") else "",
+        deprecation=_deprecation(version, gvk, spec["versions"]) if version.get("deprecated") else "",
     )
 
 
-def _deprecation(version: dict[str, Any], gvk: GroupVersionKind) -> str:
-    warning: str = version.get("deprecationWarning") or f"{gvk.api_version} {gvk.kind} is deprecated"
-    return warning
+def _deprecation(version: dict[str, Any], gvk: GroupVersionKind, versions: Iterable[dict[str, Any]]) -> str:
+    """The warning about a version: the definition's own, or one that names the best version to use instead."""
+    if version.get("deprecationWarning"):
+        return str(version["deprecationWarning"])
+    ranks = [version_priority(one["name"]) for one in versions if one.get("served") and not one.get("deprecated")]
+    better = sorted(rank for rank in ranks if rank < version_priority(gvk.version))
+    names = {version_priority(one["name"]): one["name"] for one in versions}
+    instead = f"; use {gvk.group}/{names[better[0]]} {gvk.kind}" if better else ""
+    return f"{gvk.api_version} {gvk.kind} is deprecated{instead}"
 
 
 def _versions(document: Document) -> list[dict[str, Any]]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import msgspec
 
 from pilotage.errors import Conflict, StatusDetails
+from pilotage.meta.causes import invalid_error, not_supported
+from pilotage.meta.kinds import GroupKind
 from pilotage.rest.request import DeleteOptions
 from pilotage.server.records import Document, encode, stamp
 from pilotage.server.served import Served
@@ -35,6 +37,7 @@ class Mark:
 
 def decide(served: Served, document: Document, options: DeleteOptions, *, now: str) -> Remove | Mark:
     """The outcome of a delete. Raises Conflict where a precondition does not hold."""
+    check_policy(options)
     check_preconditions(served, document, options)
     before = document["metadata"]
     finalizers = with_policy(list(before.get("finalizers", ())), options.propagation_policy)
@@ -54,6 +57,14 @@ def decide(served: Served, document: Document, options: DeleteOptions, *, now: s
     if served.gvk.kind == "Namespace":
         result["status"] = document.get("status", {}) | {"phase": "Terminating"}
     return Mark(result, changed=result != document)
+
+
+def check_policy(options: DeleteOptions) -> None:
+    """Raises Invalid for a propagation policy that does not exist."""
+    if options.propagation_policy not in ("", "Background", *_BY_POLICY):
+        choices = ["Foreground", "Background", "Orphan", "nil"]
+        cause = not_supported("propagationPolicy", options.propagation_policy, choices)
+        raise invalid_error(GroupKind("meta.k8s.io", "DeleteOptions"), "", [cause])
 
 
 def with_policy(finalizers: list[str], policy: str) -> list[str]:

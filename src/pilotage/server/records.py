@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from pilotage.server.eventforms import converted_event
 from pilotage.server.served import Served
 from pilotage.storage.interface import Entry
 
@@ -51,24 +52,48 @@ def stamp(value: bytes, revision: int) -> bytes:
     return b'%b"resourceVersion":"%d",%b' % (value[:at], revision, value[at:])
 
 
+def current(entry: Entry, served: Served) -> bool:
+    """Whether the stored bytes are what a reader of `served` sees: its version, written under its schema."""
+    fits = entry.value.startswith(served.head)
+    return fits and not (served.custom and entry.revision < served.definition_revision)
+
+
 def view(entry: Entry, served: Served, revision: int = 0) -> bytes:
     """An entry as a reader of `served` sees it: at that version, by that schema, with its resource version."""
-    value = entry.value
-    if not value.startswith(served.head) or (served.custom and entry.revision < served.definition_revision):
-        value = encode(converted(decode(value), served))
+    value = entry.value if current(entry, served) else encode(converted(decode(entry.value), served))
     return stamp(value, revision or entry.revision)
 
 
 def converted(document: Document, served: Served) -> Document:
-    """A document of another version, or of an older schema, made to fit: pruned and defaulted by today's."""
-    if served.gvr.resource == "events" and document["apiVersion"] != served.gvk.api_version:
-        from pilotage.server.events import converted_event
+    """A stored document as `served` shows it: fitted to the schema of its own version, then turned to this one."""
+    origin = served.versions.get(document["apiVersion"], served.stored)
+    _fit(document, origin)
+    return document if origin is served else _turned(document, served)
 
-        document = converted_event(document, served.gvk.group)
+
+def storable(document: Document, served: Served) -> Document:
+    """A document of `served` in the form that is stored."""
+    stored = served.stored
+    if stored is served:
+        return document
+    turned = _turned(decode(_encode(document)), stored)  # a copy: the caller's own stays as it is
+    _fit(turned, stored)
+    return turned
+
+
+def _fit(document: Document, served: Served) -> None:
     document["apiVersion"] = served.gvk.api_version
     if served.schema is not None:
         served.schema.prune(document)
         served.schema.default(document)
+
+
+def _turned(document: Document, served: Served) -> Document:
+    if served.stored.group_resource == ("", "events"):
+        document = converted_event(document, served.gvk.group)
+    document["apiVersion"] = served.gvk.api_version
+    if served.schema is not None:
+        served.schema.prune(document)
     return document
 
 

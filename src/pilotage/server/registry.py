@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
 
-from pilotage.errors import BadRequest, MethodNotSupported, NotFound, StatusDetails
+from pilotage.errors import BadRequest, MethodNotSupported, NotFound, RequestTooLarge, StatusDetails
 from pilotage.meta.mapper import RESTMapping
 from pilotage.rest.request import Request, Verb
 from pilotage.rest.response import Page, Response, WatchEvent
@@ -20,6 +20,7 @@ from pilotage.server.writing import NAMESPACES, Writer
 from pilotage.storage.interface import Put
 
 
+MAX_BODY = 3 * 1024 * 1024
 SUBRESOURCES = ("status", "finalize")
 """Those that are served; a kind may name more."""
 
@@ -83,6 +84,8 @@ class Registry:
         """Nothing to let go of: the storage belongs to whoever opened it."""
 
     async def _served(self, request: Request) -> Served:
+        if len(request.body) > MAX_BODY:
+            raise RequestTooLarge(f"Request entity too large: limit is {MAX_BODY}")
         served = await self._catalogue.find(request.resource)
         if request.namespace and not served.namespaced:
             raise NotFound("404 page not found")

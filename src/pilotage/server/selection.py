@@ -47,7 +47,12 @@ class Selection:
             elif requirement.field == "metadata.namespace" and self._served.namespaced:
                 continue
             elif requirement.field not in self._served.selectable:
-                raise BadRequest(f"field label not supported: {requirement.field}")
+                raise self._unknown(requirement.field)
+
+    def _unknown(self, field: str) -> BadRequest:
+        if self._served.custom or self._served.selectable:
+            return BadRequest(f"field label not supported: {field}")
+        return BadRequest(f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"')
 
     def matches(self, entry: Entry | None) -> bool:
         """Whether the entry is selected. None, what does not exist, never is."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from pilotage.errors import AlreadyExists, Conflict, NotFound, StatusDetails
+from pilotage.errors import AlreadyExists, Cause, Conflict, Forbidden, Invalid, NotFound, StatusDetails
+from pilotage.meta.causes import invalid_error
 from pilotage.meta.kinds import GroupKind, GroupResource, GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
 
@@ -33,8 +34,10 @@ class Served:
     """A PUT of what does not exist creates it."""
     selectable: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Field selectors beside name and namespace: label to path."""
-    storage_resource: GroupResource | None = None
-    """Where objects are kept, if not under the resource's own name (two groups may share them)."""
+    storage: Served | None = None
+    """In whose form and under whose name objects are kept, where not in this one's own."""
+    versions: Mapping[str, Served] = field(default_factory=dict, repr=False)
+    """All versions of the kind by their apiVersion, where there are several."""
     terminating: bool = False
     """The CRD is being deleted: nothing can be created."""
     definition_key: str = ""
@@ -64,6 +67,11 @@ class Served:
     def group_resource(self) -> GroupResource:
         return self.gvr.group_resource
 
+    @property
+    def stored(self) -> Served:
+        """In whose form objects are kept."""
+        return self.storage or self
+
     @cached_property
     def has_status(self) -> bool:
         return "status" in self.mapping.subresources
@@ -80,7 +88,7 @@ class Served:
     @cached_property
     def collection(self) -> str:
         """The key prefix of all objects, below the tenant's."""
-        group, resource = self.storage_resource or self.group_resource
+        group, resource = self.stored.group_resource
         return f"{group or 'core'}/{resource}/"
 
     def prefix(self, namespace: str) -> str:
@@ -98,6 +106,13 @@ class Served:
 
     def not_found(self, name: str) -> NotFound:
         return NotFound(f'{self.group_resource} "{name}" not found', details=self.details(name))
+
+    def forbidden(self, name: str, reason: str, *causes: Cause) -> Forbidden:
+        subject = f'{self.group_resource} "{name}"' if name else str(self.group_resource)
+        return Forbidden(f"{subject} is forbidden: {reason}", details=replace(self.details(name), causes=causes))
+
+    def invalid(self, name: str, causes: Iterable[Cause]) -> Invalid:
+        return invalid_error(self.stored.group_kind, name, causes)
 
     def already_exists(self, name: str, *, terminating: bool = False) -> AlreadyExists:
         message = f'{self.group_resource} "{name}" already exists'

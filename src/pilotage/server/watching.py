@@ -107,10 +107,11 @@ class _Stream:
                 elif definitions.ready:
                     if _ends(definitions.take()):
                         return
-                elif deadline is not None and loop.time() >= deadline:
-                    return
-                elif self._options.allow_watch_bookmarks:
-                    yield self._bookmark(cursor.position)
+                else:
+                    if self._options.allow_watch_bookmarks:
+                        yield self._bookmark(cursor.position)
+                    if deadline is not None and loop.time() >= deadline:
+                        return
 
     def _translated(self, batch: Sequence[Event]) -> Iterator[WatchEvent]:
         """Events of the storage as this watch sees them: what leaves the selection is deleted, what enters is added."""

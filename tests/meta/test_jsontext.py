@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pilotage.errors import DecodeError
+from pilotage.meta import jsontext
+from pilotage.meta.limits import Limits
+
+DOCUMENTS = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(DOCUMENTS)
+def test_read_undoes_write(document: object) -> None:
+    assert jsontext.read(jsontext.write(document)) == document
+
+
+@given(DOCUMENTS)
+def test_documents_are_read_as_any_other_parser_reads_them(document: object) -> None:
+    assert jsontext.read(json.dumps(document)) == document
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "the document is empty"),
+        (b" \n", "the document is empty"),
+        (b"[NaN]", r"not JSON: invalid character \(byte 1\)"),
+        (b"Infinity", "not JSON"),
+        (b"-Infinity", "not JSON"),
+        (b"1e999", "not JSON: number out of range"),
+        (b'"\\ud800"', "surrogate"),
+        (b'"\\udc00\\ud800"', "not JSON|surrogate"),
+        (b'{"a":"\xff"}', "not UTF-8: byte 6 is wrong"),
+        (b'"\xed\xa0\x80"', "not UTF-8"),
+        (b"\xef\xbb\xbf{}", "byte order mark"),
+        (b"\xff\xfe{\x00}\x00", "not UTF-8"),
+        (b"{} {}", "trailing characters"),
+        (b'{"a":1,}', "trailing comma"),
+        (b"{'a':1}", "not JSON"),
+        (b"[01]", "not JSON"),
+        (b"{1:2}", "object keys must be strings"),
+        (b'"a\nb"', "not JSON"),
+        (b'{"a":[{"b":9223372036854775808}]}', r"\.a\[0\]\.b does not fit into 64 bits"),
+        (b"-9223372036854775809", "the number does not fit into 64 bits"),
+        (b"1" * 5000, "not JSON|64 bits"),
+        (b"[" * 65 + b"]" * 65, "deeper than 64 levels"),
+        (b'{"a":' * 65 + b"1" + b"}" * 65, "deeper than 64 levels"),
+        (b"[" * 1_000_000, "deeper than 64 levels"),
+        (b"[" * 1_000_000 + b"]" * 1_000_000, "deeper than 64 levels"),
+        (b'["]",' * 65 + b"1" + b',"["]' * 65, "deeper than 64 levels"),
+    ],
+)
+def test_hostile_text_is_refused_with_the_reason(data: bytes, message: str) -> None:
+    with pytest.raises(DecodeError, match=message):
+        jsontext.read(data)
+
+
+def test_what_is_just_within_the_limits_is_read() -> None:
+    deep = b"[" * 64 + b"]" * 64
+    assert jsontext.read(deep) is not None
+    assert jsontext.read(b"[" + b"[],{}," * 5000 + b"1]")[-1] == 1
+    assert jsontext.read(b"[9223372036854775807,-9223372036854775808]") == [2**63 - 1, -(2**63)]
+    assert jsontext.read(b'{"digits":"99999999999999999999"}') == {"digits": "9" * 20}
+    size = Limits(size=10)
+    assert jsontext.read(b'"12345678"', limits=size) == "12345678"
+    with pytest.raises(DecodeError, match="has 11 bytes; at most 10 are read"):
+        jsontext.read(b'"123456789"', limits=size)
+
+
+def test_the_usual_limit_is_three_megabytes() -> None:
+    text = b'"' + b"a" * (3 * 1024 * 1024 - 2) + b'"'
+    assert len(jsontext.read(text)) == len(text) - 2
+    with pytest.raises(DecodeError, match="at most 3145728"):
+        jsontext.read(text + b" ")
+
+
+def test_other_holders_of_bytes_are_read_too() -> None:
+    assert jsontext.read(bytearray(b"{}")) == jsontext.read(memoryview(b"{}")) == jsontext.read("{}") == {}
+    with pytest.raises(DecodeError, match="not UTF-8"):
+        jsontext.read('"\ud800"')
+
+
+@pytest.mark.parametrize(
+    ("text", "paths"),
+    [
+        ('{"a":1}', []),
+        ('{"a":1,"a":2,"a":3}', ["a"]),
+        ('{"spec":{"y":1,"x":1,"y":2}}', ["spec.y"]),
+        ('{"metadata":{"labels":{"a":"1","a":"2"}}}', ["metadata.labels.a"]),
+        ('{"l":[{"x":1},{"x":1,"x":2}]}', ["l[1].x"]),
+        ('{"a":{"b":1,"b":2},"a":{"c":1,"c":2}}', ["a.b", "a", "a.c"]),
+        ('{"a":1,"\\u0061":2}', ["a"]),
+        ("[1,1]", []),
+        ('"x"', []),
+    ],
+)
+def test_keys_that_are_there_twice_are_found(text: str, paths: list[str]) -> None:
+    assert jsontext.duplicate_fields(text.encode()) == paths

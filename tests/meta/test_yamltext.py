@@ -1,0 +1,257 @@
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pilotage.errors import DecodeError
+from pilotage.meta import yamltext
+from pilotage.meta.limits import Limits
+
+TRICKY = st.sampled_from(
+    [
+        "",
+        "yes",
+        "Off",
+        "y",
+        "~",
+        "null",
+        "1",
+        "0o7",
+        "0x1f",
+        "1e3",
+        "1_0",
+        ".5",
+        ".inf",
+        ".nan",
+        "2026-01-02",
+        "<<",
+        "=",
+        "- a",
+    ]
+    + [
+        "a: b",
+        "#x",
+        "a #b",
+        "'",
+        '"',
+        "{",
+        "[",
+        "*a",
+        "&a",
+        "!x",
+        "%x",
+        "|",
+        ">",
+        "?",
+        "-",
+        ":",
+        " a",
+        "a ",
+        "\n",
+        "a\n",
+        "a\nb",
+    ]
+    + [
+        "\na",
+        "a\n\n",
+        " a\nb",
+        "a \nb",
+        "a\tb\nc",
+        "\t",
+        "a\r\nb",
+        "\u2028",
+        "\x85",
+        "\x00",
+        "\x1b",
+        "é",
+        "😀",
+        "---",
+        "...",
+        "a\n---\nb",
+    ]
+)
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text()
+    | TRICKY
+)
+DOCUMENTS = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text() | TRICKY, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(DOCUMENTS)
+def test_read_undoes_write(document: Any) -> None:
+    assert yamltext.read(yamltext.write(document)) == document
+
+
+@given(st.lists(st.dictionaries(TRICKY, TRICKY, min_size=1), max_size=3))
+def test_several_documents_are_read_as_they_were_written(documents: list[Any]) -> None:
+    assert yamltext.read_all(yamltext.write_all(documents)) == documents
+
+
+def test_yaml_is_written_for_people() -> None:
+    document = {"kind": "ConfigMap", "data": {"b": "1", "a": "line\nline\n"}, "list": [{"x": 1, "y": [True]}], "no": {}}
+    assert yamltext.write(document) == (
+        "kind: ConfigMap\ndata:\n  b: '1'\n  a: |\n    line\n    line\nlist:\n- x: 1\n  'y':\n  - true\n'no': {}\n"
+    )
+
+
+def test_equal_parts_are_written_out() -> None:
+    part = {"a": 1}
+    assert yamltext.write({"x": part, "y2": part}) == "x:\n  a: 1\ny2:\n  a: 1\n"
+
+
+def test_numbers_that_json_does_not_have_are_not_written() -> None:
+    with pytest.raises(ValueError, match="JSON has no such number"):
+        yamltext.write({"a": float("nan")})
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("yes", True),
+        ("No", False),
+        ("ON", True),
+        ("n", False),
+        ("true", True),
+        ("tRue", "tRue"),
+        ("~", None),
+        ("", None),
+        ("0777", 511),
+        ("0o17", 15),
+        ("08", 8),
+        ("-0x1f", -31),
+        ("0b11", 3),
+        ("1_000", 1000),
+        ("_1", "_1"),
+        ("1e3", 1000),
+        (".5", 0.5),
+        ("1.5", 1.5),
+        ("1e400", "1e400"),
+        ("2001-01-01", "2001-01-01"),
+        ("2001-12-14t21:59:43.10-05:00", "2001-12-14t21:59:43.10-05:00"),
+        ("190:20:30", "190:20:30"),
+        ("'yes'", "yes"),
+        ('"1"', "1"),
+        ("!!str 5", "5"),
+        ("!!int '5'", 5),
+        ("! 5", "5"),
+        ("|\n  x\n   y\n", "x\n y\n"),
+    ],
+)
+def test_plain_words_mean_what_they_mean_to_kubectl(text: str, value: Any) -> None:
+    assert yamltext.read(f"a: {text}") == {"a": value}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: 1\na: 2", r"the key 'a' is there twice \(line 2, column 1\)"),
+        ("1: a", "the key 1 is not a string: put it in quotes"),
+        ("y: a", "the key True is not a string"),
+        ("? [a]\n: b", "is not a string"),
+        ("a: .nan", "not a number that JSON has"),
+        ("a: -.inf", "not a number that JSON has"),
+        ("a: 9223372036854775808", "does not fit into 64 bits"),
+        ("a: &x 1", "anchors and aliases are not allowed here"),
+        ("a: *x", "anchors and aliases are not allowed here"),
+        ("a: !!python/object/apply:os.system [echo]", "means nothing in JSON"),
+        ("a: !!binary aGk=", "means nothing in JSON"),
+        ("!!set {a}", "means nothing in JSON"),
+        ("a: !!int x", "is not of the type int"),
+        ("a: [", "not YAML: .*line 1"),
+        ("a: b: c", "not YAML"),
+        ("\tx: 1", "not YAML"),
+        ("a: \x01", "not YAML"),
+        ("a: 1\n---\nb: 2", "2 documents where one is expected"),
+        ("[" * 65 + "]" * 65, "deeper than 64 levels"),
+        ("- " * 65 + "a", "deeper than 64 levels"),
+        ("? " * 65 + "a", "deeper than 64 levels"),
+    ],
+)
+def test_what_json_cannot_say_is_refused(text: str, message: str) -> None:
+    with pytest.raises(DecodeError, match=message):
+        yamltext.read(text)
+
+
+def test_bytes_are_utf_8() -> None:
+    assert yamltext.read("a: é".encode()) == {"a": "é"}
+    assert yamltext.read("\ufeffa: 1".encode()) == {"a": 1}
+    with pytest.raises(DecodeError, match="not UTF-8"):
+        yamltext.read(b"a: \xff")
+    with pytest.raises(DecodeError, match="not UTF-8"):
+        yamltext.read("a: \ud800")
+
+
+def test_empty_documents_are_passed_over() -> None:
+    assert yamltext.read("") is None
+    assert yamltext.read("# nothing\n---\n") is None
+    assert yamltext.read_all("---\na: 1\n---\n---\nb: 2\n---\n# end\n") == [{"a": 1}, {"b": 2}]
+
+
+def test_aliases_are_values_of_their_own_where_they_are_allowed() -> None:
+    document = yamltext.read("a: &x {k: [1]}\nb: *x\nc:\n  <<: *x\n  z: 1\n", aliases=True)
+    assert document == {"a": {"k": [1]}, "b": {"k": [1]}, "c": {"k": [1], "z": 1}}
+    assert document["a"]["k"] is not document["b"]["k"]
+    nested = yamltext.read("a: &x [1]\nb: &z [*x, *x]\nc: *z\n", aliases=True)
+    assert nested == {"a": [1], "b": [[1], [1]], "c": [[1], [1]]}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"), [("a: *x", "no anchor"), ("a: &x [*x]", "no anchor"), ("<<: 5", "only mappings")]
+)
+def test_aliases_that_lead_nowhere_are_refused(text: str, message: str) -> None:
+    with pytest.raises(DecodeError, match=message):
+        yamltext.read(text, aliases=True)
+
+
+LAUGHS = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)
+)
+BOMBS = [
+    LAUGHS,
+    "a: &a [_]\n" + "b: *a\n" * 50_000,
+    "[" * 100_000,
+    "{" * 100_000,
+    "- " * 100_000,
+    "? " * 100_000,
+    "{a: " * 100_000,
+    "&a " * 1000,
+    "!!str " * 1000,
+    "---\n" + "  " * 100_000 + "a",
+]
+
+
+@pytest.mark.parametrize("bomb", BOMBS, ids=range(len(BOMBS)))
+def test_bombs_are_refused_at_once(bomb: str) -> None:
+    times = []
+    for _ in range(5):
+        started = time.perf_counter()
+        try:
+            assert yamltext.read(bomb) == "a"  # deep indentation alone is no bomb
+        except DecodeError:
+            pass
+        times.append(time.perf_counter() - started)
+    assert min(times) < 0.01
+
+
+def test_aliases_are_counted_in_full() -> None:
+    started = time.perf_counter()
+    with pytest.raises(DecodeError, match="more than 100000 values"):
+        yamltext.read(LAUGHS, aliases=True)
+    assert time.perf_counter() - started < 5
+
+
+def test_size_is_limited() -> None:
+    with pytest.raises(DecodeError, match="at most 5 are read"):
+        yamltext.read("a: bcd", limits=Limits(size=5))
