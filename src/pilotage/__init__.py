@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from pilotage.meta.kinds import GroupVersion as GroupVersion
     from pilotage.meta.kinds import GroupVersionKind as GroupVersionKind
     from pilotage.meta.kinds import GroupVersionResource as GroupVersionResource
+    from pilotage.meta.mapper import AmbiguousMatch as AmbiguousMatch
     from pilotage.meta.mapper import RESTMapper as RESTMapper
     from pilotage.meta.mapper import RESTMapping as RESTMapping
     from pilotage.meta.markers import AtLeastOneOf as AtLeastOneOf
@@ -106,6 +107,8 @@ if TYPE_CHECKING:
     from pilotage.meta.models import Resource as Resource
     from pilotage.meta.models import omit as omit
     from pilotage.meta.models import resource as resource
+    from pilotage.meta.owners import AlreadyOwned as AlreadyOwned
+    from pilotage.meta.owners import InvalidOwner as InvalidOwner
     from pilotage.meta.owners import controller_of as controller_of
     from pilotage.meta.owners import has_owner_reference as has_owner_reference
     from pilotage.meta.owners import is_controlled_by as is_controlled_by
@@ -116,14 +119,17 @@ if TYPE_CHECKING:
     from pilotage.meta.scalars import IntOrString as IntOrString
     from pilotage.meta.scheme import Scheme as Scheme
     from pilotage.meta.selectors import FieldSelector as FieldSelector
+    from pilotage.meta.selectors import Requirement as Requirement
     from pilotage.meta.selectors import Selector as Selector
     from pilotage.meta.times import Duration as Duration
     from pilotage.meta.times import MicroTime as MicroTime
+    from pilotage.meta.times import Time as Time
     from pilotage.meta.unstructured import PartialObjectMetadata as PartialObjectMetadata
     from pilotage.meta.unstructured import Unstructured as Unstructured
     from pilotage.meta.unstructured import metadata_only as metadata_only
     from pilotage.rest.request import PatchType as PatchType
     from pilotage.telemetry.logs import configure_logging as configure_logging
+    from pilotage.telemetry.logs import log_context as log_context
     from pilotage.telemetry.logs import logger as logger
 
 _MODULES = {
@@ -139,22 +145,22 @@ _MODULES = {
     "is_status_condition_true remove_status_condition set_status_condition",
     "meta.finalizers": "add_finalizer contains_finalizer remove_finalizer",
     "meta.kinds": "GroupKind GroupResource GroupVersion GroupVersionKind GroupVersionResource",
-    "meta.mapper": "RESTMapper RESTMapping",
+    "meta.mapper": "AmbiguousMatch RESTMapper RESTMapping",
     "meta.markers": "AtLeastOneOf AtMostOneOf Column Default Description EmbeddedResource Enum ExactlyOneOf Example "
     "ExternalDocs Format Immutable Items ListType MapType MaxItems MaxLength MaxProperties Maximum MinItems MinLength "
     "MinProperties Minimum MultipleOf Nullable Optional Pattern PreserveUnknownFields Required Rule Scale Schemaless "
     "StructType Title Type UniqueItems XIntOrString",
     "meta.models": "Condition ListMeta Model ObjectMeta OwnerReference Resource omit resource",
-    "meta.owners": "controller_of has_owner_reference is_controlled_by remove_owner_reference set_controller_reference "
-    "set_owner_reference",
+    "meta.owners": "AlreadyOwned InvalidOwner controller_of has_owner_reference is_controlled_by "
+    "remove_owner_reference set_controller_reference set_owner_reference",
     "meta.quantity": "Quantity",
     "meta.scalars": "IntOrString",
     "meta.scheme": "Scheme",
-    "meta.selectors": "FieldSelector Selector",
-    "meta.times": "Duration MicroTime",
+    "meta.selectors": "FieldSelector Requirement Selector",
+    "meta.times": "Duration MicroTime Time",
     "meta.unstructured": "PartialObjectMetadata Unstructured metadata_only",
     "rest.request": "PatchType",
-    "telemetry.logs": "configure_logging logger",
+    "telemetry.logs": "configure_logging log_context logger",
 }
 _HOMES = {name: f"pilotage.{module}" for module, names in _MODULES.items() for name in names.split()}
 

@@ -131,7 +131,7 @@ def test_a_kind_that_is_gone_counts_only_where_whole_modules_are_compared(
         ),
         ("1 / 0\n", "cannot be imported: ZeroDivisionError: division by zero ("),
         ("raise SystemExit(3)\n", "ended the program while it was imported (exit code 3)"),
-        ("", "things defines no Resource classes with @resource(…)"),
+        ("", "things defines no kind: no subclass of pt.Resource with @pt.resource(…)"),
         (
             THING.replace("int = 1", "int | bool = 1"),
             "things.ThingSpec.size: a CRD cannot express the union int | bool",
@@ -156,7 +156,7 @@ def test_a_module_that_cannot_be_used_is_one_clear_line(
         (["tests.nowhere"], "there is no module 'tests.nowhere'"),
         (["nowhere.py"], "there is no file nowhere.py"),
         ([f"{DATABASE}:Nothing"], "tests.schema.apis.database has no class 'Nothing'"),
-        ([f"{DATABASE}:DatabaseSpec"], "tests.schema.apis.database.DatabaseSpec is no Resource class"),
+        ([f"{DATABASE}:DatabaseSpec"], "tests.schema.apis.database.DatabaseSpec is no kind"),
         ([DATABASE, "--against", "nowhere.yaml"], "cannot read nowhere.yaml: No such file or directory"),
         ([DATABASE, "--output-dir", __file__], "cannot write to"),
     ],
@@ -190,3 +190,10 @@ def test_an_old_file_without_a_crd_is_one_clear_line(
     error = capsys.readouterr().err
     assert str(old) in error
     assert error.count("\n") == 1
+
+
+def test_what_a_module_prints_is_not_part_of_the_yaml(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["crd", file(tmp_path, THING + "\nprint('hello')\n")]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("apiVersion: apiextensions.k8s.io/v1\n")
+    assert printed.err == "hello\n"

@@ -1,4 +1,4 @@
-"""The `pilotage` command. Each subcommand is a module with `register(subparsers)`; it loads what it needs on use."""
+"""The `pilotage` command. Each subcommand is a module with `register(subparsers)`; what is heavy loads when it runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ from pilotage.errors import PilotageError
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line. A test holds the documentation against it."""
-    root = argparse.ArgumentParser(prog="pilotage", description="The controller runtime for Python.")
+    root = argparse.ArgumentParser(
+        prog="pilotage",
+        description="Kubernetes-style resources from Python classes, with an API server of their own.",
+        epilog="`pilotage COMMAND --help` says more about each.",
+    )
+    root.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     subparsers = root.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for module in (demo, serve, crd):
         module.register(subparsers)
@@ -32,3 +37,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has gone: nothing is left to say
         return 0
+
+
+class _Version(argparse.Action):
+    """Looks the version up only when it is asked for: that costs more than all the rest of the command line."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        print(f"pilotage {version('pilotage')}")
+        parser.exit()

@@ -6,12 +6,13 @@ import argparse
 import importlib
 import importlib.util
 import sys
-import traceback
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from pilotage.cli.failure import CommandError
 from pilotage.errors import DecodeError, PilotageError
 
 if TYPE_CHECKING:
@@ -20,23 +21,31 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 
 
-class CommandError(PilotageError):
-    """What the command was given cannot be used: said in one line."""
-
-
 def register(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "crd",
         help="write CustomResourceDefinitions for Resource classes",
-        description="Write the CustomResourceDefinitions of the Resource classes that a module defines, as YAML.",
+        description="Write the CustomResourceDefinitions of the Resource classes that a module defines, as YAML on "
+        "standard output. The module is imported, so keep what it runs under `if __name__ == '__main__':`.",
+        epilog="example: pilotage crd myoperator/api.py > crds.yaml",
     )
     parser.add_argument(
-        "modules", nargs="+", metavar="MODULE[:CLASS]", help="a module's name or file, or one class of it"
+        "modules",
+        nargs="+",
+        metavar="MODULE[:CLASS]",
+        help="a module by name (myoperator.api) or file (myoperator/api.py), or one class of it",
     )
-    parser.add_argument("--output-dir", type=Path, metavar="DIR", help="write one file for each kind into DIR")
+    parser.add_argument(
+        "--output-dir",
+        type=Path,
+        metavar="DIR",
+        help="write one file for each kind into DIR, instead of standard output",
+    )
     mode = parser.add_mutually_exclusive_group()
-    mode.add_argument("--docs", action="store_true", help="write a reference page of the API in Markdown instead")
+    mode.add_argument(
+        "--docs", action="store_true", help="write a reference page of the API in Markdown, instead of CRDs"
+    )
     mode.add_argument(
         "--against",
         type=Path,
@@ -81,7 +90,8 @@ def resources(names: Sequence[str]) -> list[type[Resource]]:
 def load(name: str) -> ModuleType:
     """Import a module by its name, or from a file. `CommandError` says in one line why it cannot be."""
     try:
-        return _from_file(Path(name)) if name.endswith(".py") or "/" in name else _by_name(name)
+        with redirect_stdout(sys.stderr):  # what it prints is not part of the YAML
+            return _from_file(Path(name)) if name.endswith(".py") or "/" in name else _by_name(name)
     except PilotageError:
         raise
     except SyntaxError as error:
@@ -89,6 +99,8 @@ def load(name: str) -> ModuleType:
     except SystemExit as error:
         raise CommandError(f"{name} ended the program while it was imported (exit code {error.code})") from error
     except Exception as error:
+        import traceback
+
         frame = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{frame.filename}, line {frame.lineno}"
         raise CommandError(f"{name} cannot be imported: {type(error).__name__}: {error} ({place})") from error
@@ -137,7 +149,7 @@ def _all(module: ModuleType) -> list[type[Resource]]:
 
     found = [value for value in vars(module).values() if _is_resource(value) and own(value)]
     if not found:
-        raise CommandError(f"{module.__name__} defines no Resource classes with @resource(…)")
+        raise CommandError(f"{module.__name__} defines no kind: no subclass of pt.Resource with @pt.resource(…)")
     return found
 
 
@@ -146,7 +158,7 @@ def _one(module: ModuleType, name: str) -> list[type[Resource]]:
     if value is None:
         raise CommandError(f"{module.__name__} has no class {name!r}")
     if not _is_resource(value):
-        raise CommandError(f"{module.__name__}.{name} is no Resource class with @resource(…)")
+        raise CommandError(f"{module.__name__}.{name} is no kind: no subclass of pt.Resource with @pt.resource(…)")
     return [value]
 
 

@@ -3,118 +3,26 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
-from typing import Annotated, Any, Literal
-
-from pilotage.cluster import Cluster
-from pilotage.errors import Conflict, Invalid, MissingExtra
-from pilotage.meta.markers import Column, Minimum, Rule
-from pilotage.meta.models import Model, ObjectMeta, Resource, resource
-
-
-class DatabaseSpec(Model):
-    """What the user wants."""
-
-    engine: Literal["postgres", "mysql"]
-    replicas: Annotated[int, Minimum(1)] = 1
-
-
-class DatabaseStatus(Model):
-    phase: Literal["Pending", "Running", "Failed"] = "Pending"
-
-
-@resource(
-    group="demo.pilotage.dev",
-    version="v1alpha1",
-    short_names=["db"],
-    status=True,
-    columns=[Column("Phase", ".status.phase")],
-    rules=[Rule("self.spec.replicas <= 9", "at most nine replicas")],
-)
-class Database(Resource):
-    """A database, for the tour."""
-
-    spec: DatabaseSpec
-    status: DatabaseStatus | None = None
+from typing import Any
 
 
 def register(subparsers: Any) -> None:
-    command = subparsers.add_parser(
+    """Add the command to the command line."""
+    command: argparse.ArgumentParser = subparsers.add_parser(
         "demo",
-        help="a short tour on the embedded API server",
-        description="A tour: a CRD from a Python class, objects created, patched, refused, watched and deleted.",
+        help="show what Pilotage does, in a short tour",
+        description="A tour on an API server in this process: a CRD is made from a Python class; objects are created, "
+        "patched, refused, watched and deleted. It leaves nothing behind.",
     )
-    command.add_argument("--once", action="store_true", help="end by itself after the tour")
+    command.add_argument("--once", action="store_true", help="end after the tour, instead of waiting for Ctrl-C")
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
+    """Give the tour; the exit code."""
+    import asyncio
+
+    from pilotage.cli.tour import tour
+
     asyncio.run(tour(once=options.once))
     return 0
-
-
-async def tour(*, once: bool) -> None:
-    """Create, watch, refuse, conflict, delete; then wait for Ctrl-C unless `once`."""
-    say("An API server starts in this process, on memory: no cluster, no socket.")
-    async with Cluster.embedded("memory:") as cluster:
-        await _install(cluster)
-        async with cluster.client.watch(Database, namespace="default") as events:
-            await _change(cluster)
-            say("A watch that was open all the while saw:")
-            async for event in events:
-                found = event.object
-                phase = found.status.phase if found.status else "-"
-                say(f"  {event.type:8} {found.metadata.name}: {found.spec.replicas} replicas, {phase}")
-                if event.type == "DELETED":
-                    break
-        if not once:
-            say("That was the tour. Press Ctrl-C to stop the server.")
-            await asyncio.Event().wait()
-    say("Done.")
-
-
-async def _install(cluster: Cluster) -> None:
-    say("The class Database becomes a CustomResourceDefinition, and is served at once.")
-    try:
-        await cluster.install(Database)
-    except MissingExtra as error:
-        say(f"  (its CEL rule is left out: {error})")
-        Database.__resource__ = _without_rules()
-        await cluster.install(Database)
-
-
-def _without_rules() -> Any:
-    import dataclasses
-
-    return dataclasses.replace(Database.__resource__, rules=())
-
-
-async def _change(cluster: Cluster) -> None:
-    client = cluster.client
-    wanted = Database(
-        metadata=ObjectMeta(name="main", namespace="default"),
-        spec=DatabaseSpec(engine="postgres", replicas=3),
-    )
-    created = await client.create(wanted)
-    say(f"created   database main, uid {created.metadata.uid}, resourceVersion {created.metadata.resource_version}")
-    stale = await client.get(Database, "main", namespace="default")
-    await client.patch_status(created, {"status": {"phase": "Running"}})
-    say(f"patched   its status: Running, resourceVersion {created.metadata.resource_version}")
-    for replicas in (0, 12):
-        try:
-            await client.patch(created, {"spec": {"replicas": replicas}})
-        except Invalid as error:
-            say(f"refused   {replicas} replicas: {error}")
-    stale.spec.replicas = 5
-    try:
-        await client.update(stale)
-    except Conflict as error:
-        say(f"refused   an update of an old version: {error}")
-    await client.patch(created, {"spec": {"replicas": 5}})
-    say(f"patched   to {created.spec.replicas} replicas, generation {created.metadata.generation}")
-    await client.delete(created)
-    say("deleted   database main")
-
-
-def say(line: str) -> None:
-    print(line, flush=True)

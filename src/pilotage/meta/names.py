@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Literal
 
 NameRule = Callable[[str], list[str]]
@@ -65,9 +66,9 @@ def dns_1035_label(value: str) -> list[str]:
 
 def qualified_name(value: str) -> list[str]:
     """The keys of labels and the names of finalizers: `name` or `example.com/name`."""
-    prefix, slash, name = value.rpartition("/")
-    if len(name) <= 63 and _is_name_part(name) and (not slash or (len(prefix) <= 253 and _is_subdomain(prefix))):
+    if len(value) <= 63 + 1 + 253 and _is_qualified(value):
         return []
+    prefix, slash, name = value.rpartition("/")
     pattern = _pattern(_NAME_PART_TEXT, _NAME_PART, "MyName", "my.name", "123-abc")
     if "/" in prefix:
         rest = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
@@ -118,6 +119,14 @@ def as_prefix(rule: NameRule) -> NameRule:
         return rule(value[:-2] + "a" if len(value) > 1 and value.endswith("-") else value)
 
     return check
+
+
+@lru_cache(maxsize=1024)  # a program has few keys and uses them on every object
+def _is_qualified(value: str) -> bool:
+    prefix, slash, name = value.rpartition("/")
+    if len(name) > 63 or not _is_name_part(name):
+        return False
+    return not slash or (len(prefix) <= 253 and bool(_is_subdomain(prefix)))
 
 
 def _subdomain(value: str, unit: str) -> list[str]:

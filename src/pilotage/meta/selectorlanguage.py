@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Generic, Literal, NamedTuple, TypeVar
 
@@ -10,9 +11,7 @@ from pilotage.errors import BadRequest
 Made = TypeVar("Made")
 Operator = Literal["exists", "!", "=", "==", "!=", "in", "notin", ">", "<"]
 
-_SYMBOLS = ("==", "!=", "=", "!", "(", ")", ",", ">", "<")
-_SPECIAL = "=!(),<>"
-_SPACE = " \t\r\n"
+_TOKEN = re.compile(r"(==|!=|[=!(),<>])|[^=!(),<> \t\r\n]+")
 _BINARY: dict[str, Operator] = {"in": "in", "notin": "notin", "=": "=", "==": "==", "!=": "!=", ">": ">", "<": "<"}
 
 
@@ -39,22 +38,8 @@ def bad(message: str) -> BadRequest:
 
 
 def _tokens(text: str) -> Iterator[_Token]:
-    position = 0
-    while position < len(text):
-        character = text[position]
-        if character in _SPACE:
-            position += 1
-            continue
-        if character in _SPECIAL:
-            symbol = next(symbol for symbol in _SYMBOLS if text.startswith(symbol, position))
-            yield _Token("symbol", symbol)
-            position += len(symbol)
-            continue
-        end = position
-        while end < len(text) and text[end] not in _SPECIAL and text[end] not in _SPACE:
-            end += 1
-        yield _Token("word", text[position:end])
-        position = end
+    for match in _TOKEN.finditer(text):
+        yield _Token("symbol" if match[1] else "word", match[0])
     yield _Token("end", "")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pilotage.errors import Cause
@@ -49,7 +49,7 @@ def object_meta_causes(metadata: Mapping[str, Any], *, namespaced: bool, name: N
 
     `name` says what form the names of this kind have.
     """
-    found = list(_type_causes(metadata))
+    found = _type_causes(metadata)
     if found:
         return found
     found += _name_causes(metadata, RULES[name])
@@ -75,7 +75,7 @@ def object_meta_update_causes(new: Mapping[str, Any], old: Mapping[str, Any]) ->
 
     The server has filled in by then what callers may leave out. Whether a resource version is needed is its to say.
     """
-    found = list(_type_causes(new))
+    found = _type_causes(new)
     if found:
         return found
     if old.get("deletionTimestamp"):
@@ -188,12 +188,14 @@ def field_manager_causes(manager: Any, field: str = "fieldManager") -> list[Caus
     return found
 
 
-def _type_causes(metadata: Mapping[str, Any]) -> Iterator[Cause]:
+def _type_causes(metadata: Mapping[str, Any]) -> list[Cause]:
     # A null counts as absent, as in Kubernetes. What is not known here is pruned or kept by others.
+    found: list[Cause] = []
     for field, value in metadata.items():
         expected = _TYPES.get(field)
         if expected is not None and value.__class__ is not expected and value is not None:
-            yield causes.type_invalid(f"metadata.{field}", value, f"must be {_TYPE_NAMES[expected]}")
+            found.append(causes.type_invalid(f"metadata.{field}", value, f"must be {_TYPE_NAMES[expected]}"))
+    return found
 
 
 def _name_causes(metadata: Mapping[str, Any], rule: NameRule) -> list[Cause]:

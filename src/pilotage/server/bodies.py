@@ -61,57 +61,84 @@ def check_options(request: Request) -> None:
 
 def read(request: Request, served: Served) -> tuple[Document, FieldProblems]:
     """The document of a create or an update. It is of the kind that `served` serves, and has metadata."""
-    media = request.content_type or "application/json"
     problems = FieldProblems()
     try:
-        if media == "application/json":
-            document = jsontext.read(request.body)
-            if request.write.field_validation != "Ignore":
-                problems.duplicate = duplicate_fields(request.body, document)
-        elif media in YAML:
-            from pilotage.meta import yamltext
-
-            document = yamltext.read(request.body.decode())
-        else:
-            raise UnsupportedMediaType(
-                f"the body of the request was in an unknown format - accepted media types include: {ACCEPTED}"
-            )
+        document = _decoded(request, problems)
     except (DecodeError, UnicodeDecodeError) as error:
         raise unrecognized(served, f"couldn't get version/kind; json parse error: {error}", request.body) from None
     if not isinstance(document, dict):
         raise unrecognized(served, f"a JSON object is needed, not {json_type(document)}", request.body)
-    check_kind(document, served, request.body)
+    check_kind(document, served, request)
     settle_metadata(document, served, request, problems)
     return document, problems
 
 
-def check_kind(document: Document, served: Served, body: bytes) -> None:
+def _decoded(request: Request, problems: FieldProblems) -> Any:
+    media = request.content_type or "application/json"
+    if media == "application/json":
+        document = jsontext.read(request.body)
+        if request.write.field_validation != "Ignore":
+            problems.duplicate = duplicate_fields(request.body, document)
+        return document
+    if media in YAML:
+        from pilotage.meta import yamltext  # few bodies are: not worth an import
+
+        return yamltext.read(request.body.decode())
+    raise UnsupportedMediaType(
+        f"the body of the request was in an unknown format - accepted media types include: {ACCEPTED}"
+    )
+
+
+def check_kind(document: Document, served: Served, request: Request) -> None:
     """apiVersion and kind must be those of the path; a built-in kind may leave them out."""
-    api_version, kind = document.get("apiVersion", ""), document.get("kind", "")
+    api_version, kind = document.get("apiVersion") or "", document.get("kind") or ""
     if not isinstance(api_version, str) or not isinstance(kind, str):
-        raise unrecognized(served, "apiVersion and kind must be strings", body)
+        raise unrecognized(served, "apiVersion and kind must be strings", request.body)
     if not served.custom:
-        api_version, kind = api_version or served.gvk.api_version, kind or served.gvk.kind
-    if not kind:
-        raise unrecognized(served, f"Object 'Kind' is missing in '{_excerpt(body)}'", body)
-    try:
-        group_version = GroupVersion.parse(api_version) if api_version else None
-    except ValueError as error:
-        raise unrecognized(served, str(error), body) from None
-    if group_version != served.gvk.group_version:
-        if served.custom:
-            raise BadRequest(
-                f"the API version in the data ({api_version}) does not match "
-                f"the expected API version ({served.gvk.api_version})"
-            )
-        raise unhandled(served, f'no kind "{kind}" is registered for version "{api_version}"', kind, api_version)
-    if kind != served.gvk.kind:
-        if served.custom:
-            name = document.get("metadata", {}).get("name", "") if isinstance(document.get("metadata"), dict) else ""
-            causes = [invalid("kind", kind, f"must be {served.gvk.kind}")]
-            raise invalid_error(GroupKind(served.gvk.group, kind), str(name), causes)
-        raise unhandled(served, f"a {kind} is no {served.gvk.kind}", kind, api_version)
+        _check_builtin_kind(api_version or served.gvk.api_version, kind or served.gvk.kind, served, request)
+    elif not kind and request.verb is Verb.PATCH:
+        raise undecodable(served, request, "Object 'Kind' is missing")
+    elif not kind:
+        raise unrecognized(served, f"Object 'Kind' is missing in '{_excerpt(request.body)}'", request.body)
+    else:
+        _check_custom_kind(api_version, kind, document, served, request)
     document["apiVersion"], document["kind"] = served.gvk.api_version, served.gvk.kind
+
+
+def _check_builtin_kind(api_version: str, kind: str, served: Served, request: Request) -> None:
+    if (api_version, kind) == (served.gvk.api_version, served.gvk.kind):
+        return
+    reason = f'no kind "{kind}" is registered for version "{api_version}"'
+    if api_version == served.gvk.api_version:
+        reason = f"a {kind} is no {served.gvk.kind}"
+    if request.verb is Verb.PATCH:
+        raise undecodable(served, request, reason)
+    raise unhandled(served, reason, kind, api_version)
+
+
+def _check_custom_kind(api_version: str, kind: str, document: Document, served: Served, request: Request) -> None:
+    expected = served.gvk.api_version
+    causes = []
+    if api_version != expected:
+        _check_api_version(api_version, served, request)
+        if request.verb is not Verb.PATCH:
+            raise BadRequest(
+                f"the API version in the data ({api_version}) does not match the expected API version ({expected})"
+            )
+        causes.append(invalid("apiVersion", api_version, f"must be {expected}"))
+    if kind != served.gvk.kind:
+        causes.append(invalid("kind", kind, f"must be {served.gvk.kind}"))
+    if causes:
+        metadata = document.get("metadata")
+        name = metadata.get("name", "") if isinstance(metadata, dict) else ""
+        raise invalid_error(GroupKind(served.gvk.group, kind), str(name), causes)
+
+
+def _check_api_version(api_version: str, served: Served, request: Request) -> None:
+    try:
+        GroupVersion.parse(api_version or "v1")
+    except ValueError as error:
+        raise unrecognized(served, str(error), request.body) from None
 
 
 def settle_metadata(document: Document, served: Served, request: Request, problems: FieldProblems) -> None:
@@ -128,13 +155,25 @@ def settle_metadata(document: Document, served: Served, request: Request, proble
             problems.unknown.append(f"metadata.{key}")
     try:
         msgspec.convert(metadata, ObjectMeta)
-    except msgspec.ValidationError as error:
-        raise undecodable(served, request, f"json: {_where(error)}") from None
+    except msgspec.ValidationError:
+        _retry_without_nulls(metadata, served, request)
     for part, known in _PARTS.items():
         for index, item in enumerate(metadata.get(part, ())):
             for key in item.keys() - known:
                 del item[key]
                 problems.unknown.append(f"metadata.{part}[{index}].{key}")
+
+
+def _retry_without_nulls(metadata: Document, served: Served, request: Request) -> None:
+    """A null among labels or annotations is an empty text; anything else that does not fit is an error."""
+    for part in ("labels", "annotations"):
+        texts = metadata.get(part)
+        if isinstance(texts, dict):
+            metadata[part] = {key: "" if value is None else value for key, value in texts.items()}
+    try:
+        msgspec.convert(metadata, ObjectMeta)
+    except msgspec.ValidationError as error:
+        raise undecodable(served, request, mismatch(str(error), "metadata")) from None
 
 
 def duplicate_fields(body: bytes, document: Any) -> list[str]:
@@ -167,7 +206,7 @@ def undecodable(served: Served, request: Request, reason: str) -> ApiError:
     if request.verb is not Verb.PATCH:
         return unhandled(served, reason)
     cause = Cause("FieldValueInvalid", f"Invalid value: {reason}", "patch")
-    return invalid_error(served.group_kind, request.name, [cause])
+    return served.invalid(request.name, [cause])
 
 
 def unrecognized(served: Served, reason: str, body: bytes) -> BadRequest:
@@ -190,5 +229,16 @@ def _excerpt(body: bytes, length: int = 200) -> str:
     return (text if len(text) <= length else text[:length] + " ...") or "<empty>"
 
 
-def _where(error: msgspec.ValidationError) -> str:
-    return str(error).replace("`$", "`metadata")
+def mismatch(message: str, root: str = "") -> str:
+    """msgspec's words for a value of a wrong type, in words that a user of the API knows."""
+    match = _MISMATCH.fullmatch(message)
+    if match is None:
+        return f"json: {message.replace('`$', f'`{root}')}"
+    wanted, found, path = match.groups()
+    where = f"{root}{path or ''}".lstrip(".").replace("[...]", "")
+    names = [_JSON_TYPES.get(name, name) for name in wanted.split(" | ") if name != "null"]
+    return f"json: cannot unmarshal {_JSON_TYPES.get(found, found)} into field {where} of type {' or '.join(names)}"
+
+
+_MISMATCH = re.compile(r"Expected `([^`]+)`, got `([^`]+)`(?: - at `\$([^`]*)`)?")
+_JSON_TYPES = {"str": "string", "int": "number", "float": "number", "bool": "boolean"}

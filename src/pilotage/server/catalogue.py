@@ -7,19 +7,23 @@ resource is served in the instant its definition is committed, by whichever proc
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 from pilotage.errors import NotFound
-from pilotage.meta.kinds import GroupResource, GroupVersionResource
+from pilotage.meta.kinds import GroupVersion, GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
 from pilotage.schema.structural import StructuralSchema
 from pilotage.server import definitions
+from pilotage.server.events import core_path
 from pilotage.server.records import decode
 from pilotage.server.served import Served
 from pilotage.storage.interface import Entry, Storage
 from pilotage.types import builtin
 
 DEFINITIONS = "apiextensions.k8s.io/customresourcedefinitions/"
+EVENTS = GroupVersionResource("", "v1", "events")
+NEW_EVENTS = GroupVersionResource("events.k8s.io", "v1", "events")
 NEEDED_VERBS = frozenset(("create", "get", "list", "watch", "update", "delete"))
 
 
@@ -67,9 +71,20 @@ class _Definition:
 
 @cache
 def _builtins() -> dict[GroupVersionResource, Served]:
-    return {
+    found = {
         mapping.resource: _builtin(mapping) for mapping in builtin.resources() if NEEDED_VERBS.issubset(mapping.verbs)
     }
+    core, other = found[EVENTS], found[NEW_EVENTS]
+    versions = {core.gvk.api_version: core}
+    selectable = {field: core_path(path) for field, path in other.selectable.items()}
+    found[NEW_EVENTS] = replace(other, storage=core, versions=versions, selectable=selectable)
+    return found
+
+
+@cache
+def builtin_versions() -> frozenset[GroupVersion]:
+    """The groups and versions that are built in: elsewhere a path that is not served is not even an error of the API."""
+    return frozenset(mapping.resource.group_version for mapping in builtin.resources())
 
 
 def _builtin(mapping: RESTMapping) -> Served:
@@ -87,5 +102,4 @@ def _builtin(mapping: RESTMapping) -> Served:
         selectable={
             field: tuple(path.split(".")) for field, path in builtin.SELECTABLE_FIELDS.get(resource, {}).items()
         },
-        storage_resource=GroupResource("", "events") if resource == ("events.k8s.io", "events") else None,
     )

@@ -179,8 +179,7 @@ def _deprecation(version: dict[str, Any], gvk: GroupVersionKind, versions: Itera
         return str(version["deprecationWarning"])
     ranks = [version_priority(one["name"]) for one in versions if one.get("served") and not one.get("deprecated")]
     better = sorted(rank for rank in ranks if rank < version_priority(gvk.version))
-    names = {version_priority(one["name"]): one["name"] for one in versions}
-    instead = f"; use {gvk.group}/{names[better[0]]} {gvk.kind}" if better else ""
+    instead = f"; use {gvk.group}/{better[0][-1]} {gvk.kind}" if better else ""
     return f"{gvk.api_version} {gvk.kind} is deprecated{instead}"
 
 

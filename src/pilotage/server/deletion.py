@@ -10,13 +10,10 @@ from pilotage.errors import Conflict, StatusDetails
 from pilotage.meta.causes import invalid_error, not_supported
 from pilotage.meta.kinds import GroupKind
 from pilotage.rest.request import DeleteOptions
+from pilotage.server import special
 from pilotage.server.records import Document, encode, stamp
 from pilotage.server.served import Served
 
-_UNHURRIED = ("Namespace", "CustomResourceDefinition")
-"""Kinds whose deletion is not counted as a change, and has no grace period."""
-_ANSWER_OBJECT = ("Namespace", "Pod")
-"""Kinds whose deletion is answered with the object, even when it is gone."""
 _BY_POLICY = {"Orphan": "orphan", "Foreground": "foregroundDeletion"}
 
 
@@ -41,22 +38,27 @@ def decide(served: Served, document: Document, options: DeleteOptions, *, now: s
     check_preconditions(served, document, options)
     before = document["metadata"]
     finalizers = with_policy(list(before.get("finalizers", ())), options.propagation_policy)
-    waits = bool(finalizers) or bool(served.gvk.kind == "Namespace" and document.get("spec", {}).get("finalizers"))
     metadata = {key: value for key, value in before.items() if key != "finalizers"}
     if finalizers:
         metadata["finalizers"] = finalizers
     result = document | {"metadata": metadata}
     if "deletionTimestamp" not in before:
-        metadata["deletionTimestamp"] = now
-        if served.gvk.kind not in _UNHURRIED:
-            metadata["deletionGracePeriodSeconds"] = 0
-            if served.generation:
-                metadata["generation"] = before.get("generation", 0) + 1
-    if not waits:
+        mark(served, result, now)
+    if not metadata.get("finalizers") and not special.held(result):
         return Remove(result)
-    if served.gvk.kind == "Namespace":
-        result["status"] = document.get("status", {}) | {"phase": "Terminating"}
     return Mark(result, changed=result != document)
+
+
+def mark(served: Served, document: Document, now: str) -> None:
+    """Make a document into one that is being deleted, in place; its metadata must be the caller's own."""
+    rule, metadata = special.of(served), document["metadata"]
+    metadata["deletionTimestamp"] = now
+    if rule.hurried:
+        metadata["deletionGracePeriodSeconds"] = 0
+        if served.generation:
+            metadata["generation"] = metadata.get("generation", 0) + 1
+    if rule.mark is not None:
+        rule.mark(document, now)
 
 
 def check_policy(options: DeleteOptions) -> None:
@@ -98,7 +100,7 @@ def check_preconditions(served: Served, document: Document, options: DeleteOptio
 def answer(served: Served, document: Document) -> bytes:
     """What a client is told of an object that is gone."""
     metadata = document["metadata"]
-    if served.gvk.kind in _ANSWER_OBJECT and not served.gvk.group:
+    if special.of(served).shown_when_gone:
         return stamp(encode(document), int(metadata["resourceVersion"]))
     group, resource = served.group_resource
     details = {"name": metadata["name"], "group": group, "kind": resource, "uid": metadata["uid"]}
@@ -109,6 +111,4 @@ def answer(served: Served, document: Document) -> bytes:
 def finished(document: Document) -> bool:
     """Whether a terminating object has nothing left to wait for: the write that made it so removes it."""
     metadata = document["metadata"]
-    if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
-        return False
-    return not (document["kind"] == "Namespace" and document.get("spec", {}).get("finalizers"))
+    return "deletionTimestamp" in metadata and not metadata.get("finalizers") and not special.held(document)

@@ -1,9 +1,15 @@
-"""Events: core/v1 and events.k8s.io/v1 are one stored object under two names for its fields."""
+"""Events: core/v1 and events.k8s.io/v1 are one stored object under two names for its fields. The rules are core's."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+from pilotage.errors import Cause
+from pilotage.meta.causes import invalid, required
+from pilotage.meta.names import qualified_name
+
+Document = dict[str, Any]
 _TO_EVENTS = {
     "message": "note",
     "involvedObject": "regarding",
@@ -14,9 +20,86 @@ _TO_EVENTS = {
     "reportingComponent": "reportingController",
 }
 _TO_CORE = {new: old for old, new in _TO_EVENTS.items()}
+_OLD_FIELDS = ("firstTimestamp", "lastTimestamp", "count", "source")
+_IMMUTABLE = (
+    "involvedObject",
+    "reason",
+    "message",
+    *_OLD_FIELDS,
+    "type",
+    "eventTime",
+    "action",
+    "related",
+    "reportingComponent",
+    "reportingInstance",
+)
 
 
-def converted_event(document: dict[str, Any], group: str) -> dict[str, Any]:
+def converted_event(document: Document, group: str) -> Document:
     """The event as `group` names its fields."""
     names = _TO_CORE if group == "" else _TO_EVENTS
     return {names.get(key, key): value for key, value in document.items()}
+
+
+def core_path(path: tuple[str, ...]) -> tuple[str, ...]:
+    """Where a field of events.k8s.io lies in the stored form."""
+    return (_TO_CORE.get(path[0], path[0]), *path[1:])
+
+
+def core_causes(document: Document, old: Document | None) -> list[Cause]:
+    """What is wrong with an event of core/v1, which is lenient."""
+    return list(_general(document, "reportingComponent"))
+
+
+def new_causes(document: Document, old: Document | None) -> list[Cause]:
+    """What is wrong with an event of events.k8s.io/v1; told in the words of core/v1, as Kubernetes does."""
+    event = converted_event(document, "")
+    found = list(_general(event, "reportingController"))
+    if old is None:
+        return found + list(_creation(event))
+    return found + list(_update(event, converted_event(old, "")))
+
+
+def _general(event: Document, controller_field: str) -> Iterator[Cause]:
+    subject = event.get("involvedObject")
+    namespace = event["metadata"].get("namespace", "")
+    about = subject.get("namespace", "") if isinstance(subject, dict) else ""
+    if about != namespace and not (not about and namespace == "default"):
+        yield invalid("involvedObject.namespace", about, "does not match event.namespace")
+    if not event.get("eventTime"):
+        return
+    controller = event.get("reportingComponent") or ""
+    if not controller:
+        yield required(controller_field)
+    for message in qualified_name(controller):
+        yield invalid(controller_field, controller, message)
+    for field in ("reportingInstance", "action", "reason"):
+        if not event.get(field):
+            yield required(field)
+        elif len(event[field].encode()) > 128:
+            yield invalid(field, "", "can have at most 128 characters")
+    if len((event.get("message") or "").encode()) > 1024:
+        yield invalid("message", "", "can have at most 1024 characters")
+
+
+def _creation(event: Document) -> Iterator[Cause]:
+    if not event.get("eventTime"):
+        yield required("eventTime")
+    if event.get("type") not in ("Normal", "Warning"):
+        yield invalid("type", "", f"has invalid value: {event.get('type', '')}")
+    for field in _OLD_FIELDS:
+        if event.get(field):
+            yield invalid(field, "", "needs to be unset")
+
+
+def _update(event: Document, old: Document) -> Iterator[Cause]:
+    series = event.get("series")
+    if isinstance(series, dict) and series != old.get("series"):
+        if series.get("count", 0) < 2:
+            yield invalid("series.count", "", "should be at least 2")
+        if not series.get("lastObservedTime"):
+            yield required("series.lastObservedTime")
+    for field in _IMMUTABLE:
+        if event.get(field) != old.get(field):
+            name = "reportingController" if field == "reportingComponent" else field
+            yield invalid(name, event.get(field), "field is immutable", whole=True)

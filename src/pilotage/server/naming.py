@@ -10,7 +10,10 @@ from pilotage.server.catalogue import DEFINITIONS
 from pilotage.server.house import House
 from pilotage.server.records import Document
 from pilotage.server.served import Served
-from pilotage.storage.interface import Put
+from pilotage.storage.interface import Operation, Put
+
+NAMES = "names/"
+"""One key for each group: whoever gives out names writes it too, so that nobody gives out the same ones meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,27 +22,41 @@ class Definitions:
 
     house: House
 
-    async def establish(self, served: Served, document: Document) -> None:
-        """Set the names and conditions of a definition that is about to be stored; anything else is left alone."""
+    async def establish(self, served: Served, document: Document) -> list[Operation]:
+        """Set the names and conditions of a definition that is about to be stored; anything else is left alone.
+
+        What is given back belongs into the same commit: it fails if the names of the group have changed meanwhile.
+        """
         if served.group_resource != ("apiextensions.k8s.io", "customresourcedefinitions"):
-            return
-        if "deletionTimestamp" not in document["metadata"]:
-            definitions.accept_names(document, await self._all(), self.house.now())
+            return []
+        if "deletionTimestamp" in document["metadata"]:
+            return []
+        return [await self._settle(document)]
 
     async def reconsider(self) -> None:
         """After one is gone: another may have been waiting for its names."""
         snapshot = await self.house.storage.list(self.house.prefix + DEFINITIONS)
-        documents = [records.decode(entry.value) for entry in snapshot.entries]
-        for entry, document in zip(snapshot.entries, documents, strict=True):
-            if definitions.is_established(document) or "deletionTimestamp" in document["metadata"]:
+        for entry in snapshot.entries:
+            document = records.decode(entry.value)
+            if "deletionTimestamp" in document["metadata"]:
                 continue
-            definitions.accept_names(document, documents, self.house.now())
-            value = records.encode(document)
-            if value != entry.value:
-                try:
-                    await self.house.commit(Put(entry.key, value, expected=entry.revision))
-                except RevisionConflict:
-                    continue  # whoever wrote it has decided on its names as well
+            try:
+                claim = await self._settle(document)
+                value = records.encode(document)
+                if value != entry.value:
+                    await self.house.commit(Put(entry.key, value, expected=entry.revision), claim)
+            except RevisionConflict:
+                continue  # whoever wrote it has decided on its names as well
+
+    async def _settle(self, document: Document) -> Put:
+        claim = await self._claim(document)  # before the others are looked at, so that it fails if they change
+        definitions.accept_names(document, await self._all(), self.house.now())
+        return claim
+
+    async def _claim(self, document: Document) -> Put:
+        key = f"{self.house.prefix}{NAMES}{document['spec']['group']}"
+        entry = await self.house.storage.get(key)
+        return Put(key, b"", expected=entry.revision if entry is not None else 0)
 
     async def _all(self) -> list[Document]:
         snapshot = await self.house.storage.list(self.house.prefix + DEFINITIONS)

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from pilotage.errors import BadRequest, DecodeError, Invalid, PatchError, RequestTooLarge, UnsupportedMediaType
+from pilotage.errors import BadRequest, DecodeError, Invalid, PatchError, RequestTooLarge, StatusDetails, UnsupportedMediaType
 from pilotage.meta import jsontext
 from pilotage.meta.causes import forbidden, invalid_error
 from pilotage.meta.kinds import GroupKind
@@ -36,7 +36,8 @@ def reader(served: Served, request: Request) -> Patch:
         try:
             document = _applied(served, kind, patch, old)
         except PatchError as error:
-            raise Invalid(f"the server rejected our request due to an error in our request: {error}") from None
+            message = f"the server rejected our request due to an error in our request: {error}"
+            raise Invalid(message, details=StatusDetails()) from None
         if not isinstance(document, dict):
             raise BadRequest("the patch leaves no object behind")
         return document, FieldProblems(list(problems.unknown), list(problems.duplicate))
@@ -67,9 +68,11 @@ def _read(request: Request, kind: PatchType) -> Any:
     if kind is PatchType.JSON:
         if not isinstance(patch, list):
             raise BadRequest("error decoding patch: a JSON patch is a list of operations")
+        if not all(isinstance(operation, dict) for operation in patch):
+            raise BadRequest("error decoding patch: an operation of a JSON patch is an object")
         if len(patch) > MAX_OPERATIONS:
-            message = f"Request entity too large: The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(patch)}"
-            raise RequestTooLarge(message)
+            bound = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(patch)}"
+            raise RequestTooLarge(f"Request entity too large: {bound}")
     elif not isinstance(patch, dict):
         raise BadRequest("error decoding patch: a merge patch is an object")
     return patch

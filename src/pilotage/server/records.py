@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from pilotage.server.eventforms import converted_event
+from pilotage.server.events import converted_event
 from pilotage.server.served import Served
 from pilotage.storage.interface import Entry
 

@@ -1,59 +1,76 @@
 """Kinds with a mind of their own: what the server does beyond the schema for Namespace, Secret, ConfigMap and others.
 
-Each is two plain functions over documents: `prepare` (fill in, in place) and `causes` (what is wrong).
+Each is a few plain functions over documents.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import forbidden, invalid, required
+from pilotage.meta.causes import invalid, type_invalid
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.names import NameForm
-from pilotage.server import definitions
+from pilotage.server import definitions, events, secrets
 from pilotage.server.records import Document
 from pilotage.server.served import Served
 
 PROTECTED_NAMESPACES = ("default", "kube-system", "kube-public")
 SYSTEM_NAMESPACES = (*PROTECTED_NAMESPACES, "kube-node-lease")
 NAMESPACE = GroupVersionResource("", "v1", "namespaces")
-MAX_SECRET = 1024 * 1024
+_MICRO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[+-]\d\d:\d\d)")
 
 
 class Special(NamedTuple):
     """What a kind adds to the general rules."""
 
     prepare: Callable[[Document, Document | None, str], None] | None = None
+    """Fill in, in place: the document, its old state or None, and the time."""
     causes: Callable[[Document, Document | None], list[Cause]] | None = None
+    """What is wrong. Where a kind has this, the schema is asked for wrong types alone."""
+    mark: Callable[[Document, str], None] | None = None
+    """What a deletion does to an object beside marking it, in place."""
     name: NameForm = "subdomain"
     keeps_status: bool = False
     """A create may set the status."""
+    micro_times: tuple[tuple[str, ...], ...] = ()
+    """Where times stand that must be to the microsecond."""
+    hurried: bool = True
+    """A deletion counts as a change and has a grace period."""
+    shown_when_gone: bool = False
+    """A deletion is answered with the object, even when it is gone."""
 
 
 def prepare(served: Served, document: Document, old: Document | None, now: str) -> None:
     """Fill in what the server knows of this kind. `old` is None for a new object."""
-    rule = _rule(served)
+    rule = of(served)
     if rule.prepare is not None:
         rule.prepare(document, old, now)
 
 
 def causes(served: Served, document: Document, old: Document | None) -> list[Cause]:
     """What is wrong with the object beyond its schema."""
-    rule = _rule(served)
-    return rule.causes(document, old) if rule.causes is not None else []
+    rule = of(served)
+    found = rule.causes(document, old) if rule.causes is not None else []
+    for path in rule.micro_times:
+        value = _at(document, path)
+        if isinstance(value, str) and not _MICRO_TIME.fullmatch(value):
+            found.append(type_invalid(".".join(path), value, "a time to the microsecond is needed"))
+    return found
 
 
-def name_rule(served: Served) -> NameForm:
-    """Which names objects of this kind may have."""
-    return _rule(served).name
+def of(served: Served) -> Special:
+    """The rules of a kind; plain ones where it has none of its own."""
+    return _PLAIN if served.custom else _SPECIAL.get(served.group_resource, _PLAIN)
 
 
-def keeps_status(served: Served) -> bool:
-    return _rule(served).keeps_status
+def held(document: Document) -> bool:
+    """Whether an object waits for more than its finalizers: a namespace has another list of them."""
+    if document["kind"] != "Namespace" or document["apiVersion"] != "v1":
+        return False
+    return bool(_mapping(document.get("spec")).get("finalizers"))
 
 
 def system_namespace(served: Served, name: str, *, uid: str, now: str) -> Document:
@@ -64,10 +81,6 @@ def system_namespace(served: Served, name: str, *, uid: str, now: str) -> Docume
     return document
 
 
-def _rule(served: Served) -> Special:
-    return _PLAIN if served.custom else _SPECIAL.get(served.group_resource, _PLAIN)
-
-
 def _prepare_namespace(document: Document, old: Document | None, now: str) -> None:
     metadata = document["metadata"]
     name = metadata.get("name", "")
@@ -75,92 +88,14 @@ def _prepare_namespace(document: Document, old: Document | None, now: str) -> No
         metadata.setdefault("labels", {})["kubernetes.io/metadata.name"] = name
     if old is None:
         spec = document["spec"] = _mapping(document.get("spec"))
-        spec["finalizers"] = list(dict.fromkeys(["kubernetes", *spec.get("finalizers", [])]))
+        spec["finalizers"] = list(dict.fromkeys([*spec.get("finalizers", []), "kubernetes"]))
         document["status"] = {"phase": "Active"}
     else:  # only /finalize changes these
         document["spec"] = old.get("spec", {})
 
 
-def _prepare_secret(document: Document, old: Document | None, now: str) -> None:
-    texts = document.pop("stringData", None)
-    if isinstance(texts, dict):
-        data = document["data"] = _mapping(document.get("data"))
-        for key, text in texts.items():
-            data[key] = base64.b64encode(str(text).encode()).decode()
-    document.setdefault("type", "Opaque")
-
-
-def _secret_causes(document: Document, old: Document | None) -> list[Cause]:
-    found = _data_causes(_mapping(document.get("data")), "data", encoded=True)
-    if old is not None:
-        if document.get("type") != old.get("type", "Opaque"):
-            found.append(invalid("type", document.get("type"), "field is immutable"))
-        found += _frozen_causes(document, old, ("data",))
-    return found
-
-
-def _config_map_causes(document: Document, old: Document | None) -> list[Cause]:
-    data, binary = _mapping(document.get("data")), _mapping(document.get("binaryData"))
-    found = _data_causes(data, "data", encoded=False) + _data_causes(binary, "binaryData", encoded=True)
-    for key in sorted(data.keys() & binary.keys()):
-        found.append(invalid(f"data[{key}]", key, "duplicate of key present in binaryData"))
-    if old is not None:
-        found += _frozen_causes(document, old, ("data", "binaryData"))
-    return found
-
-
-def _data_causes(data: Mapping[str, Any], field: str, *, encoded: bool) -> list[Cause]:
-    found: list[Cause] = []
-    size = 0
-    for key, value in data.items():
-        if len(key) > 253 or not key or key in (".", "..") or not all(c.isalnum() or c in "-_." for c in key):
-            detail = (
-                "a valid config key must consist of alphanumeric characters, '-', '_' or '.' "
-                "(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
-            )
-            found.append(invalid(f"{field}[{key[:260]}]", key[:260], detail))
-        size += len(value)
-        if encoded:
-            try:
-                base64.b64decode(value, validate=True)
-            except (binascii.Error, ValueError) as error:
-                found.append(invalid(f"{field}[{key[:260]}]", "", f"illegal base64 data: {error}"))
-    if size > MAX_SECRET:
-        found.append(Cause("FieldValueTooLong", f"Too long: may not be more than {MAX_SECRET} bytes", field))
-    return found
-
-
-def _frozen_causes(document: Document, old: Document, fields: tuple[str, ...]) -> list[Cause]:
-    if old.get("immutable") is not True:
-        return []
-    found = [
-        forbidden(field, "field is immutable when `immutable` is set")
-        for field in fields
-        if _mapping(document.get(field)) != _mapping(old.get(field))
-    ]
-    if document.get("immutable") is not True:
-        found.append(forbidden("immutable", "field is immutable when `immutable` is set"))
-    return found
-
-
-def _event_causes(document: Document, old: Document | None) -> list[Cause]:
-    subject = document.get("involvedObject") or document.get("regarding") or {}
-    namespace = document["metadata"].get("namespace", "")
-    about = subject.get("namespace", "") if isinstance(subject, dict) else ""
-    if about == namespace or (not about and namespace == "default"):
-        return []
-    field = "involvedObject.namespace" if "involvedObject" in document else "regarding.namespace"
-    return [invalid(field, about, "does not match event.namespace")]
-
-
-def _new_event_causes(document: Document, old: Document | None) -> list[Cause]:
-    found = _event_causes(document, old)
-    if old is None:
-        needed = ("eventTime", "reportingController", "reportingInstance", "action", "reason")
-        found += [required(field) for field in needed if not document.get(field)]
-        if document.get("type") not in ("Normal", "Warning"):
-            found.append(invalid("type", document.get("type", ""), "has invalid value: must be Normal or Warning"))
-    return found
+def _mark_namespace(document: Document, now: str) -> None:
+    document["status"] = _mapping(document.get("status")) | {"phase": "Terminating"}
 
 
 def _lease_causes(document: Document, old: Document | None) -> list[Cause]:
@@ -174,24 +109,41 @@ def _lease_causes(document: Document, old: Document | None) -> list[Cause]:
     return found
 
 
+def _nothing_wrong(document: Document, old: Document | None) -> list[Cause]:
+    return []
+
+
 def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def _at(document: Any, path: tuple[str, ...]) -> Any:
+    for key in path:
+        document = _mapping(document).get(key)
+    return document
+
+
 _PLAIN = Special()
+_EVENT_TIMES = (("eventTime",), ("series", "lastObservedTime"))
+_RBAC = "rbac.authorization.k8s.io"
 _SPECIAL: dict[tuple[str, str], Special] = {
-    ("", "namespaces"): Special(_prepare_namespace, name="label", keeps_status=True),
-    ("", "secrets"): Special(_prepare_secret, _secret_causes),
-    ("", "configmaps"): Special(causes=_config_map_causes),
-    ("", "events"): Special(causes=_event_causes),
+    ("", "namespaces"): Special(
+        _prepare_namespace, _nothing_wrong, _mark_namespace, "label", True, hurried=False, shown_when_gone=True
+    ),
+    ("", "pods"): Special(shown_when_gone=True),
+    ("", "secrets"): Special(secrets.prepare_secret, secrets.secret_causes),
+    ("", "configmaps"): Special(causes=secrets.config_map_causes),
+    ("", "events"): Special(causes=events.core_causes, micro_times=_EVENT_TIMES),
     ("", "services"): Special(name="dns1035"),
-    ("events.k8s.io", "events"): Special(causes=_new_event_causes),
-    ("coordination.k8s.io", "leases"): Special(causes=_lease_causes),
-    ("rbac.authorization.k8s.io", "roles"): Special(name="path"),
-    ("rbac.authorization.k8s.io", "rolebindings"): Special(name="path"),
-    ("rbac.authorization.k8s.io", "clusterroles"): Special(name="path"),
-    ("rbac.authorization.k8s.io", "clusterrolebindings"): Special(name="path"),
+    ("events.k8s.io", "events"): Special(causes=events.new_causes, micro_times=_EVENT_TIMES),
+    ("coordination.k8s.io", "leases"): Special(
+        causes=_lease_causes, micro_times=(("spec", "acquireTime"), ("spec", "renewTime"))
+    ),
+    **{
+        (_RBAC, resource): Special(name="path")
+        for resource in ("roles", "rolebindings", "clusterroles", "clusterrolebindings")
+    },
     ("apiextensions.k8s.io", "customresourcedefinitions"): Special(
-        definitions.prepare, definitions.causes, keeps_status=True
+        definitions.prepare, definitions.causes, definitions.mark, keeps_status=True, hurried=False
     ),
 }

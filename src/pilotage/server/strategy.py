@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pilotage.errors import ApiError, BadRequest, Cause, Status
@@ -21,7 +22,10 @@ _SERVER_OWNED = (
     "selfLink",
     "generation",
 )
-_KEPT_ON_UPDATE = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink")
+_KEPT_ON_UPDATE = ("creationTimestamp", "generation", "selfLink")
+_KEPT_IF_ABSENT = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields")
+_STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
+_PATH = " including a path (/)"
 DOUBLED_OWNERS = (
     ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, "
     "and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
@@ -29,7 +33,7 @@ DOUBLED_OWNERS = (
 
 
 def prepare_create(served: Served, request: Request, document: Document, *, now: str, uid: str) -> list[str]:
-    """Make a document into a new object, in place, all but its name and validation. The warnings."""
+    """Make a document into a new object, in place, but for its name and what its kind fills in. The warnings."""
     metadata = document["metadata"]
     if metadata.pop("resourceVersion", "") not in ("", "0"):
         message = "resourceVersion should not be set on objects to be created"
@@ -37,14 +41,13 @@ def prepare_create(served: Served, request: Request, document: Document, *, now:
     for key in _SERVER_OWNED:
         metadata.pop(key, None)
     set_namespace(served, request, metadata)
-    if served.has_status and not special.keeps_status(served):
+    if served.has_status and not special.of(served).keeps_status:
         document.pop("status", None)
     if served.generation:
         metadata["generation"] = 1
     metadata["uid"] = uid
     metadata["creationTimestamp"] = now
-    special.prepare(served, document, None, now)
-    return deduplicate_owners(metadata)
+    return deduplicate_owners(metadata) + finalizer_warnings(served, metadata, ())
 
 
 def set_namespace(served: Served, request: Request, metadata: Document) -> None:
@@ -68,6 +71,18 @@ def deduplicate_owners(metadata: Document) -> list[str]:
     return [DOUBLED_OWNERS + ", ".join(sorted(doubled))] if doubled else []
 
 
+def finalizer_warnings(served: Served, metadata: Document, known: Sequence[str]) -> list[str]:
+    """Custom kinds may have finalizers without a domain, but that is not wise."""
+    if not served.custom or "finalizers" not in metadata:
+        return []
+    return [
+        f'metadata.finalizers: "{name}": prefer a domain-qualified finalizer name{_PATH if "." in name else ""}'
+        " to avoid accidental conflicts with other finalizer writers"
+        for name in metadata["finalizers"]
+        if name not in known and not _qualified(name)
+    ]
+
+
 def prepare_update(served: Served, document: Document, old: Document, *, now: str) -> list[str]:
     """Make a document into the next state of `old`, in place: what only the server sets stays. The warnings."""
     metadata, was = document["metadata"], old["metadata"]
@@ -76,17 +91,17 @@ def prepare_update(served: Served, document: Document, old: Document, *, now: st
             metadata[key] = was[key]
         else:
             metadata.pop(key, None)
-    metadata.setdefault("uid", was["uid"])
+    for key in _KEPT_IF_ABSENT:
+        if key in was:
+            metadata.setdefault(key, was[key])
     if served.namespaced:
         metadata.setdefault("namespace", was.get("namespace", ""))
     else:
         metadata.pop("namespace", None)
-    if "managedFields" not in metadata and "managedFields" in was:
-        metadata["managedFields"] = was["managedFields"]
     if served.has_status:
         _take(document, old, "status")
     special.prepare(served, document, old, now)
-    warnings = deduplicate_owners(metadata)
+    warnings = deduplicate_owners(metadata) + finalizer_warnings(served, metadata, was.get("finalizers", ()))
     count_generation(served, document, old)
     return warnings
 
@@ -116,27 +131,53 @@ def count_generation(served: Served, document: Document, old: Document) -> None:
 
 def create_causes(served: Served, request: Request, document: Document) -> list[Cause]:
     """Everything that is wrong with a new object."""
-    causes = object_meta_causes(document["metadata"], namespaced=served.namespaced, name=special.name_rule(served))
-    return causes + content_causes(served, request, document, None)
+    metadata = document["metadata"]
+    causes = object_meta_causes(metadata, namespaced=served.namespaced, name=special.of(served).name)
+    return causes + _finalizer_causes(served, metadata) + content_causes(served, request, document, None)
 
 
 def update_causes(served: Served, request: Request, document: Document, old: Document) -> list[Cause]:
     """Everything that is wrong with the next state of an object."""
-    causes = object_meta_update_causes(document["metadata"], old["metadata"])
-    if document["metadata"].get("finalizers") != old["metadata"].get("finalizers"):
-        causes += finalizers_causes(document["metadata"].get("finalizers", []))
+    metadata, was = document["metadata"], old["metadata"]
+    causes = object_meta_update_causes(metadata, was)
+    if metadata.get("finalizers") != was.get("finalizers"):
+        causes += finalizers_causes(metadata.get("finalizers", [])) + _finalizer_causes(served, metadata)
     return causes + content_causes(served, request, document, old)
+
+
+def _finalizer_causes(served: Served, metadata: Document) -> list[Cause]:
+    """Built-in kinds insist on finalizers with a domain."""
+    if served.custom or "finalizers" not in metadata:
+        return []
+    message = "name is neither a standard finalizer name nor is it fully qualified"
+    return [
+        invalid(f"metadata.finalizers[{index}]", name, message)
+        for index, name in enumerate(metadata["finalizers"])
+        if not _qualified(name)
+    ]
 
 
 def content_causes(served: Served, request: Request, document: Document, old: Document | None) -> list[Cause]:
     """What the schema and the kind's own rules say. A built-in kind's wrong types are a 400 of their own."""
-    schema = served.schema
-    causes = list(schema.validate(document, old)) if schema is not None else []
-    if not served.custom:
-        for cause in causes:
-            if cause.reason == "FieldValueTypeInvalid":
-                raise bodies.undecodable(served, request, f"json: {cause.field}: {cause.message}")
-    return causes + special.causes(served, document, old)
+    status = request.subresource == "status"
+    causes = _schema_causes(served, document, old, status=status)
+    if served.custom:
+        return causes
+    own = special.causes(served, document, old) if not status else []
+    for cause in (*causes, *own):
+        if cause.reason == "FieldValueTypeInvalid":
+            raise bodies.undecodable(served, request, f"json: field {cause.field}: {_detail(cause)}")
+    return own if special.of(served).causes is not None else causes + own
+
+
+def _schema_causes(served: Served, document: Document, old: Document | None, *, status: bool) -> list[Cause]:
+    if served.schema is None:
+        return []
+    return served.schema.validate_status(document, old) if status else served.schema.validate(document, old)
+
+
+def _detail(cause: Cause) -> str:
+    return cause.message.removeprefix("Invalid value: ")
 
 
 def check_version(served: Served, document: Document, current: Document, name: str) -> None:
@@ -176,8 +217,12 @@ def version_number(text: str) -> int:
     """A resource version as the revision that it is; anything but a number is a 500, as Kubernetes has it."""
     if text.isascii() and text.isdigit() and len(text) < 20:
         return int(text)
-    message = f'unable to convert "{text[:50]}" to a resource version: a decimal number is needed'
+    message = f'resourceVersion: Invalid value: "{text[:50]}": a decimal number is needed'
     raise ApiError(status=Status(500, "", message))
+
+
+def _qualified(finalizer: str) -> bool:
+    return "/" in finalizer or finalizer in _STANDARD_FINALIZERS
 
 
 def _take(target: Document, source: Document, key: str) -> None:

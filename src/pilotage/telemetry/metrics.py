@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Generic, NamedTuple, TypeVar
 
-from pilotage.errors import InvalidDefinition
-
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 DEFAULT_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 MAX_LABEL_SETS = 1000
@@ -211,7 +209,7 @@ class Registry:
         """How values are spread, in buckets by upper bound; the last, without bound, is always there."""
         bounds = tuple(float(bound) for bound in buckets)
         if any(not lower < upper for lower, upper in pairwise(bounds)):
-            raise InvalidDefinition(f"the buckets of {name} must rise: {bounds}")
+            raise ValueError(f"the buckets of {name} must rise: {bounds}")
         definition = Definition("histogram", name, help_, tuple(labels), max_label_sets, bounds)
         return self._metric(definition, lambda: HistogramChild(bounds))
 
@@ -240,7 +238,7 @@ class Registry:
                 self._metrics[definition.name] = made
                 return made
         if known.definition != definition:
-            raise InvalidDefinition(f"the metric {definition.name} is there already, and defined in another way")
+            raise ValueError(f"the metric {definition.name} is there already, and defined in another way")
         return known  # type: ignore[return-value]  # of the same definition, so of the same type
 
 
@@ -259,12 +257,10 @@ def number(value: float) -> str:
 
 def _check(definition: Definition) -> None:
     if not _NAME.fullmatch(definition.name):
-        raise InvalidDefinition(f"{definition.name!r} is not the name of a metric: letters, digits, '_' and ':'")
+        raise ValueError(f"{definition.name!r} is not the name of a metric: letters, digits, '_' and ':'")
     for label in definition.labels:
         if not _LABEL.fullmatch(label) or label.startswith("__") or (label == "le" and definition.buckets):
-            raise InvalidDefinition(
-                f"{label!r} is not the name of a label of {definition.name}: letters, digits and '_'"
-            )
+            raise ValueError(f"{label!r} is not the name of a label of {definition.name}: letters, digits and '_'")
 
 
 def _labels(labels: tuple[tuple[str, str], ...]) -> str:

@@ -1,0 +1,48 @@
+"""A command loads what it needs, and nothing before it runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = {"asyncio", "ssl", "msgspec", "yaml", "apsw", "re2", "cryptography", "httptools", "cel_expr_python"}
+API = """
+import pilotage as pt
+
+class ThingSpec(pt.Model):
+    size: int = 1
+
+@pt.resource(group="example.com", version="v1")
+class Thing(pt.Resource):
+    spec: ThingSpec
+"""
+
+
+def loaded(folder: Path, *arguments: str) -> set[str]:
+    """The modules in memory when the command ends."""
+    program = (
+        "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr));"
+        "from pilotage.cli import main; sys.exit(main())"
+    )
+    command = [sys.executable, "-c", program, *arguments]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode == 0, ran.stderr
+    return set(ran.stderr.split())
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["serve", "--help"], ["crd", "--help"]])
+def test_help_loads_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
+    assert loaded(tmp_path, *arguments) & HEAVY == set()
+
+
+def test_crd_loads_neither_cluster_nor_client_nor_server(tmp_path: Path) -> None:
+    (tmp_path / "api.py").write_text(API)
+    modules = loaded(tmp_path, "crd", "api.py")
+    assert "pilotage.schema.crd" in modules
+    assert {
+        name for name in modules if name.startswith(("pilotage.cluster", "pilotage.client", "pilotage.server"))
+    } == set()
+    assert modules & {"apsw", "ssl", "httptools"} == set()

@@ -1,0 +1,170 @@
+"""`pilotage serve` as a process: what it prints, what it leaves, and how it fails."""
+
+from __future__ import annotations
+
+import base64
+import fcntl
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from pilotage.cluster import Cluster
+from pilotage.meta import yamltext
+from pilotage.meta.models import ObjectMeta
+from pilotage.types.core.v1 import ConfigMap
+
+COMMAND = [sys.executable, "-W", "error", "-m", "pilotage.cli", "serve", "--bind", "127.0.0.1:0"]
+
+
+@dataclass(frozen=True)
+class Running:
+    lines: list[str]
+    url: str
+    kubeconfig: Path
+
+    def cluster(self) -> Cluster:
+        """What the kubeconfig leads to."""
+        document = yamltext.read(self.kubeconfig.read_text())
+        cluster, user = document["clusters"][0]["cluster"], document["users"][0]["user"]
+        assert cluster["server"] == self.url
+        authority = self.kubeconfig.with_name("ca.crt")
+        authority.write_bytes(base64.b64decode(cluster["certificate-authority-data"]))
+        return Cluster.connect(cluster["server"], token=user["token"], ca_file=str(authority))
+
+
+@contextmanager
+def serving(folder: Path, *options: str, stop: int = signal.SIGTERM) -> Iterator[Running]:
+    """The command while it serves; it must end well."""
+    process = subprocess.Popen(
+        [*COMMAND, *options], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    lines = [process.stdout.readline(), process.stdout.readline()]
+    try:
+        url = lines[0].partition(" at ")[2].partition(";")[0]
+        yield Running(lines, url, folder / "pilotage.kubeconfig")
+    finally:
+        process.send_signal(stop)
+        rest, errors = process.communicate(timeout=30)
+    assert (process.returncode, rest, errors) == (0, "stopping\n", "")
+
+
+def failure(folder: Path, *options: str, before: str = "pass") -> str:
+    """The one line of a command that fails with exit code 1; `before` is run first, in its process."""
+    program = f"import sys; {before}; from pilotage.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-W", "error", "-c", program, "serve", "--bind", "127.0.0.1:0", *options]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (1, "", 1), ran.stderr
+    assert ran.stderr.startswith("pilotage: ")
+    return ran.stderr.removeprefix("pilotage: ").rstrip("\n")
+
+
+def test_it_says_where_it_serves_and_what_to_try(tmp_path: Path) -> None:
+    with serving(tmp_path) as running:
+        assert running.lines[0] == f"serving memory: at {running.url}; Ctrl-C stops it\n"
+        assert running.lines[1] == "try: kubectl --kubeconfig pilotage.kubeconfig get namespaces\n"
+        assert running.kubeconfig.stat().st_mode & 0o777 == 0o600
+
+
+def test_ctrl_c_ends_it_well(tmp_path: Path) -> None:
+    with serving(tmp_path, stop=signal.SIGINT):
+        pass
+
+
+async def test_what_was_stored_is_there_after_a_restart_and_for_its_tenant_alone(tmp_path: Path) -> None:
+    storage = ("--storage", "sqlite:state.db")
+    with serving(tmp_path, *storage) as running:
+        async with running.cluster() as cluster:
+            meta = ObjectMeta(name="settings", namespace="default")
+            await cluster.client.create(ConfigMap(metadata=meta, data={"colour": "red"}))
+    with serving(tmp_path, *storage) as running:
+        async with running.cluster() as cluster:
+            assert (await cluster.client.get(ConfigMap, "settings", namespace="default")).data == {"colour": "red"}
+    with serving(tmp_path, *storage, "--tenant", "other") as running:
+        async with running.cluster() as cluster:
+            assert await cluster.client.find(ConfigMap, "settings", namespace="default") is None
+
+
+def test_a_port_that_is_taken_is_named_and_what_to_do(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+        assert failure(tmp_path, "--bind", place) == (
+            f"cannot listen on {place}: Address already in use; stop what uses it,"
+            " or give another address with --bind (port 0 takes a free one)"
+        )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_address_of_another_machine_cannot_be_listened_on(tmp_path: Path) -> None:
+    assert failure(tmp_path, "--bind", "192.0.2.1:0").startswith("cannot listen on 192.0.2.1:0: Cannot assign")
+
+
+def test_a_storage_that_does_not_exist_in_this_form_is_refused(tmp_path: Path) -> None:
+    assert "use memory:, or sqlite:PATH" in failure(tmp_path, "--storage", "postgres:x")
+
+
+def test_a_storage_in_a_folder_that_is_missing_is_refused(tmp_path: Path) -> None:
+    assert "nowhere does not exist; make it first" in failure(tmp_path, "--storage", "sqlite:nowhere/state.db")
+
+
+def test_a_broken_storage_file_is_named_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "state.db").write_bytes(b"no database at all")
+    line = failure(tmp_path, "--storage", "sqlite:state.db")
+    assert line.startswith(f"{tmp_path}/state.db is damaged: ")
+    assert (tmp_path / "state.db").read_bytes() == b"no database at all"
+
+
+def test_a_storage_whose_lock_is_held_is_refused_after_a_while(tmp_path: Path) -> None:
+    impatient = "import pilotage.storage.sqlite_lock as lock; lock._PATIENCE = 0"
+    with (tmp_path / "state.db-lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        line = failure(tmp_path, "--storage", "sqlite:state.db", before=impatient)
+    assert line.startswith(f"{tmp_path}/state.db-lock: another process has held the lock")
+
+
+def test_the_folder_of_the_kubeconfig_must_be_there(tmp_path: Path) -> None:
+    line = failure(tmp_path, "--kubeconfig", "nowhere/config", "--storage", "sqlite:state.db")
+    assert line == "the kubeconfig cannot be written to nowhere/config: there is no folder nowhere; make it first"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_is_no_place_for_a_kubeconfig(tmp_path: Path) -> None:
+    assert failure(tmp_path, "--kubeconfig", ".").endswith("it is a folder; name a file")
+
+
+def test_somebody_elses_kubeconfig_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "config").write_text("apiVersion: v1\nkind: Config\n")
+    assert "name another file with --kubeconfig" in failure(tmp_path, "--kubeconfig", "config")
+    assert (tmp_path / "config").read_text() == "apiVersion: v1\nkind: Config\n"
+
+
+def test_the_extra_that_it_needs_is_named(tmp_path: Path) -> None:
+    line = failure(tmp_path, before="sys.modules['cryptography'] = None")
+    assert line.endswith("needs an optional dependency: pip install 'pilotage[serve]'")
+
+
+@pytest.mark.parametrize("bind", ["nonsense", "127.0.0.1:80x", "127.0.0.1:65536", "::1", "::1:80", "127.0.0.1:٣"])
+def test_an_address_that_cannot_be_read_is_wrong_usage(bind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    from pilotage.cli import main
+
+    with pytest.raises(SystemExit) as raised:
+        main(["serve", "--bind", bind])
+    assert raised.value.code == 2
+    assert f"argument --bind: {bind!r} is not HOST:PORT" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("bind", "address"), [(":80", ("127.0.0.1", 80)), ("[::1]:0", ("::1", 0)), ("localhost:6443", ("localhost", 6443))]
+)
+def test_an_address_may_leave_out_the_host_and_be_of_either_family(bind: str, address: tuple[str, int]) -> None:
+    from pilotage.cli import serve
+
+    read: Callable[[str], tuple[str, int]] = serve.address
+    assert read(bind) == address

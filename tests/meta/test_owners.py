@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import pytest
+
+from pilotage.meta.models import ObjectMeta, OwnerReference, Resource, resource
+from pilotage.meta.owners import (
+    AlreadyOwned,
+    InvalidOwner,
+    controller_of,
+    has_owner_reference,
+    is_controlled_by,
+    remove_owner_reference,
+    set_controller_reference,
+    set_owner_reference,
+)
+from pilotage.meta.unstructured import Unstructured
+
+
+@resource(group="example.com", version="v1")
+class Widget(Resource):
+    pass
+
+
+def widget(name: str = "one", namespace: str = "default", uid: str = "1") -> Widget:
+    return Widget(metadata=ObjectMeta(name=name, namespace=namespace, uid=uid))
+
+
+def test_a_controller_blocks_its_deletion_and_is_found_again() -> None:
+    owner, owned = widget(), widget("part", uid="2")
+    set_controller_reference(owner, owned)
+    assert owned.metadata.owner_references == [
+        OwnerReference(
+            api_version="example.com/v1", kind="Widget", name="one", uid="1", controller=True, block_owner_deletion=True
+        )
+    ]
+    assert controller_of(owned) == controller_of(owned.metadata) == owned.metadata.owner_references[0]
+    assert is_controlled_by(owned, owner)
+    assert not is_controlled_by(owned, widget(uid="3"))
+    assert not is_controlled_by(owner, owned)
+
+
+def test_the_same_owner_is_brought_up_to_date() -> None:
+    owned = widget("part", uid="2")
+    old = OwnerReference(api_version="example.com/v1alpha1", kind="Widget", name="one", uid="0", controller=True)
+    owned.metadata.owner_references = [old]
+    set_controller_reference(widget(), owned, block_owner_deletion=False)
+    assert [(one.api_version, one.uid) for one in owned.metadata.owner_references] == [("example.com/v1", "1")]
+    set_owner_reference(widget(), owned)
+    assert [one.controller for one in owned.metadata.owner_references] == [None]
+
+
+def test_there_is_one_controller() -> None:
+    owned = widget("part", uid="2")
+    set_controller_reference(widget(), owned)
+    with pytest.raises(AlreadyOwned, match="default/part is already owned by another Widget controller one") as caught:
+        set_controller_reference(widget("two", uid="3"), owned)
+    assert caught.value.owner.name == "one"
+    assert len(owned.metadata.owner_references) == 1
+    set_owner_reference(widget("two", uid="3"), owned, block_owner_deletion=True)
+    assert len(owned.metadata.owner_references) == 2
+
+
+@pytest.mark.parametrize(
+    ("owner", "owned", "message"),
+    [
+        (widget(namespace="a"), widget(namespace="b"), "cross-namespace owner references are disallowed"),
+        (widget(namespace="a"), widget(namespace=""), "cluster-scoped resource must not have a namespace-scoped owner"),
+        (widget(uid=""), widget(), "has no uid: create it, or read it"),
+    ],
+)
+def test_what_cannot_be_an_owner_is_refused(owner: Widget, owned: Widget, message: str) -> None:
+    with pytest.raises(InvalidOwner, match=message):
+        set_owner_reference(owner, owned)
+    assert owned.metadata.owner_references == []
+
+
+def test_a_cluster_scoped_owner_owns_anywhere() -> None:
+    owned = widget()
+    set_owner_reference(widget("cluster", namespace=""), owned)
+    assert has_owner_reference(widget("cluster", namespace=""), owned)
+
+
+def test_owners_are_removed() -> None:
+    owned = widget("part", uid="2")
+    assert not remove_owner_reference(widget(), owned)
+    set_owner_reference(widget(), owned)
+    assert remove_owner_reference(widget(), owned)
+    assert owned.metadata.owner_references == []
+
+
+def test_documents_own_and_are_owned() -> None:
+    owner = Unstructured({"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "a", "uid": "1"}})
+    owned = Unstructured({"metadata": {"name": "b", "namespace": "default"}})
+    set_controller_reference(owner, owned)
+    assert owned.document["metadata"]["ownerReferences"][0]["kind"] == "Thing"

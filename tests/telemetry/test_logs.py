@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from pilotage.telemetry.lines import LineFormatter
+from pilotage.telemetry.logs import configure_logging, log_context, logger
+
+
+@pytest.fixture(autouse=True)
+def _restored() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+@pytest.fixture
+def lines() -> Callable[[], list[str]]:
+    stream = io.StringIO()
+    configure_logging("debug", stream, json=False)
+    return lambda: stream.getvalue().splitlines()
+
+
+@pytest.fixture
+def events() -> Callable[[], list[dict[str, Any]]]:
+    stream = io.StringIO()
+    configure_logging(logging.DEBUG, stream, json=True)
+    return lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_a_line_has_time_level_logger_message_and_fields(lines: Callable[[], list[str]]) -> None:
+    logger("setup").info("Reconciled GPU", name="gpu-0", count=3, note="two words", none=None)
+    [line] = lines()
+    time, rest = line.split(" ", 1)
+    assert len(time) == len("2026-01-02T03:04:05.678Z")
+    assert rest == 'INFO    setup Reconciled GPU name=gpu-0 count=3 note="two words" none=None'
+
+
+def test_json_has_the_same(events: Callable[[], list[dict[str, Any]]]) -> None:
+    logger("setup").warning("odd", name="gpu-0", count=3, parts=["a", 1], level="mine")
+    [event] = events()
+    assert event.pop("time").endswith("Z")
+    assert event == {
+        "level": "warning",
+        "logger": "setup",
+        "message": "odd",
+        "name": "gpu-0",
+        "count": 3,
+        "parts": ["a", 1],
+        "level_": "mine",
+    }
+
+
+def test_every_level_is_there(events: Callable[[], list[dict[str, Any]]]) -> None:
+    log = logger()
+    log.debug("a")
+    log.info("b")
+    log.warning("c")
+    log.error("d")
+    assert [(event["level"], event["logger"]) for event in events()] == [
+        ("debug", "pilotage"),
+        ("info", "pilotage"),
+        ("warning", "pilotage"),
+        ("error", "pilotage"),
+    ]
+
+
+def test_what_is_below_the_level_is_not_written() -> None:
+    stream = io.StringIO()
+    configure_logging("WARNING", stream)
+    logger("x").info("quiet")
+    assert stream.getvalue() == ""
+
+
+HOSTILE = ["a\nINFO fake", "a\r\nb", "\x1b[31m", "\u2028", "\x85", "\x00", "\ud800", 'say "hi"', "a=b", "", "\\"]
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+def test_no_value_breaks_the_line(value: str, lines: Callable[[], list[str]]) -> None:
+    log = logger("x")
+    log.info(value, field=value)
+    log.info("next")
+    assert len(lines()) == 2
+    assert all(line.isprintable() for line in lines())
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+def test_json_keeps_every_value_on_one_line(value: str, events: Callable[[], list[dict[str, Any]]]) -> None:
+    logger("x").info(value, field=value)
+    [event] = events()
+    assert event["field"] == event["message"] == value
+
+
+class Unprintable:
+    def __str__(self) -> str:
+        raise RuntimeError("no")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Unprintable(),
+        float("nan"),
+        {1: {2}},
+        {"a": Unprintable()},
+        object(),
+        ValueError("x"),
+        "x" * 100_000,
+        b"\xff",
+        {(1, 2): 3},
+    ],
+)
+@pytest.mark.parametrize("as_json", [True, False])
+def test_odd_values_never_raise(value: object, as_json: bool) -> None:
+    stream = io.StringIO()
+    configure_logging(stream=stream, json=as_json)
+    cycle: list[object] = []
+    cycle.append(cycle)
+    logger("x").info("odd", value=value, cycle=cycle)
+    assert len(stream.getvalue().splitlines()) == 1
+    assert len(stream.getvalue()) < 20_000
+    if as_json:
+        json.loads(stream.getvalue())
+
+
+def test_an_exception_is_shown_below_its_line(lines: Callable[[], list[str]]) -> None:
+    try:
+        raise ValueError("bad\n2026-01-01T00:00:00.000Z INFO fake")
+    except ValueError as error:
+        logger("x").exception("failed", error=error)
+    first, *trace = lines()
+    assert "ERROR   x failed" in first
+    assert trace[0] == "    Traceback (most recent call last):"
+    assert all(line.startswith("    ") for line in trace)
+
+
+def test_an_exception_is_one_field_in_json(events: Callable[[], list[dict[str, Any]]]) -> None:
+    try:
+        raise ValueError("bad")
+    except ValueError as error:
+        logger("x").exception("failed", error=error)
+    [event] = events()
+    assert event["error"] == "ValueError: bad"
+    assert event["exception"].splitlines()[-1] == "ValueError: bad"
+
+
+def test_bound_and_context_fields_are_on_every_event(events: Callable[[], list[dict[str, Any]]]) -> None:
+    log = logger("x").bind(a=1, b=1)
+    with log_context(controller="db", b=0):
+        with log_context(name="one"):
+            log.info("in", a=2)
+        log.info("out")
+    log.info("after")
+    assert [{key: event[key] for key in event.keys() - {"time", "level", "logger"}} for event in events()] == [
+        {"message": "in", "controller": "db", "name": "one", "a": 2, "b": 1},
+        {"message": "out", "controller": "db", "a": 1, "b": 1},
+        {"message": "after", "a": 1, "b": 1},
+    ]
+
+
+async def test_each_task_has_its_own_context(events: Callable[[], list[dict[str, Any]]]) -> None:
+    async def work(name: str) -> None:
+        with log_context(name=name):
+            await asyncio.sleep(0)
+            logger("x").info("done")
+
+    await asyncio.gather(work("a"), work("b"))
+    assert [event["name"] for event in events() if event["logger"] == "x"] == ["a", "b"]
+
+
+def test_standard_loggers_get_the_same_lines(lines: Callable[[], list[str]]) -> None:
+    logging.getLogger("lib").warning("plain %s", "text")
+    assert lines()[0].endswith("WARNING lib plain text")
+
+
+def test_a_message_that_does_not_fit_its_arguments_is_not_lost() -> None:
+    record = logging.LogRecord("lib", logging.INFO, "file", 1, "too few %s %s", ("x",), None)
+    assert LineFormatter().format(record).endswith("INFO    lib too few %s %s ('x',)")
+
+
+def test_fields_show_under_any_other_handler(caplog: pytest.LogCaptureFixture) -> None:
+    logger("x").error("failed", name="a b")
+    assert caplog.messages == ['failed name="a b"']
+    assert caplog.records[0].filename == "test_logs.py"
+
+
+def test_configuring_again_takes_the_place_of_the_first() -> None:
+    first, second = io.StringIO(), io.StringIO()
+    configure_logging(stream=first)
+    configure_logging(stream=second)
+    logger("x").info("once")
+    assert first.getvalue() == ""
+    assert len(second.getvalue().splitlines()) == 1
+    json.loads(second.getvalue())  # it is no terminal
+
+
+def test_a_terminal_gets_lines() -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    stream = Terminal()
+    configure_logging(stream=stream)
+    logger("x").info("hello")
+    assert stream.getvalue().endswith("INFO    x hello\n")
