@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-READY := $(VENV)/.ready-$(shell cat requirements/dev.lock pyproject.toml | cksum | cut -d' ' -f1)
+READY := $(VENV)/.ready-$(shell cksum < requirements/dev.lock | cut -d" " -f1)
 PYTEST := $(BIN)/python -m pytest
 
 .PHONY: help demo test check format cluster-tests cluster-binaries kill-tests bench test-pythons lock types clean
@@ -10,7 +10,7 @@ PYTEST := $(BIN)/python -m pytest
 help:  ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 26
 
-$(READY): requirements/dev.lock pyproject.toml
+$(READY): requirements/dev.lock
 	@echo "setting up $(VENV) with $$($(PYTHON) --version) (once; a minute or so)"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Pilotage needs Python 3.11 or newer; name one with: make PYTHON=python3.12 …" >&2; exit 1; }
