@@ -48,11 +48,10 @@ kill-tests: $(READY)  ## kill -9 a SQLite-backed process 200 times under load
 bench: $(READY)  ## speed and memory, printed with ratios
 	$(BIN)/python -m bench
 
-test-pythons:  ## the tests on each of Python 3.11, 3.12, 3.13 that is there
-	@for version in 3.11 3.12 3.13; do \
-	  if python$$version --version >/dev/null 2>&1; then \
-	    $(MAKE) --no-print-directory test PYTHON=python$$version VENV=.venv-$$version || exit 1; \
-	  else echo "python$$version is not here: skipped"; fi; done
+test-pythons:  ## the tests on each of Python 3.11, 3.12, 3.13 that is here
+	@$(PYTHON) hack/pythons.py | while read version python; do \
+	  echo "Python $$version"; \
+	  $(MAKE) --no-print-directory test PYTHON=$$python VENV=.venv-$$version || exit 1; done
 
 lock: $(READY)  ## write requirements/dev.lock anew from pyproject.toml
 	$(BIN)/python hack/lock.py

@@ -11,6 +11,7 @@ from typing import Any
 import hypothesis
 import pytest
 
+from . import acceptance
 from .worlds import Opening, real_control_plane, world
 
 __all__ = ["real_control_plane", "world"]
@@ -18,6 +19,10 @@ __all__ = ["real_control_plane", "world"]
 # An example's time says more about the machine's load than about the code.
 hypothesis.settings.register_profile("pilotage", deadline=None)
 hypothesis.settings.load_profile("pilotage")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(acceptance.Coverage(), "acceptance")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -20,6 +20,8 @@ PilotageError
 │   └── Timeout              504  wait, then again
 ├── NoMatch                  the server does not serve this kind: install its definition
 ├── ConnectionLost           no answer came, or half of one
+├── NoCredentials            there is nothing to show the server: mend the kubeconfig, file or plugin
+├── StaleCache               the cache has not caught up with one's own write in time: try again later
 ├── DecodeError              bytes that are not what they should be
 ├── InvalidDefinition        a class, schema or option that cannot work
 ├── UnplacedItems            a changed list whose items cannot be told apart; nothing was written
@@ -277,8 +279,27 @@ class ConnectionLost(PilotageError):
     `sent` False: nothing of the request reached the server, so that sending it again does no harm.
     """
 
-    def __init__(self, message: str = "", *, sent: bool = True) -> None:
+    def __init__(self, message: str = "", *, sent: bool = True, timed_out: bool = False) -> None:
         self.sent = sent
+        self.timed_out = timed_out
+        """Whether it was we who gave up waiting."""
+        super().__init__(message)
+
+
+class NoCredentials(PilotageError):
+    """What the server shall be shown cannot be had: a file is missing, or a plugin failed."""
+
+
+class StaleCache(PilotageError):
+    """A read from a cache would not have shown a write of this very program. Nothing was read.
+
+    `resource` is what was read, `version` how far the cache has come, and `wanted` how far it should have.
+    """
+
+    def __init__(self, message: str, *, resource: str = "", version: str = "", wanted: str = "") -> None:
+        self.resource = resource
+        self.version = version
+        self.wanted = wanted
         super().__init__(message)
 
 

@@ -92,7 +92,7 @@ async def test_a_server_behind_a_proxy_has_a_path_of_its_own() -> None:
 
     def handler(request: HTTPRequest) -> HTTPResponse:
         seen.append(request.target)
-        return HTTPResponse(200, [JSON], b'{"items":[]}')
+        return HTTPResponse(200, [JSON], b'{"kind":"ConfigMapList","items":[]}')
 
     async with answering(handler, prefix="/clusters/one/") as transport:
         await transport.list(LIST)

@@ -27,14 +27,17 @@ def test_a_list_is_cut_into_the_bytes_of_its_items() -> None:
     assert (page.resource_version, page.continue_token, page.remaining_item_count) == ("7", "next", 3)
 
 
-@pytest.mark.parametrize("body", [b'{"items":null,"metadata":{}}', b"{}", b'{"kind":"Status","status":"Success"}'])
+@pytest.mark.parametrize(
+    "body", [b'{"kind":"ThingList","items":null,"metadata":{}}', b'{"kind":"Status","status":"Success"}']
+)
 def test_a_list_without_items_is_empty(body: bytes) -> None:
     page = wire.page(body)
     assert (list(page.items), page.resource_version, page.remaining_item_count) == ([], "", None)
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"[]", b"<html>", b'{"items":{}}', b'{"items":[{"a":', b"\xff\xfe", b"[" * 50_000]
+    "body",
+    [b"", b"[]", b"{}", b'{"items":[]}', b"<html>", b'{"items":{}}', b'{"items":[{"a":', b"\xff\xfe", b"[" * 50_000],
 )
 def test_what_is_no_list_is_told_with_its_beginning(body: bytes) -> None:
     with pytest.raises(DecodeError) as caught:

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"\]\(([^)#]+\.md)(#[^)]*)?\)")
+LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 EXAMPLES = [
     pytest.param(match.group(1), id=f"{page.name}:{page.read_text()[: match.start()].count(chr(10)) + 2}")
     for page in PAGES
@@ -29,9 +30,27 @@ def test_an_example_runs(code: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_a_page_links_to_pages_that_exist(page: Path) -> None:
-    missing = [link for link, _ in LINK.findall(page.read_text()) if not (page.parent / link).exists()]
-    assert missing == []
+def test_a_page_links_to_what_exists(page: Path) -> None:
+    text = re.sub(r"^```.*?^```|`[^`\n]*`", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    links = [(page.parent / name if name else page, anchor) for name, anchor in LINK.findall(text)]
+    assert [str(path) for path, _ in links if not path.exists()] == []
+    assert [(path.name, anchor) for path, anchor in links if anchor and anchor not in anchors(path)] == []
+
+
+def anchors(page: Path) -> set[str]:
+    """The names of a page's headings in links, as code hosts make them."""
+    headings = HEADING.findall(re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL))
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    reached, waiting = set[Path](), [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop().resolve()
+        if page not in reached and page.suffix == ".md":
+            reached.add(page)
+            waiting += [page.parent / name for name, _ in LINK.findall(page.read_text()) if name]
+    assert [page.name for page in PAGES if page not in reached] == []
 
 
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
@@ -46,3 +65,20 @@ def test_every_package_has_a_page_that_the_design_links_to() -> None:
     design = (ROOT / "docs" / "design.md").read_text()
     packages = {path.parent.name for path in (ROOT / "src" / "pilotage").glob("*/__init__.py")}
     assert {name for name in packages if f"| `{name}` |" not in design} == set()
+
+
+def test_the_notebook_keeps_its_notes(tmp_path: Path) -> None:
+    def notes(*arguments: str) -> tuple[int, str, str]:
+        command = [sys.executable, "-W", "error", str(ROOT / "examples" / "notes.py"), *arguments]
+        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        return ran.returncode, ran.stdout, ran.stderr
+
+    code, added, _ = notes("add", "buy milk")
+    name = added.split()[-1]
+    assert (code, added) == (0, f"added {name}\n")
+    assert notes("list") == (0, f"[ ] {name}  buy milk\n", "")
+    assert notes("done", name) == (0, f"done {name}\n", "")
+    assert notes("list") == (0, f"[x] {name}  buy milk\n", "")
+    code, _, refused = notes("add", "")
+    assert (code, refused.count("\n")) == (1, 1)
+    assert notes("done", "nobody") == (1, "", 'notes: notes.notes.pilotage.dev "nobody" not found\n')

@@ -133,7 +133,7 @@ async def test_a_slow_reader_of_a_large_answer_is_not_cut_while_it_takes_enough(
 
 
 async def test_bodies_over_the_budget_are_refused_with_a_time_to_come_back() -> None:
-    limits = Limits(body_budget_bytes=1000)
+    limits = Limits(body_budget_bytes=1000, small_body_bytes=0)
     async with serve(answer, limits=limits) as server, raw.connect(server.port) as first:
         first.send(HEAD + b"Content-Length: 900\r\n\r\n" + b"x" * 800)
         await until(lambda: server.statistics().body_bytes == 800)
@@ -147,6 +147,17 @@ async def test_bodies_over_the_budget_are_refused_with_a_time_to_come_back() -> 
         assert raw.statuses(third) == [200]
 
 
+async def test_slow_bodies_that_hold_the_budget_do_not_keep_small_ones_out() -> None:
+    limits = Limits(body_budget_bytes=100_000, small_body_bytes=10_000)
+    async with serve(answer, limits=limits) as server, raw.connect(server.port) as slow:
+        slow.send(HEAD + b"Content-Length: 100000\r\n\r\n" + b"x" * 99_999)
+        await until(lambda: server.statistics().body_bytes == 99_999)
+        small = await raw.exchange(server.port, HEAD + b"Content-Length: 10000\r\n\r\n" + b"x" * 10_000)
+        assert raw.statuses(small) == [200]
+        large = await raw.exchange(server.port, HEAD + b"Content-Length: 10001\r\n\r\n" + b"x" * 10_001)
+        assert raw.statuses(large) == [503]
+
+
 async def test_a_body_is_counted_until_its_request_is_answered() -> None:
     go = asyncio.Event()
 
@@ -154,7 +165,10 @@ async def test_a_body_is_counted_until_its_request_is_answered() -> None:
         await go.wait()
         return Response(200)
 
-    async with serve(handler, limits=Limits(body_budget_bytes=1000)) as server, raw.connect(server.port) as first:
+    async with (
+        serve(handler, limits=Limits(body_budget_bytes=1000, small_body_bytes=0)) as server,
+        raw.connect(server.port) as first,
+    ):
         first.send(HEAD + b"Content-Length: 900\r\n\r\n" + b"x" * 900)
         await until(lambda: server.statistics().requests == 1)
         second = await raw.exchange(server.port, HEAD + b"Content-Length: 300\r\n\r\n" + b"x" * 300)

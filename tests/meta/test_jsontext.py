@@ -108,3 +108,17 @@ def test_other_holders_of_bytes_are_read_too() -> None:
 )
 def test_keys_that_are_there_twice_are_found(text: str, paths: list[str]) -> None:
     assert jsontext.duplicate_fields(text.encode()) == paths
+
+
+def test_a_hundred_keys_that_are_there_twice_are_named() -> None:
+    pairs = ",".join(f'"{index}":1,"{index}":2' for index in range(1000))
+    assert jsontext.duplicate_fields(f"{{{pairs}}}") == [str(index) for index in range(100)]
+
+
+def test_a_key_of_a_megabyte_is_not_copied_for_each_value_below_it() -> None:
+    key = "k" * 1_000_000
+    with pytest.raises(DecodeError) as caught:
+        jsontext.read(f'{{"{key}":[{"0," * 500_000}9223372036854775808]}}')
+    assert caught.value.path.endswith("k[500000]")
+    pairs = ",".join(f'"{index}":1,"{index}":2' for index in range(50_000))
+    assert sum(map(len, jsontext.duplicate_fields(f'{{"{key}":{{{pairs}}}}}'))) < 100_000

@@ -78,12 +78,12 @@ def test_a_quantity_is_text_or_a_number(value: object) -> None:
         Quantity(value)  # type: ignore[arg-type]  # what a careless caller does
 
 
-def test_numbers_are_quantities_and_stay_numbers_on_the_wire() -> None:
+def test_numbers_are_quantities_and_whole_ones_stay_numbers_on_the_wire() -> None:
     assert Quantity(3) == Quantity("3")
     assert Quantity(0.5) == Quantity("500m")
     assert Quantity(Decimal("0.001")) == Quantity("1m")
     assert Quantity(3).wire == 3
-    assert Quantity(0.5).wire == 0.5
+    assert Quantity(0.5).wire == "0.5"  # custom resources take no fraction as a number
 
 
 def test_values_are_rounded_away_from_zero() -> None:

@@ -149,12 +149,18 @@ def test_selectors_come_from_labels_and_from_what_objects_hold() -> None:
         {"matchExpressions": {}, "matchLabels": {"a": 1}},
         {"matchLabels": {"a": 1}},
         {"matchLabels": {"/": "x"}},
+        {"matchlabels": {"a": "x"}},
         {"matchExpressions": [{"key": "a", "operator": "In", "values": "x"}]},
     ],
 )
 def test_label_selectors_that_cannot_be_are_refused(selector: dict[str, object]) -> None:
     with pytest.raises(BadRequest):
         Selector.from_label_selector(selector)
+
+
+def test_labels_are_strings() -> None:
+    with pytest.raises(BadRequest, match="are strings, not int"):
+        Selector.from_labels({"a": 5})  # type: ignore[dict-item]  # as a caller without types may write
 
 
 def test_a_selector_knows_the_one_value_that_it_requires() -> None:

@@ -204,3 +204,14 @@ def test_partial_metadata_is_read_from_any_object_of_the_kind() -> None:
         "kind": "Widget",
         "metadata": {"name": "one", "namespace": "default"},
     }
+
+
+def test_metadata_that_cannot_be_typed_can_still_be_seen_and_mended() -> None:
+    obj = Unstructured(document())
+    assert obj.metadata.name == "one"
+    obj["metadata"]["labels"] = {"a": 1}
+    with pytest.raises(DecodeError):
+        _ = obj.metadata
+    assert obj["metadata"]["labels"] == {"a": 1}
+    obj["metadata"]["labels"] = {"a": "1"}
+    assert obj.metadata.labels == {"a": "1"}

@@ -51,6 +51,15 @@ def test_yaml_is_written_for_people() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "document", [{"a": "one...\n"}, {"a": "...\n"}, {"a": "x\n...\n"}, "...\n", "a", {"a": "0X1F"}]
+)
+def test_dots_at_the_end_of_a_string_are_its_own(document: Any) -> None:
+    text = yamltext.write(document)
+    assert yamltext.read(text) == document
+    assert not text.endswith("\n...\n")
+
+
 def test_equal_parts_are_written_out() -> None:
     part = {"a": 1}
     assert yamltext.write({"x": part, "y2": part}) == "x:\n  a: 1\ny2:\n  a: 1\n"
@@ -77,6 +86,9 @@ def test_numbers_that_json_does_not_have_are_not_written() -> None:
         ("08", 8),
         ("-0x1f", -31),
         ("0b11", 3),
+        ("0X1F", 31),
+        ("0O17", 15),
+        ("0B11", 3),
         ("1_000", 1000),
         ("_1", "_1"),
         ("1e3", 1000),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pilotage.schema.structural import StructuralSchema
+from pilotage.schema.structural.paths import MAXIMUM_TOLD
 
 
 def schema_of(**properties: Any) -> StructuralSchema:
@@ -60,9 +61,44 @@ def test_deep_unknown_objects_are_dropped_whole() -> None:
     assert "a" not in document
 
 
-def test_a_hundred_thousand_errors_are_all_told() -> None:
+def test_of_a_million_errors_the_first_are_told_and_that_there_are_more() -> None:
     schema = schema_of(x={"type": "array", "items": {"type": "integer", "maximum": 3}})
-    assert len(judged(schema, {"x": [9] * 100_000})) == 100_000
+    fields = judged(schema, {"x": [9] * 1_000_000})
+    assert fields[:MAXIMUM_TOLD] == [f"x[{index}]" for index in range(MAXIMUM_TOLD)]
+    assert fields[MAXIMUM_TOLD:] == ["<nil>"]
+
+
+def test_the_one_error_of_an_update_is_found_behind_a_thousand_old_ones() -> None:
+    items = {"type": "object", "properties": {"name": {"type": "string"}, "v": {"type": "integer", "maximum": 3}}}
+    schema = schema_of(
+        x={"type": "array", "items": items, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
+    )
+    old = {"x": [{"name": str(index), "v": 9} for index in range(2 * MAXIMUM_TOLD)]}
+    new = {"x": [*old["x"], {"name": "new", "v": 9}]}
+    assert [cause.field for cause in schema.validate(new, old)] == [f"x[{2 * MAXIMUM_TOLD}].v"]
+
+
+def test_the_items_of_a_long_map_list_are_matched_in_linear_time() -> None:
+    items = {"type": "object", "properties": {"name": {"type": "string"}, "v": {"type": "integer", "maximum": 3}}}
+    schema = schema_of(
+        x={"type": "array", "items": items, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
+    )
+    old = {"x": [{"name": str(index), "v": 9} for index in range(20_000)]}
+    new = {"x": [{"name": str(index), "v": 8} for index in reversed(range(20_000))]}
+    start = time.process_time()
+    assert len(schema.validate(new, old)) == MAXIMUM_TOLD + 1
+    assert time.process_time() - start < 3
+
+
+@pytest.mark.parametrize("inside", [{"l": [0] * 100_000}, {f"unknown{index}": 0 for index in range(100_000)}])
+def test_a_key_of_a_megabyte_is_not_told_again_for_each_thing_below_it(inside: Any) -> None:
+    values = {"type": "object", "properties": {"l": {"type": "array", "items": {"type": "string"}}}}
+    schema = schema_of(x={"type": "object", "additionalProperties": values})
+    document = {"x": {"k" * 1_000_000: inside}}
+    dropped = schema.prune(document)
+    told = [cause.message for cause in schema.validate(document)]
+    assert 0 < len(dropped) + len(told) <= MAXIMUM_TOLD + 1
+    assert sum(map(len, dropped)) + sum(map(len, told)) < 1_000_000
 
 
 def test_numbers_of_any_size_get_a_verdict() -> None:

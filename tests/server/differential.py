@@ -5,8 +5,7 @@ its own, and later steps use what earlier ones were answered: a step that saves 
 `<one.metadata.uid>` be written. Answers are compared after what
 differs from run to run has got a name: `<uid of "a widget">` is the one that was seen first in the answer to that step.
 
-Where ours is different on purpose, the step says so: `differs` is the first cell of a row in `docs/differences.md`, and
-`ours` says what is different, path by path.
+Where ours is different on purpose, `differences.json` says what and why, path by path.
 """
 
 from __future__ import annotations
@@ -52,8 +51,16 @@ class Step:
     save: str = ""
     until: Mapping[str, Any] | None = None
     """Asked again until the answer has these values, and not recorded."""
-    differs: str = ""
-    ours: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What is different on purpose in our answer to a step."""
+
+    reason: str
+    """The first cell of a row in `docs/differences.md`."""
+    ours: Mapping[str, Any]
+    """From paths in the answer to what is there in ours; `<absent>` for nothing."""
 
 
 @dataclass(frozen=True)
@@ -194,37 +201,37 @@ class Replay:
 
         return re.sub(r"<([a-z]\w*(?:\.[\w-]+)*)>", value, text)
 
-    def _comparable(self, value: Any, key: str = "") -> Any:
+    def _comparable(self, value: Any, key: str = "", *, version: str = "") -> Any:
         if isinstance(value, dict):
-            comparable = {
-                name: self._comparable(item, name) for name, item in value.items() if name != "managedFields"
+            listing = str(value.get("kind", "")).endswith("List") or _is_bookmark(value)
+            # A list's version is the store's, which others move too: it has no identity.
+            named = {
+                name: self._comparable(item, name, version="<list version>" if listing else version)
+                for name, item in value.items()
+                if name != "managedFields"
             }
-            if comparable.get("continue") == "":  # which custom lists have, and others do not
-                del comparable["continue"]
-            if comparable.get("items", ()) is None:  # as Go has it where nothing is selected
-                comparable["items"] = []
-            if "metadata" in value and (str(value.get("kind", "")).endswith("List") or _is_bookmark(value)):
-                # A list's version is the store's, which others move too: it has no identity.
-                comparable["metadata"] |= {"resourceVersion": "<list version>"}
-            return comparable
+            return _plain_list(named) if listing else _plain(named)
         if isinstance(value, list):
             return [self._comparable(item, key) for item in value]
         if not isinstance(value, str):
             return value
         if key == "resourceVersion":
-            return self._name("version", value)
+            return version or self._name("version", value)
         if key == "continue":
             return "<token>" if value else ""
         return self._text(value)
 
     def _text(self, text: str) -> str:
+        text = re.sub(r"127\.0\.0\.1:\d+", "<address>", text)
         text = re.sub(r'"\{(\\.|[^"\\])*\}"', '"<the whole object>"', text)
         for prefix in self._prefixes:
             text = re.sub(f"({re.escape(prefix)})[bcdfghjklmnpqrstvwxz2-9]{{5}}", r"\1<suffix>", text)
         text = re.sub(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", self._uid, text)
         text = re.sub(r"\b20(?!0|1|2[0-4])\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", _time, text)
         text = re.sub(r"(current: |too old resource version: \d+ )\(?\d+\)?", r"\1<current>", text)
-        return re.sub(r"(ResourceVersion in record )\((\d+)\)", lambda m: f"{m[1]}({self._name('version', m[2])})", text)
+        return re.sub(
+            r"(ResourceVersion in record )\((\d+)\)", lambda m: f"{m[1]}({self._name('version', m[2])})", text
+        )
 
     def _uid(self, match: re.Match[str]) -> str:
         return match[0] if len(set(match[0])) <= 2 else self._name("uid", match[0])
@@ -254,6 +261,23 @@ def _time(match: re.Match[str]) -> str:
     return "<microtime>" if match[1] else "<time>"
 
 
+def _plain_list(value: dict[str, Any]) -> dict[str, Any]:
+    """A list without what kinds of it have in different ways: an empty token, null for no items, the items' kind."""
+    if "metadata" in value and value["metadata"].get("continue") == "":
+        del value["metadata"]["continue"]
+    if "items" in value:
+        kind = {"kind": value["kind"].removesuffix("List"), "apiVersion": value["apiVersion"]}
+        value["items"] = [kind | item for item in value["items"] or []]
+    return value
+
+
+def _plain(value: dict[str, Any]) -> dict[str, Any]:
+    """An Event or a Lease without its empty fields, which Go writes out."""
+    if value.get("kind") in ("Event", "Lease") or value.keys() & {"involvedObject", "regarding"}:
+        return {name: item for name, item in value.items() if item not in (None, "", {})}
+    return value
+
+
 def _is_bookmark(value: dict[str, Any]) -> bool:
     return value.keys() == {"kind", "apiVersion", "metadata"} and "name" not in value["metadata"]
 
@@ -272,9 +296,9 @@ def _decoded(body: bytes, media: str, watch: bool) -> Any:
     return json.loads(text) if text else ""
 
 
-def expected_of_ours(step: Step, real: Mapping[str, Any]) -> dict[str, Any]:
+def expected_of_ours(difference: Difference | None, real: Mapping[str, Any]) -> dict[str, Any]:
     """The answer that ours must give: the real one, but for what is different on purpose."""
     expected: dict[str, Any] = copy.deepcopy(dict(real))
-    for path, value in step.ours.items():
-        put_at(expected, path, value)
+    for path, value in difference.ours.items() if difference else ():
+        put_at(expected, path, ABSENT if value == "<absent>" else value)
     return expected

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from pilotage.http.messages import Headers, Request, StreamingResponse
+from pilotage.http.messages import Headers, Request, Response, StreamingResponse
 from pilotage.server.face import Face
 
 from ..realcluster import RealCluster
@@ -76,13 +76,17 @@ async def replay_on_ours(scenario: Scenario, face: Face) -> Answers:
 async def _once(replay: Replay, face: Face, step: Step) -> dict[str, Any]:
     headers = {"authorization": f"Bearer {TOKEN}"} | replay.headers(step)
     answer = await face(Request(step.method, replay.target(step), Headers(headers.items()), replay.body(step)))
+    return replay.answer(step, answer.status, answer.headers, await _body(answer))
+
+
+async def _body(answer: Response | StreamingResponse) -> bytes:
     if isinstance(answer, StreamingResponse):
-        body = b"".join([chunk async for chunk in answer.chunks])
-    else:
-        body = answer.body
-    return replay.answer(step, answer.status, answer.headers, body)
+        return b"".join([chunk async for chunk in answer.chunks])
+    return answer.body
 
 
 def fulfilled(wanted: Mapping[str, Any], answer: Mapping[str, Any]) -> bool:
     """Whether an answer has the values that a step waits for."""
-    return all(at(answer, path) == value or (value is ABSENT and at(answer, path) is ABSENT) for path, value in wanted.items())
+    return all(
+        at(answer, path) == value or (value is ABSENT and at(answer, path) is ABSENT) for path, value in wanted.items()
+    )

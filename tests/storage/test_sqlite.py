@@ -257,6 +257,33 @@ def test_storage_that_is_dropped_ends_its_thread_and_keeps_its_commits(path: str
     assert asyncio.run(_reopened(path)) == {"a": b"1"}
 
 
+async def test_watched_storage_lives_as_long_as_the_watch(path: str) -> None:
+    other = await SqliteStorage.open(path)
+    watch = (await SqliteStorage.open(path)).watch("", since=other.revision)
+    waiting = asyncio.ensure_future(anext(watch))
+    await asyncio.sleep(0)
+    gc.collect()
+    await other.commit(Put("a", b"1"))
+    async with asyncio.timeout(10):
+        assert [event.key for event in await waiting] == ["a"]
+    await other.close()
+
+
+async def test_second_opening_in_a_process_leaves_the_locks_of_the_first(path: str) -> None:
+    """Closing any descriptor of a file drops the locks that a process has on it: SQLite must do it, not we."""
+    one = await SqliteStorage.open(path)
+    two = await SqliteStorage.open(path)
+    shared_range = (
+        "import fcntl, sys; fcntl.lockf(open(sys.argv[1], 'r+'), fcntl.LOCK_EX | fcntl.LOCK_NB, 510, 0x40000002)"
+    )
+    done = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", shared_range, path], capture_output=True, timeout=60
+    )
+    assert b"BlockingIOError" in done.stderr
+    await two.close()
+    await one.close()
+
+
 def test_interpreter_ends_with_a_storage_open(path: str) -> None:
     program = f"""
 import asyncio

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+from typing import Self
+
 from pilotage.client.reader import Reader
 from pilotage.client.session import Catalogue, Defaults, Session
 from pilotage.client.warnings import LoggedOnce, WarningHandler
 from pilotage.client.writer import Writer
+from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.mapper import RESTMapper
 from pilotage.meta.scheme import Scheme
 from pilotage.rest import Transport
@@ -43,23 +47,32 @@ class Client(Reader, Writer):
         """What is known of the kinds that are served; filled when a kind is asked for that it does not know."""
         return self._session.catalogue.mapper
 
-    def with_namespace(self, namespace: str) -> Client:
+    @property
+    def live(self) -> Client:
+        """A client that reads from the server: this one, unless it reads from a cache."""
+        return self
+
+    async def has_subresource(self, gvk: GroupVersionKind, subresource: str) -> bool:
+        """Whether the server serves this subresource of a kind."""
+        return subresource in (await self._session.catalogue.mapping(gvk)).subresources
+
+    def with_namespace(self, namespace: str) -> Self:
         """A client for one namespace: it is what calls use that name none, and another one is refused."""
         return self._with(self._session.with_defaults(namespace=namespace))
 
-    def dry_run(self) -> Client:
+    def dry_run(self) -> Self:
         """A client whose writes change nothing: the server does everything but store."""
         return self._with(self._session.with_defaults(dry_run=True))
 
-    def with_field_owner(self, field_owner: str) -> Client:
+    def with_field_owner(self, field_owner: str) -> Self:
         """A client that is named so in managedFields."""
         return self._with(self._session.with_defaults(field_owner=field_owner))
 
-    def with_field_validation(self, field_validation: str) -> Client:
+    def with_field_validation(self, field_validation: str) -> Self:
         """A client that asks for Strict, Warn or Ignore where fields are unknown or doubled."""
         return self._with(self._session.with_defaults(field_validation=field_validation))
 
-    def _with(self, session: Session) -> Client:
-        made = Client.__new__(Client)
-        made.scheme, made._session = self.scheme, session
+    def _with(self, session: Session) -> Self:
+        made = copy.copy(self)
+        made._session = session
         return made

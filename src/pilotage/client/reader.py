@@ -44,6 +44,9 @@ class Reader:
     ) -> PartialObjectMetadata: ...
     async def get(self, kind: Kind, name: str, *, namespace: str = "", resource_version: str = "") -> Object:
         """The object, as it is now; raises NotFound. With a `resource_version`, one that is not older than that."""
+        return await self._get(kind, name, namespace, resource_version)
+
+    async def _get(self, kind: Kind, name: str, namespace: str, resource_version: str) -> Object:
         place = await self._session.place(kind, namespace, name)
         options = ListOptions(resource_version=resource_version)
         request = self._session.request(place, verb=Verb.GET, name=name, options=options)
@@ -119,7 +122,6 @@ class Reader:
 
         With a `limit` it is one page; pass its `continue_token` for the next one, which is of the same snapshot.
         """
-        place = await self._session.collection(kind, namespace)
         options = ListOptions(
             label_selector=selector_text(labels),
             field_selector=field_text(fields),
@@ -128,6 +130,10 @@ class Reader:
             resource_version=resource_version,
             resource_version_match=resource_version_match,
         )
+        return await self._list(kind, namespace, options)
+
+    async def _list(self, kind: Kind, namespace: str, options: ListOptions) -> ObjectList[Any]:
+        place = await self._session.collection(kind, namespace)
         page = await self._session.list(place, self._session.request(place, verb=Verb.LIST, options=options))
         return ObjectList(
             page.items,

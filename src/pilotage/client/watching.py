@@ -59,6 +59,6 @@ async def watched(
 def _error(data: Bytes) -> ApiError:
     try:
         document: dict[str, Any] = msgspec.json.decode(data, type=dict[str, Any])
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DecodeError(f"the error event of a watch cannot be read: {error}") from error
     return from_status(Status.from_document(document))

@@ -11,7 +11,7 @@ from pilotage.errors import ApiError, DecodeError, Status, StatusDetails, from_s
 from pilotage.rest import Page, WatchEvent
 
 _EXCERPT = 300
-_HTTP_DATE_SECONDS = 1  # a Retry-After that is a date is rare and never far away: ask again soon
+_LONGEST_SECONDS = 9  # digits
 
 
 class _ListMeta(msgspec.Struct, rename={"continue_token": "continue", "resource_version": "resourceVersion"}):
@@ -41,6 +41,8 @@ def page(body: bytes, warnings: tuple[str, ...] = ()) -> Page:
         found = _LIST.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DecodeError(f"the server's answer is not a list: {error}: {excerpt(body)}") from error
+    if not found.kind:  # an empty document must not be taken for an empty list: all would seem deleted
+        raise DecodeError(f"the server's answer is not a list: {excerpt(body)}")
     return Page(
         items=[memoryview(item) for item in found.items or []],
         resource_version=found.metadata.resource_version,
@@ -64,15 +66,16 @@ def error(code: int, body: bytes, *, asked: str, retry_after: str = "") -> ApiEr
 
     `asked` says what the request was, for answers that do not come from an API server at all.
     """
-    seconds = (int(retry_after) if retry_after.isdecimal() else _HTTP_DATE_SECONDS) if retry_after else 0
+    seconds = _retry_after_seconds(retry_after)
     document = _status_document(body)
     if document is None:
         message = f"the server answered {code} to {asked}" + (f": {text}" if (text := excerpt(body)) else "")
         details = StatusDetails(retry_after_seconds=seconds) if seconds else None
         return from_status(Status(code, "", message, details))
     document.setdefault("code", code)
+    details = document.get("details")
     if seconds:
-        document["details"] = {"retryAfterSeconds": seconds} | (document.get("details") or {})
+        document["details"] = {"retryAfterSeconds": seconds} | (details if isinstance(details, dict) else {})
     return from_status(Status.from_document(document))
 
 
@@ -86,6 +89,12 @@ def excerpt(body: bytes) -> str:
     text = body[:_EXCERPT].decode(errors="replace")
     line = " ".join("".join(character if character.isprintable() else " " for character in text).split())
     return line + "…" if len(body) > _EXCERPT else line
+
+
+def _retry_after_seconds(header: str) -> int:
+    if len(header) <= _LONGEST_SECONDS and header.isdecimal():
+        return int(header)
+    return 1 if header else 0  # a date is rare and never far away, and nonsense is no reason to hurry: ask again soon
 
 
 def _status_document(body: bytes) -> dict[str, Any] | None:

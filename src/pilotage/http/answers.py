@@ -30,11 +30,8 @@ def plan(response: Response | StreamingResponse, request: RequestHead, keep_aliv
         framing = b"" if bodiless else b"Content-Length: %d\r\n" % len(response.body)
     elif chunked:
         framing = b"Transfer-Encoding: chunked\r\n"
-    else:
-        framing, keep_alive = (
-            b"",
-            keep_alive and bodiless,
-        )  # HTTP/1.0: the end of the stream is the end of the connection
+    else:  # HTTP/1.0: the end of the stream is the end of the connection
+        framing, keep_alive = b"", keep_alive and bodiless
     if not keep_alive:
         connection = b"Connection: close\r\n"
     else:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import ssl as tls
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 
 from pilotage.errors import ConnectionLost
-from pilotage.http.connector import Address
+from pilotage.http.connector import Address, Proxy
 from pilotage.http.exchange import ClientConnection
 from pilotage.http.heads import ResponseHead, check_request_line, header_lines
 from pilotage.http.limits import Limits, Timeouts
@@ -43,12 +43,13 @@ class Client:
         *,
         ssl: tls.SSLContext | None = None,
         server_hostname: str | None = None,
+        proxy: Proxy | None = None,
         limits: Limits | None = None,
         timeouts: Timeouts | None = None,
     ) -> None:
         self._limits = limits or Limits()
         self._timeouts = timeouts or Timeouts()
-        self._pool = Pool(Address(host, port, ssl, server_hostname or ""), self._limits, self._timeouts)
+        self._pool = Pool(Address(host, port, ssl, server_hostname or "", proxy), self._limits, self._timeouts)
         self._host_line = f"Host: {self._pool.address.host_header()}\r\n".encode("ascii")
         self._turns = asyncio.Semaphore(self._limits.concurrent_requests)
         self._closed = False
@@ -77,7 +78,7 @@ class Client:
         call = _Call(method, target, self._request_bytes(method, target, headers, body))
         connection, head = await self._exchange(call)
         try:
-            yield Stream(connection, head, str(call), self._timeouts.silence)
+            yield Stream(connection, head, str(call), self._timeouts)
         finally:
             self._pool.give_back(connection)
 
@@ -85,6 +86,10 @@ class Client:
         """Close every connection; requests that are under way end with ConnectionLost."""
         self._closed = True
         await self._pool.close()
+
+    def renew(self, ssl: tls.SSLContext | None) -> None:
+        """Use another TLS context from now on. What is under way goes on; connections that wait are closed."""
+        self._pool.renew(replace(self._pool.address, ssl=ssl))
 
     def statistics(self) -> ClientStatistics:
         return ClientStatistics(self._pool.busy, self._pool.idle, self._pool.opened)
@@ -114,21 +119,22 @@ class Client:
 
     async def _send(self, connection: ClientConnection, call: _Call) -> ResponseHead:
         try:
-            with _deadline(self._timeouts.response, connection.time_out):
+            with connection.deadline(self._timeouts.response):
                 connection.send(call.method, call.data)
                 return await connection.response()
         except BaseException as error:
             self._pool.give_back(connection)
             if isinstance(error, ConnectionLost):
                 unknown = "; whether it took effect is not known" if error.sent and not call.safe else ""
-                raise ConnectionLost(f"{call} to {self._pool.address}: {error}{unknown}", sent=error.sent) from error
+                message = f"{call} to {self._pool.address}: {error}{unknown}"
+                raise ConnectionLost(message, sent=error.sent, timed_out=connection.timed_out) from error
             raise
 
     async def _read_body(self, connection: ClientConnection, call: _Call) -> bytes:
         limit = self._limits.response_bytes
         if connection.complete:
             return await read_whole(connection, limit, str(call))
-        with _deadline(self._timeouts.body, connection.time_out):
+        with connection.deadline(self._timeouts.body):
             return await read_whole(connection, limit, str(call))
 
 
@@ -150,13 +156,3 @@ class _Call:
 
 
 _WITH_BODY = ("POST", "PUT", "PATCH")
-
-
-@contextmanager
-def _deadline(seconds: float | None, expire: Callable[[float], None]) -> Iterator[None]:
-    timer = asyncio.get_running_loop().call_later(seconds, expire, seconds) if seconds is not None else None
-    try:
-        yield
-    finally:
-        if timer is not None:
-            timer.cancel()

@@ -196,9 +196,9 @@ class ServerConnection(asyncio.Protocol):
 
     def _count(self, held: int) -> None:
         """Account for the body in hand against the budget of all connections."""
-        shared = self._shared
+        shared, limits = self._shared, self._shared.limits
         grown = held - self._held
-        if grown > 0 and shared.held + grown > shared.limits.body_budget_bytes:
+        if grown > 0 and held > limits.small_body_bytes and shared.held + grown > limits.body_budget_bytes:
             raise Refusal(503, "too many large requests at once, try again", retry_after=1)
         shared.held += grown
         self._held = held
@@ -276,9 +276,8 @@ class ServerConnection(asyncio.Protocol):
                 turn += 1
             if self._drained is not None:
                 await self._drained
-            elif (
-                turn >= _TURN
-            ):  # chunks that are ready at once must not keep the loop from others, nor hide a lost client
+            elif turn >= _TURN:
+                # Chunks that are ready at once must not keep the loop from others, nor hide a lost client.
                 turn = 0
                 await asyncio.sleep(0)
         if chunked:

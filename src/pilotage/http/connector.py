@@ -5,11 +5,24 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl as tls
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pilotage.errors import ConnectionLost
 from pilotage.http.exchange import ClientConnection
 from pilotage.http.limits import Limits, Timeouts
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """An HTTP proxy that connects us to others (CONNECT)."""
+
+    host: str
+    port: int
+    authorization: str = field(default="", repr=False)
+    """The whole value of Proxy-Authorization, where it wants one."""
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +34,7 @@ class Address:
     ssl: tls.SSLContext | None = None
     server_hostname: str = ""
     """The name the certificate must have, where it is not `host`."""
+    proxy: Proxy | None = None
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
@@ -40,6 +54,10 @@ async def connect(address: Address, limits: Limits, timeouts: Timeouts) -> Clien
         async with asyncio.timeout(timeouts.connect):
             transport = await _open(loop, connection, address)
         _tune(transport, timeouts.dead_peer)
+        if address.proxy is not None:
+            step = f"the proxy {address.proxy} did not connect within {timeouts.connect} s"
+            async with asyncio.timeout(timeouts.connect):
+                await _through(connection, address, address.proxy)
         if address.ssl is not None:
             step = f"no TLS handshake within {timeouts.handshake} s"
             secured = await loop.start_tls(
@@ -70,13 +88,30 @@ _KEEPALIVE_PROBES = 3
 
 async def _open(loop: asyncio.AbstractEventLoop, connection: ClientConnection, address: Address) -> asyncio.Transport:
     delay = _HAPPY_EYEBALLS_SECONDS
+    host, port = (address.host, address.port) if address.proxy is None else (address.proxy.host, address.proxy.port)
     if isinstance(loop, asyncio.BaseEventLoop):
         transport, _ = await loop.create_connection(
-            lambda: connection, address.host, address.port, happy_eyeballs_delay=delay
+            lambda: connection, host, port, happy_eyeballs_delay=delay
         )
     else:  # uvloop tries one address after the other
-        transport, _ = await loop.create_connection(lambda: connection, address.host, address.port)
+        transport, _ = await loop.create_connection(lambda: connection, host, port)
     return transport
+
+
+async def _through(connection: ClientConnection, address: Address, proxy: Proxy) -> None:
+    """Ask the proxy to connect us; what follows on the connection is the server's."""
+    lines = [f"CONNECT {address} HTTP/1.1", f"Host: {address}"]
+    if proxy.authorization:
+        lines.append(f"Proxy-Authorization: {proxy.authorization}")
+    try:
+        connection.send("CONNECT", "\r\n".join([*lines, "", ""]).encode("ascii"))
+        answer = await connection.response()
+    except ConnectionLost as lost:
+        raise ConnectionRefusedError(f"the proxy {proxy} did not answer: {lost}") from lost
+    if not 200 <= answer.status < 300:
+        hint = ": it wants a user and password in its URL" if answer.status == 407 else ""
+        raise ConnectionRefusedError(f"the proxy {proxy} answered {answer.status}{hint}")
+    connection.tunnelled()
 
 
 def _tune(transport: asyncio.Transport, dead_peer: float | None) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from pilotage.errors import ConnectionLost
 from pilotage.http.bodies import Body, body_for
@@ -88,6 +90,10 @@ class ClientConnection(asyncio.Protocol):
         else:
             self.abort()
 
+    def tunnelled(self) -> None:
+        """The exchange was with a proxy, which has connected us: what follows is with the server."""
+        self._method = ""
+
     def fail(self, reason: str) -> None:
         """End whatever is under way with ConnectionLost, and the connection with it."""
         if self._error is None:
@@ -95,10 +101,15 @@ class ClientConnection(asyncio.Protocol):
         self.abort()
         self._wake()
 
-    def time_out(self, seconds: float) -> None:
-        """The time for the current step is over."""
-        self.timed_out = True
-        self.fail(f"no {'more of the' if self.answered else ''} response within {seconds:g} s")
+    @contextmanager
+    def deadline(self, seconds: float | None) -> Iterator[None]:
+        """End the exchange with ConnectionLost if the block takes longer; None: it may."""
+        timer = self._loop.call_later(seconds, self._time_out, seconds) if seconds is not None else None
+        try:
+            yield
+        finally:
+            if timer is not None:
+                timer.cancel()
 
     def abort(self) -> None:
         """Drop the connection at once."""
@@ -152,6 +163,10 @@ class ClientConnection(asyncio.Protocol):
         self._wake()
 
     # the response
+
+    def _time_out(self, seconds: float) -> None:
+        self.timed_out = True
+        self.fail(f"no {'more of the ' if self.answered else ''}response within {seconds:g} s")
 
     def _read_head(self) -> None:
         while self._body is None:

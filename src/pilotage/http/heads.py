@@ -91,7 +91,7 @@ def parse_response_head(block: str, method: str, limits: Limits) -> ResponseHead
     pairs = _header_pairs(block, line.end(), limits)
     framing = _framing(pairs)
     length = _length(framing, modern)
-    if method == "HEAD" or status in (204, 304) or status < 200:
+    if method == "HEAD" or status in (204, 304) or status < 200 or (method == "CONNECT" and status < 300):
         length = 0
     elif length is None:
         length = UNTIL_CLOSE

@@ -27,6 +27,10 @@ class Limits:
     body_budget_bytes: int = 32 * MEBIBYTE
     """Server: bodies being read or handled, of all connections together. Over it a request gets 503 and Retry-After."""
 
+    small_body_bytes: int = 64 * KIBIBYTE
+    """Server: a body up to this size is taken though the budget is spent: large ones, or slow ones that hold it, must
+    not keep ordinary requests out."""
+
     pipelined_bytes: int = 64 * KIBIBYTE
     """Server: what a client may send ahead while its request is being handled; then its socket is not read."""
 

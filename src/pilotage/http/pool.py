@@ -20,6 +20,7 @@ class Pool:
         self._limits = limits
         self._timeouts = timeouts
         self._busy: set[ClientConnection] = set()
+        self._outdated: set[ClientConnection] = set()  # at work, but opened before the address was renewed
         self._idle: deque[tuple[float, ClientConnection]] = deque()  # the longest idle first
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
@@ -32,6 +33,13 @@ class Pool:
     @property
     def idle(self) -> int:
         return len(self._idle)
+
+    def renew(self, address: Address) -> None:
+        """Open connections otherwise from now on; those that are there are not used for another exchange."""
+        self.address = address
+        self._outdated.update(self._busy)
+        while self._idle:
+            self._idle.popleft()[1].close()
 
     def take(self) -> ClientConnection | None:
         """The connection used last, if one is still good."""
@@ -57,7 +65,8 @@ class Pool:
         """The exchange is over; the connection is kept if it can be used again."""
         self._busy.discard(connection)
         connection.release()
-        if self._closed or not connection.reusable:
+        if self._closed or not connection.reusable or connection in self._outdated:
+            self._outdated.discard(connection)
             connection.abort()
             return
         loop = asyncio.get_running_loop()

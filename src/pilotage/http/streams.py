@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterable
 
 from pilotage.errors import DecodeError
 from pilotage.http.exchange import ClientConnection
 from pilotage.http.heads import ResponseHead
-from pilotage.http.limits import MEBIBYTE
+from pilotage.http.limits import MEBIBYTE, Timeouts
 from pilotage.http.messages import Headers
 
 
 class Stream:
     """A response whose body is still coming. Iterate over it, over its `lines`, or `read` it whole."""
 
-    def __init__(self, connection: ClientConnection, head: ResponseHead, what: str, silence: float | None) -> None:
+    def __init__(self, connection: ClientConnection, head: ResponseHead, what: str, timeouts: Timeouts) -> None:
         self._connection = connection
         self._head = head
         self._what = what
-        self._silence = silence
+        self._timeouts = timeouts
 
     @property
     def status(self) -> int:
@@ -47,17 +46,13 @@ class Stream:
                 yield lines
 
     async def read(self, max_bytes: int = MEBIBYTE) -> bytes:
-        """The rest of the body, whole: for answers that turn out to be errors."""
-        return await read_whole(self._connection, max_bytes, self._what)
+        """The rest of the body, whole, and within the time for one: for answers that turn out to be errors."""
+        with self._connection.deadline(self._timeouts.body):
+            return await read_whole(self._connection, max_bytes, self._what)
 
     async def _read(self) -> list[bytes]:
-        if self._silence is None:
+        with self._connection.deadline(self._timeouts.silence):
             return await self._connection.read()
-        timer = asyncio.get_running_loop().call_later(self._silence, self._connection.time_out, self._silence)
-        try:
-            return await self._connection.read()
-        finally:
-            timer.cancel()
 
 
 class LineCutter:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -23,6 +23,15 @@ _SHAPE = bytes(
 _NINETEEN_DIGITS = b"0" * 19
 _INT64 = range(-(2**63), 2**63)
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+MAX_DUPLICATES = 100
+"""How many keys that are there twice are named; Kubernetes' decoder stops at as many."""
+_LONGEST_STEP = 320
+"""Characters of a key that a path shows; a label's longest key has 317."""
+
+_Path: TypeAlias = "tuple[_Path, str | int] | None"
+"""The parent's path and a step. It is written out only for an error: a hostile key may be megabytes long, and under it
+lie half a million values."""
 
 
 def read(data: bytes | bytearray | memoryview | str, *, limits: Limits = DEFAULT) -> Any:
@@ -54,40 +63,53 @@ def write(document: Any) -> bytes:
 def duplicate_fields(data: bytes | str) -> list[str]:
     """The paths of keys that are there more than once in one object: `spec.size`, `spec.ports[0].name`.
 
-    For text that `read` has accepted. Each path is named once.
+    For text that `read` has accepted. Each path is named once, and at most MAX_DUPLICATES are.
     """
     document = json.loads(data, object_pairs_hook=_Pairs, parse_int=str, parse_float=str, parse_constant=str)
-    return list(dict.fromkeys(_duplicates(document, "")))
+    found: dict[str, None] = {}
+    for path in _duplicates(document, None):
+        found[path] = None
+        if len(found) == MAX_DUPLICATES:
+            break
+    return list(found)
 
 
 class _Pairs(list[tuple[str, Any]]):
     """An object as it was written, with every pair."""
 
 
-def _duplicates(value: Any, path: str) -> Iterator[str]:
+def _duplicates(value: Any, path: _Path) -> Iterator[str]:
     if isinstance(value, _Pairs):
         seen: set[str] = set()
         for key, item in value:
-            inner = f"{path}.{key}" if path else key
             if key in seen:
-                yield inner
+                yield _text((path, key)).removeprefix(".")
             seen.add(key)
-            yield from _duplicates(item, inner)
+            yield from _duplicates(item, (path, key))
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _duplicates(item, f"{path}[{index}]")
+            yield from _duplicates(item, (path, index))
 
 
 def _check_integers(document: Any) -> None:
-    waiting = [("", document)]
+    waiting: list[tuple[_Path, Any]] = [(None, document)]
     while waiting:
         path, value = waiting.pop()
         if isinstance(value, dict):
-            waiting += [(f"{path}.{key}", item) for key, item in value.items()]
+            waiting += [((path, key), item) for key, item in value.items()]
         elif isinstance(value, list):
-            waiting += [(f"{path}[{index}]", item) for index, item in enumerate(value)]
+            waiting += [((path, index), item) for index, item in enumerate(value)]
         elif isinstance(value, int) and value not in _INT64:
-            raise DecodeError(f"{path or 'the number'} does not fit into 64 bits", path=path)
+            text = _text(path)
+            raise DecodeError(f"{text or 'the number'} does not fit into 64 bits", path=text)
+
+
+def _text(path: _Path) -> str:
+    parts: list[str] = []
+    while path is not None:
+        path, step = path
+        parts.append(f"[{step}]" if isinstance(step, int) else f".{step[:_LONGEST_STEP]}")
+    return "".join(reversed(parts))
 
 
 def _explanation(text: bytes, error: Exception) -> str:

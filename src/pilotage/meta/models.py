@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 
 import msgspec
 
+from pilotage.errors import InvalidDefinition
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.markers import Column, ListType, Marker, PatchMerge, Rule, Scale
 
@@ -64,7 +65,7 @@ class ModelMeta(msgspec.StructMeta):
 
 
 def _default(value: Any) -> Any:
-    if value is None or _is_field(value) or (isinstance(value, list | dict) and not value):
+    if value is None or _is_field(value) or (isinstance(value, list | dict | set | tuple) and not value):
         return value
     return msgspec.field(default_factory=_constant(value))
 
@@ -150,7 +151,7 @@ def unwrap(hint: Any) -> tuple[tuple[Marker, ...], Literal["", "list", "map"], A
             if not container:
                 markers += [marker for marker in hint.__metadata__ if isinstance(marker, Marker)]
             hint = hint.__origin__
-        elif origin in (list, tuple) and not container:
+        elif origin in (list, tuple, set, frozenset) and not container:
             container, hint = "list", typing.get_args(hint)[0]
         elif origin is dict and not container:
             container, hint = "map", typing.get_args(hint)[1]
@@ -312,6 +313,10 @@ def resource(
     it is left out of the CRD.
     """
 
+    if scope not in ("Namespaced", "Cluster"):
+        raise InvalidDefinition(f'scope={scope!r} is not a scope; give "Namespaced" or "Cluster"')
+    _refuse_text(short_names=short_names, categories=categories, selectable_fields=selectable_fields)
+
     def name(cls: R) -> R:
         named = kind or cls.__name__
         cls.__resource__ = ResourceInfo(
@@ -338,3 +343,10 @@ def resource(
         return cls
 
     return name
+
+
+def _refuse_text(**options: typing.Sequence[str]) -> None:
+    """A text is a sequence of texts, too: of its letters, which nobody means."""
+    for option, value in options.items():
+        if isinstance(value, str):
+            raise InvalidDefinition(f"{option}={value!r} must be a list; write {option}=[{value!r}]")

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from pilotage.errors import DecodeError
+from pilotage.errors import DecodeError, InvalidDefinition
 from pilotage.meta.difference import carry
 from pilotage.meta.hooks import Documented, dec_hook, enc_hook
 from pilotage.meta.models import Model, ObjectMeta, OwnerReference, Resource, omit
@@ -168,7 +168,13 @@ def _tolerantly(kind: type[M], data: bytes | memoryview) -> M:
 
 
 def _decoder(kind: type[Model]) -> msgspec.json.Decoder[Any]:
-    return _DECODERS.setdefault(kind, msgspec.json.Decoder(kind, dec_hook=dec_hook))
+    try:
+        return _DECODERS.setdefault(kind, msgspec.json.Decoder(kind, dec_hook=dec_hook))
+    except NameError as error:
+        raise InvalidDefinition(
+            f"{kind.__module__}.{kind.__qualname__}: a type hint cannot be read ({error}); "
+            "define or import that name in the class's module, not inside a function"
+        ) from error
 
 
 def _prefix(kind: type[Resource]) -> bytes:

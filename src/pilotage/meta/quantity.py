@@ -43,7 +43,7 @@ class Quantity:
 
     _nanos: int
     _format: Format
-    _wire: str | int | float
+    _wire: str | int
 
     def __init__(self, value: str | int | float | Decimal = 0) -> None:
         if isinstance(value, Decimal):
@@ -52,7 +52,7 @@ class Quantity:
             raise TypeError(f"a quantity is a string or a number, not {type(value).__name__}")
         text = value.strip() if isinstance(value, str) else _digits(value)
         self._nanos, self._format = _parse(text)
-        self._wire = value
+        self._wire = text if isinstance(value, float) else value  # a custom resource takes no fraction as a number
 
     @property
     def format(self) -> Format:
@@ -60,8 +60,8 @@ class Quantity:
         return self._format
 
     @property
-    def wire(self) -> str | int | float:
-        """What stands on the wire: just what was read, or the canonical text of a result."""
+    def wire(self) -> str | int:
+        """What stands on the wire: just what was read (a fraction as text), or the canonical text of a result."""
         return self._wire
 
     def canonical(self) -> str:
@@ -127,7 +127,7 @@ class Quantity:
     def __abs__(self) -> Quantity:
         return _quantity(abs(self._nanos), self._format)
 
-    def __reduce__(self) -> tuple[type[Quantity], tuple[str | int | float]]:
+    def __reduce__(self) -> tuple[type[Quantity], tuple[str | int]]:
         return Quantity, (self._wire,)
 
     def __copy__(self) -> Quantity:

@@ -75,11 +75,14 @@ class Selector:
     @classmethod
     def from_labels(cls, labels: Mapping[str, str]) -> Selector:
         """Select what has all of these labels, with these values."""
-        return cls(tuple(Requirement(key, "=", (value,)) for key, value in labels.items()))
+        return cls(tuple(Requirement(key, "=", (_string(value),)) for key, value in labels.items()))
 
     @classmethod
     def from_label_selector(cls, selector: Mapping[str, Any]) -> Selector:
         """From the form that objects hold: a mapping with `matchLabels` and `matchExpressions`."""
+        if unknown := sorted(map(str, selector.keys() - {"matchLabels", "matchExpressions"})):
+            # Passed over, a misspelt one would select everything.
+            raise bad(f"a label selector has matchLabels and matchExpressions, not {_quoted(unknown[0])}")
         labels, expressions = selector.get("matchLabels") or {}, selector.get("matchExpressions") or []
         if not isinstance(labels, Mapping) or not isinstance(expressions, list):
             raise bad("a label selector has an object matchLabels and a list matchExpressions")

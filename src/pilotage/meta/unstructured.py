@@ -53,7 +53,7 @@ class Unstructured(MutableMapping[str, Any]):
         """The whole document, with what was changed in the typed metadata. Changing it changes the object."""
         content = self._read()
         if self._metadata is not None:
-            self._metadata.sync(content)
+            self._metadata.write(content)
         return content
 
     @property
@@ -83,7 +83,8 @@ class Unstructured(MutableMapping[str, Any]):
         content = self._read()
         if self._metadata is None:
             self._metadata = _TypedMetadata(content)
-        self._metadata.sync(content)
+        self._metadata.write(content)
+        self._metadata.read(content)
         return self._metadata.typed
 
     @metadata.setter
@@ -202,12 +203,16 @@ class _TypedMetadata:
         self._known = _known(self.typed)
         self._raw = canonical(content.get("metadata"))
 
-    def sync(self, content: dict[str, Any]) -> None:
-        """Carry what changed in the one over to the other; where both changed one field, the typed view wins."""
+    def write(self, content: dict[str, Any]) -> None:
+        """Carry what changed in the typed view over to the document; where both changed one field, the view wins."""
         now = _known(self.typed)
         if now != self._known:
             raw = content.get("metadata")
             content["metadata"] = carry(raw, self._known, now, ObjectMeta) if isinstance(raw, dict) else now
+            self._known = now
+
+    def read(self, content: dict[str, Any]) -> None:
+        """Carry what changed in the document over to the typed view. DecodeError if it is no metadata any more."""
         raw_now = canonical(content.get("metadata"))
         if raw_now == self._raw:
             return

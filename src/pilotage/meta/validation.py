@@ -7,15 +7,15 @@ from typing import Any
 
 from pilotage.errors import Cause
 from pilotage.meta import causes
-from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.names import RULES, NameForm, NameRule, as_prefix, dns_1123_label, label_value, qualified_name
 
 MAX_ANNOTATIONS = 256 * 1024
 """Bytes of all keys and values of an object's annotations."""
 MAX_MANAGED_FIELDS = 1000
+MAX_CAUSES = 100
+"""After so many the rest is not looked at: what is wrong with a large object must not be much larger than it."""
 
 _ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
-_EVENT = GroupVersionKind("", "v1", "Event")
 _TYPES: dict[str, type] = {
     "name": str,
     "generateName": str,
@@ -92,6 +92,8 @@ def labels_causes(labels: Mapping[str, Any], field: str = "metadata.labels") -> 
     """What is wrong with keys and values of labels."""
     found: list[Cause] = []
     for key, value in labels.items():
+        if len(found) >= MAX_CAUSES:
+            break
         if messages := qualified_name(key):
             found += [causes.invalid(field, key, message) for message in messages]
         if value.__class__ is not str:
@@ -106,7 +108,7 @@ def annotations_causes(annotations: Mapping[str, Any], field: str = "metadata.an
     found: list[Cause] = []
     size = 0
     for key, value in annotations.items():
-        if messages := qualified_name(key.lower()):
+        if len(found) < MAX_CAUSES and (messages := qualified_name(key.lower())):
             found += [causes.invalid(field, key, message) for message in messages]
         if value.__class__ is not str:
             found.append(causes.type_invalid(f"{field}[{key}]", value, "must be a string"))
@@ -121,13 +123,15 @@ def finalizers_causes(finalizers: Sequence[Any], field: str = "metadata.finalize
     """What is wrong with a list of finalizers."""
     found: list[Cause] = []
     for index, finalizer in enumerate(finalizers):
+        if len(found) >= MAX_CAUSES:
+            break
         if not isinstance(finalizer, str):
             found.append(causes.type_invalid(f"{field}[{index}]", finalizer, "must be a string"))
         else:
             found += [causes.invalid(field, finalizer, message) for message in qualified_name(finalizer)]
     if _ORPHAN in finalizers and _FOREGROUND in finalizers:
         message = f"finalizer {_ORPHAN} and {_FOREGROUND} cannot be both set"
-        found.append(causes.invalid(field, finalizers, message))
+        found.append(causes.invalid(field, list(finalizers), message, whole=True))
     return found
 
 
@@ -136,6 +140,8 @@ def owner_references_causes(references: Sequence[Any], field: str = "metadata.ow
     found: list[Cause] = []
     controller = ""
     for index, reference in enumerate(references):
+        if len(found) >= MAX_CAUSES:
+            break
         if not isinstance(reference, dict):
             found.append(causes.type_invalid(f"{field}[{index}]", reference, "must be an object"))
             continue
@@ -234,7 +240,7 @@ def _owner_reference_causes(reference: Mapping[str, Any], field: str) -> list[Ca
             message = "version must not be empty" if key == "apiVersion" else "must not be empty"
             found.append(causes.invalid(f"{field}.{key}", value, message))
     if parts[:2] == ["v1", "Event"]:
-        found.append(causes.invalid(field, dict(reference), f"{_EVENT} is disallowed from being an owner"))
+        found.append(causes.invalid(field, dict(reference), "/v1, Kind=Event is disallowed from being an owner"))
     return found
 
 

@@ -12,7 +12,7 @@ _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF", "n", "N"), False),
 }
 _DECIMAL = re.compile(r"[-+]?(0|[1-9][0-9]*)", re.ASCII)
-_BASED = re.compile(r"([-+]?)0(?:b([01]+)|x([0-9a-fA-F]+)|o?([0-7]+))", re.ASCII)
+_BASED = re.compile(r"([-+]?)0(?:[bB]([01]+)|[xX]([0-9a-fA-F]+)|[oO]?([0-7]+))", re.ASCII)
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", re.ASCII)
 _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _INT64 = range(-(2**63), 2**63)

@@ -254,4 +254,5 @@ def _dump(documents: list[Any]) -> str:
         width=2**31 - 1,
         explicit_start=True if len(documents) > 1 else None,
     )
-    return text.removesuffix("...\n")
+    # The mark of a document's end, which stands alone on its line: a string may end in "...", too.
+    return text[: -len("...\n")] if text.endswith("\n...\n") else text

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 import msgspec
 
-from pilotage.errors import BadRequest, Cause, MethodNotSupported, NotFound
+from pilotage.errors import BadRequest, Cause, MethodNotSupported, NotFound, StatusDetails
 from pilotage.meta.causes import invalid, invalid_error, shown
 from pilotage.meta.kinds import GroupKind, GroupVersionResource
 from pilotage.rest.negotiation import ACCEPT, LIST_ACCEPT, form_of
@@ -144,7 +144,8 @@ def parse(http: HTTPRequest) -> Request:
         query = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=100, errors="strict"))
     except (ValueError, UnicodeDecodeError) as error:
         raise BadRequest(f"the query of the request cannot be read: {error}") from None
-    verb = _verb(http.method, name, _boolean(query.get("watch", "")) and http.method in ("GET", "HEAD"))
+    watch = _boolean(query.get("watch", "")) and http.method in ("GET", "HEAD") and not name
+    verb = _verb(http.method, name, watch)
     deleting = verb in (Verb.DELETE, Verb.DELETE_COLLECTION)
     return Request(
         verb=verb,
@@ -199,7 +200,8 @@ def _verb(method: str, name: str, watch: bool) -> Verb:
             return Verb.PATCH
         case "DELETE":
             return Verb.DELETE if name else Verb.DELETE_COLLECTION
-    raise MethodNotSupported(f"the server does not allow the method {method} on the requested resource")
+    message = "the server does not allow this method on the requested resource"
+    raise MethodNotSupported(message, details=StatusDetails())
 
 
 def _list_options(query: Mapping[str, str]) -> ListOptions:
@@ -233,6 +235,7 @@ class _Preconditions(msgspec.Struct, rename="camel"):
 
 
 class _DeleteOptions(msgspec.Struct, rename="camel"):
+    kind: str = ""
     dry_run: list[str] | None = None
     grace_period_seconds: int | None = None
     propagation_policy: str | None = None
@@ -247,6 +250,8 @@ def _delete_options(query: Mapping[str, str], body: bytes) -> DeleteOptions:
             options = msgspec.json.decode(body, type=_DeleteOptions)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise BadRequest(f"the body of the deletion is no DeleteOptions: {error}") from None
+        if options.kind not in ("", "DeleteOptions"):
+            raise BadRequest(f"the body of the deletion is no DeleteOptions: its kind is {options.kind[:100]!r}")
     else:
         options = _DeleteOptions(
             dry_run=[query["dryRun"]] if "dryRun" in query else None,

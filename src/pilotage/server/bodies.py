@@ -26,6 +26,7 @@ _PARTS = {
     "ownerReferences": frozenset(shapes(OwnerReference)),
     "managedFields": frozenset(shapes(ManagedFieldsEntry)),
 }
+JSON_TYPES = ("string", "integer", "number", "boolean", "object", "array", "null")
 _KEY = re.compile(rb'"\s*:')
 _metadata_type = msgspec.json.Decoder(ObjectMeta)
 
@@ -71,6 +72,14 @@ def read(request: Request, served: Served) -> tuple[Document, FieldProblems]:
     check_kind(document, served, request)
     settle_metadata(document, served, request, problems)
     return document, problems
+
+
+def settle(served: Served, request: Request, document: Document, problems: FieldProblems) -> list[str]:
+    """Prune and default by the schema; the warnings about what was dropped."""
+    if served.schema is not None:
+        problems.unknown += served.schema.prune(document)
+        served.schema.default(document)
+    return problems.settle(request, served)
 
 
 def _decoded(request: Request, problems: FieldProblems) -> Any:
@@ -233,7 +242,7 @@ def mismatch(message: str, root: str = "") -> str:
     """msgspec's words for a value of a wrong type, in words that a user of the API knows."""
     match = _MISMATCH.fullmatch(message)
     if match is None:
-        return f"json: {message.replace('`$', f'`{root}')}"
+        return f"json: {message.replace('`$', f'`{root}').replace('`', '')}"
     wanted, found, path = match.groups()
     where = f"{root}{path or ''}".lstrip(".").replace("[...]", "")
     names = [_JSON_TYPES.get(name, name) for name in wanted.split(" | ") if name != "null"]

@@ -14,7 +14,7 @@ from pilotage.errors import NotFound
 from pilotage.meta.kinds import GroupVersion, GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
 from pilotage.schema.structural import StructuralSchema
-from pilotage.server import definitions
+from pilotage.server import definitions, routes
 from pilotage.server.events import core_path
 from pilotage.server.records import decode
 from pilotage.server.served import Served
@@ -22,9 +22,14 @@ from pilotage.storage.interface import Entry, Storage
 from pilotage.types import builtin
 
 DEFINITIONS = "apiextensions.k8s.io/customresourcedefinitions/"
+NAMESPACES = "core/namespaces/"
 EVENTS = GroupVersionResource("", "v1", "events")
 NEW_EVENTS = GroupVersionResource("events.k8s.io", "v1", "events")
 NEEDED_VERBS = frozenset(("create", "get", "list", "watch", "update", "delete"))
+
+
+class Redefined(Exception):
+    """The definition that a request was looked up by has changed meanwhile."""
 
 
 class Catalogue:
@@ -40,7 +45,8 @@ class Catalogue:
         if served is None:
             served = await self._custom(gvr)
         if served is None:
-            raise NotFound("404 page not found")
+            known = gvr.group_version in builtin_versions()
+            raise routes.no_resource() if known else NotFound(routes.NO_PAGE)
         return served
 
     async def _custom(self, gvr: GroupVersionResource) -> Served | None:
@@ -83,7 +89,7 @@ def _builtins() -> dict[GroupVersionResource, Served]:
 
 @cache
 def builtin_versions() -> frozenset[GroupVersion]:
-    """The groups and versions that are built in: elsewhere a path that is not served is not even an error of the API."""
+    """The groups and versions that are built in: elsewhere, what is not served is not even an error of the API."""
     return frozenset(mapping.resource.group_version for mapping in builtin.resources())
 
 

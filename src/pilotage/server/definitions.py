@@ -66,7 +66,8 @@ def accept_names(document: Document, others: Iterable[Document], now: str) -> No
         else:
             accepted[key] = wanted
     accepted["categories"] = names.get("categories", [])
-    status["acceptedNames"] = {key: value for key, value in accepted.items() if value}
+    needed = {"plural": "", "kind": ""}
+    status["acceptedNames"] = needed | {key: value for key, value in accepted.items() if value}
     _set_conditions(status, conflict, now)
 
 

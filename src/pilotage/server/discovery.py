@@ -62,7 +62,7 @@ def _entries(mapping: RESTMapping) -> Iterable[Document]:
         "singularName": mapping.singular,
         "namespaced": mapping.namespaced,
         "kind": mapping.gvk.kind,
-        "verbs": sorted(mapping.verbs),
+        "verbs": list(mapping.verbs),
     }
     if mapping.short_names:
         entry["shortNames"] = list(mapping.short_names)

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from pilotage.http import messages as http
 from pilotage.errors import ApiError, InternalError, NotFound, PilotageError, Unauthorized
+from pilotage.http import messages as http
 from pilotage.meta.kinds import GroupVersion
 from pilotage.rest import path, response
 from pilotage.rest.request import Form, Request, Verb
@@ -104,7 +104,8 @@ class Face:
     async def _watch(self, request: Request) -> http.StreamingResponse:
         exits = AsyncExitStack()
         events = await exits.enter_async_context(self._registry.watch(request))
-        return http.StreamingResponse(200, [JSON, _NO_CACHE], _lines(events, exits))
+        warnings = _warnings(await self._registry.warnings(request))
+        return http.StreamingResponse(200, [JSON, _NO_CACHE, *warnings], _lines(events, exits))
 
 
 async def _lines(events: AsyncIterator[response.WatchEvent], exits: AsyncExitStack) -> AsyncIterator[bytes]:

@@ -7,12 +7,21 @@ import uuid
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from pilotage.errors import InternalError, NotFound, ServiceUnavailable, StorageBroken, StorageFull
+from pilotage.errors import (
+    InternalError,
+    InvalidDefinition,
+    RequestTooLarge,
+    ServiceUnavailable,
+    StorageBroken,
+    StorageFull,
+)
 from pilotage.meta import times
+from pilotage.meta.names import dns_1123_label
+from pilotage.rest.request import Request
 from pilotage.server.catalogue import Catalogue
 from pilotage.server.served import Served
-from pilotage.storage.interface import Entry, Operation, Storage
-from pilotage.rest.request import Request
+from pilotage.storage.interface import Entry, Operation, Put, Storage
+from pilotage.storage.transaction import MAX_VALUE_BYTES
 
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
@@ -25,6 +34,10 @@ class House:
     tenant: str = "default"
     clock: times.Clock = times.system_clock
     chance: random.Random = field(default_factory=random.SystemRandom)
+
+    def __post_init__(self) -> None:
+        if problems := dns_1123_label(self.tenant):  # a slash would make one tenant a part of another
+            raise InvalidDefinition(f"the tenant {self.tenant!r} cannot be: {'; '.join(problems)}")
 
     @property
     def prefix(self) -> str:
@@ -60,15 +73,13 @@ class House:
 
     async def commit(self, *operations: Operation) -> int:
         """As the storage's own, with its failures told as an API server tells them; conflicts are the caller's."""
+        for operation in operations:
+            if isinstance(operation, Put) and len(operation.value) > MAX_VALUE_BYTES:
+                size = f"the object has {len(operation.value)} bytes, and at most {MAX_VALUE_BYTES} can be stored"
+                raise RequestTooLarge(f"Request entity too large: {size}")
         try:
             return await self.storage.commit(*operations)
         except StorageFull as error:
             raise ServiceUnavailable(f"the object was not stored: {error}") from error
         except StorageBroken as error:
             raise InternalError(f"Internal error occurred: {error}") from error
-
-
-def check_scope(served: Served, request: Request) -> None:
-    """A namespaced object is named with its namespace, a cluster-scoped one without."""
-    if served.namespaced != bool(request.namespace):
-        raise NotFound("404 page not found")

@@ -9,22 +9,25 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
-from datetime import timedelta
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import suppress
+from datetime import datetime, timedelta
 from types import TracebackType
 
 from pilotage.errors import Compacted, NotFound, PilotageError, RevisionConflict, StorageError
 from pilotage.meta import times
 from pilotage.rest.request import DeleteOptions, Request, Verb
 from pilotage.server import definitions, records
-from pilotage.server.catalogue import DEFINITIONS
+from pilotage.server.catalogue import DEFINITIONS, NAMESPACES
+from pilotage.server.deletion import finished
 from pilotage.server.house import House
 from pilotage.server.naming import Definitions
 from pilotage.server.records import Document
+from pilotage.server.removing import Remover
 from pilotage.server.served import Served
-from pilotage.server.writing import NAMESPACES, Writer
 from pilotage.storage.interface import Delete, Entry, Event, Put
 
+EVENTS = "core/events/"
 EVENT_LIFETIME = timedelta(hours=1)
 HISTORY_SECONDS = 300.0
 """How long history is kept for watches to resume from."""
@@ -38,9 +41,9 @@ _log = logging.getLogger("pilotage.server")
 class Housekeeping:
     """Owns the loops: they run from the beginning of the block to its end, and a failing one is started again."""
 
-    def __init__(self, house: House, writer: Writer) -> None:
+    def __init__(self, house: House) -> None:
         self._house = house
-        self._terminator = Terminator(house, writer)
+        self._terminator = Terminator(house)
         self._history = History(house)
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -77,13 +80,14 @@ async def _supervised(name: str, loop: Callable[[], Awaitable[None]]) -> None:
 class Terminator:
     """Deletes what is in namespaces, and of definitions, that are being deleted; then lets these go."""
 
-    def __init__(self, house: House, writer: Writer) -> None:
+    def __init__(self, house: House) -> None:
         self._house = house
-        self._writer = writer
+        self._remover = Remover(house)
         self._namespaces = house.prefix + NAMESPACES
         self._definitions = house.prefix + DEFINITIONS
 
     async def run(self) -> None:
+        """Follow the log for ever. Raises what hindered it, and is to be started again then."""
         storage = self._house.storage
         since = storage.revision
         terminating = {
@@ -92,22 +96,34 @@ class Terminator:
             for entry in (await storage.list(prefix)).entries
             if records.terminating(entry.value)
         }
-        await self._advance(terminating)
+        await self._advance(terminating, terminating)
         async for batch in storage.watch(self._house.prefix, since=since):
-            terminating |= set(self._marked(batch))
+            terminating.update(self._marked(batch))
             if any(event.entry is None and event.key.startswith(self._definitions) for event in batch):
                 await Definitions(self._house).reconsider()
             if terminating:
-                await self._advance(terminating)
+                await self._advance(terminating, self._touched(batch))
 
-    def _marked(self, batch: Iterable[Event]) -> Iterable[str]:
+    def _marked(self, batch: Iterable[Event]) -> Iterator[str]:
         for event in batch:
-            owned = event.key.startswith((self._namespaces, self._definitions))
-            if owned and event.entry is not None and records.terminating(event.entry.value):
+            owner = event.key.startswith((self._namespaces, self._definitions))
+            if owner and event.entry is not None and records.terminating(event.entry.value):
                 yield event.key
 
-    async def _advance(self, terminating: set[str]) -> None:
-        for key in sorted(terminating):
+    def _touched(self, batch: Iterable[Event]) -> set[str]:
+        """The namespaces and definitions that the changes are about, or that the changed objects belong to."""
+        touched = set()
+        for event in batch:
+            group, _, rest = event.key[len(self._house.prefix) :].partition("/")
+            resource, _, name = rest.partition("/")
+            touched |= {event.key, f"{self._definitions}{resource}.{group}"}
+            touched.add(self._namespaces + name.partition("/")[0])
+        return touched
+
+    async def _advance(self, terminating: set[str], touched: set[str]) -> None:
+        """Take one step with each. What hinders one does not hinder the others."""
+        failure: PilotageError | None = None
+        for key in sorted(terminating & touched):
             entry = await self._house.storage.get(key)
             if entry is None or not records.terminating(entry.value):
                 terminating.discard(key)
@@ -120,7 +136,9 @@ class Terminator:
             except RevisionConflict:
                 continue  # it has changed: the log brings us back to it
             except PilotageError as error:
-                _log.warning("%s cannot be emptied yet: %s", key, error)
+                failure = error
+        if failure is not None:
+            raise failure
 
     async def _empty_namespace(self, entry: Entry) -> None:
         document = records.decode(entry.value)
@@ -139,21 +157,17 @@ class Terminator:
         finalizers = document["metadata"].get("finalizers", ())
         if definitions.CLEANUP not in finalizers:
             return
-        prefix, left = "", 0
+        left = 0
         for served in definitions.served_by(document, entry.key, entry.revision):
-            prefix = prefix or served.prefix("")
-            left = await self._delete_all(served, prefix)
+            left = await self._delete_all(served, served.prefix(""))
             break  # all versions have the same objects
         if left:
             definitions.set_terminating(document, self._house.now())
-            await self._write(entry, document)
-            return
-        document["metadata"]["finalizers"] = [one for one in finalizers if one != definitions.CLEANUP]
+        else:
+            document["metadata"]["finalizers"] = [one for one in finalizers if one != definitions.CLEANUP]
         await self._write(entry, document)
 
     async def _write(self, entry: Entry, document: Document) -> None:
-        from pilotage.server.deletion import finished
-
         if finished(document):
             await self._house.commit(Delete(entry.key, expected=entry.revision))
         elif (value := records.encode(document)) != entry.value:
@@ -176,7 +190,7 @@ class Terminator:
                 delete=DeleteOptions(uid=metadata["uid"], propagation_policy="Background"),
             )
             try:
-                await self._writer.delete(served, request)
+                await self._remover.delete(served, request)
             except NotFound:
                 continue
             left += await self._house.storage.get(entry.key) is not None
@@ -212,19 +226,17 @@ async def expire_events(house: House) -> None:
     """Events go an hour after they were last seen."""
     while True:
         await asyncio.sleep(_ROUND_SECONDS)
-        oldest = times.format(times.now(house.clock) - EVENT_LIFETIME)
-        for entry in (await house.storage.list(house.prefix + "core/events/")).entries:
-            if last_seen(records.decode(entry.value)) < oldest:
-                try:
+        now = house.clock()
+        for entry in (await house.storage.list(house.prefix + EVENTS)).entries:
+            if last_seen(records.decode(entry.value), now) < now - EVENT_LIFETIME:
+                with suppress(RevisionConflict):  # it was seen again
                     await house.commit(Delete(entry.key, expected=entry.revision))
-                except RevisionConflict:
-                    continue  # it was seen again
 
 
-def last_seen(event: Document) -> str:
-    """The newest of the times in an event, as text that sorts."""
+def last_seen(event: Document, now: datetime) -> datetime:
+    """The newest of the times in an event; what lies in the future is no time at which it was seen."""
     series = event.get("series") or {}
-    seen = [event["metadata"].get("creationTimestamp", "")]
-    seen += [event.get(key) or "" for key in ("lastTimestamp", "deprecatedLastTimestamp", "eventTime")]
-    seen.append(series.get("lastObservedTime") or "")
-    return max(text[:19] + "Z" for text in seen if text)
+    texts = [event["metadata"]["creationTimestamp"], series.get("lastObservedTime")]
+    texts += [event.get(key) for key in ("lastTimestamp", "eventTime")]
+    seen = (times.parse(text) for text in texts if text)
+    return max((time for time in seen if time <= now), default=now)

@@ -22,16 +22,17 @@ class Definitions:
 
     house: House
 
-    async def establish(self, served: Served, document: Document) -> list[Operation]:
-        """Set the names and conditions of a definition that is about to be stored; anything else is left alone.
+    async def establish(self, served: Served, document: Document) -> tuple[Document, list[Operation]]:
+        """A definition that is about to be stored with its names and conditions; anything else is left alone.
 
-        What is given back belongs into the same commit: it fails if the names of the group have changed meanwhile.
+        The operations belong into the same commit: it fails if the names of the group have changed meanwhile.
         """
         if served.group_resource != ("apiextensions.k8s.io", "customresourcedefinitions"):
-            return []
+            return document, []
         if "deletionTimestamp" in document["metadata"]:
-            return []
-        return [await self._settle(document)]
+            return document, []
+        document = document | {"status": dict(document["status"])}  # the caller may have to begin anew from its own
+        return document, [await self._settle(document)]
 
     async def reconsider(self) -> None:
         """After one is gone: another may have been waiting for its names."""

@@ -2,45 +2,56 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from typing import Any
 
-from pilotage.errors import BadRequest, DecodeError, Invalid, PatchError, RequestTooLarge, StatusDetails, UnsupportedMediaType
-from pilotage.meta import jsontext
+from pilotage.errors import (
+    BadRequest,
+    DecodeError,
+    Invalid,
+    PatchError,
+    PatchTooLarge,
+    RequestTooLarge,
+    StatusDetails,
+    UnsupportedMediaType,
+)
+from pilotage.meta import jsontext, limits
 from pilotage.meta.causes import forbidden, invalid_error
 from pilotage.meta.kinds import GroupKind
 from pilotage.meta.patches import json_patch, merge, strategic
 from pilotage.rest.request import PatchType, Request
+from pilotage.server import records
 from pilotage.server.bodies import FieldProblems, duplicate_fields
 from pilotage.server.records import Document
 from pilotage.server.served import Served
 from pilotage.types import builtin
 
 MAX_OPERATIONS = 10_000
-Patch = Callable[[Document], tuple[Document, FieldProblems]]
+Patch = Callable[[bytes], tuple[Document, FieldProblems]]
+"""From the bytes of what is there to what is wanted instead. May be called again, with what is there by then."""
 
 
 def reader(served: Served, request: Request) -> Patch:
-    """The patch of a request, read once, applied as often as needed. Raises ApiError for what is no patch."""
+    """The patch of a request. Raises ApiError for what is no patch."""
     kind = _kind(served, request)
     if request.write.force is not None:
         cause = forbidden("force", "may not be specified for non-apply patch")
         raise invalid_error(GroupKind("meta.k8s.io", "PatchOptions"), "", [cause])
-    patch = _read(request, kind)
-    problems = FieldProblems()
+    read = [_read(request, kind)]
+    duplicate: list[str] = []
     if kind is not PatchType.JSON and request.write.field_validation not in ("", "Ignore"):
-        problems.duplicate = duplicate_fields(request.body, patch)
+        duplicate = duplicate_fields(request.body, read[0])
 
-    def apply(old: Document) -> tuple[Document, FieldProblems]:
+    def apply(data: bytes) -> tuple[Document, FieldProblems]:
+        patch = read.pop() if read else _read(request, kind)  # the result shares with it, and is the caller's own
         try:
-            document = _applied(served, kind, patch, old)
+            document = _applied(served, kind, patch, records.decode(data))
         except PatchError as error:
             message = f"the server rejected our request due to an error in our request: {error}"
             raise Invalid(message, details=StatusDetails()) from None
         if not isinstance(document, dict):
             raise BadRequest("the patch leaves no object behind")
-        return document, FieldProblems(list(problems.unknown), list(problems.duplicate))
+        return document, FieldProblems(duplicate=list(duplicate))
 
     return apply
 
@@ -80,8 +91,13 @@ def _read(request: Request, kind: PatchType) -> Any:
 
 def _applied(served: Served, kind: PatchType, patch: Any, old: Document) -> Any:
     if kind is PatchType.JSON:
-        return json_patch.apply(copy.deepcopy(old), patch)
+        document = json_patch.apply(old, patch)
+        try:
+            limits.check_depth(document, limits.DEFAULT)  # deep values in deep places: only this kind can nest them
+        except DecodeError as error:
+            raise PatchTooLarge(str(error)) from None
+        return document
     if kind is PatchType.MERGE:
-        return merge.apply(copy.deepcopy(old), patch)
+        return merge.apply(old, patch)
     schema = strategic.OpenAPIMergeSchema(builtin.schema(served.gvk), builtin.definition)
-    return strategic.apply(copy.deepcopy(old), patch, schema)
+    return strategic.apply(old, patch, schema)

@@ -21,7 +21,7 @@ from pilotage.meta.kinds import GroupKind
 from pilotage.rest.request import Form, ListOptions, Request
 from pilotage.rest.response import Page, Response
 from pilotage.server import records, tokens
-from pilotage.server.house import House, check_scope
+from pilotage.server.house import House
 from pilotage.server.selection import Selection
 from pilotage.server.served import Served
 from pilotage.server.strategy import version_number
@@ -40,7 +40,6 @@ class Reader:
     house: House
 
     async def get(self, served: Served, request: Request) -> Response:
-        check_scope(served, request)
         version = request.options.resource_version
         if version and version != "0":
             await self.reached(version_number(version))
@@ -59,7 +58,7 @@ class Reader:
         except Compacted as error:
             raise expired(options, prefix, start, error) from error
         except FutureRevision as error:
-            raise too_large(error.revision, error.current, retry_after_seconds=0) from error
+            raise too_large(error.revision, error.current) from error
         return self._answer(served, request, page, prefix)
 
     def _answer(self, served: Served, request: Request, page: _Selected, prefix: str) -> Page:
@@ -120,7 +119,7 @@ class Reader:
                     if storage.revision >= revision:
                         return
         except TimeoutError:
-            raise too_large(revision, storage.revision, retry_after_seconds=1) from None
+            raise too_large(revision, storage.revision) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,25 +159,28 @@ def check_list_options(options: ListOptions) -> None:
 
 def _match_causes(options: ListOptions) -> list[Cause]:
     version, match = options.resource_version, options.resource_version_match
-    if options.continue_token:
-        return [forbidden("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided")]
+    causes: list[Cause] = []
+
+    def refuse(detail: str) -> None:
+        causes.append(forbidden("resourceVersionMatch", detail))
+
     if not version:
-        detail = "resourceVersionMatch is forbidden unless resourceVersion is provided"
-        return [forbidden("resourceVersionMatch", detail)]
+        refuse("resourceVersionMatch is forbidden unless resourceVersion is provided")
+    if options.continue_token:
+        refuse("resourceVersionMatch is forbidden when continue is provided")
     if match not in ("Exact", "NotOlderThan"):
-        return [not_supported("resourceVersionMatch", match, ["Exact", "NotOlderThan", ""])]
+        causes.append(not_supported("resourceVersionMatch", match, ["Exact", "NotOlderThan", ""]))
     if match == "Exact" and version == "0":
-        detail = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
-        return [forbidden("resourceVersionMatch", detail)]
-    return []
+        refuse('resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
+    return causes
 
 
 def version_number_or_bad(text: str) -> int:
     """As `version_number`, but a list says 400."""
     try:
         return version_number(text)
-    except ApiError:
-        raise BadRequest(f"Invalid value: {text[:50]!r}: a resource version is a decimal number") from None
+    except ApiError as error:
+        raise BadRequest(f"invalid resource version: {error}") from None
 
 
 def expired(options: ListOptions, prefix: str, start: str, error: Compacted) -> Gone:
@@ -195,8 +197,8 @@ def expired(options: ListOptions, prefix: str, start: str, error: Compacted) -> 
     return Gone(status=Status(410, "Expired", message, continue_token=token))
 
 
-def too_large(revision: int, current: int, *, retry_after_seconds: int) -> Timeout:
+def too_large(revision: int, current: int) -> Timeout:
     """The 504 for a version from the future."""
     cause = Cause("ResourceVersionTooLarge", "Too large resource version")
-    details = StatusDetails(causes=(cause,), retry_after_seconds=retry_after_seconds)
+    details = StatusDetails(causes=(cause,), retry_after_seconds=1)
     return Timeout(f"Timeout: Too large resource version: {revision}, current: {current}", details=details)

@@ -52,6 +52,13 @@ def stamp(value: bytes, revision: int) -> bytes:
     return b'%b"resourceVersion":"%d",%b' % (value[:at], revision, value[at:])
 
 
+def reread(value: bytes, served: Served, revision: int = 0) -> bytes:
+    """Bytes that have just been written as a reader sees them; without a revision they were not really written."""
+    if served.stored is not served:
+        value = encode(converted(decode(value), served))
+    return stamp(value, revision) if revision else value
+
+
 def current(entry: Entry, served: Served) -> bool:
     """Whether the stored bytes are what a reader of `served` sees: its version, written under its schema."""
     fits = entry.value.startswith(served.head)

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from types import TracebackType
 
-from pilotage.errors import BadRequest, MethodNotSupported, NotFound, RequestTooLarge, StatusDetails
+from pilotage.errors import RequestTooLarge, RevisionConflict
 from pilotage.meta.mapper import RESTMapping
 from pilotage.rest.request import Request, Verb
 from pilotage.rest.response import Page, Response, WatchEvent
-from pilotage.server import records, special
+from pilotage.server import records, routes, special
+from pilotage.server.catalogue import NAMESPACES, Redefined
+from pilotage.server.changing import Changer
+from pilotage.server.creating import Creator
 from pilotage.server.house import House
 from pilotage.server.housekeeping import Housekeeping
-from pilotage.server.reading import Reader
+from pilotage.server.reading import Reader, warnings_of
+from pilotage.server.removing import Remover
 from pilotage.server.served import Served
 from pilotage.server.watching import Watcher
-from pilotage.server.writing import NAMESPACES, Writer
 from pilotage.storage.interface import Put
 
-
 MAX_BODY = 3 * 1024 * 1024
-SUBRESOURCES = ("status", "finalize")
-"""Those that are served; a kind may name more."""
+"""Bytes of a request's body."""
 
 
 class Registry:
@@ -36,13 +37,15 @@ class Registry:
         self.house = house
         self._catalogue = house.catalogue
         self._reader = Reader(house)
-        self._writer = Writer(house)
+        self._creator = Creator(house)
+        self._changer = Changer(house)
+        self._remover = Remover(house)
         self._watcher = Watcher(house)
         self._exits = AsyncExitStack()
 
     async def __aenter__(self) -> Registry:
         await self._create_namespaces()
-        await self._exits.enter_async_context(Housekeeping(self.house, self._writer))
+        await self._exits.enter_async_context(Housekeeping(self.house))
         return self
 
     async def __aexit__(
@@ -51,24 +54,30 @@ class Registry:
         await self._exits.aclose()
 
     async def call(self, request: Request) -> Response:
-        served = await self._served(request)
+        while True:
+            try:
+                return await self._call(await self._served(request), request)
+            except Redefined:
+                continue
+
+    async def _call(self, served: Served, request: Request) -> Response:
         match request.verb:
             case Verb.GET:
                 return await self._reader.get(served, request)
-            case Verb.CREATE if not request.subresource:
-                return await self._writer.create(served, request)
+            case Verb.CREATE:
+                return await self._creator.create(served, request)
             case Verb.UPDATE:
-                return await self._writer.update(served, request)
+                return await self._changer.update(served, request)
             case Verb.PATCH:
-                return await self._writer.patch(served, request)
-            case Verb.DELETE if not request.subresource:
-                return await self._writer.delete(served, request)
-        raise not_allowed(served, request)
+                return await self._changer.patch(served, request)
+            case Verb.DELETE:
+                return await self._remover.delete(served, request)
+        raise routes.no_method()
 
     async def list(self, request: Request) -> Page:
         served = await self._served(request)
         if request.verb is Verb.DELETE_COLLECTION:
-            return await self._writer.delete_collection(served, request)
+            return await self._remover.delete_collection(served, request)
         return await self._reader.list(served, request)
 
     @asynccontextmanager
@@ -76,6 +85,10 @@ class Registry:
         served = await self._served(request)
         async with self._watcher.open(served, request) as events:
             yield events
+
+    async def warnings(self, request: Request) -> tuple[str, ...]:
+        """What a user of this resource should be told, whatever the answer."""
+        return warnings_of(await self._served(request))
 
     async def resources(self) -> Sequence[RESTMapping]:
         return [served.mapping for served in await self._catalogue.all()]
@@ -87,38 +100,14 @@ class Registry:
         if len(request.body) > MAX_BODY:
             raise RequestTooLarge(f"Request entity too large: limit is {MAX_BODY}")
         served = await self._catalogue.find(request.resource)
-        if request.namespace and not served.namespaced:
-            raise NotFound("404 page not found")
-        if request.subresource:
-            self._check_subresource(served, request)
-        elif request.verb.value not in served.mapping.verbs and not served.terminating:
-            message = "the server does not allow this method on the requested resource"
-            raise MethodNotSupported(message, details=StatusDetails())
-        elif not request.name and request.verb in (Verb.UPDATE, Verb.PATCH):
-            raise BadRequest("name must be provided")
+        routes.check(served, request)
         return served
-
-    def _check_subresource(self, served: Served, request: Request) -> None:
-        known = request.subresource in SUBRESOURCES and request.subresource in served.mapping.subresources
-        if not known and served.custom:
-            raise served.not_found(request.name)
-        if not known:
-            raise NotFound("the server could not find the requested resource", details=StatusDetails())
 
     async def _create_namespaces(self) -> None:
         """The namespaces that are always there; another process may be creating them too, which is as good."""
         served = await self._catalogue.find(special.NAMESPACE)
-        missing = []
         for name in special.SYSTEM_NAMESPACES:
-            key = f"{self.house.prefix}{NAMESPACES}{name}"
-            if await self.house.storage.get(key) is None:
-                document = special.system_namespace(served, name, uid=self.house.uid(), now=self.house.now())
-                missing.append(Put(key, records.encode(document)))
-        if missing:
-            await self.house.commit(*missing)
-
-
-def not_allowed(served: Served, request: Request) -> MethodNotSupported:
-    """The 405 for a verb that the resource does not have."""
-    message = f'{request.verb.value} is not supported on resources of kind "{served.group_resource}"'
-    return MethodNotSupported(message, details=served.details())
+            document = special.system_namespace(served, name, uid=self.house.uid(), now=self.house.now())
+            with suppress(RevisionConflict):
+                put = Put(f"{self.house.prefix}{NAMESPACES}{name}", records.encode(document), expected=0)
+                await self.house.commit(put)

@@ -6,10 +6,12 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, required, too_long, type_invalid
+from pilotage.server.served import MAX_CAUSES
 
 Document = dict[str, Any]
 MAX_DATA = 1024 * 1024
@@ -58,8 +60,8 @@ def config_map_causes(document: Document, old: Document | None) -> list[Cause]:
     """What is wrong with a ConfigMap."""
     data, binary = _mapping(document.get("data")), _mapping(document.get("binaryData"))
     found = list(_key_causes(data, "data"))
-    for key in sorted(data.keys() & binary.keys()):
-        found.append(invalid(f"data[{key}]", key, "duplicate of key present in binaryData"))
+    both = sorted(data.keys() & binary.keys())
+    found += [invalid(f"data[{key}]", key, "duplicate of key present in binaryData") for key in both]
     found += _key_causes(binary, "binaryData")
     size = sum(len(value.encode()) for value in data.values() if isinstance(value, str))
     if size + _sizes(binary, "binaryData", found) > MAX_DATA:
@@ -70,9 +72,8 @@ def config_map_causes(document: Document, old: Document | None) -> list[Cause]:
 
 
 def _key_causes(data: Mapping[str, Any], field: str) -> Iterator[Cause]:
-    for key in data:
-        for message in _key_problems(key):
-            yield invalid(f"{field}[{key}]", key, message)
+    found = (invalid(f"{field}[{key}]", key, message) for key in data for message in _key_problems(key))
+    return islice(found, MAX_CAUSES + 1)
 
 
 def _key_problems(key: str) -> Iterator[str]:
@@ -105,9 +106,9 @@ def _type_causes(document: Document, data: Mapping[str, Any]) -> Iterator[Cause]
     if kind == "kubernetes.io/basic-auth" and not data.keys() & {"username", "password"}:
         yield required("data[username]")
         yield required("data[password]")
-    if kind == "kubernetes.io/service-account-token":
-        if not _mapping(document["metadata"].get("annotations")).get(_ACCOUNT):
-            yield required(f"metadata.annotations[{_ACCOUNT}]")
+    annotations = _mapping(document["metadata"].get("annotations"))
+    if kind == "kubernetes.io/service-account-token" and not annotations.get(_ACCOUNT):
+        yield required(f"metadata.annotations[{_ACCOUNT}]")
 
 
 def _frozen_causes(document: Document, old: Document, fields: tuple[str, ...]) -> list[Cause]:

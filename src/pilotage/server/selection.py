@@ -27,6 +27,10 @@ _head = msgspec.json.Decoder(_Head).decode
 _document = msgspec.json.Decoder().decode
 
 
+_ZEROS = {"spec.hostNetwork": "false", "spec.unschedulable": "false", "status.replicas": "0", "status.successful": "0"}
+"""What absent values of built-in kinds count as; that of any other is an empty text."""
+
+
 class Selection:
     """A predicate over entries. An empty one selects everything and looks at nothing."""
 
@@ -87,7 +91,7 @@ class _FieldsOf(Mapping[str, str]):
             return self._known[field]
         if self._decoded is None:
             self._decoded = _document(self._entry.value)
-        return _text(_at(self._decoded, self._selectable[field]))
+        return _text(_at(self._decoded, self._selectable[field])) or _ZEROS.get(field, "")
 
     def __iter__(self) -> Any:
         return iter((*self._known, *self._selectable))

@@ -15,6 +15,9 @@ from pilotage.meta.mapper import RESTMapping
 if TYPE_CHECKING:  # compiled on use: a program that touches three kinds pays for three
     from pilotage.schema.structural import StructuralSchema
 
+MAX_CAUSES = 100
+"""More are not told."""
+_MAX_TEXT = 2000
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 
 
@@ -112,7 +115,14 @@ class Served:
         return Forbidden(f"{subject} is forbidden: {reason}", details=replace(self.details(name), causes=causes))
 
     def invalid(self, name: str, causes: Iterable[Cause]) -> Invalid:
-        return invalid_error(self.stored.group_kind, name, causes)
+        """The 422 for an object; bounded, however much there is wrong with how large an object."""
+        found = list(causes)
+        shown = [replace(cause, message=_cut(cause.message), field=_cut(cause.field)) for cause in found[:MAX_CAUSES]]
+        if len(found) > MAX_CAUSES:
+            shown.append(
+                Cause("FieldValueTooMany", f"there are more than {MAX_CAUSES} causes; the others are left out")
+            )
+        return invalid_error(self.stored.group_kind, _cut(name), shown)
 
     def already_exists(self, name: str, *, terminating: bool = False) -> AlreadyExists:
         message = f'{self.group_resource} "{name}" already exists'
@@ -123,3 +133,7 @@ class Served:
     def conflict(self, name: str, reason: str = MODIFIED) -> Conflict:
         message = f'Operation cannot be fulfilled on {self.group_resource} "{name}": {reason}'
         return Conflict(message, details=self.details(name))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}…"

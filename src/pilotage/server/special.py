@@ -53,12 +53,17 @@ def prepare(served: Served, document: Document, old: Document | None, now: str) 
 def causes(served: Served, document: Document, old: Document | None) -> list[Cause]:
     """What is wrong with the object beyond its schema."""
     rule = of(served)
-    found = rule.causes(document, old) if rule.causes is not None else []
-    for path in rule.micro_times:
-        value = _at(document, path)
-        if isinstance(value, str) and not _MICRO_TIME.fullmatch(value):
-            found.append(type_invalid(".".join(path), value, "a time to the microsecond is needed"))
-    return found
+    return rule.causes(document, old) if rule.causes is not None else []
+
+
+def time_causes(served: Served, document: Document) -> list[Cause]:
+    """Times that are not to the microsecond where they must be."""
+    values = {path: _at(document, path) for path in of(served).micro_times}
+    return [
+        type_invalid(".".join(path), value, f'{".".join(path)} in body must be of type microsecond-time: "{value}"')
+        for path, value in values.items()
+        if isinstance(value, str) and not _MICRO_TIME.fullmatch(value)
+    ]
 
 
 def of(served: Served) -> Special:

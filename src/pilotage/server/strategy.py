@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from pilotage.meta.validation import finalizers_causes, object_meta_causes, obje
 from pilotage.rest.request import Request
 from pilotage.server import bodies, special
 from pilotage.server.records import Document, same
-from pilotage.server.served import Served
+from pilotage.server.served import MAX_CAUSES, Served
 
 _SERVER_OWNED = (
     "creationTimestamp",
@@ -26,6 +27,7 @@ _KEPT_ON_UPDATE = ("creationTimestamp", "generation", "selfLink")
 _KEPT_IF_ABSENT = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields")
 _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 _PATH = " including a path (/)"
+_WRONG_TYPE = re.compile(r"in body must be of type ([\w-]+): (.*)", re.DOTALL)
 DOUBLED_OWNERS = (
     ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, "
     "and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
@@ -78,7 +80,7 @@ def finalizer_warnings(served: Served, metadata: Document, known: Sequence[str])
     return [
         f'metadata.finalizers: "{name}": prefer a domain-qualified finalizer name{_PATH if "." in name else ""}'
         " to avoid accidental conflicts with other finalizer writers"
-        for name in metadata["finalizers"]
+        for name in metadata["finalizers"][:MAX_CAUSES]
         if name not in known and not _qualified(name)
     ]
 
@@ -118,6 +120,12 @@ def prepare_status(served: Served, document: Document, old: Document) -> Documen
     return result
 
 
+def prepare_finalize(document: Document, old: Document) -> Document:
+    """The next state of `old` when only its list of finalizers in the spec is written."""
+    spec = document.get("spec") or {}
+    return old | {"spec": {key: value for key, value in spec.items() if value}}
+
+
 def count_generation(served: Served, document: Document, old: Document) -> None:
     """A change outside metadata (and the status, where it is written apart) makes a new generation."""
     if not served.generation:
@@ -152,7 +160,7 @@ def _finalizer_causes(served: Served, metadata: Document) -> list[Cause]:
     message = "name is neither a standard finalizer name nor is it fully qualified"
     return [
         invalid(f"metadata.finalizers[{index}]", name, message)
-        for index, name in enumerate(metadata["finalizers"])
+        for index, name in enumerate(metadata["finalizers"][:MAX_CAUSES])
         if not _qualified(name)
     ]
 
@@ -163,11 +171,12 @@ def content_causes(served: Served, request: Request, document: Document, old: Do
     causes = _schema_causes(served, document, old, status=status)
     if served.custom:
         return causes
-    own = special.causes(served, document, old) if not status else []
-    for cause in (*causes, *own):
+    for cause in (*causes, *special.time_causes(served, document)):
         if cause.reason == "FieldValueTypeInvalid":
-            raise bodies.undecodable(served, request, f"json: field {cause.field}: {_detail(cause)}")
-    return own if special.of(served).causes is not None else causes + own
+            raise bodies.undecodable(served, request, _mismatch(cause))
+    if special.of(served).causes is None:
+        return causes
+    return special.causes(served, document, old) if not status else []
 
 
 def _schema_causes(served: Served, document: Document, old: Document | None, *, status: bool) -> list[Cause]:
@@ -176,8 +185,12 @@ def _schema_causes(served: Served, document: Document, old: Document | None, *, 
     return served.schema.validate_status(document, old) if status else served.schema.validate(document, old)
 
 
-def _detail(cause: Cause) -> str:
-    return cause.message.removeprefix("Invalid value: ")
+def _mismatch(cause: Cause) -> str:
+    match = _WRONG_TYPE.search(cause.message)
+    wanted, found = match.groups() if match else ("another type", "a value")
+    if found.strip('"') in bodies.JSON_TYPES:
+        found = found.strip('"')
+    return f"json: cannot unmarshal {found} into field {cause.field} of type {wanted}"
 
 
 def check_version(served: Served, document: Document, current: Document, name: str) -> None:

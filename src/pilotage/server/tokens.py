@@ -37,18 +37,22 @@ def write(token: ContinueToken) -> str:
 def read(text: str) -> ContinueToken:
     """Raises BadRequest for what this server has not written."""
     if len(text) > 4096:
-        raise BadRequest("continue key is not valid: it is too long")
+        raise invalid("it is too long")
     try:
         data = base64.b64decode(text.encode("ascii") + b"=" * (-len(text) % 4), altchars=b"-_", validate=True)
         token = msgspec.json.decode(data, type=_Token)
     except (binascii.Error, msgspec.MsgspecError, UnicodeError) as error:
-        raise BadRequest(f"continue key is not valid: {error}") from None
+        raise invalid(str(error)) from None
     if token.v != _VERSION:
-        raise BadRequest(f'continue key is not valid: server does not recognize this encoded version "{token.v[:40]}"')
+        raise invalid(f"server does not recognize this encoded version {token.v[:40]}")
     if not token.start:
-        raise BadRequest("continue key is not valid: encoded continue key lost required fields")
-    if token.rv == 0 or token.rv < LATEST:
-        raise BadRequest(f"continue key is not valid: incorrect encoded start resourceVersion ({token.rv})")
+        raise invalid(f"encoded start key empty (version {_VERSION})")
+    if token.rv == 0 or not LATEST <= token.rv < 2**63:
+        raise invalid(f"incorrect encoded start resourceVersion (version {_VERSION})")
     if ".." in token.start.split("/") or token.start.startswith("/"):
-        raise BadRequest(f"continue key is not valid: {token.start[:100]}")
+        raise invalid(token.start[:100])
     return ContinueToken(token.rv, token.start)
+
+
+def invalid(reason: str) -> BadRequest:
+    return BadRequest(f"invalid continue token: continue key is not valid: {reason}")

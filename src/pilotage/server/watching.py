@@ -185,12 +185,13 @@ def check_watch_options(options: ListOptions) -> None:
         if match:
             detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
             causes.append(forbidden("resourceVersionMatch", detail))
-    elif not match:
+    elif match != "NotOlderThan":
         detail = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
         causes.append(forbidden("resourceVersionMatch", detail))
-    elif match != "NotOlderThan":
-        causes.append(not_supported("resourceVersionMatch", match, ["NotOlderThan"]))
-    if options.continue_token:
-        causes.append(forbidden("continue", "continue is forbidden for watch"))
+        if match:
+            causes.append(not_supported("resourceVersionMatch", match, ["NotOlderThan"]))
+    elif options.continue_token:
+        detail = "resourceVersionMatch is forbidden when continue is provided"
+        causes.append(forbidden("resourceVersionMatch", detail))
     if causes:
         raise invalid_error(_LIST_OPTIONS, "", causes)

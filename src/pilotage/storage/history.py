@@ -28,8 +28,10 @@ class History:
         """The revision of the last commit."""
         self.oldest = revision
         """The oldest revision that can be listed at or watched from: the log begins right behind it."""
-        self.find = self._entries.get
-        """The current entry of a key. Needs no lock: it is one look into a dict."""
+
+    def find(self, key: str) -> Entry | None:
+        """The current entry of a key. Needs no lock: it is one look into a dict that is never half made."""
+        return self._entries.get(key)
 
     def append(self, commit: Commit) -> None:
         """Add the events of the next commit. They must have been planned for `revision + 1`."""
@@ -45,8 +47,7 @@ class History:
     def restore(self, entries: Mapping[str, Entry], oldest: int, commits: Sequence[Commit]) -> None:
         """Forget everything, and begin anew: `entries` are the state at `oldest`, `commits` what came after."""
         with self._lock:
-            self._entries.clear()
-            self._entries.update(entries)
+            self._entries = dict(entries)
             self._keys = SortedKeys(entries)
             self._commits = []
             self.revision = self.oldest = oldest

@@ -51,7 +51,7 @@ class MemoryStorage:
         return history.revision
 
     def watch(self, prefix: str, *, since: int) -> Watch:
-        return Cursor(self._watchers, prefix, since)
+        return Cursor(self, self._watchers, prefix, since)
 
     async def compact(self, revision: int) -> None:
         self._check_open()

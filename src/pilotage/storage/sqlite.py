@@ -66,7 +66,7 @@ class SqliteStorage:
         return await future
 
     def watch(self, prefix: str, *, since: int) -> Watch:
-        return Cursor(self._watchers, prefix, since)
+        return Cursor(self, self._watchers, prefix, since)
 
     async def compact(self, revision: int) -> None:
         self._check_usable()

@@ -58,8 +58,9 @@ def resolve(path: str) -> str:
     if os.path.lexists(resolved):
         if not stat.S_ISREG(os.stat(resolved).st_mode):
             raise StorageError(f"{resolved} is not a file")
-        os.close(os.open(resolved, os.O_RDWR | os.O_CLOEXEC))
-    elif not os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+        if not os.access(resolved, os.R_OK | os.W_OK, effective_ids=_EFFECTIVE):
+            raise PermissionError(13, "Permission denied", resolved)
+    elif not os.access(folder, os.W_OK | os.X_OK, effective_ids=_EFFECTIVE):
         raise PermissionError(13, "Permission denied", folder)
     return resolved
 
@@ -106,9 +107,18 @@ def meta_checksum(name: str, value: str) -> int:
     return zlib.crc32(f"{name}={value}".encode())
 
 
-def sync_folder(path: str) -> None:
-    """Make the names in the file's folder durable."""
-    descriptor = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+def settle(path: str) -> None:
+    """Make durable what can be read now: a process that was killed may have left commits in the WAL unsynced."""
+    try:
+        sync(f"{path}-wal")
+    except FileNotFoundError:
+        return
+    sync(os.path.dirname(path))
+
+
+def sync(path: str) -> None:
+    """Make a file's bytes durable, or a folder's names. Never for the database itself: see `_read_header`."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:
@@ -127,7 +137,7 @@ def _make(path: str, oldest: int) -> None:
         except apsw.Error as error:
             raise translate(error, path, connection.system_errno) from error
     os.rename(draft, path)
-    sync_folder(path)
+    sync(os.path.dirname(path))
 
 
 def _make_tables(connection: apsw.Connection, oldest: int) -> None:
@@ -157,8 +167,7 @@ def _check_beginning(path: str, lock: LockFile, size: int) -> None:
 
 def _check_header(path: str) -> None:
     """Judge the file by its first bytes, before SQLite touches it (opening may already write)."""
-    with open(path, "rb") as file:
-        header = file.read(100)
+    header = _read_header(path)
     if not header.startswith(_MAGIC):
         raise damaged(path, f"it begins with {header[:16]!r} and not as a SQLite file does")
     if len(header) < 100:
@@ -178,6 +187,19 @@ def _check_header(path: str) -> None:
         raise damaged(path, f"it says that its format is {version}")
 
 
+def _read_header(path: str) -> bytes:
+    """The first 100 bytes, read through SQLite.
+
+    Closing a descriptor of our own would drop the locks that this process has on the file, if it has it open already:
+    then another process takes itself for the last one, and removes the WAL that we go on writing to.
+    """
+    file = apsw.VFSFile("", path, [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0])
+    try:
+        return bytes(file.xRead(min(100, file.xFileSize()), 0))
+    finally:
+        file.xClose()
+
+
 def _needs(path: str) -> str:
     """The version of Pilotage that a newer file asks for, as far as it can be read."""
     try:
@@ -189,4 +211,5 @@ def _needs(path: str) -> str:
     return "of the version that wrote it"
 
 
+_EFFECTIVE = os.access in os.supports_effective_ids
 _READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI

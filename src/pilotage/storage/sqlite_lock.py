@@ -36,7 +36,7 @@ class LockFile:
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
         try:
             with self._locked():
-                if os.fstat(self._descriptor).st_size < _SIZE:  # new, or half made
+                if self._is_blank():
                     self._make()
             self._check_magic()
             self._words = memoryview(mmap.mmap(self._descriptor, _SIZE)).cast("Q")
@@ -83,6 +83,12 @@ class LockFile:
 
     def close(self) -> None:
         os.close(self._descriptor)  # the map goes with its last reader, who may be on another thread
+
+    def _is_blank(self) -> bool:
+        """Whether it is new, half made, or of nothing but zeros: it is never synced, and the power may have failed."""
+        if os.fstat(self._descriptor).st_size < _SIZE:
+            return True
+        return not any(os.pread(self._descriptor, _SIZE, 0))
 
     def _make(self) -> None:
         if os.pwrite(self._descriptor, _MAGIC.ljust(_SIZE, b"\0"), 0) < _SIZE:

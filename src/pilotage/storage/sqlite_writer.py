@@ -21,6 +21,7 @@ from pilotage.errors import FutureRevision, RevisionConflict, StorageBroken, Sto
 from .history import History
 from .interface import Entry, Operation
 from .sqlite_errors import damaged
+from .sqlite_file import settle
 from .sqlite_lock import LockFile
 from .sqlite_log import Log
 from .sqlite_rows import garbage_of, rows_of
@@ -87,6 +88,8 @@ class Writer:
         with self._log.transaction(write=False):
             self._log.check()
             self._restore()
+        with self._log.errors():
+            settle(self._log.path)
         if self._history.revision < durable:
             raise damaged(
                 self._log.path,

@@ -68,10 +68,14 @@ class Watchers:
 
 
 class Cursor:
-    """A Watch: the commits after `since` that touch `prefix`. Cancelling a wait loses nothing."""
+    """A Watch: the commits after `since` that touch `prefix`. Cancelling a wait loses nothing.
 
-    def __init__(self, watchers: Watchers, prefix: str, since: int) -> None:
+    It holds on to its `storage`: one that is watched must not end because nobody else remembers it.
+    """
+
+    def __init__(self, storage: object, watchers: Watchers, prefix: str, since: int) -> None:
         self.prefix = prefix
+        self._storage = storage
         self._position = since
         self._watchers = watchers
         self._future: asyncio.Future[None] | None = None

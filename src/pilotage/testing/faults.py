@@ -108,6 +108,22 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LoseRequest:
+    """Cut the connection instead of passing the request on: the server never hears of it."""
+
+    when: When = always
+    times: int | None = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoseAnswer:
+    """Pass the request on, and cut when the server has answered: what was asked is done, and nobody is told."""
+
+    when: When = always
+    times: int | None = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HalfBody:
     """Send the head and half of the body of an answer that has a length, then cut."""
 
@@ -153,7 +169,7 @@ class CutLine:
 
 
 LineFault = DropLine | DuplicateLine | SwapLines | CutLine
-HTTPFault = Answer | HalfBody | LineFault
+HTTPFault = Answer | LoseRequest | LoseAnswer | HalfBody | LineFault
 Fault = ByteFault | HTTPFault
 
 
@@ -206,8 +222,8 @@ class Script:
             if not isinstance(fault, ByteFault) and fault.when(request):
                 found.append(fault)
                 self.commit(fault)
-                if isinstance(fault, Answer):
-                    break
+                if isinstance(fault, Answer | LoseRequest):
+                    break  # what the server would say to it does not matter any more
         return found
 
     def commit(self, fault: Fault) -> None:

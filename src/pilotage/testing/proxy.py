@@ -42,7 +42,10 @@ from pilotage.testing.faults import (
     DuplicateLine,
     Fault,
     HalfBody,
+    HTTPFault,
     LineFault,
+    LoseAnswer,
+    LoseRequest,
     Script,
     Stall,
     SwapLines,
@@ -68,6 +71,8 @@ __all__ = [
     "Fault",
     "FaultProxy",
     "HalfBody",
+    "LoseAnswer",
+    "LoseRequest",
     "ProxyStatistics",
     "Stall",
     "SwapLines",
@@ -174,14 +179,20 @@ class FaultProxy:
         for fault in faults:
             if isinstance(fault, Answer):
                 return _answer(fault)
+            if isinstance(fault, LoseRequest):
+                return self._lost(request)
         try:
-            response = await self._forward(request, [fault for fault in faults if isinstance(fault, LineFault)])
+            response = await self._forward(request, faults)
         except ConnectionLost:
-            self._cut(request)
-            return Response(502, body=b"the server is lost\n")
+            return self._lost(request)
         if any(isinstance(fault, HalfBody) for fault in faults) and isinstance(response, Response):
             self._cut(request, after_body_bytes=len(response.body) // 2)
         return response
+
+    def _lost(self, request: Request) -> Response:
+        """What takes the place of an answer after the link is cut: nobody gets it."""
+        self._cut(request)
+        return Response(502, body=b"lost by the fault proxy\n")
 
     def _cut(self, request: Request, after_body_bytes: int | None = None) -> None:
         """End the link that `request` came by, now or inside the answer to it."""
@@ -193,15 +204,19 @@ class FaultProxy:
         else:
             link.body_left = after_body_bytes
 
-    async def _forward(self, request: Request, faults: Sequence[LineFault]) -> Response | StreamingResponse:
+    async def _forward(self, request: Request, faults: Sequence[HTTPFault]) -> Response | StreamingResponse:
         assert self._client is not None
         opened = AsyncExitStack()
         stream = await opened.enter_async_context(
             self._client.stream(request.method, request.target, _passed_on(request.headers), request.body)
         )
+        if any(isinstance(fault, LoseAnswer) for fault in faults):
+            await opened.aclose()
+            raise ConnectionLost("lost by the fault proxy")
         headers = _passed_on(stream.headers)
         if "transfer-encoding" in stream.headers:
-            return StreamingResponse(stream.status, headers, _lines(opened, stream, faults))
+            line_faults = [fault for fault in faults if isinstance(fault, LineFault)]
+            return StreamingResponse(stream.status, headers, _lines(opened, stream, line_faults))
         async with opened:
             return Response(stream.status, headers, await stream.read(_LIMITS.response_bytes))
 

@@ -204,6 +204,7 @@ def named(*names: str) -> list[dict[str, str]]:
             {"finalizers": ["c", "b"]},
         ),
         ({}, {"$deleteFromPrimitiveList/finalizers": ["a"]}, {}),
+        ({}, {"finalizers": ["a", "b"], "$deleteFromPrimitiveList/finalizers": ["a"]}, {"finalizers": ["b"]}),
         ({"finalizers": ["a", "b", "c"]}, {"$setElementOrder/finalizers": ["c", "a"]}, {"finalizers": ["b", "c", "a"]}),
         # the order of items; without a directive a new one comes first, as on a kube-apiserver
         ({"containers": named("a", "b")}, {"containers": named("n")}, {"containers": named("n", "a", "b")}),

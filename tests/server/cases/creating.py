@@ -43,9 +43,7 @@ CREATING = Scenario(
         post("ConfigMap without a name", CONFIG_MAPS, {"metadata": {}}),
         post("a name is generated", CONFIG_MAPS, {"metadata": {"generateName": "gen-"}}),
         post("a name is generated for a custom object", WIDGETS, widget(metadata={"generateName": "gen-"})),
-        post(
-            "a generated name is cut to fit", CONFIG_MAPS + DRY, {"metadata": {"generateName": "a" * 70 + "-"}}
-        ),
+        post("a generated name is cut to fit", CONFIG_MAPS + DRY, {"metadata": {"generateName": "a" * 70 + "-"}}),
         post("name and prefix: the name counts", CONFIG_MAPS, {"metadata": {"name": "both", "generateName": "gen-"}}),
         post("a bad prefix", CONFIG_MAPS, {"metadata": {"generateName": "Gen_"}}),
         post("another namespace in the object", WIDGETS, widget(metadata={"name": "b", "namespace": "other"})),
@@ -73,9 +71,7 @@ METADATA = Scenario(
             WIDGETS,
             widget(metadata={"name": "b", "labels": {"a b": "c d"}, "finalizers": ["bad finalizer", "nodomain"]}),
         ),
-        post(
-            "a finalizer without a domain", WIDGETS + DRY, widget(metadata={"name": "b", "finalizers": ["nodomain"]})
-        ),
+        post("a finalizer without a domain", WIDGETS + DRY, widget(metadata={"name": "b", "finalizers": ["nodomain"]})),
         post(
             "a ConfigMap's finalizer without a domain",
             CONFIG_MAPS + DRY,
@@ -96,7 +92,9 @@ METADATA = Scenario(
         ),
         post("a bad annotation key", CONFIG_MAPS, {"metadata": {"name": "b", "annotations": {"a b": "c"}}}),
         post(
-            "annotations in capitals are fine", CONFIG_MAPS + DRY, {"metadata": {"name": "b", "annotations": {"A": "c"}}}
+            "annotations in capitals are fine",
+            CONFIG_MAPS + DRY,
+            {"metadata": {"name": "b", "annotations": {"A": "c"}}},
         ),
         post(
             "annotations that are too large",
@@ -148,9 +146,13 @@ BODIES = Scenario(
         post("another version", WIDGETS, widget(apiVersion="<group>/v2")),
         post("another group", WIDGETS, widget(apiVersion="other.example.com/v1")),
         post("a bad apiVersion", WIDGETS, widget(apiVersion="a/b/c")),
-        post("a Secret is no ConfigMap", CONFIG_MAPS, {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "b"}}),
+        post(
+            "a Secret is no ConfigMap", CONFIG_MAPS, {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "b"}}
+        ),
         post("an unknown kind", CONFIG_MAPS, {"apiVersion": "v1", "kind": "Nope", "metadata": {"name": "b"}}),
-        post("a version there is not", CONFIG_MAPS, {"apiVersion": "v2", "kind": "ConfigMap", "metadata": {"name": "b"}}),
+        post(
+            "a version there is not", CONFIG_MAPS, {"apiVersion": "v2", "kind": "ConfigMap", "metadata": {"name": "b"}}
+        ),
         post("half a document", WIDGETS, "{"),
         post("half a ConfigMap", CONFIG_MAPS, "{"),
         post("something behind the document", CONFIG_MAPS, '{"metadata":{"name":"t"}} x'),
@@ -180,7 +182,11 @@ SCHEMAS = Scenario(
     [
         post("text for a number", WIDGETS, widget(spec={"size": "x"})),
         post("a required field is missing", WIDGETS, widget(spec={})),
-        post("several things are wrong", WIDGETS, widget(spec={"size": 0, "colour": "green", "tags": ["aaaaaaa", "b", "c"]})),
+        post(
+            "several things are wrong",
+            WIDGETS,
+            widget(spec={"size": 0, "colour": "green", "tags": ["aaaaaaa", "b", "c"]}),
+        ),
         post("an item twice", WIDGETS, widget(spec={"size": 1, "parts": [{"name": "a"}, {"name": "a"}]})),
         post("null for an object", WIDGETS + DRY, widget(spec=None)),
         post("a list for an object", WIDGETS, widget(spec=[])),
@@ -199,13 +205,17 @@ SCHEMAS = Scenario(
             WIDGETS + "?fieldValidation=Strict",
             widget(spec={"size": 1, "bogus": 1, "another": 2}, metadata={"name": "b", "bogus": 2}, more=3),
         ),
-        post("unknown fields: ignored", WIDGETS + DRY + "&fieldValidation=Ignore", widget(spec={"size": 1, "bogus": 1})),
+        post(
+            "unknown fields: ignored", WIDGETS + DRY + "&fieldValidation=Ignore", widget(spec={"size": 1, "bogus": 1})
+        ),
         post(
             "unknown fields of a ConfigMap: strict",
             CONFIG_MAPS + "?fieldValidation=Strict",
             {"metadata": {"name": "b", "x": 1}, "data": {}, "more": 1},
         ),
-        post("unknown fields of a ConfigMap: warnings", CONFIG_MAPS + DRY, {"metadata": {"name": "b", "x": 1}, "more": 1}),
+        post(
+            "unknown fields of a ConfigMap: warnings", CONFIG_MAPS + DRY, {"metadata": {"name": "b", "x": 1}, "more": 1}
+        ),
         post(
             "a field twice: strict",
             WIDGETS + "?fieldValidation=Strict",
@@ -221,6 +231,7 @@ SCHEMAS = Scenario(
             CONFIG_MAPS + "?fieldValidation=Strict",
             '{"metadata":{"name":"b"},"data":{"a":"1","a":"2"},"data":{}}',
         ),
+        post("an object that is too large to be stored", WIDGETS, widget(spec={"size": 1, "mode": "x" * 2_000_000})),
         post("an unknown fieldValidation", CONFIG_MAPS + "?fieldValidation=Nope", {"metadata": {"name": "b"}}),
         post("a field in another case", CONFIG_MAPS + DRY, {"metadata": {"name": "b"}, "Data": {"a": "b"}}),
         post("a long field manager", CONFIG_MAPS + "?fieldManager=" + "m" * 129, {"metadata": {"name": "b"}}),

@@ -9,8 +9,8 @@ from ..differential import ABSENT, DEFINITIONS, Saved, Scenario, delete, get, pa
 from .kinds import GROUP_VERSION, WIDGETS, definition, version, widget
 
 WIDGET = f"{DEFINITIONS}/widgets.<group>"
+GADGET = f"{DEFINITIONS}/gadgets.<group>"
 ESTABLISHED = {"body.status.conditions.1.status": "True"}
-MADE_AT_ONCE = "a new CRD"
 
 
 def changed(changes: dict[str, Any], plural: str = "things", kind: str = "Thing") -> dict[str, Any]:
@@ -22,74 +22,57 @@ def changed(changes: dict[str, Any], plural: str = "things", kind: str = "Thing"
 
 SCHEMA = "spec.versions.0.schema.openAPIV3Schema"
 
+MISTAKES: list[tuple[str, dict[str, Any]]] = [
+    ("a name that does not fit", {"metadata.name": "others.<group>"}),
+    ("no schema", {"spec.versions.0.schema": ABSENT}),
+    ("two storage versions", {"spec.versions": [version(), version("v2")]}),
+    ("no storage version", {"spec.versions.0.storage": False}),
+    ("an unknown scope", {"spec.scope": "Planet"}),
+    ("a group without a dot", {"spec.group": "demo", "metadata.name": "things.demo"}),
+    ("a protected group", {"spec.group": "x.k8s.io", "metadata.name": "things.x.k8s.io"}),
+    ("an empty spec", {"spec": {}}),
+    ("no versions", {"spec.versions": []}),
+    ("a version twice", {"spec.versions": [version(), version(storage=False)]}),
+    ("a bad version name", {"spec.versions": [version("V_1")]}),
+    ("a root that is no object", {SCHEMA: {"type": "string"}}),
+    ("a property without a type", {f"{SCHEMA}.properties.spec": {}}),
+    ("an array without items", {f"{SCHEMA}.properties.spec": {"type": "array"}}),
+    ("a reference", {f"{SCHEMA}.properties.spec": {"$ref": "#/definitions/x"}}),
+    ("a bad pattern", {f"{SCHEMA}.properties.spec.properties.mode": {"type": "string", "pattern": "("}}),
+    ("a bad default", {f"{SCHEMA}.properties.spec.properties.size.default": "x"}),
+    ("a bad plural", {"spec.names.plural": "Things", "metadata.name": "Things.<group>"}),
+    ("no kind", {"spec.names.kind": ""}),
+    ("a bad kind", {"spec.names.kind": "a_b"}),
+    ("a bad short name", {"spec.names.shortNames": ["A"]}),
+    ("an unknown conversion", {"spec.conversion": {"strategy": "Magic"}}),
+    ("preserved unknown fields", {"spec.preserveUnknownFields": True}),
+    (
+        "a selectable field that is not there",
+        {"spec.versions.0.selectableFields": [{"jsonPath": ".spec.nope"}]},
+    ),
+    (
+        "a column without a path",
+        {"spec.versions.0.additionalPrinterColumns": [{"name": "A", "type": "string"}]},
+    ),
+    (
+        "a column of an unknown type",
+        {"spec.versions.0.additionalPrinterColumns": [{"name": "A", "type": "thing", "jsonPath": ".spec"}]},
+    ),
+    ("a scale without paths", {"spec.versions.0.subresources": {"scale": {}}}),
+    ("a field of a wrong type", {"spec.versions.0.served": "yes"}),
+]
+
 INVALID_DEFINITIONS = Scenario(
     "invalid-definitions",
-    [
-        post(what, DEFINITIONS, changed(changes))
-        for what, changes in [
-            ("a name that does not fit", {"metadata.name": "others.<group>"}),
-            ("no schema", {"spec.versions.0.schema": ABSENT}),
-            ("two storage versions", {"spec.versions": [version(), version("v2")]}),
-            ("no storage version", {"spec.versions.0.storage": False}),
-            ("an unknown scope", {"spec.scope": "Planet"}),
-            ("a group without a dot", {"spec.group": "demo", "metadata.name": "things.demo"}),
-            ("a protected group", {"spec.group": "x.k8s.io", "metadata.name": "things.x.k8s.io"}),
-            ("an empty spec", {"spec": {}}),
-            ("no versions", {"spec.versions": []}),
-            ("a version twice", {"spec.versions": [version(), version(storage=False)]}),
-            ("a bad version name", {"spec.versions": [version("V_1")]}),
-            ("a root that is no object", {SCHEMA: {"type": "string"}}),
-            ("a property without a type", {f"{SCHEMA}.properties.spec": {}}),
-            ("an array without items", {f"{SCHEMA}.properties.spec": {"type": "array"}}),
-            ("a reference", {f"{SCHEMA}.properties.spec": {"$ref": "#/definitions/x"}}),
-            ("a bad pattern", {f"{SCHEMA}.properties.spec.properties.mode": {"type": "string", "pattern": "("}}),
-            ("a bad default", {f"{SCHEMA}.properties.spec.properties.size.default": "x"}),
-            ("a bad plural", {"spec.names.plural": "Things", "metadata.name": "Things.<group>"}),
-            ("no kind", {"spec.names.kind": ""}),
-            ("a bad kind", {"spec.names.kind": "a_b"}),
-            ("a bad short name", {"spec.names.shortNames": ["A"]}),
-            ("an unknown conversion", {"spec.conversion": {"strategy": "Magic"}}),
-            ("preserved unknown fields", {"spec.preserveUnknownFields": True}),
-            ("a selectable field that is not there", {"spec.versions.0.selectableFields": [{"jsonPath": ".spec.nope"}]}),
-            ("a column without a path", {"spec.versions.0.additionalPrinterColumns": [{"name": "A", "type": "string"}]}),
-            ("a column of an unknown type", {
-                "spec.versions.0.additionalPrinterColumns": [{"name": "A", "type": "thing", "jsonPath": ".spec"}]
-            }),
-            ("a scale without paths", {"spec.versions.0.subresources": {"scale": {}}}),
-            ("a field of a wrong type", {"spec.versions.0.served": "yes"}),
-            ("an unknown field", {"spec.bogus": 1}),
-        ]
-    ],
+    [post(what, DEFINITIONS, changed(changes)) for what, changes in MISTAKES]
+    + [post("an unknown field", DEFINITIONS + "?fieldValidation=Strict", changed({"spec.bogus": 1}))],
 )
-
-CONDITIONS = [
-    {
-        "lastTransitionTime": "<time>",
-        "message": "no conflicts found",
-        "reason": "NoConflicts",
-        "status": "True",
-        "type": "NamesAccepted",
-    },
-    {
-        "lastTransitionTime": "<time>",
-        "message": "the initial names have been accepted",
-        "reason": "InitialNamesAccepted",
-        "status": "True",
-        "type": "Established",
-    },
-]
-NAMES = {"kind": "Widget", "listKind": "WidgetList", "plural": "widgets", "singular": "widget"}
 
 LIFE = Scenario(
     "definition-life",
     [
-        post(
-            "create",
-            DEFINITIONS,
-            definition(),
-            differs=MADE_AT_ONCE,
-            ours={"body.status": {"acceptedNames": NAMES, "conditions": CONDITIONS, "storedVersions": ["v1"]}},
-        ),
+        post("create, by dry run", DEFINITIONS + "?dryRun=All", definition()),
+        post("create", DEFINITIONS, definition(), until={"status": 201}),
         get("until established", WIDGET, until=ESTABLISHED),
         get("established", WIDGET, save="made"),
         post("it exists", DEFINITIONS, definition()),
@@ -104,8 +87,11 @@ LIFE = Scenario(
         post("a held object", WIDGETS, widget(metadata={"name": "held", "finalizers": ["x.example.com/hold"]})),
         delete("by dry run", WIDGET + "?dryRun=All"),
         delete("delete", WIDGET),
-        get("until it terminates", WIDGET, until={"body.status.conditions.2.type": "Terminating"}),
-        get("it waits for the held one", WIDGETS, until={"body.items.0.metadata.name": "held"}),
+        get(
+            "until the objects are deleted",
+            WIDGETS,
+            until={"body.items.0.metadata.deletionGracePeriodSeconds": 0, "body.items.1": ABSENT},
+        ),
         get("terminating", WIDGET),
         post("nothing can be created", WIDGETS, widget("more")),
         get("the group's verbs", GROUP_VERSION),
@@ -120,7 +106,12 @@ LIFE = Scenario(
 NAME_CONFLICTS = Scenario(
     "name-conflicts",
     [
-        post("first", DEFINITIONS, definition(names={"plural": "widgets", "kind": "Widget", "shortNames": ["wd"], "categories": ["all"]}), until={"status": 201}),
+        post(
+            "first",
+            DEFINITIONS,
+            definition(names={"plural": "widgets", "kind": "Widget", "shortNames": ["wd"], "categories": ["all"]}),
+            until={"status": 201},
+        ),
         get("established", WIDGET, until=ESTABLISHED),
         get("its names", WIDGET),
         *[
@@ -134,14 +125,29 @@ NAME_CONFLICTS = Scenario(
             ]
             for step in [
                 post(plural, DEFINITIONS, definition(plural, "X", names=names), until={"status": 201}),
-                get(f"{plural} decided", f"{DEFINITIONS}/{plural}.<group>", until={"body.status.conditions.0.status": "False"}),
+                get(
+                    f"{plural} decided",
+                    f"{DEFINITIONS}/{plural}.<group>",
+                    until={"body.status.conditions.0.status": "False"},
+                ),
                 get(f"{plural}' conditions", f"{DEFINITIONS}/{plural}.<group>"),
                 get(f"{plural} are not served", f"{GROUP_VERSION}/{plural}"),
             ]
         ],
+    ],
+)
+
+FREED_NAMES = Scenario(
+    "freed-names",
+    [
+        post("first", DEFINITIONS, definition(), until={"status": 201}),
+        get("established", WIDGET, until=ESTABLISHED),
+        post("second", DEFINITIONS, definition("gadgets", "Widget"), until={"status": 201}),
+        get("decided", GADGET, until={"body.status.conditions.0.status": "False"}),
+        get("not accepted", GADGET),
         delete("the first goes", WIDGET, until={"status": 200}),
         get("until gone", WIDGET, until={"status": 404}),
-        get("one gets its names", f"{DEFINITIONS}/gizmos.<group>", until={"body.status.conditions.0.status": "True"}),
-        get("which are now", f"{DEFINITIONS}/gizmos.<group>"),
+        get("the second gets its names", GADGET, until=ESTABLISHED),
+        get("which are now", GADGET),
     ],
 )

@@ -66,7 +66,6 @@ DELETING = Scenario(
         delete("it is gone already", CONFIG_MAPS + "/one"),
         post("held ConfigMap", CONFIG_MAPS, {"metadata": {"name": "two", "finalizers": [HOLD]}}),
         delete("it is marked, without a generation", CONFIG_MAPS + "/two"),
-        delete("with a body as YAML", CONFIG_MAPS + "/two", "propagationPolicy: Background\n", content_type="application/yaml"),
     ],
     [definition()],
 )

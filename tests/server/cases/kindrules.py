@@ -11,16 +11,28 @@ SECRET_RULES = Scenario(
     "secrets",
     [
         post("text becomes data", SECRETS, {"metadata": {"name": "s"}, "stringData": {"a": "b", "é": "ü"}}),
-        post("text becomes data, really", SECRETS, {"metadata": {"name": "s"}, "stringData": {"a": "bü"}, "data": {"a": "YQ==", "z": "eg=="}}),
+        post(
+            "text becomes data, really",
+            SECRETS,
+            {"metadata": {"name": "s"}, "stringData": {"a": "bü"}, "data": {"a": "YQ==", "z": "eg=="}},
+        ),
         post("bad base64", SECRETS, {"metadata": {"name": "s2"}, "data": {"a": "!!"}}),
         patch("another type", SECRETS + "/s", {"type": "other"}),
         patch("data", SECRETS + "/s", {"data": {"b": "Yg=="}}),
         patch("text again", SECRETS + "/s", {"stringData": {"b": "c"}}),
         post("TLS without keys", SECRETS, {"metadata": {"name": "s3"}, "type": "kubernetes.io/tls"}),
         post("basic auth without keys", SECRETS, {"metadata": {"name": "s3"}, "type": "kubernetes.io/basic-auth"}),
-        post("docker config without keys", SECRETS, {"metadata": {"name": "s3"}, "type": "kubernetes.io/dockerconfigjson"}),
+        post(
+            "docker config without keys",
+            SECRETS,
+            {"metadata": {"name": "s3"}, "type": "kubernetes.io/dockerconfigjson"},
+        ),
         post("SSH without keys", SECRETS, {"metadata": {"name": "s3"}, "type": "kubernetes.io/ssh-auth"}),
-        post("a token without an account", SECRETS, {"metadata": {"name": "s3"}, "type": "kubernetes.io/service-account-token"}),
+        post(
+            "a token without an account",
+            SECRETS,
+            {"metadata": {"name": "s3"}, "type": "kubernetes.io/service-account-token"},
+        ),
         post("a bad key", SECRETS, {"metadata": {"name": "s4"}, "data": {"a b": ""}}),
         post("immutable", SECRETS, {"metadata": {"name": "im"}, "immutable": True, "data": {"a": "YQ=="}}),
         patch("its data", SECRETS + "/im", {"data": {"a": "Yg=="}}),
@@ -44,7 +56,11 @@ CONFIG_MAP_RULES = Scenario(
         post("a key that is not ASCII", CONFIG_MAPS, {"metadata": {"name": "b"}, "data": {"é": ""}}),
         post("a key in both", CONFIG_MAPS, {"metadata": {"name": "b"}, "data": {"a": ""}, "binaryData": {"a": "YQ=="}}),
         post("too much data", CONFIG_MAPS, {"metadata": {"name": "b"}, "data": {"a": "x" * (1 << 20) + "y"}}),
-        post("a body that is too large", CONFIG_MAPS, {"metadata": {"name": "b"}, "data": {"a": "x" * (3 * 1024 * 1024 + 10)}}),
+        post(
+            "a body that is too large",
+            CONFIG_MAPS,
+            {"metadata": {"name": "b"}, "data": {"a": "x" * (3 * 1024 * 1024 + 10)}},
+        ),
         post("bad binary data", CONFIG_MAPS, {"metadata": {"name": "b"}, "binaryData": {"a": "!!"}}),
         post("null data", CONFIG_MAPS + "?dryRun=All", {"metadata": {"name": "b"}, "data": None}),
         post("a null value", CONFIG_MAPS + "?dryRun=All", {"metadata": {"name": "b"}, "data": {"a": None}}),
@@ -54,9 +70,26 @@ CONFIG_MAP_RULES = Scenario(
 EVENT_RULES = Scenario(
     "events",
     [
-        post("an event", EVENTS, {"metadata": {"name": "e1"}, "involvedObject": SUBJECT, "reason": "R", "message": "m", "type": "Normal", "count": 2}),
-        post("about another namespace", EVENTS, {"metadata": {"name": "e2"}, "involvedObject": SUBJECT | {"namespace": "other"}}),
-        post("about no namespace", EVENTS, {"metadata": {"name": "e3"}, "involvedObject": {"kind": "Node", "name": "x"}}),
+        post(
+            "an event",
+            EVENTS,
+            {
+                "metadata": {"name": "e1"},
+                "involvedObject": SUBJECT,
+                "reason": "R",
+                "message": "m",
+                "type": "Normal",
+                "count": 2,
+            },
+        ),
+        post(
+            "about another namespace",
+            EVENTS,
+            {"metadata": {"name": "e2"}, "involvedObject": SUBJECT | {"namespace": "other"}},
+        ),
+        post(
+            "about no namespace", EVENTS, {"metadata": {"name": "e3"}, "involvedObject": {"kind": "Node", "name": "x"}}
+        ),
         get("in its new form", NEW_EVENTS + "/e1"),
         get("listed in its new form", NEW_EVENTS),
         get("by what it is about", EVENTS + "?fieldSelector=involvedObject.name%3Dx,reason%3DR"),
@@ -79,8 +112,37 @@ EVENT_RULES = Scenario(
             },
             save="new",
         ),
+        post(
+            "a new one with old fields and a bad controller",
+            NEW_EVENTS,
+            {
+                "metadata": {"name": "e7"},
+                "eventTime": "2024-01-02T03:04:05.123456Z",
+                "type": "Odd",
+                "reportingController": "a b",
+                "reportingInstance": "i" * 129,
+                "deprecatedCount": 1,
+                "regarding": SUBJECT,
+                "note": "n" * 1025,
+            },
+        ),
+        post(
+            "an old one with a time",
+            EVENTS,
+            {"metadata": {"name": "e8"}, "eventTime": "2024-01-02T03:04:05.123456Z", "involvedObject": SUBJECT},
+        ),
+        post(
+            "a time to the second",
+            EVENTS,
+            {"metadata": {"name": "e8"}, "eventTime": "2024-01-02T03:04:05Z", "involvedObject": SUBJECT},
+        ),
+        put("a bad series", NEW_EVENTS + "/e5", Saved("new", {"series": {"count": 1}})),
         get("in its old form", EVENTS + "/e5"),
-        put("its series", NEW_EVENTS + "/e5", Saved("new", {"series": {"count": 2, "lastObservedTime": "2024-01-02T03:04:06.000000Z"}})),
+        put(
+            "its series",
+            NEW_EVENTS + "/e5",
+            Saved("new", {"series": {"count": 2, "lastObservedTime": "2024-01-02T03:04:06.000000Z"}}),
+        ),
         patch("its note cannot change", NEW_EVENTS + "/e5", {"note": "other"}),
         patch("an old one counts", EVENTS + "/e1", {"count": 3, "lastTimestamp": "2024-01-02T03:04:05Z"}),
         put("a PUT creates", EVENTS + "/e6", {"metadata": {"name": "e6"}, "involvedObject": SUBJECT}),
@@ -92,9 +154,28 @@ EVENT_RULES = Scenario(
 LEASE_RULES = Scenario(
     "leases",
     [
-        post("times to the microsecond", LEASES, {"metadata": {"name": "mt"}, "spec": {"holderIdentity": "x", "leaseDurationSeconds": 15, "acquireTime": "2024-01-02T03:04:05.123456Z", "renewTime": "2024-01-02T03:04:05.000000Z", "leaseTransitions": 1}}),
-        post("times to the second", LEASES, {"metadata": {"name": "ts"}, "spec": {"renewTime": "2024-01-02T03:04:05Z"}}),
-        post("no duration", LEASES, {"metadata": {"name": "bd"}, "spec": {"holderIdentity": "x", "leaseDurationSeconds": 0}}),
+        post(
+            "times to the microsecond",
+            LEASES,
+            {
+                "metadata": {"name": "mt"},
+                "spec": {
+                    "holderIdentity": "x",
+                    "leaseDurationSeconds": 15,
+                    "acquireTime": "2024-01-02T03:04:05.123456Z",
+                    "renewTime": "2024-01-02T03:04:05.000000Z",
+                    "leaseTransitions": 1,
+                },
+            },
+        ),
+        post(
+            "times to the second", LEASES, {"metadata": {"name": "ts"}, "spec": {"renewTime": "2024-01-02T03:04:05Z"}}
+        ),
+        post(
+            "no duration",
+            LEASES,
+            {"metadata": {"name": "bd"}, "spec": {"holderIdentity": "x", "leaseDurationSeconds": 0}},
+        ),
         post("negative transitions", LEASES, {"metadata": {"name": "bd"}, "spec": {"leaseTransitions": -1}}),
         post("a bad time", LEASES, {"metadata": {"name": "bm"}, "spec": {"acquireTime": "yesterday"}}),
         post("empty", LEASES, {"metadata": {"name": "empty"}}),

@@ -18,12 +18,16 @@ NAMESPACE = Scenario(
         post("a bad name", NAMESPACES, {"metadata": {"name": "Facts_"}}),
         post("a name with dots", NAMESPACES, {"metadata": {"name": "a.b"}}),
         post("a generated name", NAMESPACES + "?dryRun=All", {"metadata": {"generateName": "gen-"}}),
-        post("a status is set by the server", NAMESPACES + "?dryRun=All", {"metadata": {"name": "q"}, "status": {"phase": "Terminating"}}),
+        post(
+            "a status is set by the server",
+            NAMESPACES + "?dryRun=All",
+            {"metadata": {"name": "q"}, "status": {"phase": "Terminating"}},
+        ),
         get("read", MINE),
         get("its status", MINE + "/status"),
         patch("labels", MINE, {"metadata": {"labels": {"kubernetes.io/metadata.name": None, "t": "u"}}}),
-        patch("finalizers stay", MINE, {"spec": {"finalizers": []}}),
-        patch("the status stays", MINE, {"status": {"phase": "Terminating"}}),
+        patch("finalizers stay", MINE + "?dryRun=All", {"spec": {"finalizers": []}}),
+        patch("the status stays", MINE + "?dryRun=All", {"status": {"phase": "Terminating"}}),
         post("a ConfigMap inside", INSIDE, {"metadata": {"name": "a", "finalizers": [HOLD]}}),
         post("a widget inside", WIDGETS, widget("a", metadata={"name": "a", "finalizers": [HOLD]})),
         delete("by dry run", MINE + "?dryRun=All"),
@@ -32,7 +36,10 @@ NAMESPACE = Scenario(
         post("no widget either", WIDGETS, widget("x")),
         post("not even by dry run", INSIDE + "?dryRun=All", {"metadata": {"name": "x"}}),
         patch("what is there can change", INSIDE + "/a", {"data": {"a": "b"}}),
-        get("a list of what is selected", NAMESPACES + "?fieldSelector=status.phase%3DTerminating,metadata.name%3D<namespace>-more"),
+        get(
+            "a list of what is selected",
+            NAMESPACES + "?fieldSelector=status.phase%3DTerminating,metadata.name%3D<namespace>-more",
+        ),
         put("finalize by another name", MINE + "/finalize", {"metadata": {"name": "other"}, "spec": {}}),
         post("finalize is not created", MINE + "/finalize", {"metadata": {"name": "<namespace>-more"}}),
         delete("default", NAMESPACES + "/default"),
@@ -49,10 +56,14 @@ NAMESPACE = Scenario(
 FINALIZING = Scenario(
     "finalizing",
     [
-        post("held", NAMESPACES, {"metadata": {"name": "<namespace>-more"}, "spec": {"finalizers": [HOLD]}}, save="made"),
+        post(
+            "held", NAMESPACES, {"metadata": {"name": "<namespace>-more"}, "spec": {"finalizers": [HOLD]}}, save="made"
+        ),
         delete("marked", MINE),
         get("until it is empty", MINE, until={"status": 200}),
-        put("finalized", MINE + "/finalize", Saved("made", {"spec": {"finalizers": []}, "metadata.resourceVersion": ""})),
+        put(
+            "finalized", MINE + "/finalize", Saved("made", {"spec": {"finalizers": []}, "metadata.resourceVersion": ""})
+        ),
         get("gone", MINE),
     ],
 )

@@ -18,7 +18,10 @@ PATHS = Scenario(
         get("one widget without a namespace", f"{GROUP_VERSION}/widgets/one"),
         post("a ConfigMap without a namespace", "/api/v1/configmaps", {"metadata": {"name": "q"}}),
         get("one ConfigMap without a namespace", "/api/v1/configmaps/a"),
-        get("definitions in a namespace", "/apis/apiextensions.k8s.io/v1/namespaces/<namespace>/customresourcedefinitions"),
+        get(
+            "definitions in a namespace",
+            "/apis/apiextensions.k8s.io/v1/namespaces/<namespace>/customresourcedefinitions",
+        ),
         put("all widgets", WIDGETS, widget()),
         Step("an unknown method", "FROB", CONFIG_MAPS + "/a"),
         get("the group", "/apis/<group>"),

@@ -54,7 +54,11 @@ READING = Scenario(
         post("metadata of what is created", CONFIG_MAPS + "?dryRun=All", {"metadata": {"name": "pm"}}, accept=PARTIAL),
         get("an unknown form", MAP, accept="application/xml"),
         get("any form", MAP, accept="application/xml,*/*;q=0.1"),
-        get("an unknown transformation, then JSON", MAP, accept="application/json;as=Nope;v=v1;g=meta.k8s.io,application/json"),
+        get(
+            "an unknown transformation, then JSON",
+            MAP,
+            accept="application/json;as=Nope;v=v1;g=meta.k8s.io,application/json",
+        ),
     ],
     [definition()],
 )
@@ -81,7 +85,8 @@ PAGES = Scenario(
             WIDGETS + "?limit=2&resourceVersionMatch=Exact&resourceVersion=5&continue=<page.metadata.continue>",
         ),
         get(
-            "continue exactly, nowhere", WIDGETS + "?limit=2&resourceVersionMatch=Exact&continue=<page.metadata.continue>"
+            "continue exactly, nowhere",
+            WIDGETS + "?limit=2&resourceVersionMatch=Exact&continue=<page.metadata.continue>",
         ),
         get("a token that is none", WIDGETS + "?limit=2&continue=abc"),
         get("a token of another version", WIDGETS + "?limit=2&continue=" + token(v="x", rv=5, start="a")),
@@ -105,40 +110,93 @@ SELECTABLE = version(selectableFields=[{"jsonPath": ".spec.colour"}, {"jsonPath"
 SELECTING = Scenario(
     "selecting",
     [
-        post("red", WIDGETS, widget("red", spec={"size": 1, "colour": "red"}, metadata={"name": "red", "labels": {"a": "1"}})),
-        post("blue", WIDGETS, widget("blue", spec={"size": 2, "colour": "blue"}, metadata={"name": "blue", "labels": {"a": "20", "b": ""}})),
+        post(
+            "red",
+            WIDGETS,
+            widget("red", spec={"size": 1, "colour": "red"}, metadata={"name": "red", "labels": {"a": "1"}}),
+        ),
+        post(
+            "blue",
+            WIDGETS,
+            widget(
+                "blue", spec={"size": 2, "colour": "blue"}, metadata={"name": "blue", "labels": {"a": "20", "b": ""}}
+            ),
+        ),
         post("plain", WIDGETS, widget("plain")),
         *[
             get(f"labels {text}", f"{WIDGETS}?labelSelector={text}", accept=PARTIAL_LIST)
             for text in (
-                "a", "!a", "a%3D1", "a%3D%3D1", "a!%3D1", "a+in+(1,20)", "a+notin+(1)", "a%3E5", "a%3C5", "a,b", "b%3D",
-                "a%3D1,!b", "a+in+(1),a+notin+(20)", "", ",",
+                "a",
+                "!a",
+                "a%3D1",
+                "a%3D%3D1",
+                "a!%3D1",
+                "a+in+(1,20)",
+                "a+notin+(1)",
+                "a%3E5",
+                "a%3C5",
+                "a,b",
+                "b%3D",
+                "a%3D1,!b",
+                "a+in+(1),a+notin+(20)",
+                "",
+                ",",
             )
         ],
         *[
             get(f"bad labels {text}", f"{WIDGETS}?labelSelector={text}")
             for text in (
-                "a%20b", "a%20in%20b", "a%3Dx%20y", "-a%3Dx", "%3D%3D", "a%3Ex", "a+in+()", "a+in+(1", "a%3D1%3D2", "!", "a+b+c",
-                "a%3D%2F", "a%2Fb%2Fc",
+                "a%20b",
+                "a%20in%20b",
+                "a%3Dx%20y",
+                "-a%3Dx",
+                "%3D%3D",
+                "a%3Ex",
+                "a+in+()",
+                "a+in+(1",
+                "a%3D1%3D2",
+                "!",
+                "a+b+c",
+                "a%3D%2F",
+                "a%2Fb%2Fc",
             )
         ],
         *[
             get(f"fields {text}", f"{WIDGETS}?fieldSelector={text}", accept=PARTIAL_LIST)
             for text in (
-                "metadata.name%3Dred", "metadata.name!%3Dred", "metadata.name%3Dred,metadata.namespace!%3Dx",
-                "spec.colour%3Dred", "spec.colour%3D", "spec.size%3D2", "metadata.name%3Dred,", "metadata.name%3D%3Dred",
-                "spec.colour!%3Dred,spec.size!%3D1", "metadata.namespace%3D<namespace>", "metadata.namespace%3Dother",
+                "metadata.name%3Dred",
+                "metadata.name!%3Dred",
+                "metadata.name%3Dred,metadata.namespace!%3Dx",
+                "spec.colour%3Dred",
+                "spec.colour%3D",
+                "spec.size%3D2",
+                "metadata.name%3Dred,",
+                "metadata.name%3D%3Dred",
+                "spec.colour!%3Dred,spec.size!%3D1",
+                "metadata.namespace%3D<namespace>",
+                "metadata.namespace%3Dother",
                 "metadata.name%3Dred%5C%2Cblue",
             )
         ],
         *[
             get(f"bad fields {text}", f"{WIDGETS}?fieldSelector={text}")
-            for text in ("abc", "spec.mode%3D1", "metadata.labels%3D1", "%3D", "metadata.name%3Ca", "metadata.name%3D%5Cx")
+            for text in (
+                "abc",
+                "spec.mode%3D1",
+                "metadata.labels%3D1",
+                "%3D",
+                "metadata.name%3Ca",
+                "metadata.name%3D%5Cx",
+            )
         ],
         get("unknown field of ConfigMaps", CONFIG_MAPS + "?fieldSelector=data%3D1"),
         get("unknown field of Pods", "/api/v1/namespaces/<namespace>/pods?fieldSelector=spec.x%3D1"),
         get("a namespace out of all", f"{GROUP_VERSION}/widgets?fieldSelector=metadata.namespace%3Dnowhere"),
-        post("not everywhere", SECRETS := "/api/v1/namespaces/<namespace>/secrets", {"metadata": {"name": "s"}, "type": "example.com/t"}),
+        post(
+            "not everywhere",
+            SECRETS := "/api/v1/namespaces/<namespace>/secrets",
+            {"metadata": {"name": "s"}, "type": "example.com/t"},
+        ),
         get("a Secret's type", SECRETS + "?fieldSelector=type%3Dexample.com/t", accept=PARTIAL_LIST),
         get("another type", SECRETS + "?fieldSelector=type!%3Dexample.com/t", accept=PARTIAL_LIST),
     ],

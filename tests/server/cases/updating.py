@@ -12,7 +12,9 @@ UPDATING = Scenario(
     [
         post("to begin with", WIDGETS, widget(metadata={"name": "one", "labels": {"l": "1"}}), save="first"),
         put("the same again keeps the version", ONE, Saved("first")),
-        put("a change of spec", ONE, Saved("first", {"spec.size": 2, "metadata.creationTimestamp": None}), save="second"),
+        put(
+            "a change of spec", ONE, Saved("first", {"spec.size": 2, "metadata.creationTimestamp": None}), save="second"
+        ),
         put("stale", ONE, Saved("first", {"spec.size": 3})),
         put("labels make no generation", ONE, Saved("second", {"metadata.labels": {"l": "2"}}), save="third"),
         put("no version", ONE, Saved("third", {"metadata.resourceVersion": ""})),
@@ -52,7 +54,9 @@ BUILT_INS = Scenario(
     "built-ins",
     [
         post("to begin with", CONFIG_MAPS, {"metadata": {"name": "one"}, "data": {"k": "v"}}, save="first"),
-        put("without a version", CONFIG_MAPS + "/one", {"metadata": {"name": "one"}, "data": {"k": "v2"}}, save="second"),
+        put(
+            "without a version", CONFIG_MAPS + "/one", {"metadata": {"name": "one"}, "data": {"k": "v2"}}, save="second"
+        ),
         put("the same again", CONFIG_MAPS + "/one", {"metadata": {"name": "one"}, "data": {"k": "v2"}}),
         put("stale", CONFIG_MAPS + "/one", Saved("first", {"data.k": "v3"})),
         put("another name", CONFIG_MAPS + "/one", {"metadata": {"name": "zz"}}),
@@ -60,13 +64,26 @@ BUILT_INS = Scenario(
         put("another uid", CONFIG_MAPS + "/one", {"metadata": {"name": "one", "uid": NO_UID}}),
         put("no number", CONFIG_MAPS + "/one", {"metadata": {"name": "one", "resourceVersion": "abc"}}),
         put("what is not there", CONFIG_MAPS + "/missing", {"metadata": {"name": "missing"}}),
-        put("what is not there, at a version", CONFIG_MAPS + "/missing", {"metadata": {"name": "missing", "resourceVersion": "5"}}),
+        put(
+            "what is not there, at a version",
+            CONFIG_MAPS + "/missing",
+            {"metadata": {"name": "missing", "resourceVersion": "5"}},
+        ),
         put("the collection", CONFIG_MAPS, {"metadata": {"name": "one"}}),
-        put("a Lease is created", LEASES + "/l", {"metadata": {"name": "l"}, "spec": {"holderIdentity": "x", "leaseDurationSeconds": 15}}, save="lease"),
+        put(
+            "a Lease is created",
+            LEASES + "/l",
+            {"metadata": {"name": "l"}, "spec": {"holderIdentity": "x", "leaseDurationSeconds": 15}},
+            save="lease",
+        ),
         put("a Lease without a version", LEASES + "/l", {"metadata": {"name": "l"}, "spec": {"holderIdentity": "y"}}),
         put("a Lease at its version", LEASES + "/l", Saved("lease", {"spec.holderIdentity": "z"})),
         put("a Lease that was taken", LEASES + "/l", Saved("lease", {"spec.holderIdentity": "w"})),
-        put("a Lease that is not there, at a version", LEASES + "/m", {"metadata": {"name": "m", "resourceVersion": "5"}, "spec": {}}),
+        put(
+            "a Lease that is not there, at a version",
+            LEASES + "/m",
+            {"metadata": {"name": "m", "resourceVersion": "5"}, "spec": {}},
+        ),
         put("a Lease that is not there, by dry run", LEASES + "/n?dryRun=All", {"metadata": {"name": "n"}, "spec": {}}),
         put("a Lease created under another name", LEASES + "/n", {"metadata": {"name": "other"}, "spec": {}}),
         get("a subresource it does not have", CONFIG_MAPS + "/one/status"),
@@ -123,5 +140,9 @@ NO_STATUS = Scenario(
         patch("nor can it be patched", ONE + "/status", {"status": {"phase": "z"}}, MERGE),
         put("nor put", ONE + "/status", Saved("first")),
     ],
-    [definition("widgets", "Widget", {k: v for k, v in definition()["spec"]["versions"][0].items() if k != "subresources"})],
+    [
+        definition(
+            "widgets", "Widget", {k: v for k, v in definition()["spec"]["versions"][0].items() if k != "subresources"}
+        )
+    ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..differential import DEFINITIONS, Scenario, get, patch, post, put, Saved
+from ..differential import DEFINITIONS, Saved, Scenario, get, patch, post, put
 from .kinds import WIDGETS, definition, version, widget
 
 WIDGET = f"{DEFINITIONS}/widgets.<group>"
@@ -40,22 +40,30 @@ VERSIONS = Scenario(
         get("read in the new", WIDGETS + "/two"),
         get("read in the old again", OLD + "/two"),
         patch("patched in the old", OLD + "/two", {"spec": {"size": 2}}),
-        patch("patched in the new, with nothing", WIDGETS + "/two", {}),
+        patch("patched in the new", WIDGETS + "/two", {"spec": {"size": 3}}),
         get("the old field", OLD + "/two"),
         get("watched in the old", OLD + "?watch=1&timeoutSeconds=1"),
         get("groups", "/apis/<group>"),
         post("the wrong version", OLD, widget("three")),
         get("the definition", WIDGET, save="made"),
-        put("the storage version changes", WIDGET, Saved("made", {
-            "spec.versions.0.storage": False, "spec.versions.1.storage": True
-        }), save="moved"),
+        put(
+            "the storage version changes",
+            WIDGET,
+            Saved("made", {"spec.versions.0.storage": False, "spec.versions.1.storage": True}),
+            save="moved",
+        ),
         get("until settled", ONE, until={"status": 200}),
         get("stored versions", WIDGET),
         get("still readable", ONE),
         patch("a write of nothing", ONE, {"spec": {"size": 1}}),
         get("a version that was stored cannot go", WIDGET, save="now"),
         put("refused", WIDGET, Saved("now", {"spec.versions": [OLD_VERSION | {"storage": True}]})),
-        put("stored versions are the client's to prune", WIDGET + "/status", Saved("now", {"status.storedVersions": ["v1beta1"]}), save="pruned"),
+        put(
+            "stored versions are the client's to prune",
+            WIDGET + "/status",
+            Saved("now", {"status.storedVersions": ["v1beta1"]}),
+            save="pruned",
+        ),
         put("an unknown stored version", WIDGET + "/status", Saved("pruned", {"status.storedVersions": ["v9"]})),
     ],
     [definition("widgets", "Widget", NEW_VERSION, OLD_VERSION)],
@@ -68,18 +76,27 @@ EVOLUTION = Scenario(
     [
         post("by the first schema", WIDGETS, widget(spec={"size": 1, "colour": "red", "tags": ["a"]})),
         get("the definition", WIDGET, save="made"),
-        put("a field goes, one comes with a default, one becomes stricter", WIDGET, Saved("made", {
-            SCHEMA: {
-                "type": "object",
-                "properties": {
-                    "size": {"type": "integer", "minimum": 5},
-                    "tags": {"type": "array", "items": {"type": "string"}},
-                    "shape": {"type": "string", "default": "round"},
+        put(
+            "a field goes, one comes with a default, one becomes stricter",
+            WIDGET,
+            Saved(
+                "made",
+                {
+                    SCHEMA: {
+                        "type": "object",
+                        "properties": {
+                            "size": {"type": "integer", "minimum": 5},
+                            "tags": {"type": "array", "items": {"type": "string"}},
+                            "shape": {"type": "string", "default": "round"},
+                        },
+                    }
                 },
-            }
-        })),
+            ),
+        ),
         get("until it is read by the new schema", ONE, until={"body.spec.shape": "round"}),
         get("read by the new schema", ONE),
+        patch("a patch of nothing writes the new form", ONE, {}),
+        patch("and then nothing", ONE, {}),
         get("listed by the new schema", WIDGETS),
         patch("an invalid field that is unchanged does not matter", ONE, {"metadata": {"labels": {"a": "b"}}}),
         patch("another field can change", ONE, {"spec": {"tags": ["b"]}}),
@@ -101,7 +118,11 @@ CLUSTER_SCOPED = Scenario(
         get("list", "/apis/<group>/v1/widgets"),
         get("in a namespace", "/apis/<group>/v1/namespaces/<namespace>/widgets"),
         post("created in a namespace", "/apis/<group>/v1/namespaces/<namespace>/widgets", widget()),
-        post("with a namespace in it", "/apis/<group>/v1/widgets?dryRun=All", widget(metadata={"name": "two", "namespace": "default"})),
+        post(
+            "with a namespace in it",
+            "/apis/<group>/v1/widgets?dryRun=All",
+            widget(metadata={"name": "two", "namespace": "default"}),
+        ),
         get("by namespace", "/apis/<group>/v1/widgets?fieldSelector=metadata.namespace%3Dx"),
         get("resources", "/apis/<group>/v1"),
         get("watched", "/apis/<group>/v1/widgets?watch=1&timeoutSeconds=1"),

@@ -46,7 +46,10 @@ WATCH_ERRORS = Scenario(
         get("an unknown field", CONFIG_MAPS + WATCH + "&fieldSelector=data%3D1"),
         get("match alone", CONFIG_MAPS + WATCH + "&resourceVersionMatch=NotOlderThan&resourceVersion=1"),
         get("initial events without match", CONFIG_MAPS + WATCH + "&sendInitialEvents=true"),
-        get("initial events exactly", CONFIG_MAPS + WATCH + "&sendInitialEvents=true&resourceVersionMatch=Exact&resourceVersion=1"),
+        get(
+            "initial events exactly",
+            CONFIG_MAPS + WATCH + "&sendInitialEvents=true&resourceVersionMatch=Exact&resourceVersion=1",
+        ),
         get("no initial events, without match", CONFIG_MAPS + WATCH + "&sendInitialEvents=false"),
         get("continue", CONFIG_MAPS + WATCH + "&continue=abc&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"),
         get("a timeout that is no number", WIDGETS + "?watch=1&timeoutSeconds=x"),

@@ -18,7 +18,7 @@ MAX_COPIED_BYTES = 3 * 1024 * 1024
 
 Pointer: TypeAlias = "tuple[str, ...]"
 
-_INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
+_INDEX = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _BAD_ESCAPE = re.compile(r"~(?![01])")
 _ABSENT = object()
 _SHOWN = 200
@@ -115,6 +115,11 @@ class _Target:
             value = _step(value, path, depth)
         return value
 
+    def lacks(self, path: Pointer) -> bool:
+        """Whether the object that would hold the member is there, without it."""
+        parent = self.get(path[:-1]) if path else None
+        return isinstance(parent, dict) and path[-1] not in parent
+
     def add(self, path: Pointer, value: Any) -> None:
         if not path:
             self.document = value
@@ -179,6 +184,8 @@ def _copy(target: _Target, operation: Operation) -> None:
 
 
 def _test(target: _Target, operation: Operation) -> None:
+    if operation.value is None and target.lacks(operation.path):
+        return  # how writers make sure, with Kubernetes' API server, that a member is not there
     if not equal(target.get(operation.path), operation.value):
         raise _does_not_apply(operation.path, len(operation.path), "holds another value than the test expects")
 
@@ -207,9 +214,12 @@ def _index(path: Pointer, depth: int, highest: int) -> int:
     step = path[depth]
     if not _INDEX.fullmatch(step):
         raise _does_not_apply(path, depth, "is in a list, and its last part is no index")
-    if int(step) > highest:
+    index = int(step)
+    if index < 0:  # counted from the end, which RFC 6902 does not have but Kubernetes' API server does
+        index += highest + 1
+    if not 0 <= index <= highest:
         raise _does_not_apply(path, depth, "is past the end of the list")
-    return int(step)
+    return index
 
 
 def _missing(path: Pointer, depth: int) -> PatchDoesNotApply:

@@ -131,7 +131,8 @@ class _Field:
             return original
         if _is_deletion(wanted, self.path):
             return {} if isinstance(original, dict) else original
-        return _plain(wanted, self.path)
+        made = _plain(wanted, self.path)
+        return self._without_unwanted(made) if isinstance(made, list) else made
 
     def _list(self, original: list[Any], wanted: Any) -> list[Any]:
         order = self._companion(SET_ELEMENT_ORDER)
@@ -142,6 +143,9 @@ class _Field:
         else:
             key = self.schema.merge_key(self.name) if self.schema is not None else ""
             items = ListRule(key, self._child(), self.path).merged(original, [] if wanted is _ABSENT else wanted, order)
+        return self._without_unwanted(items)
+
+    def _without_unwanted(self, items: list[Any]) -> list[Any]:
         unwanted = {canonical(item) for item in self._companion(DELETE_FROM_PRIMITIVE_LIST) or ()}
         return [item for item in items if canonical(item) not in unwanted] if unwanted else items
 

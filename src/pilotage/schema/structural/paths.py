@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,11 @@ from pilotage.errors import Cause
 Path = tuple[Any, Any] | None
 """The parent's path and a step: a property's name, a `MapKey` or an index. None is the root."""
 Steps = tuple[str | int, ...]
+
+MAXIMUM_TOLD = 1000
+"""How many problems, or dropped fields, of one document are told. A hostile one of 3 MiB has a million."""
+_LONGEST_STEP = 320
+"""Characters of a key that a place shows; a label's longest key has 317."""
 
 
 class MapKey(str):
@@ -32,6 +38,27 @@ class Problem:
     ratchets: bool = True
 
 
+class EnoughError(Exception):
+    """So much is wrong that nobody looks further."""
+
+
+class Problems(list[Problem]):
+    """What was found wrong. Past `most` it ends the search with EnoughError."""
+
+    def __init__(self, most: float = MAXIMUM_TOLD) -> None:
+        super().__init__()
+        self._most = most
+
+    def append(self, problem: Problem) -> None:
+        super().append(problem)
+        if len(self) >= self._most:
+            raise EnoughError
+
+    def extend(self, problems: Iterable[Problem]) -> None:
+        for problem in problems:
+            self.append(problem)
+
+
 def steps_of(path: Path) -> Steps:
     steps: list[str | int] = []
     while path is not None:
@@ -44,8 +71,10 @@ def dotted(steps: Steps, *, keys_in_brackets: bool = False) -> str:
     """`spec.ports[0].name`; keys of maps as properties, or as `labels[app]`."""
     parts: list[str] = []
     for step in steps:
-        if isinstance(step, int) or (keys_in_brackets and isinstance(step, MapKey)):
+        if isinstance(step, int):
             parts.append(f"[{step}]")
+        elif keys_in_brackets and isinstance(step, MapKey):
+            parts.append(f"[{step[:_LONGEST_STEP]}]")
         else:
-            parts.append(f".{step}" if parts else step)
+            parts.append(f".{step[:_LONGEST_STEP]}" if parts else step[:_LONGEST_STEP])
     return "".join(parts)

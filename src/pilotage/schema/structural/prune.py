@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from pilotage.schema.structural.node import META_FIELDS, OBJECT_META, Node
-from pilotage.schema.structural.paths import Path, dotted, steps_of
+from pilotage.schema.structural.paths import MAXIMUM_TOLD, Path, dotted, steps_of
 
 Prune = Callable[[Any, Path, list[str]], None]
-"""Prunes a value in place and adds the paths of what it dropped."""
+"""Prunes a value in place and adds the paths of what it dropped, as long as they are not too many."""
 
 
 class Pruner:
@@ -75,7 +75,7 @@ class Pruner:
                 for name in value.keys() - known:
                     del value[name]
                     if path is not None or name not in META_FIELDS:
-                        dropped.append(dotted((*steps_of(path), name)))
+                        _tell(dropped, path, name)
             for name, child in children:
                 if name in value:
                     child(value[name], (path, name), dropped)
@@ -116,7 +116,7 @@ def _prune_metadata(value: Any, path: Path, dropped: list[str]) -> None:
     if type(value) is dict and not value.keys() <= OBJECT_META:
         for name in value.keys() - OBJECT_META:
             del value[name]
-            dropped.append(dotted((*steps_of(path), name)))
+            _tell(dropped, path, name)
 
 
 def _drop_all(value: Any, path: Path, dropped: list[str]) -> None:
@@ -125,7 +125,13 @@ def _drop_all(value: Any, path: Path, dropped: list[str]) -> None:
     while stack:
         value, path = stack.pop()
         if type(value) is dict:
-            dropped.extend(dotted((*steps_of(path), name)) for name in value)
+            for name in value:
+                _tell(dropped, path, name)
             value.clear()
         elif type(value) is list:
             stack.extend((each, (path, index)) for index, each in enumerate(value))
+
+
+def _tell(dropped: list[str], path: Path, name: str) -> None:
+    if len(dropped) < MAXIMUM_TOLD:
+        dropped.append(dotted((*steps_of(path), name)))

@@ -27,6 +27,7 @@ class Comparison:
     def __init__(self, root: Node, new: Any, old: Any) -> None:
         self._root, self._new, self._old = root, new, old
         self._same: dict[tuple[int, int], bool] = {}
+        self._items: dict[int, dict[Any, Any]] = {}
 
     def unchanged(self, steps: Steps) -> bool:
         """Whether the place, or one above it, is what it was."""
@@ -47,12 +48,23 @@ class Comparison:
             if node is None:
                 return
             if isinstance(step, int):
-                new, old, node = _item(node, new, old, step)
+                new, old, node = self._item(node, new, old, step)
             else:
                 new, old, node = _member(node, new, old, step)
             if old is _NONE:
                 return
             yield new, old
+
+    def _item(self, node: Node, new: Any, old: Any, index: int) -> tuple[Any, Any, Node | None]:
+        """Items can be matched in a list that is a map, and there by their keys."""
+        if node.list_type != "map" or not isinstance(new, list) or not isinstance(old, list) or index >= len(new):
+            return None, _NONE, None
+        items = self._items.get(id(old))
+        if items is None:  # made once for each list, not searched for each item: both may have tens of thousands
+            items = {identity(key_of(each, node.list_keys)): each for each in reversed(old)}
+            self._items[id(old)] = items
+        found = items.get(identity(key_of(new[index], node.list_keys)), _NONE)
+        return (None, _NONE, None) if found is _NONE else (new[index], found, node.items)
 
     def _equal(self, new: Any, old: Any) -> bool:
         known = (id(new), id(old))
@@ -66,14 +78,3 @@ def _member(node: Node, new: Any, old: Any, name: str) -> tuple[Any, Any, Node |
     if child is None or not isinstance(new, dict) or not isinstance(old, dict) or name not in new or name not in old:
         return None, _NONE, None
     return new[name], old[name], child
-
-
-def _item(node: Node, new: Any, old: Any, index: int) -> tuple[Any, Any, Node | None]:
-    """Items can be matched in a list that is a map, and there by their keys."""
-    if node.list_type != "map" or not isinstance(new, list) or not isinstance(old, list) or index >= len(new):
-        return None, _NONE, None
-    wanted = identity(key_of(new[index], node.list_keys))
-    for each in old:
-        if identity(key_of(each, node.list_keys)) == wanted:
-            return new[index], each, node.items
-    return None, _NONE, None

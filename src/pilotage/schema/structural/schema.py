@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pilotage.errors import Cause
 from pilotage.schema.structural.default import Defaulter
 from pilotage.schema.structural.embedded import compile_embedded
 from pilotage.schema.structural.lists import ListChecker
 from pilotage.schema.structural.node import Node, Resolve, Tree
-from pilotage.schema.structural.paths import Problem
+from pilotage.schema.structural.paths import MAXIMUM_TOLD, EnoughError, Problem, Problems
 from pilotage.schema.structural.prune import Pruner
 from pilotage.schema.structural.ratchet import kept
-from pilotage.schema.structural.validate import Validator, run
+from pilotage.schema.structural.validate import Table, Validator, run
 from pilotage.schema.structural.values import NOWHERE
 
 if TYPE_CHECKING:
     from pilotage.schema.cel import Rules
 
+_ABSENT = object()
 _BLOCKING = frozenset(
     (
         "FieldValueRequired",
@@ -70,7 +73,7 @@ class StructuralSchema:
         return cls(Tree(resolve).node(schema, root=embedded))
 
     def prune(self, document: Any) -> list[str]:
-        """Drop unknown fields in place; their paths, sorted."""
+        """Drop unknown fields in place; their paths, sorted, and no more than MAXIMUM_TOLD of them."""
         dropped: list[str] = []
         if self._prune is not None:
             self._prune(document, None, dropped)
@@ -84,26 +87,28 @@ class StructuralSchema:
             self._default(document)
 
     def validate(self, document: Any, old: Any = None) -> list[Cause]:
-        """Everything that is wrong with a document; on an update (`old`) only what the update is to blame for."""
-        problems: list[Problem] = []
-        run(self._table, document, None, None, problems)
-        return self._finish(document, old, problems)
+        """What is wrong with a document; on an update (`old`) only what the update is to blame for.
+
+        Where more than MAXIMUM_TOLD things are wrong, the first of them are told, and that there is more.
+        """
+        return self._judged(_Part(self._table, document, None), document, old)
 
     def validate_status(self, document: Any, old: Any = None) -> list[Cause]:
         """As `validate`, for a write to the status subresource: of the schema only the status counts."""
-        problems: list[Problem] = []
-        if isinstance(document, dict) and "status" in document:
-            run(self._status_table, document["status"], None, "status", problems)
-        return self._finish(document, old, problems)
+        status = document.get("status", _ABSENT) if isinstance(document, dict) else _ABSENT
+        return self._judged(_Part({} if status is _ABSENT else self._status_table, status, "status"), document, old)
 
-    def _finish(self, document: Any, old: Any, problems: list[Problem]) -> list[Cause]:
-        if self._embedded is not None:
-            self._embedded(document, None, problems)
-        if self._lists is not None:
-            self._check_lists(document, old, problems)
+    def _judged(self, part: _Part, document: Any, old: Any) -> list[Cause]:
+        problems = self._problems(part, document, old, MAXIMUM_TOLD)
+        more = len(problems) >= MAXIMUM_TOLD
         if problems and old is not None:
             problems = kept(self._root, document, old, problems)
+            if more and not problems:  # the update is to blame for none of these; there may be others
+                more = False
+                problems = kept(self._root, document, old, self._problems(part, document, old, math.inf))
         found = [each.cause for each in problems]
+        if more and found:
+            return [*found, _UNCHECKED]
         if self._rules is not None:
             if any(cause.reason in _BLOCKING for cause in found):
                 found.append(_UNCHECKED)
@@ -111,16 +116,36 @@ class StructuralSchema:
                 found += self._rules.validate(document, old)
         return found
 
-    def _check_lists(self, document: Any, old: Any, problems: list[Problem]) -> None:
+    def _problems(self, part: _Part, document: Any, old: Any, most: float) -> list[Problem]:
+        problems = Problems(most)
+        with suppress(EnoughError):
+            run(part.table, part.value, None, part.key, problems)
+            if self._embedded is not None:
+                self._embedded(document, None, problems)
+            if self._lists is not None:
+                self._check_lists(document, old, problems)
+        return problems
+
+    def _check_lists(self, document: Any, old: Any, problems: Problems) -> None:
         assert self._lists is not None
-        found: list[Problem] = []
-        self._lists(document, None, found)
+        found = Problems()
+        with suppress(EnoughError):
+            self._lists(document, None, found)
         if found and old is not None:
-            before: list[Problem] = []
-            self._lists(old, None, before)
+            before = Problems(most=1)
+            with suppress(EnoughError):
+                self._lists(old, None, before)
             if before:
                 return  # the old object had duplicates already
-        problems += found
+        problems.extend(found)
+
+
+class _Part(NamedTuple):
+    """The part of a document that its schema counts for, with its table and its name."""
+
+    table: Table
+    value: Any
+    key: str | None
 
 
 def _rules(root: Node) -> Rules | None:

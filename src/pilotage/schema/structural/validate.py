@@ -5,13 +5,23 @@ A type that needs no look has no entry, so a plain string field costs two look-u
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from pilotage.errors import Cause
 from pilotage.meta import causes
 from pilotage.schema.structural import values
 from pilotage.schema.structural.node import Node
-from pilotage.schema.structural.paths import MapKey, Path, Problem, Steps, dotted, steps_of
+from pilotage.schema.structural.paths import (
+    EnoughError,
+    MapKey,
+    Path,
+    Problem,
+    Problems,
+    Steps,
+    dotted,
+    steps_of,
+)
 from pilotage.schema.structural.values import NOWHERE, Step
 
 Table = dict[type, Step]
@@ -179,12 +189,13 @@ def _at_most_step(maximum: int) -> Step:
 
 def _tried(table: Table, value: Any, path: Path, key: Any) -> list[Problem]:
     """What a branch finds wrong. An update cannot keep it, except with the whole place it is about."""
-    found: list[Problem] = []
-    run(table, value, path, key, found)
-    if found:
-        spine = len(steps_of((path, key) if key is not None else path))
-        found = [Problem(each.steps, each.cause, min(each.spine, spine)) for each in found]
-    return found
+    found = Problems()
+    with suppress(EnoughError):  # a branch that does not fit, however much is wrong with it
+        run(table, value, path, key, found)
+    if not found:
+        return []
+    spine = len(steps_of((path, key) if key is not None else path))
+    return [Problem(each.steps, each.cause, min(each.spine, spine)) for each in found]
 
 
 def _composite(path: Path, key: Any, text: str) -> Problem:

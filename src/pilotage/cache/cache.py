@@ -1,0 +1,273 @@
+"""The cache: informers for whatever is read or watched, made when they are first asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar, overload
+
+from pilotage.cache.errors import CacheNotStarted, NotCached
+from pilotage.cache.group import InformerGroup
+from pilotage.cache.index import IndexFunction
+from pilotage.cache.informer import Informer
+from pilotage.cache.lister import Lister
+from pilotage.cache.options import InformerOptions
+from pilotage.cache.plan import CacheOptions, plan
+from pilotage.client.objectlist import ObjectList
+from pilotage.client.reader import Fields, Labels
+from pilotage.client.targets import Kind, gvk_of
+from pilotage.errors import BadRequest, InvalidDefinition
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.models import Resource
+from pilotage.meta.scheme import Scheme
+from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unstructured
+from pilotage.rest.listing import ListerWatcher
+
+R = TypeVar("R", bound=Resource)
+
+AnyInformer = Informer[Any] | InformerGroup[Any]
+_Slot = tuple[GroupVersionKind, bool]
+"""A kind, and whether only its metadata is kept."""
+
+
+class Cache:
+    """Reads from memory what informers keep up to date.
+
+    The first read or watch of a kind makes its informer, which starts if the cache runs; a read waits until it has
+    synced. One informer of a kind serves those who want a class, Unstructured or metadata; one that was made for
+    metadata alone keeps no more than that, and a second one is made if somebody wants whole objects.
+    """
+
+    def __init__(
+        self,
+        lister_watcher_for: Callable[[InformerOptions], Awaitable[ListerWatcher]],
+        options: CacheOptions | None = None,
+        scheme: Scheme | None = None,
+        *,
+        namespaced: Callable[[GroupVersionKind], Awaitable[bool]] | None = None,
+        chooser: random.Random | None = None,
+    ) -> None:
+        self.options = options or CacheOptions()
+        self._lister_watcher_for = lister_watcher_for
+        self._scheme = scheme or Scheme()
+        self._namespaced_of = namespaced
+        self._random = chooser or random.Random()  # noqa: S311  # spreads the load, is no secret
+        self._informers: dict[_Slot, AnyInformer] = {}
+        self._making: dict[_Slot, asyncio.Lock] = {}
+        self._indexes: dict[GroupVersionKind, dict[str, IndexFunction]] = {}
+        self._listers: dict[Kind, Lister[Any]] = {}  # of informers that have synced: the short way of a read
+        self._tasks: dict[Informer[Any], asyncio.Task[None]] = {}
+        self._group: asyncio.TaskGroup | None = None
+        self._started = asyncio.Event()
+        self._stopped = False
+
+    # Reading
+
+    @overload
+    async def get(self, kind: type[R], name: str, *, namespace: str = "") -> R: ...
+    @overload
+    async def get(self, kind: GroupVersionKind, name: str, *, namespace: str = "") -> Unstructured: ...
+    @overload
+    async def get(self, kind: MetadataOnly, name: str, *, namespace: str = "") -> PartialObjectMetadata: ...
+    async def get(self, kind: Kind, name: str, *, namespace: str = "") -> Any:
+        """The object as it was last heard of; raises NotFound."""
+        lister = self._listers.get(kind) or await self._lister(kind)
+        return lister.get(name, namespace=namespace)
+
+    @overload
+    async def find(self, kind: type[R], name: str, *, namespace: str = "") -> R | None: ...
+    @overload
+    async def find(self, kind: GroupVersionKind, name: str, *, namespace: str = "") -> Unstructured | None: ...
+    @overload
+    async def find(self, kind: MetadataOnly, name: str, *, namespace: str = "") -> PartialObjectMetadata | None: ...
+    async def find(self, kind: Kind, name: str, *, namespace: str = "") -> Any:
+        """The object, or None where there is none."""
+        lister = self._listers.get(kind) or await self._lister(kind)
+        return lister.find(name, namespace=namespace)
+
+    @overload
+    async def list(
+        self,
+        kind: type[R],
+        *,
+        namespace: str = "",
+        labels: Labels = None,
+        fields: Fields = None,
+        limit: int = 0,
+        continue_token: str = "",
+    ) -> ObjectList[R]: ...
+    @overload
+    async def list(
+        self,
+        kind: GroupVersionKind,
+        *,
+        namespace: str = "",
+        labels: Labels = None,
+        fields: Fields = None,
+        limit: int = 0,
+        continue_token: str = "",
+    ) -> ObjectList[Unstructured]: ...
+    @overload
+    async def list(
+        self,
+        kind: MetadataOnly,
+        *,
+        namespace: str = "",
+        labels: Labels = None,
+        fields: Fields = None,
+        limit: int = 0,
+        continue_token: str = "",
+    ) -> ObjectList[PartialObjectMetadata]: ...
+    async def list(
+        self,
+        kind: Kind,
+        *,
+        namespace: str = "",
+        labels: Labels = None,
+        fields: Fields = None,
+        limit: int = 0,
+        continue_token: str = "",
+    ) -> ObjectList[Any]:
+        """The objects of a kind, decoded when they are touched; with a `limit`, some of them.
+
+        `fields` are names of `index_field` with the values they must have.
+        """
+        if continue_token:
+            raise BadRequest("a cache gives whole lists, not pages: leave continue_token away, or read live")
+        lister = self._listers.get(kind) or await self._lister(kind)
+        return lister.list(namespace=namespace, labels=labels, fields=fields, limit=limit)
+
+    # Informers
+
+    async def informer_for(self, kind: Kind, *, block_until_synced: bool = False) -> AnyInformer:
+        """The informer of a kind: the one there is, or a new one, which starts if the cache runs."""
+        self._check_open()
+        gvk = gvk_of(kind)
+        metadata_only = isinstance(kind, MetadataOnly)
+        slot = (gvk, metadata_only)
+        found = self._informers.get((gvk, False)) or (self._informers.get(slot) if metadata_only else None)
+        if found is None:
+            async with self._making.setdefault(slot, asyncio.Lock()):
+                found = self._informers.get(slot)
+                if found is None:
+                    found = await self._make(kind)
+                    self._informers[slot] = found
+                    self._start(found)
+        if block_until_synced:
+            await found.wait_for_sync()
+        return found
+
+    def index_field(self, kind: Kind, name: str, function: IndexFunction) -> None:
+        """Let `list(kind, fields={name: value})` find objects for which `function` gives the value. Never waits."""
+        gvk = gvk_of(kind)
+        known = self._indexes.setdefault(gvk, {})
+        if name in known:
+            raise InvalidDefinition(f"there is an index {name!r} of {gvk.kind} already; give the second another name")
+        known[name] = function
+        for slot, informer in self._informers.items():
+            if slot[0] == gvk:
+                informer.add_index(name, function)
+
+    def remove_informer(self, kind: Kind) -> None:
+        """Stop the informers of a kind and forget what they keep. A later read makes a new one."""
+        gvk = gvk_of(kind)
+        for slot in ((gvk, False), (gvk, True)):
+            informer = self._informers.pop(slot, None)
+            for one in _parts(informer):
+                task = self._tasks.pop(one, None)
+                if task is not None:
+                    task.cancel()
+        self._listers = {kind: lister for kind, lister in self._listers.items() if gvk_of(kind) != gvk}
+
+    def informers(self) -> tuple[AnyInformer, ...]:
+        """All informers there are."""
+        return tuple(self._informers.values())
+
+    def informer(self, kind: Kind) -> AnyInformer | None:
+        """The informer that reads of a kind use, if there is one; none is made."""
+        gvk = gvk_of(kind)
+        found = self._informers.get((gvk, False))
+        return found or (self._informers.get((gvk, True)) if isinstance(kind, MetadataOnly) else None)
+
+    async def wait_for_sync(self) -> None:
+        """Wait until the cache runs and every informer there is has synced."""
+        await self._started.wait()
+        for informer in self.informers():
+            await informer.wait_for_sync()
+
+    @property
+    def has_synced(self) -> bool:
+        return self._started.is_set() and all(informer.has_synced for informer in self.informers())
+
+    @property
+    def live(self) -> bool:
+        """Whether everything is synced and every watch is alive: what readiness may say."""
+        return self._group is not None and all(one.has_synced and one.live for one in self.informers())
+
+    async def run(self) -> None:
+        """Run the informers until cancelled. A cache runs once."""
+        self._check_open()
+        if self._group is not None:
+            raise InvalidDefinition("the cache runs already")
+        try:
+            async with asyncio.TaskGroup() as group:
+                self._group = group
+                for informer in self.informers():
+                    self._start(informer)
+                self._started.set()
+                await asyncio.Event().wait()  # until cancelled, or until an informer breaks
+        finally:
+            self._group = None
+            self._stopped = True
+
+    async def _lister(self, kind: Kind) -> Lister[Any]:
+        if not self._started.is_set():
+            raise CacheNotStarted(
+                "the cache has not been started, so nothing can be read from it: start the manager first, "
+                "or read live with the cluster's client"
+            )
+        if self.options.reader_fail_on_missing_informer and self.informer(kind) is None:
+            raise NotCached(f"{gvk_of(kind).kind} is not cached: ask for its informer first, or watch it")
+        informer = await self.informer_for(kind, block_until_synced=True)
+        lister = informer.lister(kind)
+        if self.informer(kind) is informer:  # it may have been removed meanwhile
+            self._listers[kind] = lister
+        return lister
+
+    async def _make(self, kind: Kind) -> AnyInformer:
+        planned = plan(kind, self.options, namespaced=await self._namespaced(kind), chooser=self._random)
+        made = [await self._informer(options) for options in planned]
+        informer: AnyInformer = made[0] if len(made) == 1 else InformerGroup(made)
+        for name, function in self._indexes.get(gvk_of(kind), {}).items():
+            if name not in informer.index_names:  # a hook may hand over one that is shared
+                informer.add_index(name, function)
+        return informer
+
+    async def _informer(self, options: InformerOptions) -> Informer[Any]:
+        made = self.options.new_informer(options) if self.options.new_informer is not None else None
+        return made if made is not None else Informer(await self._lister_watcher_for(options), options)
+
+    async def _namespaced(self, kind: Kind) -> bool:
+        gvk = gvk_of(kind)
+        known = kind if isinstance(kind, type) else self._scheme.type_for(gvk)
+        if known is not None:
+            return known.__resource__.namespaced
+        return await self._namespaced_of(gvk) if self._namespaced_of is not None else True
+
+    def _start(self, informer: AnyInformer) -> None:
+        if self._group is None:
+            return
+        for one in _parts(informer):
+            if one not in self._tasks:
+                self._tasks[one] = self._group.create_task(one.run(), name=f"informer of {one.options.gvk}")
+
+    def _check_open(self) -> None:
+        if self._stopped:
+            raise InvalidDefinition("the cache has stopped and cannot be used again: make a new one")
+
+
+def _parts(informer: AnyInformer | None) -> tuple[Informer[Any], ...]:
+    if informer is None:
+        return ()
+    return informer.informers if isinstance(informer, InformerGroup) else (informer,)

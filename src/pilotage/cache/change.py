@@ -1,0 +1,61 @@
+"""What happens to a collection, as values: the whole of it, a change to it, or trouble in finding out."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from pilotage.cache.intake import Item
+from pilotage.meta.objects import Header
+
+
+class Replaced(msgspec.Struct, frozen=True):
+    """The whole collection at a version. What was known before and is not in it is gone."""
+
+    items: list[Item]
+    resource_version: str
+
+
+class Applied(msgspec.Struct, frozen=True, gc=False):
+    """An object was created or changed."""
+
+    data: bytes
+    header: Header
+
+
+class Deleted(msgspec.Struct, frozen=True, gc=False):
+    """An object was deleted, or left the selection; this is its last state."""
+
+    data: bytes
+    header: Header
+
+
+class Bookmark(msgspec.Struct, frozen=True, gc=False):
+    """Nothing happened up to this version that was not told."""
+
+    resource_version: str
+
+
+class Listening(msgspec.Struct, frozen=True, gc=False):
+    """A watch is open: the collection is live from here on."""
+
+    resource_version: str
+
+
+class Trouble(msgspec.Struct, frozen=True):
+    """A list or a watch failed; it is tried again."""
+
+    stage: Literal["list", "watch"]
+    error: Exception
+
+
+class Undecodable(msgspec.Struct, frozen=True):
+    """An object that cannot be read was left out. What is known of its name is there."""
+
+    error: Exception
+    namespace: str = ""
+    name: str = ""
+
+
+Change = Replaced | Applied | Deleted | Bookmark | Listening | Trouble | Undecodable

@@ -1,0 +1,110 @@
+"""What an informer tells its listeners: one change to one object, the object decoded when it is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
+
+import msgspec
+
+from pilotage.meta import objects
+from pilotage.meta.objects import Header
+
+T = TypeVar("T")
+
+EventType = Literal["create", "update", "delete"]
+
+
+class InformerEvent(msgspec.Struct, Generic[T], eq=False, gc=False):
+    """A change. `old` is there for updates and deletes, `new` for creates and updates.
+
+    The objects and headers are read when they are first asked for, and are then the same for all listeners of this
+    event; changing them changes nothing but the event.
+    """
+
+    type: EventType
+    namespace: str
+    name: str
+    _read: Callable[[bytes], T]
+    _old: bytes | None = None
+    _new: bytes | None = None
+    is_in_initial_list: bool = False
+    """The object was there before the listener, or before the informer."""
+    unknown_final_state: bool = False
+    """A delete that nobody saw happen: `old` is the last state that was seen."""
+    is_resync: bool = False
+    """An update that says only that nothing has changed."""
+    _new_header: Header | None = None
+    _old_header: Header | None = None
+    _new_object: T | None = None
+    _old_object: T | None = None
+
+    @property
+    def new(self) -> T | None:
+        """The object as it is now; None for a delete."""
+        if self._new_object is None and self._new is not None:
+            self._new_object = self._read(self._new)
+        return self._new_object
+
+    @property
+    def old(self) -> T | None:
+        """The object as it was; None for a create."""
+        if self._old_object is None and self._old is not None:
+            self._old_object = self._read(self._old)
+        return self._old_object
+
+    @property
+    def object(self) -> T:
+        """The object the event is about: as it is now, or as it was when it was deleted."""
+        found = self.new if self._new is not None else self.old
+        assert found is not None  # an event has one of the two
+        return found
+
+    @property
+    def new_header(self) -> Header | None:
+        """The header of `new`."""
+        if self._new_header is None and self._new is not None:
+            self._new_header = objects.header(self._new)
+        return self._new_header
+
+    @property
+    def old_header(self) -> Header | None:
+        """The header of `old`."""
+        if self._old_header is None and self._old is not None:
+            self._old_header = objects.header(self._old)
+        return self._old_header
+
+    @property
+    def header(self) -> Header:
+        """The header of `object`."""
+        found = self.new_header if self._new is not None else self.old_header
+        assert found is not None  # an event has one of the two
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceEventHandler(Generic[T]):
+    """client-go's handler: functions for what may happen to an object. They are called in order, and must not block.
+
+    `on_delete` gets the last state that was seen. An object that was deleted and created again while nobody watched
+    comes as an update whose objects have different uids.
+    """
+
+    on_add: Callable[[T], Any] | None = None
+    on_update: Callable[[T, T], Any] | None = None
+    on_delete: Callable[[T], Any] | None = None
+
+    def __call__(self, event: InformerEvent[T]) -> None:
+        """Hand the event to the function for its type."""
+        if event.type == "create":
+            if self.on_add is not None:
+                self.on_add(event.object)
+        elif event.type == "delete":
+            if self.on_delete is not None:
+                self.on_delete(event.object)
+        elif self.on_update is not None:
+            old, new = event.old, event.new
+            assert old is not None  # an update has both
+            assert new is not None
+            self.on_update(old, new)

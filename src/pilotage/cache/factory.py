@@ -1,0 +1,101 @@
+"""The shared informer factory, for those who come from client-go: informers and listers without a manager."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from functools import partial
+from types import TracebackType
+from typing import Any, Protocol, TypeVar, overload
+
+from pilotage.cache.informer import Informer
+from pilotage.cache.lister import Lister
+from pilotage.cache.options import InformerOptions
+from pilotage.client.targets import Kind, gvk_of
+from pilotage.errors import InvalidDefinition
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.models import Resource
+from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unstructured
+from pilotage.rest.listing import ListerWatcher
+
+R = TypeVar("R", bound=Resource)
+
+
+class Followable(Protocol):
+    """A cluster, as far as a factory needs one."""
+
+    def lister_watcher_for(self, options: InformerOptions) -> Awaitable[ListerWatcher]:
+        """The collection that an informer is to follow."""
+
+
+class SharedInformerFactory:
+    """One informer for each kind, shared by all who ask. They run inside `async with factory`.
+
+    `namespace` narrows all of them; `resync` is the period in seconds for handlers that ask for none of their own.
+    """
+
+    def __init__(self, cluster: Followable, resync: float = 0.0, *, namespace: str = "") -> None:
+        self._cluster = cluster
+        self._resync = resync
+        self._namespace = namespace
+        self._informers: dict[Kind, Informer[Any]] = {}
+        self._group: asyncio.TaskGroup | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._stopped = False
+
+    @overload
+    def informer(self, kind: type[R]) -> Informer[R]: ...
+    @overload
+    def informer(self, kind: GroupVersionKind) -> Informer[Unstructured]: ...
+    @overload
+    def informer(self, kind: MetadataOnly) -> Informer[PartialObjectMetadata]: ...
+    def informer(self, kind: Kind) -> Informer[Any]:
+        """The informer of a kind, made now if there is none; it starts with the factory, or at once if that runs."""
+        found = self._informers.get(kind)
+        if found is None:
+            gvk_of(kind)  # says so if it is no kind
+            if self._stopped:
+                raise InvalidDefinition("the factory has stopped: make a new one")
+            options = InformerOptions(kind, namespace=self._namespace, resync=self._resync)
+            found = self._informers[kind] = Informer(partial(self._cluster.lister_watcher_for, options), options)
+            self._start(found)
+        return found
+
+    @overload
+    def lister(self, kind: type[R]) -> Lister[R]: ...
+    @overload
+    def lister(self, kind: GroupVersionKind) -> Lister[Unstructured]: ...
+    @overload
+    def lister(self, kind: MetadataOnly) -> Lister[PartialObjectMetadata]: ...
+    def lister(self, kind: Any) -> Lister[Any]:
+        """Reads what the informer of a kind keeps, without waiting."""
+        return self.informer(kind).lister(kind)
+
+    async def wait_for_cache_sync(self) -> None:
+        """Wait until all informers there are have synced."""
+        for informer in list(self._informers.values()):
+            await informer.wait_for_sync()
+
+    async def __aenter__(self) -> SharedInformerFactory:
+        if self._group is not None or self._stopped:
+            raise InvalidDefinition("a factory is started only once")
+        self._group = asyncio.TaskGroup()
+        await self._group.__aenter__()
+        for informer in self._informers.values():
+            self._start(informer)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._stopped = True
+        group, self._group = self._group, None
+        for task in self._tasks:
+            task.cancel()
+        if group is not None:
+            await group.__aexit__(kind, error, traceback)
+
+    def _start(self, informer: Informer[Any]) -> None:
+        if self._group is not None:
+            name = f"informer of {informer.options.gvk}"
+            self._tasks.append(self._group.create_task(informer.run(), name=name))

@@ -1,0 +1,133 @@
+"""Informers of one kind, one for each namespace, as if they were one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+from pilotage.cache.event import InformerEvent, ResourceEventHandler
+from pilotage.cache.index import IndexFunction, Key
+from pilotage.cache.informer import Informer
+from pilotage.cache.listeners import Registration
+from pilotage.cache.lister import Lister
+from pilotage.cache.options import InformerOptions
+from pilotage.cache.store import Store
+from pilotage.client.objectlist import ObjectList
+from pilotage.client.reader import Fields, Labels
+from pilotage.client.targets import Kind
+
+T = TypeVar("T")
+
+
+class GroupRegistration:
+    """A listener's place at several informers."""
+
+    def __init__(self, parts: Sequence[Registration]) -> None:
+        self._parts = parts
+
+    @property
+    def has_synced(self) -> bool:
+        return all(part.has_synced for part in self._parts)
+
+    def remove(self) -> None:
+        for part in self._parts:
+            part.remove()
+
+
+class InformerGroup(Generic[T]):
+    """What a cache of several namespaces gives for a kind; each method is that of `Informer`, over all of them."""
+
+    def __init__(self, informers: Sequence[Informer[T]]) -> None:
+        self.informers = tuple(informers)
+        self._lister: Lister[T] = self.lister(self.options.kind)
+
+    @property
+    def options(self) -> InformerOptions:
+        """Those of the first; the others differ in namespace and selectors."""
+        return self.informers[0].options
+
+    @property
+    def stores(self) -> Mapping[str, Store]:
+        return {namespace: store for one in self.informers for namespace, store in one.stores.items()}
+
+    def get(self, name: str, *, namespace: str = "") -> T:
+        return self._lister.get(name, namespace=namespace)
+
+    def find(self, name: str, *, namespace: str = "") -> T | None:
+        return self._lister.find(name, namespace=namespace)
+
+    def list(
+        self, *, namespace: str = "", labels: Labels = None, fields: Fields = None, limit: int = 0
+    ) -> ObjectList[T]:
+        return self._lister.list(namespace=namespace, labels=labels, fields=fields, limit=limit)
+
+    def by_index(self, name: str, value: str, *, namespace: str = "") -> ObjectList[T]:
+        return self._lister.by_index(name, value, namespace=namespace)
+
+    def lister(self, kind: Kind) -> Lister[Any]:
+        return Lister(self.stores, kind, lambda: self.resource_version)
+
+    def add_index(self, name: str, function: IndexFunction) -> None:
+        for one in self.informers:
+            one.add_index(name, function)
+
+    @property
+    def index_names(self) -> tuple[str, ...]:
+        return self.informers[0].index_names
+
+    def __len__(self) -> int:
+        return sum(map(len, self.informers))
+
+    def add_event_handler(self, handler: ResourceEventHandler[T], *, resync: float | None = None) -> GroupRegistration:
+        return GroupRegistration([one.add_event_handler(handler, resync=resync) for one in self.informers])
+
+    def subscribe(
+        self, listener: Callable[[InformerEvent[T]], None], *, resync: float | None = None
+    ) -> GroupRegistration:
+        return GroupRegistration([one.subscribe(listener, resync=resync) for one in self.informers])
+
+    @property
+    def has_synced(self) -> bool:
+        return all(one.has_synced for one in self.informers)
+
+    async def wait_for_sync(self) -> None:
+        for one in self.informers:
+            await one.wait_for_sync()
+
+    @property
+    def resource_version(self) -> str:
+        """How far the slowest has come."""
+        return min((one.resource_version for one in self.informers), key=lambda text: (len(text), text))
+
+    async def reached(self, version: int, *, timeout: float | None = None) -> None:
+        async with asyncio.timeout(timeout):
+            for one in self.informers:
+                await one.reached(version)
+
+    def holds(self, uid: str, *, name: str = "", namespace: str = "") -> bool:
+        return any(one.holds(uid, name=name, namespace=namespace) for one in self.informers)
+
+    async def released(self, uid: str, *, name: str = "", namespace: str = "", timeout: float | None = None) -> None:
+        async with asyncio.timeout(timeout):
+            for one in self.informers:
+                await one.released(uid, name=name, namespace=namespace)
+
+    @property
+    def live(self) -> bool:
+        return all(one.live for one in self.informers)
+
+    @property
+    def last_contact(self) -> float | None:
+        """When the one that has heard nothing for the longest time heard something."""
+        times = [one.last_contact for one in self.informers]
+        known = [time for time in times if time is not None]
+        return min(known) if len(known) == len(times) else None
+
+    @property
+    def last_error(self) -> Exception | None:
+        return next((one.last_error for one in self.informers if one.last_error is not None), None)
+
+    @property
+    def undecodable(self) -> Mapping[Key, str]:
+        return {key: text for one in self.informers for key, text in one.undecodable.items()}

@@ -1,0 +1,389 @@
+"""Informers: one collection kept in memory and up to date, and told to whoever listens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar
+
+from pilotage.cache import metrics
+from pilotage.cache.backoff import Backoff
+from pilotage.cache.change import Applied, Bookmark, Change, Deleted, Listening, Replaced, Trouble, Undecodable
+from pilotage.cache.changes import changes
+from pilotage.cache.event import InformerEvent, ResourceEventHandler
+from pilotage.cache.index import IndexFunction, Key
+from pilotage.cache.listeners import Listeners, Registration
+from pilotage.cache.lister import Lister, reader_of
+from pilotage.cache.options import InformerOptions
+from pilotage.cache.progress import Progress
+from pilotage.cache.store import Store
+from pilotage.client.objectlist import ObjectList
+from pilotage.client.reader import Fields, Labels
+from pilotage.client.targets import Kind
+from pilotage.errors import DecodeError, Gone, InvalidDefinition, PilotageError
+from pilotage.meta import objects
+from pilotage.rest.listing import ListerWatcher
+from pilotage.telemetry.logs import logger
+
+T = TypeVar("T")
+
+Source = ListerWatcher | Callable[[], Awaitable[ListerWatcher]]
+"""A collection, or a function that looks it up when the informer starts."""
+
+_BREATH = 200
+"""Events told in one go before others on the loop get their turn."""
+_REPORTS = 1000
+"""Undecodable objects that are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class InformerStatistics:
+    """An informer at a moment."""
+
+    objects: int
+    events: int
+    listeners: int
+    troubles: int
+    """Lists and watches that failed."""
+    handler_failures: int
+    undecodable: int
+    resource_version: str
+    live: bool
+
+
+class Informer(Generic[T]):
+    """Follows one collection: `run` keeps the store up to date and tells the listeners, until it is cancelled."""
+
+    def __init__(self, source: Source, options: InformerOptions) -> None:
+        self.options = options
+        self._source = source
+        self._read: Callable[[bytes], T] = reader_of(options.kind)
+        self._log = logger("pilotage.cache").bind(kind=str(options.gvk), **_named(options.namespace))
+        self._store = Store(self._read, self._report)
+        self._listeners = Listeners(self._log, self._handler_failed, self._event_unreadable)
+        self._lister: Lister[T] = Lister({options.namespace: self._store}, options.kind, lambda: self._progress.version)
+        self._progress = Progress()
+        self._telling = asyncio.Lock()
+        self._registered = asyncio.Event()
+        self._state = "new"
+        self._undecodable: dict[Key, str] = {}
+        self._events = self._troubles = self._handler_failures = 0
+        self.last_error: Exception | None = None
+        """What went wrong last with the list or the watch; None once it works again."""
+
+    # Reading
+
+    def get(self, name: str, *, namespace: str = "") -> T:
+        """The object as it was last heard of; raises NotFound."""
+        return self._lister.get(name, namespace=namespace)
+
+    def find(self, name: str, *, namespace: str = "") -> T | None:
+        """The object, or None."""
+        return self._lister.find(name, namespace=namespace)
+
+    def list(
+        self, *, namespace: str = "", labels: Labels = None, fields: Fields = None, limit: int = 0
+    ) -> ObjectList[T]:
+        """The objects, decoded when they are touched. `fields` are names and values of indexes."""
+        return self._lister.list(namespace=namespace, labels=labels, fields=fields, limit=limit)
+
+    def by_index(self, name: str, value: str, *, namespace: str = "") -> ObjectList[T]:
+        """The objects that an index has under a value."""
+        return self._lister.by_index(name, value, namespace=namespace)
+
+    def lister(self, kind: Kind) -> Lister[Any]:
+        """The same objects in another form: of a class, as Unstructured, or their metadata alone."""
+        return Lister(self.stores, kind, lambda: self._progress.version)
+
+    @property
+    def stores(self) -> Mapping[str, Store]:
+        """What is kept, by the namespace that is followed; only the informer writes to it."""
+        return {self.options.namespace: self._store}
+
+    def add_index(self, name: str, function: IndexFunction) -> None:
+        """Index by a function of the object that gives values, at any time; InvalidDefinition if the name is taken."""
+        self._store.add_index(name, function)
+
+    @property
+    def index_names(self) -> tuple[str, ...]:
+        return tuple(self._store.index_names)
+
+    def __len__(self) -> int:
+        return len(self._store)
+
+    # Listening
+
+    def add_event_handler(self, handler: ResourceEventHandler[T], *, resync: float | None = None) -> Registration:
+        """Call the handler's functions for every change, first for every object that is there already.
+
+        Every `resync` seconds (None: as the informer's options say, 0: never) it gets an update for each object, with
+        the same object twice.
+        """
+        return self.subscribe(handler, resync=resync)
+
+    def subscribe(self, listener: Callable[[InformerEvent[T]], None], *, resync: float | None = None) -> Registration:
+        """Call a plain function with every InformerEvent, first with one for every object that is there already."""
+        if self._state == "stopped":
+            raise InvalidDefinition(f"the informer of {self.options.gvk} has stopped: nothing more will be told")
+        period = self.options.resync if resync is None else resync
+        now = asyncio.get_running_loop().time() if period > 0 else 0.0
+        registration = self._listeners.add(listener, period, now)
+        for namespace, name, data in self._store.items():
+            event = InformerEvent("create", namespace, name, self._read, None, data, is_in_initial_list=True)
+            self._listeners.tell(event, (registration,))
+        self._registered.set()
+        return registration
+
+    # Where it stands
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether the whole collection was kept and told once."""
+        return self._progress.synced.is_set()
+
+    async def wait_for_sync(self) -> None:
+        """Wait until `has_synced`."""
+        await self._progress.synced.wait()
+
+    @property
+    def resource_version(self) -> str:
+        """How far it has come: the version of the last change or bookmark."""
+        return self._progress.version
+
+    async def reached(self, version: int, *, timeout: float | None = None) -> None:
+        """Wait until everything up to a version is kept; raises TimeoutError."""
+        await self._progress.until(lambda: self._progress.number >= version, timeout)
+
+    def holds(self, uid: str, *, name: str = "", namespace: str = "") -> bool:
+        """Whether the object with this uid is kept. With its name it is looked up, without, looked for among all."""
+        if name:
+            data = self._store.get(namespace, name)
+            return data is not None and objects.header(data).uid == uid
+        return any(objects.header(item.data).uid == uid for item in self._store.items())
+
+    async def released(self, uid: str, *, name: str = "", namespace: str = "", timeout: float | None = None) -> None:
+        """Wait until the object with this uid is no longer kept; raises TimeoutError."""
+        await self._progress.until(lambda: not self.holds(uid, name=name, namespace=namespace), timeout)
+
+    @property
+    def live(self) -> bool:
+        """Whether it follows its collection now: a watch is open, and has not been silent for too long."""
+        return self._progress.live
+
+    @property
+    def last_contact(self) -> float | None:
+        """The loop's time when the server was last heard of; None if it never was."""
+        return self._progress.contact
+
+    @property
+    def undecodable(self) -> Mapping[Key, str]:
+        """Objects that could not be read, by namespace and name, with what is wrong with each."""
+        return MappingProxyType(self._undecodable)
+
+    def statistics(self) -> InformerStatistics:
+        return InformerStatistics(
+            objects=len(self._store),
+            events=self._events,
+            listeners=len(self._listeners.audience),
+            troubles=self._troubles,
+            handler_failures=self._handler_failures,
+            undecodable=len(self._undecodable),
+            resource_version=self.resource_version,
+            live=self.live,
+        )
+
+    # Running
+
+    async def run(self) -> None:
+        """Follow the collection until cancelled. An informer runs once."""
+        if self._state != "new":
+            raise InvalidDefinition(f"the informer of {self.options.gvk} is {self._state}: it can be run only once")
+        self._state = "running"
+        labels = str(self.options.gvk), self.options.namespace
+        metrics.OBJECTS.labels(*labels).set_function(lambda: len(self._store))
+        metrics.LIVE.labels(*labels).set_function(lambda: float(self.live))
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._follow(), name=f"informer of {self.options.gvk}")
+                group.create_task(self._resync(), name=f"resync of {self.options.gvk}")
+        finally:
+            self._state = "stopped"
+            self._progress.live = False
+            metrics.OBJECTS.remove(*labels)
+            metrics.LIVE.remove(*labels)
+
+    async def _follow(self) -> None:
+        time = asyncio.get_running_loop().time
+        progress = self._progress
+        source = await self._opened()
+        async with aclosing(changes(source, self.options.changes())) as stream:
+            async for change in stream:
+                if type(change) is Applied:
+                    progress.contact = time()
+                    self._applied(change)
+                elif type(change) is Replaced:
+                    progress.contact = time()
+                    await self._replaced(change)
+                else:
+                    self._other(change, time())
+
+    async def _opened(self) -> ListerWatcher:
+        """The collection; where it has to be looked up, that is tried until it works."""
+        if not callable(self._source):
+            return self._source
+        backoff = Backoff(self.options.backoff)
+        while True:
+            try:
+                return await self._source()
+            except PilotageError as error:
+                self._trouble("list", error)
+                await asyncio.sleep(backoff.delay(asyncio.get_running_loop().time()))
+
+    def _applied(self, change: Applied) -> None:
+        header, data = change.header, change.data
+        before = self._store.put(data, header)
+        self._progress.moved(header.resource_version)
+        if before == data:
+            return  # told twice
+        if self._undecodable:
+            self._undecodable.pop((header.namespace, header.name), None)
+        self._events += 1
+        self._listeners.tell(
+            InformerEvent(
+                "create" if before is None else "update",
+                header.namespace,
+                header.name,
+                self._read,
+                before,
+                data,
+                _new_header=header,
+            )
+        )
+
+    def _deleted(self, change: Deleted) -> None:
+        header = change.header
+        before = self._store.remove(header.namespace, header.name)
+        self._progress.moved(header.resource_version)
+        self._undecodable.pop((header.namespace, header.name), None)
+        if before is None:
+            return
+        self._events += 1
+        self._listeners.tell(
+            InformerEvent("delete", header.namespace, header.name, self._read, change.data, _old_header=header)
+        )
+
+    async def _replaced(self, change: Replaced) -> None:
+        """Swap the store in one go; then tell what is gone, then what is new or changed."""
+        first = not self.has_synced
+        async with self._telling:
+            self._undecodable.clear()
+            before = self._store.replace(change.items)
+            audience = self._listeners.audience  # who joins from here on is told by `subscribe`
+            self._progress.moved(change.resource_version)
+            for number, event in enumerate(self._differences(before, change, first), start=1):
+                self._events += 1
+                self._listeners.tell(event, audience)
+                if number % _BREATH == 0:
+                    await asyncio.sleep(0)
+        if first:
+            self._listeners.synced = True
+            self._progress.synced.set()
+
+    def _differences(
+        self, before: Mapping[str, Mapping[str, bytes]], change: Replaced, first: bool
+    ) -> Iterator[InformerEvent[T]]:
+        fresh = {(item.namespace, item.name) for item in change.items} if before else set[Key]()
+        for namespace, names in before.items():
+            for name, data in names.items():
+                if (namespace, name) not in fresh:
+                    yield InformerEvent("delete", namespace, name, self._read, data, unknown_final_state=True)
+        for namespace, name, data in change.items:
+            old = before.get(namespace, {}).get(name) if before else None
+            if old is None:
+                yield InformerEvent("create", namespace, name, self._read, None, data, is_in_initial_list=first)
+            elif old != data and not _same_version(old, data):
+                yield InformerEvent("update", namespace, name, self._read, old, data)
+
+    def _other(self, change: Change, now: float) -> None:
+        match change:
+            case Deleted():
+                self._progress.contact = now
+                self._deleted(change)
+            case Bookmark(resource_version=version):
+                self._progress.contact = now
+                self._progress.moved(version)
+            case Listening():
+                self._progress.contact = now
+                if not self._progress.live and self.last_error is not None:
+                    self._log.info("The watch is open again", version=self.resource_version)
+                self._progress.live, self.last_error = True, None
+            case Trouble(stage=stage, error=error):
+                self._trouble(stage, error)
+            case Undecodable(error=error, namespace=namespace, name=name):
+                self._progress.contact = now
+                self._report((namespace, name), error)
+
+    def _trouble(self, stage: str, error: Exception) -> None:
+        self._troubles += 1
+        self.last_error = error
+        metrics.TROUBLES.labels(str(self.options.gvk), stage).inc()
+        if isinstance(error, Gone):
+            self._log.info("The server has forgotten the version; listing again", version=self.resource_version)
+            return
+        self._progress.live = False
+        self._log.warning(f"The {stage} failed; trying again", error=f"{type(error).__name__}: {error}")
+
+    async def _resync(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            self._registered.clear()
+            wait = self._listeners.next_due() - loop.time()
+            try:
+                async with asyncio.timeout(wait if wait < float("inf") else None):
+                    await self._registered.wait()
+                continue
+            except TimeoutError:
+                pass
+            async with self._telling:
+                await self._replay(self._listeners.take_due(loop.time()))
+
+    async def _replay(self, due: tuple[Registration, ...]) -> None:
+        for number, (namespace, name, _) in enumerate([*self._store.items()], start=1):
+            data = self._store.get(namespace, name)
+            if data is not None:  # it may be gone, or have changed, since the replay began
+                self._listeners.tell(
+                    InformerEvent("update", namespace, name, self._read, data, data, is_resync=True), due
+                )
+            if number % _BREATH == 0:
+                await asyncio.sleep(0)
+
+    # What goes wrong
+
+    def _report(self, key: Key, error: Exception) -> None:
+        text = f"{type(error).__name__}: {error}"
+        if self._undecodable.get(key) == text:
+            return
+        if len(self._undecodable) >= _REPORTS:
+            del self._undecodable[next(iter(self._undecodable))]
+        self._undecodable[key] = text
+        metrics.UNDECODABLE.labels(str(self.options.gvk)).inc()
+        self._log.error("An object cannot be read; the others go on", namespace=key[0], name=key[1], error=text)
+
+    def _event_unreadable(self, event: InformerEvent[Any], error: DecodeError) -> None:
+        self._report((event.namespace, event.name), error)
+
+    def _handler_failed(self) -> None:
+        self._handler_failures += 1
+        metrics.HANDLER_FAILURES.labels(str(self.options.gvk)).inc()
+
+
+def _same_version(old: bytes, new: bytes) -> bool:
+    before, after = objects.header(old), objects.header(new)
+    return before.resource_version == after.resource_version and before.uid == after.uid
+
+
+def _named(namespace: str) -> dict[str, object]:
+    return {"namespace": namespace} if namespace else {}

@@ -1,0 +1,142 @@
+"""Listers: reading from a store in one form of its objects. Nothing here waits, and nothing goes over a network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from pilotage.cache.errors import NotCached
+from pilotage.cache.index import Key
+from pilotage.cache.store import Store
+from pilotage.client.objectlist import ObjectList
+from pilotage.client.reader import Fields, Labels, field_text
+from pilotage.client.targets import Kind, gvk_of
+from pilotage.errors import BadRequest, DecodeError, NotFound, StatusDetails
+from pilotage.meta import objects
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.selectors import FieldSelector, Selector
+from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unstructured
+from pilotage.rest.response import Bytes
+
+T = TypeVar("T")
+
+
+class Lister(Generic[T]):
+    """Reads objects from the stores of a kind. What it gives is the caller's own, decoded afresh for each.
+
+    `stores` are by namespace; the one under the empty name has all namespaces that have none of their own.
+    """
+
+    def __init__(self, stores: Mapping[str, Store], kind: Kind, version: Callable[[], str]) -> None:
+        self._stores = stores
+        self._kind = gvk_of(kind)
+        self._read: Callable[[Bytes], T] = reader_of(kind)
+        self._version = version
+
+    def get(self, name: str, *, namespace: str = "") -> T:
+        """The object; raises NotFound. A namespace is passed over where the kind lives in none."""
+        found = self.find(name, namespace=namespace)
+        if found is None:
+            raise not_found(self._kind, namespace, name)
+        return found
+
+    def find(self, name: str, *, namespace: str = "") -> T | None:
+        """The object, or None."""
+        store = self._stores.get(namespace) or self._store(namespace)
+        data = store.get(namespace, name)
+        if data is None:
+            data = store.get("", name) if namespace else None
+            if data is None:
+                return None
+        try:
+            return self._read(data)
+        except DecodeError as error:
+            store.report((namespace, name), error)
+            raise
+
+    def list(
+        self, *, namespace: str = "", labels: Labels = None, fields: Fields = None, limit: int = 0
+    ) -> ObjectList[T]:
+        """The objects of a namespace, or of all, decoded when they are touched.
+
+        `fields` are names and values of indexes: `list(fields={"spec.nodeName": "a"})` needs an index of that name.
+        """
+        selector, terms = selector_of(labels), exact_terms(fields)
+        found: Any = []
+        for store in self._chosen(namespace):
+            found += _indexed(store, terms, namespace, selector) if terms else store.select(namespace, selector)
+        return ObjectList(found[:limit] if limit else found, self._read, resource_version=self._version())
+
+    def by_index(self, name: str, value: str, *, namespace: str = "") -> ObjectList[T]:
+        """The objects that an index has under a value."""
+        found: Any = []
+        for store in self._chosen(namespace):
+            found += _indexed(store, {name: value}, namespace, None)
+        return ObjectList(found, self._read, resource_version=self._version())
+
+    def _chosen(self, namespace: str) -> Iterable[Store]:
+        return (self._store(namespace),) if namespace else self._stores.values()
+
+    def _store(self, namespace: str) -> Store:
+        store = self._stores.get(namespace, self._stores.get(""))
+        if store is not None:
+            return store
+        known = ", ".join(sorted(self._stores))
+        if namespace:
+            raise NotCached(
+                f"{self._kind.kind} is cached in the namespaces {known} and not in {namespace}: "
+                "add it to the cache's options, or read live with the cluster's client"
+            )
+        raise BadRequest(f"{self._kind.kind} is cached in the namespaces {known}: pass namespace=…")
+
+
+def _indexed(store: Store, terms: Mapping[str, str], namespace: str, selector: Selector | None) -> list[bytes]:
+    (name, value), *others = terms.items()
+    keys: Iterable[Key] = store.index(name).keys(value, namespace)
+    for other, wanted in others:
+        index = store.index(other)
+        keys = [key for key in keys if index.has(key, wanted)]
+    if selector is not None:
+        keys = [key for key in keys if selector.matches(store.labels_of(key))]
+    return [data for key in keys if (data := store.get(*key)) is not None]
+
+
+def reader_of(kind: Kind) -> Callable[[Bytes], Any]:
+    """The function that makes an object of the form asked for from bytes that are kept."""
+    if isinstance(kind, MetadataOnly):
+        return partial(PartialObjectMetadata.from_bytes, kind.gvk)
+    if isinstance(kind, GroupVersionKind):
+        return Unstructured.from_bytes
+    return partial(objects.decode, kind)
+
+
+def selector_of(labels: Labels) -> Selector | None:
+    """A label selector from any of the forms in which it may be given; None where it selects everything."""
+    if labels is None or isinstance(labels, Selector):
+        return labels or None
+    if isinstance(labels, str):
+        return Selector.parse(labels) or None
+    return Selector.from_labels(labels) or None
+
+
+def exact_terms(fields: Fields) -> dict[str, str]:
+    """A field selector as names and values; a cache can look up equality alone."""
+    selector = fields if isinstance(fields, FieldSelector) else FieldSelector.parse(field_text(fields))
+    terms: dict[str, str] = {}
+    for term in selector.requirements:
+        if term.operator != "=" or terms.get(term.field, term.value) != term.value:
+            raise BadRequest(
+                f"a cache selects by fields that are equal to one value, not by {selector}: "
+                "use labels, or read live with the cluster's client"
+            )
+        terms[term.field] = term.value
+    return terms
+
+
+def not_found(gvk: GroupVersionKind, namespace: str, name: str) -> NotFound:
+    """The error for an object that the cache does not have; it says the kind, because a cache knows no resources."""
+    what = f"{gvk.kind}.{gvk.group}" if gvk.group else gvk.kind
+    error = NotFound(f'{what} "{name}" not found', details=StatusDetails(name=name, group=gvk.group, kind=gvk.kind))
+    error.group, error.kind, error.namespace, error.name = gvk.group, gvk.kind, namespace, name
+    return error

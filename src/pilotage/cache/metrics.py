@@ -1,0 +1,17 @@
+"""What informers count."""
+
+from __future__ import annotations
+
+from pilotage.telemetry.metrics import REGISTRY
+
+_LABELS = ("kind", "namespace")
+
+TROUBLES = REGISTRY.counter(
+    "pilotage_informer_troubles_total", "Lists and watches that failed, by stage.", ("kind", "stage")
+)
+HANDLER_FAILURES = REGISTRY.counter(
+    "pilotage_informer_handler_failures_total", "Exceptions that left event handlers.", ("kind",)
+)
+UNDECODABLE = REGISTRY.counter("pilotage_informer_undecodable_total", "Objects that could not be read.", ("kind",))
+OBJECTS = REGISTRY.gauge("pilotage_informer_objects", "Objects that are kept.", _LABELS)
+LIVE = REGISTRY.gauge("pilotage_informer_live", "1 while the informer follows its collection.", _LABELS)

@@ -1,0 +1,74 @@
+"""What an informer follows: a kind, a part of its objects, and what is done to them on the way in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pilotage.cache.backoff import BackoffOptions
+from pilotage.cache.changes import ChangesOptions
+from pilotage.cache.intake import Intake, Transform
+from pilotage.client.reader import Fields, Labels, field_text, selector_text
+from pilotage.client.targets import Kind, form_of, gvk_of
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.selectors import FieldSelector, Selector
+from pilotage.rest.request import Form, ListOptions
+
+MINIMUM_RESYNC = 1.0
+"""Seconds; shorter resync periods are raised to this."""
+
+
+@dataclass(frozen=True, slots=True)
+class InformerOptions:
+    """What one informer follows, and how."""
+
+    kind: Kind
+    """A class, a GroupVersionKind (its objects are Unstructured) or `metadata_only` of either."""
+    namespace: str = ""
+    """One namespace; empty: all of them."""
+    labels: Labels = None
+    fields: Fields = None
+    transform: Transform | None = None
+    """Runs once for each version of an object, before it is kept."""
+    resync: float = 0.0
+    """Seconds between replays of the store to handlers that do not ask for a period of their own; 0: never."""
+    backoff: BackoffOptions = field(default=BackoffOptions())
+    silence_seconds: float | None = None
+    """How long a watch may say nothing before it is opened again; None: what the source says."""
+
+    @property
+    def gvk(self) -> GroupVersionKind:
+        return gvk_of(self.kind)
+
+    @property
+    def form(self) -> Form:
+        return form_of(self.kind)
+
+    @property
+    def selection(self) -> ListOptions:
+        """The selectors as a server is asked for them."""
+        return ListOptions(label_selector=selector_text(self.labels), field_selector=field_text(self.fields))
+
+    def covers(self, *, namespace: str, name: str, labels: Mapping[str, str]) -> bool:
+        """Whether an object with this name and these labels is surely among those that are followed.
+
+        A field selector on anything but the name and the namespace cannot be judged by these: then it is not sure.
+        """
+        if self.namespace and namespace != self.namespace:
+            return False
+        selection = self.selection
+        if selection.label_selector and not Selector.parse(selection.label_selector).matches(labels):
+            return False
+        known = {"metadata.name": name, "metadata.namespace": namespace}
+        terms = FieldSelector.parse(selection.field_selector).requirements
+        return all(term.field in known and term.matches(known) for term in terms)
+
+    def changes(self) -> ChangesOptions:
+        """How the informer's collection is to be followed."""
+        return ChangesOptions(
+            selection=self.selection,
+            gvk=self.gvk,
+            intake=Intake(self.gvk, self.transform),
+            backoff=self.backoff,
+            silence_seconds=self.silence_seconds,
+        )

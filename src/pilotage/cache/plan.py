@@ -1,0 +1,146 @@
+"""The plan of a cache: which informers a kind gets, by the options for all kinds and for this one."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from pilotage.cache.informer import Informer
+from pilotage.cache.intake import Transform
+from pilotage.cache.options import InformerOptions
+from pilotage.client.reader import Fields, Labels, field_text
+from pilotage.client.targets import Kind, gvk_of
+from pilotage.errors import InvalidDefinition
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.selectors import FieldRequirement, FieldSelector
+
+SYNC_PERIOD = 10 * 3600.0
+_SPREAD = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceConfig:
+    """How one namespace is cached; None: as the next more general options say."""
+
+    label_selector: Labels = None
+    field_selector: Fields = None
+    transform: Transform | None = None
+    sync_period: float | None = None
+
+
+Namespaces = Mapping[str, NamespaceConfig] | Iterable[str] | None
+"""Namespaces to cache, each with options of its own if need be. None: as the next more general options say; empty: all.
+
+The empty name stands for all namespaces that are not named.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ByObject:
+    """How one kind is cached; None: as the options for all kinds say."""
+
+    namespaces: Namespaces = None
+    label_selector: Labels = None
+    field_selector: Fields = None
+    transform: Transform | None = None
+    sync_period: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CacheOptions:
+    """What a cache keeps: by default all objects of every kind that is asked for."""
+
+    by_object: Mapping[Any, ByObject] = field(default_factory=dict)
+    """Options for single kinds: by class, GroupVersionKind or `metadata_only`."""
+    default_namespaces: Namespaces = None
+    default_label_selector: Labels = None
+    default_field_selector: Fields = None
+    default_transform: Transform | None = None
+    sync_period: float = SYNC_PERIOD
+    """Seconds between replays of the store to all handlers, for each informer up to a tenth more or less; 0: never."""
+    reader_fail_on_missing_informer: bool = False
+    """Reading a kind that nobody has asked an informer for raises NotCached, instead of making one."""
+    new_informer: Callable[[InformerOptions], Informer[Any] | None] | None = None
+    """Makes the informer for given options; None leaves it to the API server."""
+    silence_seconds: float | None = None
+    """How long a watch may say nothing before it is opened again; None: what the source says."""
+
+
+def plan(kind: Kind, options: CacheOptions, *, namespaced: bool, chooser: random.Random) -> list[InformerOptions]:
+    """The options of the informers that a kind needs: one for each namespace, or one for all."""
+    gvk = gvk_of(kind)
+    own = _own(gvk, options)
+    if not namespaced:
+        if own.namespaces is not None and _configs(own.namespaces).keys() - {""}:
+            raise InvalidDefinition(f"{gvk.kind} lives in no namespace, but the cache's options name some for it")
+        configs = {"": NamespaceConfig()}
+    else:
+        chosen = own.namespaces if own.namespaces is not None else options.default_namespaces
+        configs = _configs(chosen) or {"": NamespaceConfig()}
+    general = _configs(options.default_namespaces)
+    default = NamespaceConfig(
+        options.default_label_selector, options.default_field_selector, options.default_transform, options.sync_period
+    )
+    level = NamespaceConfig(own.label_selector, own.field_selector, own.transform, own.sync_period)
+    inherited = own.namespaces is None
+    planned = []
+    for namespace, config in configs.items():
+        order = [level, config, default] if inherited else [config, level, general.get(namespace, default), default]
+        merged = _merged(order)
+        if namespace == "":
+            merged = replace(merged, field_selector=_without(merged.field_selector, configs.keys() - {""}))
+        planned.append(_informer_options(kind, namespace, merged, options, chooser))
+    return planned
+
+
+def _own(gvk: GroupVersionKind, options: CacheOptions) -> ByObject:
+    for kind, found in options.by_object.items():
+        if gvk_of(kind) == gvk:
+            return found
+    return ByObject()
+
+
+def _configs(namespaces: Namespaces) -> dict[str, NamespaceConfig]:
+    if namespaces is None:
+        return {}
+    if isinstance(namespaces, str):
+        raise InvalidDefinition(f"namespaces are several names: [{namespaces!r}], not {namespaces!r}")
+    if isinstance(namespaces, Mapping):
+        return dict(namespaces)
+    return {namespace: NamespaceConfig() for namespace in namespaces}
+
+
+def _merged(order: list[NamespaceConfig]) -> NamespaceConfig:
+    """For each option the first that says something."""
+    values = {}
+    for option in fields(NamespaceConfig):
+        said = [value for config in order if (value := getattr(config, option.name)) is not None]
+        values[option.name] = said[0] if said else None
+    return NamespaceConfig(**values)
+
+
+def _without(selector: Fields, namespaces: Iterable[str]) -> Fields:
+    excluded = tuple(FieldRequirement("metadata.namespace", "!=", name) for name in sorted(namespaces))
+    if not excluded:
+        return selector
+    return FieldSelector(FieldSelector.parse(field_text(selector)).requirements + excluded)
+
+
+def _informer_options(
+    kind: Kind, namespace: str, config: NamespaceConfig, options: CacheOptions, chooser: random.Random
+) -> InformerOptions:
+    period = (config.sync_period or 0.0) * chooser.uniform(1 - _SPREAD, 1 + _SPREAD)
+    if not namespace:
+        # A selector for just one namespace is the same as that namespace's own list, which costs the server less.
+        namespace = FieldSelector.parse(field_text(config.field_selector)).requires("metadata.namespace") or ""
+    return InformerOptions(
+        kind=kind,
+        namespace=namespace,
+        labels=config.label_selector,
+        fields=config.field_selector,
+        transform=config.transform,
+        resync=period,
+        silence_seconds=options.silence_seconds,
+    )

@@ -1,0 +1,46 @@
+"""Progress: how far an informer has come, and those who wait until it has come further."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+
+class Progress:
+    """The version that is kept, and what else can be waited for."""
+
+    def __init__(self) -> None:
+        self.version = ""
+        self.synced = asyncio.Event()
+        self.live = False
+        self.contact: float | None = None
+        self._waiters: dict[asyncio.Future[None], Callable[[], bool]] = {}
+
+    @property
+    def number(self) -> int:
+        """The version as a number, as all API servers count; -1 before there is one."""
+        return int(self.version) if self.version.isdecimal() else -1
+
+    def moved(self, version: str) -> None:
+        """A change or a bookmark of this version is kept now."""
+        if version:
+            self.version = version
+        if self._waiters:
+            self._wake()
+
+    async def until(self, holds: Callable[[], bool], timeout: float | None) -> None:
+        """Wait until a condition holds, which is looked at after each change; raises TimeoutError."""
+        if holds():
+            return
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiters[waiter] = holds
+        try:
+            async with asyncio.timeout(timeout):
+                await waiter
+        finally:
+            self._waiters.pop(waiter, None)
+
+    def _wake(self) -> None:
+        for waiter, holds in list(self._waiters.items()):
+            if not waiter.done() and holds():
+                waiter.set_result(None)

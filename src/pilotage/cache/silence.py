@@ -1,0 +1,67 @@
+"""Silence: a watch that says nothing for too long is taken for dead."""
+
+from __future__ import annotations
+
+import asyncio
+from types import TracebackType
+
+from pilotage.errors import ConnectionLost
+
+_TICKS = 8
+
+
+class Silent(ConnectionLost):
+    """A watch said nothing for longer than a live one can."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        super().__init__(f"the watch was silent for {seconds:g} s, and is taken for dead")
+
+
+class Deadline:
+    """Ends the block with `Silent` once nothing was heard for `seconds` while the block waited.
+
+    Whoever hears something sets `heard`; whoever is not waiting, because a consumer has the last event, clears
+    `waiting`. Both are plain attributes, because that happens for each event. Silence is counted in ticks of the loop:
+    while the loop is blocked, time passes in which nothing could be heard, and that must not count.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.heard = False
+        self.waiting = True
+        self.seconds = seconds
+        self._count = 0
+        self._fired = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._task: asyncio.Task[object] | None = None
+        self._cancelling = 0
+
+    def _tick(self) -> None:
+        self._count = self._count + 1 if self.waiting and not self.heard else 0
+        self.heard = False
+        if self._count >= _TICKS and self._task is not None:
+            self._fired = True
+            self._task.cancel()
+        else:
+            self._arm()
+
+    def _arm(self) -> None:
+        # One tick more than is counted, because the first one is not whole.
+        self._timer = asyncio.get_running_loop().call_later(self.seconds / (_TICKS + 1), self._tick)
+
+    def __enter__(self) -> Deadline:
+        self._task = asyncio.current_task()
+        self._cancelling = self._task.cancelling() if self._task is not None else 0
+        self._arm()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if not self._fired or self._task is None:
+            return
+        ours = self._task.uncancel() <= self._cancelling
+        if ours and kind is not None and issubclass(kind, asyncio.CancelledError):
+            raise Silent(self.seconds) from None

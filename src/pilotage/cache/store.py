@@ -1,0 +1,146 @@
+"""The store: an object's bytes by namespace and name, with indexes. Its informer alone writes to it.
+
+Nothing is decoded to be kept. What is needed beyond the bytes (labels, values of an index) is read from them the first
+time that somebody asks, and kept up from then on.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from pilotage.cache.index import Index, IndexFunction, Key
+from pilotage.cache.intake import Item
+from pilotage.errors import InvalidDefinition
+from pilotage.meta import objects
+from pilotage.meta.objects import Header
+from pilotage.meta.selectors import Selector
+
+Report = Callable[[Key, Exception], None]
+"""Is told of an object that a function of the user's, or the decoder, failed on."""
+
+
+class Store:
+    """Bytes under keys. `read` decodes them for index functions, `report` hears of objects that cannot be indexed."""
+
+    def __init__(self, read: Callable[[bytes], Any], report: Report) -> None:
+        self._read = read
+        self.report = report
+        self._objects: dict[str, dict[str, bytes]] = {}
+        self._labels: dict[Key, dict[str, str]] | None = None  # only once somebody selects by labels
+        self._functions: dict[str, IndexFunction] = {}
+        self._indexes: dict[str, Index] = {}
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def get(self, namespace: str, name: str) -> bytes | None:
+        names = self._objects.get(namespace)
+        return names.get(name) if names is not None else None
+
+    def put(self, data: bytes, header: Header) -> bytes | None:
+        """Keep an object; gives what was there before."""
+        namespace, name = header.namespace, header.name
+        names = self._objects.get(namespace)
+        if names is None:
+            names = self._objects[sys.intern(namespace)] = {}
+        before = names.get(name)
+        names[name] = data
+        if before is None:
+            self._count += 1
+        if self._labels is not None:
+            self._labels[namespace, name] = header.labels
+        if self._indexes:
+            self._index((namespace, name), data)
+        return before
+
+    def remove(self, namespace: str, name: str) -> bytes | None:
+        """Forget an object; gives what was there."""
+        names = self._objects.get(namespace)
+        before = names.pop(name, None) if names is not None else None
+        if before is None:
+            return None
+        self._count -= 1
+        if not names:
+            del self._objects[namespace]
+        if self._labels is not None:
+            self._labels.pop((namespace, name), None)
+        for index in self._indexes.values():
+            index.remove((namespace, name))
+        return before
+
+    def replace(self, items: Iterable[Item]) -> dict[str, dict[str, bytes]]:
+        """Keep these and nothing else, in one go; gives all that was there before, by namespace and name."""
+        before, fresh = self._objects, dict[str, dict[str, bytes]]()
+        for namespace, name, data in items:
+            names = fresh.get(namespace)
+            if names is None:
+                names = fresh[namespace] = {}
+            names[name] = data
+        self._objects, self._labels = fresh, None
+        self._count = sum(map(len, fresh.values()))
+        for name, function in self._functions.items():
+            self._indexes[name] = self._built(function)
+        return before
+
+    def items(self, namespace: str = "") -> Iterator[Item]:
+        """All objects, in one namespace or in all, as they are at this moment."""
+        places = [(namespace, self._objects.get(namespace, {}))] if namespace else list(self._objects.items())
+        for place, names in places:
+            for name, data in list(names.items()):
+                yield Item(place, name, data)
+
+    def select(self, namespace: str = "", labels: Selector | None = None) -> list[bytes]:
+        """The objects of a namespace, or of all, that a selector matches."""
+        if labels is None:
+            if namespace:
+                return [*self._objects.get(namespace, {}).values()]
+            return [data for names in self._objects.values() for data in names.values()]
+        known, matches = self._all_labels(), labels.matches
+        return [data for place, name, data in self.items(namespace) if matches(known[place, name])]
+
+    def labels_of(self, key: Key) -> dict[str, str]:
+        """The labels of an object that is there."""
+        return self._all_labels()[key]
+
+    def add_index(self, name: str, function: IndexFunction) -> None:
+        """Index by a function, also what is there already."""
+        if name in self._functions:
+            raise InvalidDefinition(f"there is an index {name!r} already; give the second one another name")
+        self._functions[name] = function
+        self._indexes[name] = self._built(function)
+
+    def index(self, name: str) -> Index:
+        found = self._indexes.get(name)
+        if found is None:
+            known = ", ".join(sorted(self._indexes)) or "none"
+            raise InvalidDefinition(f"there is no index {name!r} (there are: {known}); add it with add_index first")
+        return found
+
+    @property
+    def index_names(self) -> list[str]:
+        return [*self._functions]
+
+    def _all_labels(self) -> dict[Key, dict[str, str]]:
+        if self._labels is None:
+            self._labels = {(place, name): objects.header(data).labels for place, name, data in self.items()}
+        return self._labels
+
+    def _built(self, function: IndexFunction) -> Index:
+        index = Index()
+        for place, name, data in self.items():
+            index.put((place, name), self._values(function, (place, name), data))
+        return index
+
+    def _index(self, key: Key, data: bytes) -> None:
+        for name, function in self._functions.items():
+            self._indexes[name].put(key, self._values(function, key, data))
+
+    def _values(self, function: IndexFunction, key: Key, data: bytes) -> Iterable[str]:
+        try:
+            return tuple(function(self._read(data)))
+        except Exception as error:  # one object must not keep the others out of the index
+            self.report(key, error)
+            return ()

@@ -1,0 +1,79 @@
+"""How to reach an API server: its address, whom to trust, what to show; and where that is found."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pilotage.client.credentials import Credentials, Material, StaticCredentials, TokenFile
+from pilotage.errors import InvalidDefinition
+
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+"""Where a Pod finds its token, the cluster's CA and its namespace."""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """All that a transport needs to know. Nothing in it changes; what credentials give may."""
+
+    url: str
+    credentials: Credentials = field(default=StaticCredentials(Material()))
+    ca_file: str = ""
+    ca_data: bytes = field(default=b"", repr=False)
+    insecure_skip_tls_verify: bool = False
+    """Trust whoever answers. It is said in the log, each time."""
+    tls_server_name: str = ""
+    proxy_url: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Sent with every request: whom to impersonate."""
+    namespace: str = ""
+    """The one that calls mean which name none; empty: there is none."""
+    source: str = ""
+    """Where this was found, for messages."""
+
+
+def load(
+    kubeconfig: str = "",
+    context: str = "",
+    *,
+    environment: Mapping[str, str] | None = None,
+    home: Path | None = None,
+    service_account: Path = SERVICE_ACCOUNT,
+) -> Config:
+    """Find out how to reach the cluster: the kubeconfig that is named, else those in KUBECONFIG, else that a Pod finds
+    itself in a cluster, else `~/.kube/config`. A `context` means one of a kubeconfig."""
+    from pilotage.client.kubeconfig import Kubeconfig  # YAML is for those who read one
+
+    environment = os.environ if environment is None else environment
+    if kubeconfig:
+        return Kubeconfig.load(kubeconfig).config(context)
+    listed = [path for path in environment.get("KUBECONFIG", "").split(os.pathsep) if path]
+    if listed:
+        return Kubeconfig.load(*listed, optional=True).config(context)
+    if not context and (found := in_cluster(environment, service_account)) is not None:
+        return found
+    usual = (home or Path.home()) / ".kube" / "config"
+    if not usual.exists():
+        raise InvalidDefinition(
+            f"no cluster is configured: there is no {usual}, KUBECONFIG is not set, and this is no Pod of a cluster; "
+            "name a kubeconfig or a url, or use Cluster.embedded(), which needs no cluster"
+        )
+    return Kubeconfig.load(str(usual)).config(context)
+
+
+def in_cluster(environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> Config | None:
+    """How a Pod reaches the cluster that it runs in, as its service account; None if this is no Pod, or has none."""
+    host, port = environment.get("KUBERNETES_SERVICE_HOST", ""), environment.get("KUBERNETES_SERVICE_PORT", "")
+    token = folder / "token"
+    if not host or not port or not token.is_file():
+        return None
+    namespace = folder / "namespace"
+    return Config(
+        url=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
+        credentials=TokenFile(str(token)),
+        ca_file=str(folder / "ca.crt") if (folder / "ca.crt").is_file() else "",
+        namespace=namespace.read_text().strip() if namespace.is_file() else "",
+        source="the Pod's service account",
+    )

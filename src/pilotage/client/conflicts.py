@@ -1,0 +1,52 @@
+"""Trying again where somebody else has written at the same moment."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from random import Random
+from typing import TypeVar
+
+from pilotage.errors import AlreadyExists, Conflict, InvalidDefinition
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """How often something is tried, and how long is waited between two tries, in seconds."""
+
+    steps: int = 5
+    delay: float = 0.01
+    factor: float = 1.0
+    jitter: float = 0.1
+
+    def pause(self, attempt: int, random: Random) -> float:
+        """The wait after the try number `attempt`, counted from 0."""
+        return self.delay * self.factor**attempt * (1 + self.jitter * random.random())
+
+
+SLOWER = Backoff(steps=4, delay=0.01, factor=5.0, jitter=0.1)
+"""For objects that many write to: client-go's other figures."""
+
+
+async def retry_on_conflict(
+    attempt: Callable[[], Awaitable[T]], backoff: Backoff | None = None, *, random: Random | None = None
+) -> T:
+    """Call `attempt` until it raises no Conflict, five times at most; then its last Conflict is raised.
+
+    `attempt` must read the object again each time, live: `async def grow(): …get, change, update…`. Other errors, and
+    AlreadyExists, are raised at once.
+    """
+    backoff, random = backoff or Backoff(), random or Random()  # noqa: S311 - spreads waits, hides nothing
+    if backoff.steps < 1:
+        raise InvalidDefinition(f"retry_on_conflict needs at least one step, not {backoff.steps}")
+    for number in range(backoff.steps - 1):
+        try:
+            return await attempt()
+        except AlreadyExists:
+            raise
+        except Conflict:
+            await asyncio.sleep(backoff.pause(number, random))
+    return await attempt()

@@ -1,0 +1,126 @@
+"""Credentials: what a client shows the server, read again when it changes or is refused."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from pilotage.errors import NoCredentials
+from pilotage.telemetry.logs import logger
+
+Monotonic = Callable[[], float]
+
+REREAD_SECONDS = 10.0
+"""How old what was read from a file may be. (client-go allows a minute; reading a small file costs nothing.)"""
+_MAX_FILE_BYTES = 1024 * 1024
+_log = logger("pilotage.client")
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """A client certificate (chain) with its key: paths of PEM files, or the PEM itself."""
+
+    cert_file: str = ""
+    key_file: str = ""
+    cert_data: bytes = field(default=b"", repr=False)
+    key_data: bytes = field(default=b"", repr=False)
+
+    def read(self) -> tuple[bytes, bytes]:
+        """The PEM of both; raises OSError. Data goes before files."""
+        cert = self.cert_data or read_file(self.cert_file)
+        return cert, self.key_data or (read_file(self.key_file) if self.key_file else cert)
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What is shown: a bearer token, a client certificate, both or neither."""
+
+    token: str = field(default="", repr=False)
+    certificate: Certificate | None = None
+
+
+class Credentials(Protocol):
+    """Where a transport gets what it shows. Each call is quick unless there is something new to get."""
+
+    async def material(self) -> Material:
+        """What to show now; raises NoCredentials."""
+
+    def refused(self, material: Material) -> None:
+        """The server said 401 to this: do not give it again without having looked anew."""
+
+
+class StaticCredentials:
+    """Always the same."""
+
+    def __init__(self, material: Material) -> None:
+        self._material = material
+
+    async def material(self) -> Material:
+        return self._material
+
+    def refused(self, material: Material) -> None:
+        pass  # there is nothing else
+
+
+class TokenFile:
+    """A bearer token in a file that somebody else renews, as the kubelet does. `fallback` is for when it cannot be read.
+
+    A file that is gone or empty for a moment does no harm: the last token is kept.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        certificate: Certificate | None = None,
+        fallback: str = "",
+        clock: Monotonic = time.monotonic,
+    ) -> None:
+        self._path = path
+        self._clock = clock
+        self._due = float("-inf")
+        self._failed = False
+        self._material = Material(fallback, certificate)
+
+    async def material(self) -> Material:
+        if self._clock() >= self._due:
+            self._read()
+        return self._material
+
+    def refused(self, material: Material) -> None:
+        if material is self._material:
+            self._due = float("-inf")
+
+    def _read(self) -> None:
+        try:
+            token = read_file(self._path).decode("ascii").strip()
+            if not token:
+                raise ValueError("it is empty")
+        except (OSError, ValueError) as error:
+            self._keep(error)
+        else:
+            self._failed = False
+            if token != self._material.token:
+                self._material = Material(token, self._material.certificate)
+        self._due = self._clock() + REREAD_SECONDS
+
+    def _keep(self, error: Exception) -> None:
+        if not self._material.token:
+            raise NoCredentials(
+                f"the token file {self._path} cannot be read: {error}; mend the path (tokenFile), or write a token there"
+            ) from error
+        if not self._failed:
+            _log.warning("The token file cannot be read; the last token is kept", path=self._path, error=str(error))
+        self._failed = True
+
+
+def read_file(path: str) -> bytes:
+    """A small file; OSError if it is not there, ValueError if it is not small."""
+    with Path(path).open("rb") as file:
+        data = file.read(_MAX_FILE_BYTES + 1)
+    if len(data) > _MAX_FILE_BYTES:
+        raise ValueError(f"it is larger than {_MAX_FILE_BYTES} bytes")
+    return data

@@ -1,0 +1,149 @@
+"""What a desired object says, and what must be sent to make a found one say it too. No I/O."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pilotage.client.patch import Patch, raw_patch
+from pilotage.client.targets import Object, gvk_of
+from pilotage.errors import DecodeError
+from pilotage.meta import objects
+from pilotage.meta.documents import copied
+from pilotage.meta.models import Resource
+from pilotage.meta.owners import Owner, set_controller_reference
+from pilotage.meta.patches import merge, merge_diff, strategic, strategic_diff
+from pilotage.meta.unstructured import Unstructured
+from pilotage.rest import PatchType
+from pilotage.types import builtin
+
+Document = dict[str, Any]
+
+_SAID_IN_METADATA = ("labels", "annotations", "ownerReferences", "finalizers")
+_SHARED_LISTS = ("ownerReferences", "finalizers")
+"""Others have their entries in these lists: what the desired object does not name stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What to send. Without a status of its own, `status` is part of `document`."""
+
+    type: PatchType
+    document: Document
+    status: Document
+
+    def patch(self, lock: str = "") -> Patch:
+        """For the object; with `lock`, only if it still is at that version."""
+        if not lock:
+            return raw_patch(self.type, self.document)
+        metadata = self.document.get("metadata", {}) | {"resourceVersion": lock}
+        return raw_patch(self.type, self.document | {"metadata": metadata})
+
+    def status_patch(self) -> Patch:
+        return raw_patch(self.type, {"status": self.status})
+
+    @property
+    def replaces_lists(self) -> bool:
+        """Whether it overwrites lists whole, and with them what others may have put there since they were read."""
+        return self.type is PatchType.MERGE and _has_list(self.document)
+
+
+def desired_state(found: Object, desired: Object, owner: Owner | None) -> Document:
+    """The found object with what the desired one says, as a document."""
+    before, said = document(found), saying(document(desired))
+    metadata, there = said.get("metadata", {}), before.get("metadata", {})
+    for name in _SHARED_LISTS:
+        if name in metadata:
+            metadata[name] = _united(there.get(name) or [], metadata[name])
+    model = strategy_of(desired)
+    after = merge.apply(before, said) if model is None else strategic.apply(before, said, model)
+    for name in _SHARED_LISTS:  # united already: by a strategic merge, an owner made anew would be there twice
+        if name in metadata:
+            after["metadata"] = after["metadata"] | {name: metadata[name]}
+    return owned(after, owner)
+
+
+def owned(document: Document, owner: Owner | None) -> Document:
+    """The document with `owner` as its controller. Raises AlreadyOwned if another is."""
+    if owner is None:
+        return document
+    made = Unstructured(document | {"metadata": copied(document.get("metadata", {}))})
+    set_controller_reference(owner, made)
+    return made.document
+
+
+def difference(found: Object, after: Document, *, status_apart: bool) -> Difference:
+    """From the found object to what it shall be; empty where both mean the same."""
+    before, model = document(found), strategy_of(found)
+    if isinstance(found, Resource) and _same_to(type(found), before, after):
+        after = before
+    states: tuple[Document, Document] = ({}, {})
+    if status_apart:
+        states = before.get("status", {}), after.get("status", {})
+        before, after = _without_status(before), _without_status(after)
+    if model is None:
+        return Difference(PatchType.MERGE, merge_diff(before, after), merge_diff(*states))
+    status = strategic_diff({"status": states[0]}, {"status": states[1]}, model).get("status", {})
+    return Difference(PatchType.STRATEGIC, strategic_diff(before, after, model), status)
+
+
+def document(obj: Object) -> Document:
+    """The object as a document that is nobody else's, with the fields that its class does not know."""
+    made = objects.read(objects.updated(obj))
+    metadata = made.get("metadata")
+    if isinstance(metadata, dict):
+        metadata.pop("managedFields", None)
+    return made
+
+
+def saying(said: Document) -> Document:
+    """What a desired object says, without what is the server's to say."""
+    metadata = said.get("metadata") or {}
+    kept = {name: metadata[name] for name in _SAID_IN_METADATA if metadata.get(name)}
+    result = {key: value for key, value in said.items() if key not in ("apiVersion", "kind", "metadata")}
+    if (said.get("apiVersion"), said.get("kind")) == ("v1", "Secret") and isinstance(said.get("stringData"), Mapping):
+        # It is for writing only: the server keeps it as `data`, and comparing needs what is kept.
+        encoded = {key: base64.b64encode(value.encode()).decode() for key, value in result.pop("stringData").items()}
+        result["data"] = (result.get("data") or {}) | encoded
+    return result | ({"metadata": kept} if kept else {})
+
+
+def strategy_of(obj: Object) -> type[Resource] | None:
+    """The class by which an object's lists are merged; None where only merge patches are understood."""
+    if isinstance(obj, Resource):
+        return type(obj) if obj.__resource__.builtin else None
+    return builtin.type_for(gvk_of(obj))
+
+
+def _same_to(kind: type[Resource], before: Document, after: Document) -> bool:
+    """Whether only the spelling differs: `1000m` and `1`, an empty map and none."""
+    try:
+        one, other = (objects.decode(kind, objects.encode(Unstructured(each))) for each in (before, after))
+    except DecodeError:
+        return False  # the server says what is wrong with it
+    return bool(one == other)
+
+
+def _without_status(document: Document) -> Document:
+    return {key: value for key, value in document.items() if key != "status"}
+
+
+def _united(there: list[Any], said: list[Any]) -> list[Any]:
+    """The entries that are there and those that are said; owners are the same by kind and name."""
+    names = [_name(entry) for entry in said]
+    return [*(entry for entry in there if _name(entry) not in names), *said]
+
+
+def _name(entry: Any) -> Any:
+    if not isinstance(entry, dict):
+        return entry
+    group = str(entry.get("apiVersion")).rpartition("/")[0]
+    return group, entry.get("kind"), entry.get("name")
+
+
+def _has_list(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_list, value.values()))
+    return isinstance(value, list)

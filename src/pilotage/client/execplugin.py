@@ -1,0 +1,201 @@
+"""Credentials from a program: the exec plugins of a kubeconfig (client.authentication.k8s.io)."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from pilotage.client.credentials import Certificate, Material
+from pilotage.errors import InvalidDefinition, NoCredentials
+from pilotage.meta import times
+from pilotage.telemetry.logs import logger
+
+GROUP = "client.authentication.k8s.io"
+VERSIONS = (f"{GROUP}/v1", f"{GROUP}/v1beta1")
+RUN_SECONDS = 60.0
+_LEEWAY = timedelta(seconds=10)
+_MAX_OUTPUT = 1024 * 1024
+_SHOWN = 500
+_log = logger("pilotage.client")
+
+
+@dataclass(frozen=True, slots=True)
+class ExecPlugin:
+    """A program that prints an ExecCredential."""
+
+    command: str
+    args: tuple[str, ...] = ()
+    env: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    api_version: str = VERSIONS[0]
+    install_hint: str = ""
+    interactive_mode: str = ""
+    cluster: Mapping[str, Any] | None = None
+    """What the program is told of the cluster, where it asks for it (`provideClusterInfo`)."""
+    where: str = ""
+    """Which entry of which file it stands in."""
+
+    def check(self) -> None:
+        """Raise InvalidDefinition for what cannot work."""
+        if not self.command:
+            raise InvalidDefinition(f"{self.where}: exec has no command: say which program prints the credentials")
+        if self.api_version not in VERSIONS:
+            raise InvalidDefinition(
+                f"{self.where}: exec has apiVersion {self.api_version!r}; known are {' and '.join(VERSIONS)}: "
+                "update the plugin, or what wrote the kubeconfig"
+            )
+        if self.interactive_mode == "Always":
+            raise InvalidDefinition(
+                f"{self.where}: {self.command} wants to talk to somebody (interactiveMode: Always), and a program has "
+                "nobody: use IfAvailable or Never, or other credentials"
+            )
+
+
+class ExecCredentials:
+    """Runs the plugin when there is nothing yet, when what there is expires, and when the server refuses it."""
+
+    def __init__(
+        self,
+        plugin: ExecPlugin,
+        *,
+        clock: Callable[[], datetime] = times.system_clock,
+        environment: Mapping[str, str] | None = None,
+        run_seconds: float = RUN_SECONDS,
+    ) -> None:
+        plugin.check()
+        self._plugin = plugin
+        self._clock = clock
+        self._environment = environment
+        self._run_seconds = run_seconds
+        self._material: Material | None = None
+        self._expires: datetime | None = None
+        self._lock = asyncio.Lock()
+
+    async def material(self) -> Material:
+        if self._material is not None and not self._expired():
+            return self._material
+        async with self._lock:  # many requests that miss at once are served by one run
+            if self._material is None or self._expired():
+                self._material, self._expires = await self._fetched()
+        return self._material
+
+    def refused(self, material: Material) -> None:
+        if material is self._material:
+            self._material = None
+
+    def _expired(self) -> bool:
+        return self._expires is not None and self._clock() + _LEEWAY >= self._expires
+
+    async def _fetched(self) -> tuple[Material, datetime | None]:
+        plugin = self._plugin
+        _log.debug("Running a credential plugin", command=plugin.command, where=plugin.where)
+        return credential_in(await self._output(), plugin)
+
+    async def _output(self) -> bytes:
+        plugin = self._plugin
+        try:
+            process = await asyncio.create_subprocess_exec(
+                plugin.command,
+                *plugin.args,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env=self._variables(),
+                limit=_MAX_OUTPUT,
+            )
+        except (OSError, ValueError) as error:
+            raise _failed(plugin, f"cannot be run: {error}") from error
+        try:
+            async with asyncio.timeout(self._run_seconds):
+                output, complaint = await asyncio.gather(_bounded(process.stdout), _bounded(process.stderr))
+                code = await process.wait()
+        except TimeoutError:
+            raise _failed(plugin, f"did not end within {self._run_seconds:g} s") from None
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        if code != 0:
+            said = complaint[-_SHOWN:].decode(errors="replace").strip()
+            raise _failed(plugin, f"ended with exit code {code}" + (f": {said}" if said else ""))
+        return output
+
+    def _variables(self) -> dict[str, str]:
+        plugin = self._plugin
+        spec: dict[str, Any] = {"interactive": False}
+        if plugin.cluster is not None:
+            spec["cluster"] = dict(plugin.cluster)
+        info = {"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec}
+        base = self._environment if self._environment is not None else os.environ
+        return {**base, **dict(plugin.env), "KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()}
+
+
+class _Status(msgspec.Struct, rename="camel"):
+    token: str = ""
+    client_certificate_data: str = ""
+    client_key_data: str = ""
+    expiration_timestamp: str | None = None
+
+
+class _Credential(msgspec.Struct, rename="camel"):
+    api_version: str = ""
+    kind: str = ""
+    status: _Status | None = None
+
+
+def credential_in(output: bytes, plugin: ExecPlugin) -> tuple[Material, datetime | None]:
+    """What a plugin printed, and until when it holds. What is wrong is said without what may be secret."""
+    try:
+        found = msgspec.json.decode(output, type=_Credential)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise _failed(plugin, "did not print an ExecCredential as JSON") from None
+    if found.kind != "ExecCredential" or found.api_version != plugin.api_version:
+        raise _failed(
+            plugin,
+            f"printed {found.kind[:50]!r} of {found.api_version[:50]!r}, not ExecCredential of {plugin.api_version}",
+        )
+    status = found.status
+    if status is None or not (status.token or status.client_certificate_data):
+        raise _failed(plugin, "printed neither a token nor a client certificate")
+    if bool(status.client_certificate_data) != bool(status.client_key_data):
+        raise _failed(plugin, "printed only one of client certificate and key")
+    try:
+        expires = times.parse(status.expiration_timestamp) if status.expiration_timestamp else None
+    except ValueError:
+        raise _failed(plugin, "printed an expirationTimestamp that is no time") from None
+    certificate = None
+    if status.client_certificate_data:
+        certificate = Certificate(
+            cert_data=status.client_certificate_data.encode(), key_data=status.client_key_data.encode()
+        )
+    return Material(status.token, certificate), expires
+
+
+def decoded(text: str) -> bytes:
+    """Base64 as kubeconfigs have it, over several lines or one; ValueError where it is none."""
+    try:
+        return base64.b64decode("".join(text.split()), validate=True)
+    except binascii.Error as error:
+        raise ValueError(f"it is not base64: {error}") from error
+
+
+async def _bounded(stream: asyncio.StreamReader | None) -> bytes:
+    """What a stream says, up to a limit; the rest is read and thrown away, for the program to be able to end."""
+    kept = bytearray()
+    while stream is not None and (piece := await stream.read(65536)):
+        if len(kept) < _MAX_OUTPUT:
+            kept += piece
+    return bytes(kept)
+
+
+def _failed(plugin: ExecPlugin, what: str) -> NoCredentials:
+    hint = f"\n{plugin.install_hint.strip()}" if plugin.install_hint.strip() else ""
+    where = f"{plugin.where}: " if plugin.where else ""
+    return NoCredentials(f"{where}the credential plugin {plugin.command} {what}{hint}")

@@ -1,0 +1,178 @@
+"""Making it so: create an object or bring it in line with what is wanted, and say which it was."""
+
+from __future__ import annotations
+
+import enum
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from pilotage.client import desired as wanted
+from pilotage.client.client import Client
+from pilotage.client.desired import Difference, Document
+from pilotage.client.targets import gvk_of, kind_of, replace_content
+from pilotage.errors import AlreadyExists, BadRequest, Conflict, InvalidDefinition, NotFound
+from pilotage.meta import objects
+from pilotage.meta.models import Resource
+from pilotage.meta.owners import Owner, set_controller_reference
+from pilotage.meta.unstructured import Unstructured
+
+W = TypeVar("W", bound=Resource | Unstructured)
+
+Mutate = Callable[[W], Awaitable[None] | None]
+"""Changes the object it is given, in place; async or not. May be called more than once, each time with a fresh one."""
+
+_TRIES = 5
+
+
+class Outcome(enum.Enum):
+    """What `create_or_patch` and `create_or_update` did."""
+
+    CREATED = "created"
+    UPDATED = "updated"
+    UPDATED_STATUS = "updatedStatus"
+    """The object and its status."""
+    UPDATED_STATUS_ONLY = "updatedStatusOnly"
+    UNCHANGED = "unchanged"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+async def create_or_patch(
+    client: Client, desired: W, *, mutate: Mutate[W] | None = None, owner: Owner | None = None
+) -> Outcome:
+    """Create `desired`, or patch the object of its name so that it says what `desired` says; all else stays.
+
+    With `mutate`, what is there is not compared with `desired` but given to that function, and what it changes is
+    patched; `desired` is then only what is created (changed by `mutate` too) where nothing is there. `owner` becomes
+    the controller of the object; AlreadyOwned if another is.
+
+    Nothing is sent where nothing would change. Afterwards `desired` is what is on the server.
+    """
+    task = _Task(client, desired, mutate, owner)
+    found = await task.find(client)
+    for _ in range(_TRIES):
+        try:
+            return await task.create() if found is None else await task.patch(found)
+        except (AlreadyExists, Conflict, NotFound) as error:
+            if not task.concerns(error):
+                raise
+            last = error
+            found = await task.find(client.live)  # somebody was faster, or the cache is behind
+    raise last
+
+
+async def create_or_update(client: Client, obj: W, mutate: Mutate[W], *, owner: Owner | None = None) -> Outcome:
+    """Create `obj`, changed by `mutate`; or give what is there to `mutate` and write it whole if that changed it.
+
+    Raises Conflict where somebody writes at the same moment: see `retry_on_conflict`. Afterwards `obj` is what is on
+    the server. The status is not written.
+    """
+    task = _Task(client, obj, mutate, owner)
+    found = await task.find(client)
+    if found is None:
+        return await task.create()
+    before = objects.updated(found)
+    changed = await task.changed(found)
+    after = objects.updated(changed)
+    if objects.read(before) == objects.read(after):
+        replace_content(obj, before)
+        return Outcome.UNCHANGED
+    await client.update(changed)
+    replace_content(obj, objects.updated(changed))
+    return Outcome.UPDATED
+
+
+class _Task:
+    """One object that shall be made so."""
+
+    def __init__(self, client: Client, desired: Any, mutate: Mutate[Any] | None, owner: Owner | None) -> None:
+        self._client = client
+        self._desired = desired
+        self._given = objects.updated(desired)  # what is tried again must not be what the last try has left
+        self._mutate = mutate
+        self._owner = owner
+        self._name, self._namespace = desired.metadata.name, desired.metadata.namespace
+        if not self._name:
+            raise BadRequest(f"this {gvk_of(desired).kind} has no name, by which it could be found: set metadata.name")
+
+    async def find(self, client: Client) -> Any:
+        return await client.find(kind_of(self._desired), self._name, namespace=self._namespace)
+
+    def concerns(self, error: AlreadyExists | Conflict | NotFound) -> bool:
+        """Whether an error is about this object, and not about its namespace or its kind."""
+        return (error.kind, error.name) == (gvk_of(self._desired).kind, self._name) and (
+            not isinstance(error, NotFound) or error.status.details is None or error.status.details.name == self._name
+        )
+
+    async def create(self) -> Outcome:
+        obj = self._fresh(self._given)
+        await self._apply_mutation(obj)
+        if self._owner is not None:
+            set_controller_reference(self._owner, obj)
+        said = wanted.document(obj).get("status")
+        await self._client.create(obj)
+        if said and await self._has_status():
+            difference = wanted.difference(obj, wanted.document(obj) | {"status": said}, status_apart=True)
+            if difference.status:
+                await self._client.patch(obj, difference.status_patch(), subresource="status")
+        replace_content(self._desired, objects.updated(obj))
+        return Outcome.CREATED
+
+    async def patch(self, found: Any) -> Outcome:
+        after = await self._state(found)
+        status_apart = "status" in after and await self._has_status()
+        difference = wanted.difference(found, after, status_apart=status_apart)
+        await self._send(found, difference)
+        replace_content(self._desired, objects.updated(found))
+        match bool(difference.document), bool(difference.status):
+            case True, True:
+                return Outcome.UPDATED_STATUS
+            case True, False:
+                return Outcome.UPDATED
+            case False, True:
+                return Outcome.UPDATED_STATUS_ONLY
+        return Outcome.UNCHANGED
+
+    async def changed(self, found: Any) -> Any:
+        """A copy of the found object, changed as the caller's function and the owner want it."""
+        made = objects.copy_of(found)
+        await self._apply_mutation(made)
+        if self._owner is not None:
+            set_controller_reference(self._owner, made)
+        return made
+
+    async def _state(self, found: Any) -> Document:
+        if self._mutate is not None:
+            return wanted.document(await self.changed(found))
+        return wanted.desired_state(found, self._fresh(self._given), self._owner)
+
+    async def _send(self, found: Any, difference: Difference) -> None:
+        if difference.document:
+            lock = found.metadata.resource_version if difference.replaces_lists else ""
+            await self._client.patch(found, difference.patch(lock))
+        if difference.status:
+            await self._client.patch(found, difference.status_patch(), subresource="status")
+
+    async def _apply_mutation(self, obj: Any) -> None:
+        if self._mutate is None:
+            return
+        result = self._mutate(obj)
+        if inspect.isawaitable(result):
+            await result
+        name, namespace = obj.metadata.name, obj.metadata.namespace
+        if (name, namespace) != (self._name, self._namespace):
+            raise InvalidDefinition(
+                f"the function changed the name of {gvk_of(obj).kind} {self._namespace}/{self._name} to "
+                f"{namespace}/{name}: it must not"
+            )
+
+    async def _has_status(self) -> bool:
+        return await self._client.has_subresource(gvk_of(self._desired), "status")
+
+    def _fresh(self, data: bytes) -> Resource | Unstructured:
+        if isinstance(self._desired, Unstructured):
+            return Unstructured.from_bytes(data)
+        kind: type[Resource] = type(self._desired)
+        return objects.decode(kind, data)

@@ -1,0 +1,45 @@
+"""When a request is sent again, and after how long. No I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+from pilotage.errors import ConnectionLost
+
+_SAFE = ("GET", "HEAD")
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """How often and how patiently. Times are seconds.
+
+    An answer of 429, or of 5xx that says when to come back, is waited out: as long as it says, and longer with every
+    try. A write is sent again only after answers that mean that nothing was done (429 and 503).
+    """
+
+    tries: int = 10
+    total: float = 60.0
+    """A wait that would end later than so long after the first try is not begun: the error is raised."""
+    lost: int = 3
+    """How often a read is sent again whose connection broke."""
+    first: float = 0.1
+    longest: float = 30.0
+    jitter: float = 0.2
+
+    def after_answer(self, method: str, code: int, retry_after: int, attempt: int, random: Random) -> float | None:
+        """How long to wait after an answer before trying again, for the time number `attempt` (from 0); None: never."""
+        if attempt >= self.tries or not retry_after or not (code == 429 or 500 <= code <= 599):
+            return None
+        if method not in _SAFE and code not in (429, 503):
+            return None  # it may have been done
+        return self._spread(max(retry_after, min(self.longest, 2.0 ** (attempt - 1))), random)
+
+    def after_loss(self, method: str, error: ConnectionLost, attempt: int, random: Random) -> float | None:
+        """The same after a connection that broke. One that could not be opened, or was silent, is not tried again."""
+        if method not in _SAFE or not error.sent or error.timed_out or attempt >= self.lost:
+            return None
+        return self._spread(self.first * 2.0**attempt, random)
+
+    def _spread(self, pause: float, random: Random) -> float:
+        return pause * (1 + self.jitter * random.random())

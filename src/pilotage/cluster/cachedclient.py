@@ -1,0 +1,102 @@
+"""The manager's client: reads from a cache, writes live, and reads its own writes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from pilotage.cache.cache import Cache
+from pilotage.client.client import Client
+from pilotage.client.objectlist import ObjectList
+from pilotage.client.session import Place, Session, about
+from pilotage.client.targets import Kind, Object, gvk_of
+from pilotage.cluster.following import Following
+from pilotage.cluster.writes import WriteTracker
+from pilotage.errors import ApiError
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.scheme import Scheme
+from pilotage.rest import ListOptions
+
+
+@dataclass(frozen=True, slots=True)
+class CachedClientOptions:
+    """What a client that reads from a cache does."""
+
+    read_your_writes: bool = True
+    """Whether a read waits until the cache shows what this program has written."""
+    stale_after: float = 3.0
+    """How long it waits, in seconds, before it raises StaleCache."""
+    disable_for: Collection[Kind] = ()
+    """Kinds that are read live."""
+
+
+class CachedClient(Client):
+    """Reads from a cache, writes live: `get`, `find` and `list` need no network, and what they give is the caller's own.
+
+    A read waits until the cache shows what this program has written before, three seconds at most; then it raises
+    StaleCache. A kind that the cache does not have yet is listed and watched from its first read on. Reads that name a
+    version or a page go to the server, and so does everything through `live`.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        scheme: Scheme,
+        cache: Cache,
+        writes: WriteTracker,
+        options: CachedClientOptions | None = None,
+    ) -> None:
+        self.scheme = scheme
+        self.cache = cache
+        self._session = session
+        self._writes = writes
+        self._options = options or CachedClientOptions()
+        self._live_kinds = frozenset(gvk_of(kind) for kind in self._options.disable_for)
+        self._followings: dict[GroupVersionKind, list[Following]] = {}
+
+    @property
+    def live(self) -> Client:
+        """A client that asks the server, with the same defaults."""
+        return Client.on(self._session, self.scheme)
+
+    async def _get(self, kind: Kind, name: str, namespace: str, resource_version: str) -> Object:
+        if resource_version or gvk_of(kind) in self._live_kinds:
+            return await super()._get(kind, name, namespace, resource_version)
+        place = await self._session.place(kind, namespace, name)
+        await self._caught_up(kind, place)
+        try:
+            found: Object = await self.cache.get(kind, name, namespace=place.namespace)
+        except ApiError as error:
+            raise about(error, place) from error.__cause__
+        return found
+
+    async def _list(self, kind: Kind, namespace: str, options: ListOptions) -> ObjectList[Any]:
+        paged = options.limit or options.continue_token or options.resource_version or options.resource_version_match
+        if paged or gvk_of(kind) in self._live_kinds:
+            return await super()._list(kind, namespace, options)
+        place = await self._session.collection(kind, namespace)
+        await self._caught_up(kind, place)
+        try:
+            return await self.cache.list(
+                kind,
+                namespace=place.namespace,
+                labels=options.label_selector or None,
+                fields=options.field_selector or None,
+            )
+        except ApiError as error:
+            raise about(error, place) from error.__cause__
+
+    async def _caught_up(self, kind: Kind, place: Place) -> None:
+        if not self._options.read_your_writes:
+            return
+        resource = place.target.resource.group_resource
+        followings = self._followings.get(place.target.gvk)
+        if followings is None:
+            if not self._writes.highest(resource):
+                pass
+            informers = await self.cache.informers_for(kind)
+            followings = [Following(informer, resource, self._writes) for informer in informers]
+            self._followings[place.target.gvk] = followings
+        for following in followings:
+            await following.caught_up(self._options.stale_after)

@@ -1,0 +1,198 @@
+"""Correlation of events: what repeats is counted, what is similar is combined, what is too much is dropped.
+
+The rules and figures are client-go's. No I/O: an occurrence goes in, what to write comes out.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Generic, TypeVar
+
+from pilotage.meta import names, times
+
+V = TypeVar("V")
+
+REMEMBERED = 4096
+SIMILAR = 10
+"""From the so-manieth different message of one object and reason on, they are combined."""
+SIMILAR_SECONDS = 600
+BURST = 25
+REFILL_SECONDS = 300
+COMBINED = "(combined from similar events): "
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectReference:
+    """The object that an event is about."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str = ""
+
+    def document(self) -> dict[str, str]:
+        keys = ("apiVersion", "kind", "namespace", "name", "uid", "resourceVersion")
+        values = (self.api_version, self.kind, self.namespace, self.name, self.uid, self.resource_version)
+        return {key: value for key, value in zip(keys, values, strict=True) if value}
+
+    @property
+    def identity(self) -> Hashable:
+        """The object whatever its version."""
+        return self.api_version, self.kind, self.namespace, self.name, self.uid
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """Something that happened to an object, as a recorder was told."""
+
+    component: str
+    regarding: ObjectReference
+    type: str
+    reason: str
+    message: str
+    time: datetime
+    annotations: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def namespace(self) -> str:
+        """Where its event goes: objects without a namespace have theirs in `default`."""
+        return self.regarding.namespace or "default"
+
+    @property
+    def source(self) -> Hashable:
+        return self.component, self.regarding.identity
+
+    @property
+    def similar(self) -> Hashable:
+        return self.source, self.type, self.reason
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """An event as it shall be on the server. `count` 1 is a new one; more is one that is there already."""
+
+    occurrence: Occurrence
+    name: str
+    first: datetime
+    count: int = 1
+
+    def document(self) -> dict[str, object]:
+        """The whole event, to be created."""
+        occurrence = self.occurrence
+        metadata: dict[str, object] = {"name": self.name, "namespace": occurrence.namespace}
+        if occurrence.annotations:
+            metadata["annotations"] = dict(occurrence.annotations)
+        return {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": metadata,
+            "involvedObject": occurrence.regarding.document(),
+            "reason": occurrence.reason,
+            "type": occurrence.type,
+            "source": {"component": occurrence.component},
+            "reportingComponent": occurrence.component,
+            "reportingInstance": "",
+            "firstTimestamp": times.format(self.first),
+            **self.patch(),
+        }
+
+    def patch(self) -> dict[str, object]:
+        """What changes when it happens once more."""
+        occurrence = self.occurrence
+        return {
+            "message": occurrence.message,
+            "count": self.count,
+            "lastTimestamp": times.format(occurrence.time),
+        }
+
+
+class Correlator:
+    """Decides what becomes of each occurrence. Its memory is bounded: the longest unused is forgotten."""
+
+    def __init__(self, new_uuid: Callable[[], str] = lambda: str(uuid.uuid4())) -> None:
+        self._new_uuid = new_uuid
+        self._similar: _Memory[_Similar] = _Memory()
+        self._records: _Memory[Record] = _Memory()
+        self._buckets: _Memory[_Bucket] = _Memory()
+
+    def correlate(self, occurrence: Occurrence) -> Record | None:
+        """The event to create or to count up; None where the object has had too many."""
+        occurrence, key = self._combined(occurrence)
+        last = self._records.get(key)
+        if last is None:
+            record = Record(occurrence, self._name(occurrence), occurrence.time)
+        else:
+            record = replace(last, occurrence=occurrence, count=last.count + 1)
+        self._records.put(key, record)
+        bucket = self._buckets.get(occurrence.source) or self._buckets.put(
+            occurrence.source, _Bucket(BURST, occurrence.time)
+        )
+        return record if bucket.take(occurrence.time) else None
+
+    def _combined(self, occurrence: Occurrence) -> tuple[Occurrence, Hashable]:
+        similar = self._similar.get(occurrence.similar)
+        if similar is None or occurrence.time - similar.last > timedelta(seconds=SIMILAR_SECONDS):
+            similar = self._similar.put(occurrence.similar, _Similar(occurrence.time))
+        similar.last = occurrence.time
+        similar.messages[occurrence.message] = None
+        if len(similar.messages) < SIMILAR:
+            return occurrence, _exactly(occurrence)
+        del similar.messages[next(iter(similar.messages))]  # how many there were is known well enough
+        return replace(occurrence, message=COMBINED + occurrence.message), occurrence.similar
+
+    def _name(self, occurrence: Occurrence) -> str:
+        nanoseconds = int(occurrence.time.timestamp() * 1_000_000) * 1000
+        name = f"{occurrence.regarding.name}.{nanoseconds:x}"
+        return name if not names.dns_1123_subdomain(name) else self._new_uuid()
+
+
+def _exactly(occurrence: Occurrence) -> Hashable:
+    return occurrence.similar, occurrence.message
+
+
+@dataclass(slots=True)
+class _Similar:
+    last: datetime
+    messages: dict[str, None] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Bucket:
+    """Tokens: one is taken by each event, one comes back every five minutes."""
+
+    tokens: float
+    last: datetime
+
+    def take(self, now: datetime) -> bool:
+        elapsed = max(0.0, (now - self.last).total_seconds())
+        self.tokens, self.last = min(float(BURST), self.tokens + elapsed / REFILL_SECONDS), now
+        if self.tokens < 1:
+            return False
+        self.tokens -= 1
+        return True
+
+
+class _Memory(Generic[V]):
+    """The most recently used values."""
+
+    def __init__(self) -> None:
+        self._values: OrderedDict[Hashable, V] = OrderedDict()
+
+    def get(self, key: Hashable) -> V | None:
+        value = self._values.get(key)
+        if value is not None:
+            self._values.move_to_end(key)
+        return value
+
+    def put(self, key: Hashable, value: V) -> V:
+        self._values[key] = value
+        self._values.move_to_end(key)
+        if len(self._values) > REMEMBERED:
+            self._values.popitem(last=False)
+        return value

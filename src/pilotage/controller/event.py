@@ -1,0 +1,150 @@
+"""Events: something happened to an object. One type for all four: create, update, delete and generic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from pilotage.errors import DecodeError
+from pilotage.meta.models import ObjectMeta
+from pilotage.meta.objects import Header
+from pilotage.meta.unstructured import Unstructured
+
+EventType = Literal["create", "update", "delete", "generic"]
+
+
+class Change(Protocol):
+    """What an informer tells: objects and headers, read when they are asked for."""
+
+    @property
+    def type(self) -> EventType: ...
+    @property
+    def old(self) -> Any: ...
+    @property
+    def new(self) -> Any: ...
+    @property
+    def old_header(self) -> Header | None: ...
+    @property
+    def new_header(self) -> Header | None: ...
+    @property
+    def is_in_initial_list(self) -> bool: ...
+    @property
+    def unknown_final_state(self) -> bool: ...
+
+
+class Event:
+    """Something happened to an object. The object is decoded when it is touched; its header costs little.
+
+    Predicates and handlers get it. Changing the objects in it changes nothing else.
+    """
+
+    __slots__ = ("_change", "type")
+
+    def __init__(self, change: Change) -> None:
+        self.type: EventType = change.type
+        self._change = change
+
+    @classmethod
+    def create(cls, obj: Any, *, is_in_initial_list: bool = False) -> Event:
+        """An object is there; perhaps it was before anybody looked."""
+        return cls(_Objects("create", new=obj, is_in_initial_list=is_in_initial_list))
+
+    @classmethod
+    def update(cls, old: Any, new: Any) -> Event:
+        """An object was changed, or is told of again."""
+        return cls(_Objects("update", old=old, new=new))
+
+    @classmethod
+    def delete(cls, obj: Any, *, unknown_final_state: bool = False) -> Event:
+        """An object is gone; `obj` is its last state, or the last one that was seen."""
+        return cls(_Objects("delete", old=obj, unknown_final_state=unknown_final_state))
+
+    @classmethod
+    def generic(cls, obj: Any) -> Event:
+        """Something else is the matter with an object: a timer, a message from outside."""
+        return cls(_Objects("generic", new=obj))
+
+    @property
+    def object(self) -> Any:
+        """The object as it is now; of a deleted one, its last state. None where the event came without one."""
+        found = self._change.new
+        return found if found is not None else self._change.old
+
+    @property
+    def old(self) -> Any:
+        """The object as it was before an update or a delete; None for other events."""
+        return self._change.old
+
+    @property
+    def header(self) -> Header | None:
+        """Name, labels and the like of `object`."""
+        found = self._change.new_header
+        return found if found is not None else self._change.old_header
+
+    @property
+    def new_header(self) -> Header | None:
+        """Of the object as it is now; None for a delete."""
+        return self._change.new_header
+
+    @property
+    def old_header(self) -> Header | None:
+        """Of `old`."""
+        return self._change.old_header
+
+    @property
+    def is_in_initial_list(self) -> bool:
+        """A create that is none: the object was there before anybody looked."""
+        return self._change.is_in_initial_list
+
+    @property
+    def unknown_final_state(self) -> bool:
+        """A delete that nobody saw: `object` is older than the deletion."""
+        return self._change.unknown_final_state
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Nothing new: of the initial list, or an update to the same resource version."""
+        if self.type == "create":
+            return self._change.is_in_initial_list
+        if self.type != "update":
+            return False
+        old, new = self._change.old_header, self._change.new_header
+        return old is not None and new is not None and old.resource_version == new.resource_version
+
+    def __repr__(self) -> str:
+        try:
+            header = self.header
+        except DecodeError as error:
+            return f"<Event {self.type}: {error}>"
+        name = "/".join(part for part in (header.namespace, header.name) if part) if header is not None else "nothing"
+        return f"<Event {self.type} {name}>"
+
+
+@dataclass(frozen=True, slots=True)
+class _Objects:
+    """A change whose objects are at hand."""
+
+    type: EventType
+    old: Any = None
+    new: Any = None
+    is_in_initial_list: bool = False
+    unknown_final_state: bool = False
+
+    @property
+    def old_header(self) -> Header | None:
+        return _header(self.old)
+
+    @property
+    def new_header(self) -> Header | None:
+        return _header(self.new)
+
+
+def _header(obj: Any) -> Header | None:
+    if obj is None:
+        return None
+    if isinstance(obj, Unstructured):
+        return obj.header
+    metadata = getattr(obj, "metadata", None)
+    if not isinstance(metadata, ObjectMeta):
+        raise DecodeError(f"an event is about an object with metadata, and {type(obj).__name__} has none")
+    return Header(**{name: getattr(metadata, name) for name in Header.__struct_fields__})

@@ -1,0 +1,110 @@
+"""Handlers: which requests an event leads to. A handler is a function from an Event to requests.
+
+Those for one event melt into one each. A handler may be async (it reads from the cache, say); one that fails is tried
+again with growing delays, so that the event is not lost.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, TypeVar, cast
+
+from pilotage.client.targets import Kind, gvk_of
+from pilotage.controller.event import Event
+from pilotage.controller.request import Request
+from pilotage.errors import NoMatch
+from pilotage.meta.kinds import GroupKind, GroupVersion
+from pilotage.meta.mapper import RESTMapper
+from pilotage.meta.models import OwnerReference
+from pilotage.meta.objects import Header
+
+T = TypeVar("T")
+
+Requests = Iterable[Request]
+Handler = Callable[[Event], Requests | Awaitable[Requests]]
+
+
+def enqueue_request_for_object(event: Event) -> Requests:
+    """The object itself."""
+    header = event.header
+    return (Request(header.name, header.namespace),) if header is not None and header.name else ()
+
+
+def enqueue_request_for_owner(
+    owner: Kind, *, only_controller: bool = False, rest_mapper: RESTMapper | None = None
+) -> Handler:
+    """The owners of a kind: all of them, or with `only_controller` just the one that controls the object.
+
+    Owners are matched by group and kind, whatever version their references name. On an update both the old and the new
+    owners are meant. `rest_mapper` tells whether a kind that is given without its class has a namespace.
+    """
+    wanted = gvk_of(owner).group_kind
+    is_namespaced = _scope(owner, rest_mapper)
+
+    def requests(event: Event) -> Requests:
+        found: dict[Request, None] = {}
+        for header in (event.old_header, event.new_header):
+            for reference in _owners(header, only_controller):
+                if _group_kind(reference) == wanted and header is not None:
+                    found[Request(reference.name, header.namespace if is_namespaced() else "")] = None
+        return found
+
+    return requests
+
+
+def enqueue_requests_from(function: Callable[[T], Requests | Awaitable[Requests]]) -> Handler:
+    """What the function, async or not, makes of the object; on an update it is called for the old and for the new one.
+
+    An object that has nothing to do with anybody gives an empty list.
+    """
+
+    def requests(event: Event) -> Requests | Awaitable[Requests]:
+        objects: list[T] = [obj for obj in (event.old, event.object) if obj is not None]
+        if event.type != "update":
+            objects = objects[-1:]
+        found = [function(obj) for obj in objects]
+        if any(inspect.isawaitable(part) for part in found):
+            return _gathered(found)
+        return [request for part in found for request in cast(Requests, part)]
+
+    return requests
+
+
+async def _gathered(parts: list[Requests | Awaitable[Requests]]) -> Requests:
+    found: list[Request] = []
+    for part in parts:
+        found += await part if inspect.isawaitable(part) else part
+    return found
+
+
+def _owners(header: Header | None, only_controller: bool) -> list[OwnerReference]:
+    if header is None:
+        return []
+    if not only_controller:
+        return header.owner_references
+    return [reference for reference in header.owner_references if reference.controller][:1]
+
+
+def _group_kind(reference: OwnerReference) -> GroupKind | None:
+    try:
+        return GroupKind(GroupVersion.parse(reference.api_version).group, reference.kind)
+    except ValueError:  # somebody's nonsense in a reference leads to nobody
+        return None
+
+
+def _scope(owner: Kind, rest_mapper: RESTMapper | None) -> Callable[[], bool]:
+    """Whether owners have a namespace. Asked for each event: the kind may not be served yet when this is set up."""
+    info: Any = getattr(owner, "__resource__", None)
+    if info is not None:
+        namespaced: bool = info.namespaced
+        return lambda: namespaced
+    gvk = gvk_of(owner)
+
+    def is_namespaced() -> bool:
+        try:
+            return rest_mapper is None or rest_mapper.rest_mapping(gvk).namespaced
+        except NoMatch:
+            return True
+
+    return is_namespaced

@@ -1,0 +1,105 @@
+"""Predicates: which events matter. A predicate is a function from an Event to a bool; these are ready-made ones.
+
+They keep work from the queue, not objects from the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pilotage.controller.event import Event
+from pilotage.errors import ApiError, InvalidDefinition
+from pilotage.meta.objects import Header
+from pilotage.meta.selectors import Selector
+from pilotage.telemetry.logs import logger
+
+Predicate = Callable[[Event], bool]
+
+log = logger("pilotage.controller")
+
+
+def resource_version_changed(event: Event) -> bool:
+    """Leave out updates that change nothing: a replay of the cache."""
+    return _changed(event, lambda header: header.resource_version)
+
+
+def generation_changed(event: Event) -> bool:
+    """Leave out updates that do not change the spec.
+
+    For kinds whose generation the server keeps: those with a status subresource, and most built-in ones. Updates of
+    status, labels, annotations and finalizers do not pass; a deletion that waits for finalizers does.
+    """
+    return _changed(event, lambda header: header.generation)
+
+
+def label_changed(event: Event) -> bool:
+    """Leave out updates that do not change the labels."""
+    return _changed(event, lambda header: header.labels)
+
+
+def annotation_changed(event: Event) -> bool:
+    """Leave out updates that do not change the annotations."""
+    return _changed(event, lambda header: header.annotations)
+
+
+def and_(*predicates: Predicate) -> Predicate:
+    """What passes all of them."""
+    return lambda event: all(predicate(event) for predicate in predicates)
+
+
+def or_(*predicates: Predicate) -> Predicate:
+    """What passes one of them."""
+    return lambda event: any(predicate(event) for predicate in predicates)
+
+
+def not_(predicate: Predicate) -> Predicate:
+    """What does not pass."""
+    return lambda event: not predicate(event)
+
+
+def on_object(function: Callable[[Any], bool]) -> Predicate:
+    """What the function says of the object: of the new one for an update, of the last state for a delete."""
+
+    def passes(event: Event) -> bool:
+        obj = event.object
+        return _has(event, obj) and function(obj)
+
+    return passes
+
+
+def label_selector(selector: Selector | Mapping[str, Any] | str) -> Predicate:
+    """What a label selector selects: by its text, in the form that objects hold (`matchLabels` …), or parsed.
+
+    An update counts by the new object's labels.
+    """
+    try:
+        if isinstance(selector, str):
+            selector = Selector.parse(selector)
+        elif not isinstance(selector, Selector):
+            selector = Selector.from_label_selector(selector)
+    except ApiError as error:
+        raise InvalidDefinition(f"label_selector({selector!r}): {error}") from error
+    matches = selector.matches
+
+    def passes(event: Event) -> bool:
+        header = event.header
+        return header is not None and matches(header.labels)
+
+    return passes
+
+
+def _changed(event: Event, part: Callable[[Header], object]) -> bool:
+    if event.type != "update":
+        return True
+    old, new = event.old_header, event.new_header
+    if old is None or new is None:
+        log.error("Update event has no old or no new object", event=event)
+        return False
+    return part(old) != part(new)
+
+
+def _has(event: Event, obj: object) -> bool:
+    if obj is None:
+        log.error("Event has no object", event=event)
+    return obj is not None

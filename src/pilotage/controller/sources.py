@@ -1,0 +1,234 @@
+"""Sources: where events come from. A controller starts its sources, waits until they are synced, then works."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
+from typing import Any, Protocol
+
+from pilotage.client import targets
+from pilotage.controller.delivery import LOW_PRIORITY, Delivery
+from pilotage.controller.event import Event
+from pilotage.controller.handlers import Handler
+from pilotage.controller.predicates import Predicate
+from pilotage.controller.request import Request
+from pilotage.errors import DecodeError, InvalidDefinition, NoMatch, PilotageError
+from pilotage.telemetry.logs import logger
+from pilotage.workqueue import WorkQueue
+
+RETRY_SECONDS = 10.0
+"""How often a kind that is not served yet is asked for again."""
+
+log = logger("pilotage.controller")
+
+
+class Source(ABC):
+    """Feeds a controller's queue.
+
+    `start` returns as soon as the source is set up: whatever takes time goes into a task of the group it is given; these
+    tasks end with the controller.
+    """
+
+    @abstractmethod
+    async def start(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> None:
+        """Begin to feed the queue."""
+
+    async def wait_for_sync(self) -> None:  # noqa: B027 most sources of one's own have nothing to wait for
+        """Wait until everything that was there at the beginning has been put on the queue."""
+
+    def stop(self) -> None:  # noqa: B027
+        """The controller ends: let go of what is not a task of the group."""
+
+    def idle(self, horizon: float) -> bool:
+        """Whether nothing is on its way to the queue now, or will be within `horizon` seconds."""
+        return True
+
+
+class Registration(Protocol):
+    """A listener's place at an informer."""
+
+    def remove(self) -> None: ...
+
+
+class Informer(Protocol):
+    """What a source needs of an informer."""
+
+    def subscribe(self, listener: Callable[[Any], None], /) -> Registration: ...
+    async def wait_for_sync(self) -> object: ...
+
+
+class Cache(Protocol):
+    """What a source needs of a cache."""
+
+    async def informer_for(self, kind: Any, /) -> Any: ...
+
+
+class _Informed(Source):
+    """What sources that listen to an informer have in common."""
+
+    def __init__(self, handler: Handler, predicates: tuple[Predicate, ...], low_priority: int) -> None:
+        self._handler = handler
+        self._predicates = predicates
+        self._low_priority = low_priority
+        self._registration: Registration | None = None
+        self._delivery: Delivery | None = None
+
+    def stop(self) -> None:
+        if self._registration is not None:
+            self._registration.remove()
+            self._registration = None
+
+    def idle(self, horizon: float) -> bool:
+        return self._delivery is None or self._delivery.idle(horizon)
+
+    def _deliver(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> Delivery:
+        self._delivery = Delivery(queue, self._handler, self._predicates, self._low_priority)
+        tasks.create_task(self._delivery.run(), name=f"handlers of {self}")
+        return self._delivery
+
+    async def _synced(self, informer: Informer, delivery: Delivery) -> None:
+        """Listen, and wait until everything that was there has been told and handled."""
+        if self._registration is None:
+            self._registration = informer.subscribe(delivery.change)
+        await informer.wait_for_sync()
+        await delivery.settled()
+
+
+class InformerSource(_Informed):
+    """The events of an informer that somebody else runs."""
+
+    def __init__(
+        self, informer: Informer, handler: Handler, *predicates: Predicate, low_priority: int = LOW_PRIORITY
+    ) -> None:
+        super().__init__(handler, predicates, low_priority)
+        self._informer = informer
+
+    async def start(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> None:
+        self._registration = self._informer.subscribe(self._deliver(queue, tasks).change)
+
+    async def wait_for_sync(self) -> None:
+        if self._delivery is not None:
+            await self._synced(self._informer, self._delivery)
+
+    def __str__(self) -> str:
+        kind = getattr(getattr(self._informer, "options", None), "kind", None)
+        return f"informer source: {kind_name(kind) if kind is not None else type(self._informer).__name__}"
+
+
+class Kind(_Informed):
+    """The events of a kind, from a cache's informer. While the kind is not served, it is asked for again and again."""
+
+    def __init__(
+        self,
+        cache: Cache,
+        kind: targets.Kind,
+        handler: Handler,
+        *predicates: Predicate,
+        low_priority: int = LOW_PRIORITY,
+    ) -> None:
+        super().__init__(handler, predicates, low_priority)
+        self._gvk = targets.gvk_of(kind)
+        self._cache = cache
+        self._kind = kind
+        self._following: asyncio.Task[None] | None = None
+
+    async def start(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> None:
+        self._following = tasks.create_task(self._follow(self._deliver(queue, tasks)), name=f"start of {self}")
+
+    async def wait_for_sync(self) -> None:
+        if self._following is not None:
+            await asyncio.shield(self._following)
+
+    async def _follow(self, delivery: Delivery) -> None:
+        await self._synced(await self._informer(), delivery)
+
+    async def _informer(self) -> Informer:
+        """The informer, once there is one."""
+        while True:
+            try:
+                informer: Informer = await self._cache.informer_for(self._kind)
+                return informer
+            except NoMatch:
+                log.error("If the kind is a CRD, it should be installed before calling start", kind=str(self._gvk))
+            except InvalidDefinition:
+                raise  # waiting does not mend it
+            except PilotageError as error:
+                log.error("Failed to get an informer from the cache", kind=str(self._gvk), error=error)
+            await asyncio.sleep(RETRY_SECONDS)
+
+    def __str__(self) -> str:
+        return f"kind source: {kind_name(self._kind)}"
+
+
+class Channel(Source):
+    """Generic events from the program itself: from an `asyncio.Queue`, or anything that can be iterated over.
+
+    What comes out of it is an Event, or an object for which a generic one is made. What was put in before the
+    controller started is not lost. When the iteration ends, the source has ended, and the controller goes on.
+    """
+
+    def __init__(
+        self, events: asyncio.Queue[Any] | AsyncIterable[Any], handler: Handler, *predicates: Predicate
+    ) -> None:
+        if not isinstance(events, asyncio.Queue | AsyncIterable):
+            raise InvalidDefinition(f"a Channel reads from an asyncio.Queue or an async iterable, not from {events!r}")
+        self._events = events
+        self._handler = handler
+        self._predicates = predicates
+        self._delivery: Delivery | None = None
+
+    async def start(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> None:
+        self._delivery = Delivery(queue, self._handler, self._predicates)
+        tasks.create_task(self._delivery.run(), name=f"handlers of {self}")
+        tasks.create_task(self._read(self._delivery), name=str(self))
+
+    def idle(self, horizon: float) -> bool:
+        waiting = isinstance(self._events, asyncio.Queue) and not self._events.empty()
+        return not waiting and (self._delivery is None or self._delivery.idle(horizon))
+
+    async def _read(self, delivery: Delivery) -> None:
+        async for found in _iterated(self._events):
+            try:
+                delivery.event(found if isinstance(found, Event) else Event.generic(found))
+            except DecodeError as error:
+                log.error("Dropped what is no object", source=str(self), error=error)
+
+    def __str__(self) -> str:
+        return f"channel source: {type(self._events).__name__} {hex(id(self._events))}"
+
+
+class Func(Source):
+    """A function that is given the queue and does with it what it likes, for as long as the controller runs."""
+
+    def __init__(self, function: Callable[[WorkQueue[Request]], Awaitable[None]]) -> None:
+        self._function = function
+
+    async def start(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> None:
+        async def run() -> None:
+            await self._function(queue)
+
+        tasks.create_task(run(), name=str(self))
+
+    def __str__(self) -> str:
+        return f"func source: {getattr(self._function, '__qualname__', self._function)}"
+
+
+def kind_name(kind: Any) -> str:
+    """A kind for people: the class's name, `apps/v1, Kind=Deployment`, or that of its metadata."""
+    if isinstance(kind, type):
+        return kind.__name__
+    return str(targets.gvk_of(kind))
+
+
+async def _iterated(events: asyncio.Queue[Any] | AsyncIterable[Any]) -> AsyncIterator[Any]:
+    if not isinstance(events, asyncio.Queue):
+        async for event in events:
+            yield event
+        return
+    ended: type[Exception] | tuple[()] = getattr(asyncio, "QueueShutDown", ())  # since Python 3.13
+    while True:
+        try:
+            yield await events.get()
+        except ended:
+            return

@@ -1,0 +1,1 @@
+"""The manager: runnables in order, leader election, health, metrics, work tracking, shutdown."""

@@ -1,0 +1,298 @@
+"""Leader election: one of several replicas holds a lease and works, the others stand by.
+
+Who holds the lease writes it anew every `retry_period`. A replica that has not seen it change for the lease's duration
+takes it. Only the local clock's *rate* matters: times written in the lease are never compared with it.
+
+Leadership ends `renew_deadline` after the last good renewal was *sent*, not after it was answered: an answer may be
+late, and meanwhile the lease has been running out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+import socket
+import uuid
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+from typing import Protocol
+
+from pilotage.errors import Conflict, InvalidDefinition, PilotageError
+from pilotage.manager.errors import LeaderElectionLost
+from pilotage.meta.times import Clock, MicroTime, system_clock
+from pilotage.telemetry.logs import logger
+from pilotage.telemetry.metrics import REGISTRY
+
+log = logger("pilotage.leaderelection")
+
+JITTER = 1.2
+"""A standby waits between one and 1 + JITTER retry periods, so that standbys do not ask in step."""
+
+NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+
+_MASTER = REGISTRY.gauge("leader_election_master_status", "1 while this process leads.", ("name",))
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderElectionRecord:
+    """What stands in a lease."""
+
+    holder_identity: str = ""
+    lease_duration_seconds: int = 0
+    acquire_time: MicroTime | None = None
+    renew_time: MicroTime | None = None
+    leader_transitions: int = 0
+    preferred_holder: str = ""
+    strategy: str = ""
+
+
+class ResourceLock(Protocol):
+    """Where the record is kept. `update` fails with Conflict if somebody else has written since we last saw it."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def get(self) -> LeaderElectionRecord | None:
+        """The record; None if there is none."""
+
+    async def create(self, record: LeaderElectionRecord) -> None: ...
+
+    async def update(self, record: LeaderElectionRecord) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTimings:
+    """In seconds, as in controller-runtime."""
+
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.retry_period < math.inf or not self.lease_duration < math.inf:
+            raise InvalidDefinition("lease_duration, renew_deadline and retry_period must be more than 0 seconds")
+        if self.lease_duration <= self.renew_deadline:
+            raise InvalidDefinition(
+                f"lease_duration ({self.lease_duration:g} s) must be more than renew_deadline "
+                f"({self.renew_deadline:g} s), else another replica leads before this one gives up"
+            )
+        if self.renew_deadline <= JITTER * self.retry_period:
+            raise InvalidDefinition(
+                f"renew_deadline ({self.renew_deadline:g} s) must be more than {JITTER:g} times retry_period "
+                f"({self.retry_period:g} s), else one failed try ends the leadership"
+            )
+
+    @property
+    def request_timeout(self) -> float:
+        """For one try, so that a silent server leaves time for another."""
+        return max(1.0, self.renew_deadline / 2)
+
+
+class LeaderElector:
+    """One candidate. `acquire` returns when it leads, `renew` keeps it leading and ends with LeaderElectionLost."""
+
+    def __init__(
+        self,
+        lock: ResourceLock,
+        timings: LeaseTimings | None = None,
+        *,
+        identity: str = "",
+        clock: Clock = system_clock,
+        chooser: random.Random | None = None,
+    ) -> None:
+        self.identity = identity or new_identity()
+        self._lock = lock
+        self._timings = timings or LeaseTimings()
+        self._clock = clock
+        self._random = chooser or random.Random()  # noqa: S311 spreads tries, guards nothing
+        self._observed: LeaderElectionRecord | None = None
+        self._observed_at = -math.inf
+        self._current = False  # whether the lock still has what we last wrote or read
+        self._deadline = -math.inf
+        self._trouble = ""
+        self._leading = False
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this process may act as the leader at this moment."""
+        return self._leading and asyncio.get_running_loop().time() < self._deadline
+
+    @property
+    def deadline(self) -> float:
+        """The loop's time at which leadership ends unless it is renewed."""
+        return self._deadline
+
+    @property
+    def leader(self) -> str:
+        """The identity of whoever leads, as far as we have seen."""
+        return self._observed.holder_identity if self._observed else ""
+
+    async def acquire(self) -> None:
+        """Try until this process leads."""
+        log.info("Attempting to acquire leader lease", lease=self._lock.name, identity=self.identity)
+        while not (await self._try() is _Try.HELD and asyncio.get_running_loop().time() < self._deadline):
+            period = self._timings.retry_period
+            await asyncio.sleep(period + self._random.random() * JITTER * period)
+        self._leading = True
+        _MASTER.labels(self._lock.name).set(1)
+        log.info("Successfully acquired lease", lease=self._lock.name, identity=self.identity)
+
+    async def renew(self) -> None:
+        """Keep the lease; raises LeaderElectionLost when it is gone or could not be renewed in time."""
+        try:
+            while True:
+                async with asyncio.timeout_at(self._deadline):
+                    await self._renew_once()
+        except TimeoutError:
+            raise self._lost("it was not renewed within renew_deadline" + self._because()) from None
+        finally:
+            self._leading = False
+            _MASTER.labels(self._lock.name).set(0)
+
+    async def release(self) -> bool:
+        """Give the lease up, if it is ours, so that another replica takes it at once; whether it was given up."""
+        try:
+            async with asyncio.timeout(self._timings.renew_deadline):
+                while True:
+                    record = await self._lock.get()
+                    if record is None or record.holder_identity != self.identity:
+                        return False
+                    try:
+                        await self._lock.update(self._released(record))
+                    except Conflict:
+                        continue
+                    log.info("Released the leader lease", lease=self._lock.name)
+                    return True
+        except (PilotageError, OSError, TimeoutError) as error:
+            log.warning(
+                "Failed to release the leader lease; it runs out by itself", error=error or type(error).__name__
+            )
+            return False
+
+    def check(self, tolerance: float = 20.0) -> None:
+        """A health check: raises if this process leads but its lease is overdue by more than `tolerance` seconds."""
+        overdue = asyncio.get_running_loop().time() - self._observed_at - self._timings.lease_duration
+        if self._leading and overdue > tolerance:
+            raise LeaderElectionLost(f"the lease {self._lock.name} ran out {overdue:.1f} s ago and was not renewed")
+
+    async def _renew_once(self) -> None:
+        while True:
+            await asyncio.sleep(self._timings.retry_period)
+            outcome = await self._try()
+            if outcome is _Try.HELD:
+                return
+            if outcome is _Try.TAKEN:
+                raise self._lost(f"{self.leader} holds it now")
+
+    async def _try(self) -> _Try:
+        """One attempt to get or keep the lease."""
+        try:
+            async with asyncio.timeout(self._timings.request_timeout):
+                held = await self._acquire_or_renew()
+        except (PilotageError, OSError, TimeoutError) as error:
+            self._current = False
+            self._note(str(error) or "no answer in time")
+            return _Try.FAILED
+        self._note("")
+        return _Try.HELD if held else _Try.TAKEN
+
+    async def _acquire_or_renew(self) -> bool:
+        if self._observed is not None and self._current and self._is_ours(self._observed) and self._valid():
+            try:
+                await self._write(self._record(self._observed))
+                return True
+            except Conflict:
+                pass  # somebody has written it: look what it says
+        found = await self._lock.get()
+        if found is None:
+            await self._write(self._record(None), create=True)
+            return True
+        if found != self._observed:
+            self._see(found)
+        self._current = True
+        if found.holder_identity and not self._is_ours(found) and self._valid():
+            return False
+        await self._write(self._record(found))
+        return True
+
+    async def _write(self, record: LeaderElectionRecord, *, create: bool = False) -> None:
+        sent = asyncio.get_running_loop().time()
+        self._current = False
+        await (self._lock.create(record) if create else self._lock.update(record))
+        self._current = True
+        self._see(record)
+        self._deadline = sent + self._timings.renew_deadline
+
+    def _see(self, record: LeaderElectionRecord) -> None:
+        if record.holder_identity != self.leader and record.holder_identity:
+            log.info("New leader elected", lease=self._lock.name, identity=record.holder_identity)
+        self._observed = record
+        self._observed_at = asyncio.get_running_loop().time()
+
+    def _valid(self) -> bool:
+        """Whether the lease we see still runs, by its holder's duration since we saw it change."""
+        assert self._observed is not None
+        duration = self._observed.lease_duration_seconds or self._timings.lease_duration
+        return asyncio.get_running_loop().time() < self._observed_at + duration
+
+    def _is_ours(self, record: LeaderElectionRecord) -> bool:
+        return record.holder_identity == self.identity
+
+    def _record(self, old: LeaderElectionRecord | None) -> LeaderElectionRecord:
+        """What to write over `old`: a renewal if it is ours, else a change of the holder."""
+        now = MicroTime.of(self._clock())
+        seconds = max(1, math.ceil(self._timings.lease_duration))
+        if old is None:
+            return LeaderElectionRecord(self.identity, seconds, now, now)
+        if self._is_ours(old):
+            return replace(old, lease_duration_seconds=seconds, renew_time=now)
+        return replace(
+            old,
+            holder_identity=self.identity,
+            lease_duration_seconds=seconds,
+            acquire_time=now,
+            renew_time=now,
+            leader_transitions=old.leader_transitions + 1,
+        )
+
+    def _released(self, record: LeaderElectionRecord) -> LeaderElectionRecord:
+        now = MicroTime.of(self._clock())
+        return replace(record, holder_identity="", lease_duration_seconds=1, acquire_time=now, renew_time=now)
+
+    def _note(self, trouble: str) -> None:
+        """Say when the lease cannot be reached, and when it can be again: not at every try."""
+        if bool(trouble) != bool(self._trouble):
+            if trouble:
+                log.warning("Cannot read or write the leader lease; trying on", lease=self._lock.name, error=trouble)
+            else:
+                log.info("The leader lease can be reached again", lease=self._lock.name)
+        self._trouble = trouble
+
+    def _because(self) -> str:
+        return f": {self._trouble}" if self._trouble else ""
+
+    def _lost(self, why: str) -> LeaderElectionLost:
+        self._leading = False
+        log.error("Leader election lost", lease=self._lock.name, reason=why)
+        return LeaderElectionLost(f"leader election lost: {self._lock.name}: {why}")
+
+
+class _Try(Enum):
+    HELD = "held"
+    TAKEN = "taken"
+    FAILED = "failed"
+
+
+def new_identity() -> str:
+    """Host name, underscore, a UUID: two processes on one host differ too."""
+    return f"{socket.gethostname()}_{uuid.uuid4()}"
+
+
+def in_cluster_namespace(file: Path = NAMESPACE_FILE) -> str:
+    """The namespace of the Pod this process runs in; empty if it runs elsewhere."""
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""

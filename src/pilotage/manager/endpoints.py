@@ -1,0 +1,120 @@
+"""The manager's HTTP endpoints: metrics, and the answers to whoever asks after its health."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+
+from pilotage.errors import InvalidDefinition
+from pilotage.http.limits import Limits
+from pilotage.http.messages import Handler, Request, Response, StreamingResponse
+from pilotage.http.server import serve
+from pilotage.manager.errors import AddressUnavailable
+from pilotage.manager.health import text_response
+from pilotage.manager.runnables import Group
+from pilotage.telemetry.metrics import CONTENT_TYPE, REGISTRY, Registry
+
+METRICS_PATH = "/metrics"
+
+_LIMITS = Limits(connections=256, body_bytes=64 * 1024, grace_seconds=5.0)
+
+
+class Server:
+    """An HTTP server as a runnable, for the manager's endpoints and for users' own.
+
+    `bind_address` is `HOST:PORT`, as in `127.0.0.1:8080`, `[::1]:8080`, `:8080` (every address) or `127.0.0.1:0` (any
+    free port). With `only_serve_when_leader` it is up in the leader alone.
+    """
+
+    def __init__(self, name: str, handler: Handler, bind_address: str, *, only_serve_when_leader: bool = False) -> None:
+        address = parse_address(bind_address)
+        if address is None:
+            raise InvalidDefinition(f"{name} needs an address to be served at, not {bind_address!r}")
+        self.name = name
+        self.bind_address = bind_address
+        self.runnable_group = Group.LEADER_ELECTION if only_serve_when_leader else Group.HTTP_SERVERS
+        self._handler = handler
+        self._bind = address
+        self._opened: AsyncExitStack | None = None
+        self._address: tuple[str, int] | None = None
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where it listens: the port is the real one, whatever was asked for."""
+        if self._address is None:
+            raise InvalidDefinition(f"{self.name} is not served yet")
+        return self._address
+
+    async def open(self) -> None:
+        """Bind and begin to answer. Raises AddressUnavailable; doing it twice is fine."""
+        if self._opened is not None:
+            return
+        async with AsyncExitStack() as stack:
+            try:
+                server = await stack.enter_async_context(serve(self._handler, *self._bind, limits=_LIMITS))
+            except (OSError, OverflowError) as error:
+                host, port = self._bind
+                raise AddressUnavailable(
+                    f"{self.name} cannot be served at {host}:{port}: {error}; choose another address"
+                ) from error
+            self._address = server.address
+            self._opened = stack.pop_all()
+
+    async def start(self) -> None:
+        """Serve until cancelled."""
+        await self.open()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await self.close()
+
+    async def close(self) -> None:
+        """Stop answering, after the requests under way."""
+        if self._opened is not None:
+            opened, self._opened = self._opened, None
+            await opened.aclose()
+
+
+class Routes:
+    """Hands a request to the handler of its path, or of the longest path above it that ends in `/`; else 404.
+
+    The map is looked at anew for each request.
+    """
+
+    def __init__(self, handlers: Mapping[str, Handler]) -> None:
+        self._handlers = handlers
+
+    async def __call__(self, request: Request) -> Response | StreamingResponse:
+        path = request.target.partition("?")[0]
+        handler = self._handlers.get(path)
+        if handler is None:
+            above = [known for known in self._handlers if known.endswith("/") and path.startswith(known)]
+            if not above:
+                return text_response(404, "404 page not found")
+            handler = self._handlers[max(above, key=len)]
+        return await handler(request)
+
+
+def metrics_handler(registry: Registry = REGISTRY) -> Handler:
+    """Answers with all metrics in Prometheus' text."""
+
+    async def answer(request: Request) -> Response:
+        if request.method not in ("GET", "HEAD"):
+            return text_response(405, "method not allowed", ("Allow", "GET, HEAD"))
+        return Response(200, (("Content-Type", CONTENT_TYPE),), registry.render().encode())
+
+    return answer
+
+
+def parse_address(text: str) -> tuple[str, int] | None:
+    """Host and port of a bind address; None for "" and "0", which mean that nothing is served."""
+    if text in ("", "0"):
+        return None
+    host, colon, port = text.rpartition(":")
+    bracketed = host.startswith("[") and host.endswith("]")
+    if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65535 or (":" in host and not bracketed):
+        raise InvalidDefinition(
+            f"{text[:100]!r} is not a bind address: write HOST:PORT, :PORT for every address, or 0 for none"
+        )
+    return (host[1:-1] if bracketed else host, int(port))

@@ -1,0 +1,134 @@
+"""The groups of runnables: each starts as a whole and is stopped as a whole, and every task in it has an owner."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from typing import Any
+
+from pilotage.manager.errors import ManagerStopped, RunnableCancelled
+from pilotage.manager.runnables import START_ORDER, AnyRunnable, Entry, Group, entries
+from pilotage.telemetry.logs import logger
+
+log = logger("pilotage.manager")
+
+Report = Callable[[str, BaseException], None]
+"""Told the name of a runnable and how it failed."""
+
+
+class RunnableGroup:
+    """Runnables that start together. One that is added later starts at once."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._entries: list[Entry] = []
+        self._tasks: dict[asyncio.Task[None], Entry] = {}
+        self._started = False
+        self._stopping = False
+
+    def add(self, entry: Entry) -> None:
+        """Add a runnable; raises ManagerStopped once the group is being stopped."""
+        if self._stopping:
+            raise ManagerStopped(f"{entry.name} cannot be added: the manager is stopping")
+        self._entries.append(entry)
+        if self._started:
+            self._launch(entry)
+
+    async def start(self) -> None:
+        """Start everything that was added, and wait for the ready checks of it. Raises what a ready check raises."""
+        if self._started or self._stopping:
+            return
+        self._started = True
+        for entry in self._entries:
+            self._launch(entry)
+        await _together([entry.ready for entry in self._entries if entry.ready is not None])
+
+    def cancel(self) -> None:
+        """Tell everything to stop, and start nothing any more."""
+        self._stopping = True
+        for task in self._tasks:
+            task.cancel()
+
+    @property
+    def started(self) -> bool:
+        return self._started
+
+    @property
+    def tasks(self) -> set[asyncio.Task[None]]:
+        """The tasks that have not ended."""
+        return set(self._tasks)
+
+    def running(self) -> list[Entry]:
+        """Whose task has not ended."""
+        return list(self._tasks.values())
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self._entries)
+
+    def _launch(self, entry: Entry) -> None:
+        task = asyncio.get_running_loop().create_task(self._supervised(entry), name=f"{entry.group}: {entry.name}")
+        self._tasks[task] = entry
+        task.add_done_callback(lambda done: self._tasks.pop(done, None))
+
+    async def _supervised(self, entry: Entry) -> None:
+        """Run a runnable to its end; a failure is reported, once, and never lost."""
+        try:
+            await entry.run()
+        except asyncio.CancelledError:
+            if not self._stopping:
+                self._report(entry.name, RunnableCancelled(f"{entry.name} was cancelled, and not by its manager"))
+            raise
+        except BaseException as error:  # SystemExit too: the whole program is to end by it, in order
+            self._report(entry.name, error)
+
+
+class Groups:
+    """All groups of a manager."""
+
+    def __init__(self, report: Report) -> None:
+        self._groups = {group: RunnableGroup(report) for group in Group}
+
+    def __getitem__(self, group: Group) -> RunnableGroup:
+        return self._groups[group]
+
+    def add(self, runnable: AnyRunnable) -> None:
+        """Add a runnable to its group, or to both where it warms up."""
+        for entry in entries(runnable):
+            self._groups[entry.group].add(entry)
+
+    async def start(self) -> None:
+        """Start all groups but the leader's, each when the one before is ready."""
+        for group in START_ORDER:
+            await self._groups[group].start()
+
+    def cancel(self) -> None:
+        for group in self._groups.values():
+            group.cancel()
+
+    def entries(self) -> list[Entry]:
+        """Everything that was added."""
+        return [entry for group in self._groups.values() for entry in group]
+
+    def running(self) -> list[Entry]:
+        return [entry for group in self._groups.values() for entry in group.running()]
+
+    @property
+    def tasks(self) -> set[asyncio.Task[None]]:
+        return {task for group in self._groups.values() for task in group.tasks}
+
+
+async def _together(checks: Iterable[Callable[[], Awaitable[object]]]) -> None:
+    """Await all; the first that fails ends the others, and is raised itself."""
+
+    def awaiting(check: Callable[[], Awaitable[object]]) -> Coroutine[Any, Any, None]:
+        async def run() -> None:
+            await check()
+
+        return run()
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for check in checks:
+                group.create_task(awaiting(check), name="ready check")
+    except BaseExceptionGroup as several:
+        raise several.exceptions[0] from None

@@ -1,0 +1,93 @@
+"""Health checks over HTTP: one answer for all of them, and one for each."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from pilotage.http.messages import Request, Response
+from pilotage.telemetry.logs import logger
+
+log = logger("pilotage.manager")
+
+Check = Callable[[], Awaitable[object] | object]
+"""A health check, async or not. It fails by raising, or by giving False."""
+
+CHECK_SECONDS = 5.0
+"""How long one check may take."""
+
+
+def ping() -> None:
+    """The check that always holds."""
+
+
+class HealthHandler:
+    """Answers below one path: `/healthz` for all checks, `/healthz/NAME` for one.
+
+    200 if all hold, else 500. `?verbose` lists them; a failure always does. Why a check failed is logged and not told
+    to whoever asks. `?exclude=NAME` leaves a check out; `exclude` of a name that is not there does no harm.
+    """
+
+    def __init__(self, path: str, checks: Callable[[], Mapping[str, Check]]) -> None:
+        self._path = path
+        self._checks = checks
+
+    async def __call__(self, request: Request) -> Response:
+        if request.method not in ("GET", "HEAD"):
+            return text_response(405, "method not allowed", ("Allow", "GET, HEAD"))
+        url = urlsplit(request.target)
+        checks = self._checks() or {"ping": ping}
+        name = unquote(url.path.removeprefix(self._path).strip("/"))
+        if name:
+            return await self._one(name, checks)
+        options = parse_qs(url.query, keep_blank_values=True, max_num_fields=100)
+        return await self._all(checks, set(options.get("exclude", ())), "verbose" in options)
+
+    async def _one(self, name: str, checks: Mapping[str, Check]) -> Response:
+        if name not in checks:
+            return text_response(404, "404 page not found")
+        if await self._holds(name, checks[name]):
+            return text_response(200, "ok")
+        return text_response(500, "internal server error: reason withheld")
+
+    async def _all(self, checks: Mapping[str, Check], excluded: set[str], verbose: bool) -> Response:
+        wanted = [name for name in checks if name not in excluded]
+        results = dict(
+            zip(wanted, await asyncio.gather(*(self._holds(name, checks[name]) for name in wanted)), strict=True)
+        )
+        passed = all(results.values())
+        if passed and not verbose:
+            return text_response(200, "ok")
+        lines = [_line(name, results) for name in checks]
+        if unknown := sorted(excluded - checks.keys()):
+            quoted = ", ".join(f'"{name[:100]}"' for name in unknown)
+            lines.append(f"warn: some health checks cannot be excluded: no matches for {quoted}")
+        lines.append(f"{self._path.strip('/')} check {'passed' if passed else 'failed'}")
+        return text_response(200 if passed else 500, "\n".join(lines) + "\n")
+
+    async def _holds(self, name: str, check: Check) -> bool:
+        try:
+            async with asyncio.timeout(CHECK_SECONDS):
+                result = check()
+                if inspect.isawaitable(result):
+                    result = await result
+        except Exception as error:  # whatever a check raises means that it failed
+            log.info("Health check failed", endpoint=self._path, check=name, error=error or type(error).__name__)
+            return False
+        if result is False:
+            log.info("Health check failed", endpoint=self._path, check=name, error="it gave False")
+        return result is not False
+
+
+def text_response(status: int, text: str, *headers: tuple[str, str]) -> Response:
+    """A short answer in plain text."""
+    pairs = (("Content-Type", "text/plain; charset=utf-8"), ("X-Content-Type-Options", "nosniff"), *headers)
+    return Response(status, pairs, text.encode())
+
+
+def _line(name: str, results: Mapping[str, bool]) -> str:
+    if name not in results:
+        return f"[+]{name} excluded: ok"
+    return f"[+]{name} ok" if results[name] else f"[-]{name} failed: reason withheld"

@@ -1,0 +1,84 @@
+"""The lease of a leader election, kept as a Lease object of the API server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from pilotage.errors import NotFound
+from pilotage.manager.election import LeaderElectionRecord
+from pilotage.meta.models import ObjectMeta
+from pilotage.types.coordination.v1 import Lease, LeaseSpec
+
+
+class LeaseClient(Protocol):
+    """What of a client the lease needs: live reads and writes."""
+
+    async def get(self, kind: type[Lease], name: str, *, namespace: str = "") -> Lease: ...
+
+    async def create(self, obj: Lease) -> Lease: ...
+
+    async def update(self, obj: Lease) -> Lease: ...
+
+
+class LeaseLock:
+    """A record in a Lease. `labels` are put on it by whoever writes it; other labels stay."""
+
+    def __init__(self, client: LeaseClient, namespace: str, name: str, labels: Mapping[str, str] | None = None) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._name = name
+        self._labels = dict(labels or {})
+        self._lease: Lease | None = None  # as it was last seen
+
+    @property
+    def name(self) -> str:
+        return f"{self._namespace}/{self._name}"
+
+    async def get(self) -> LeaderElectionRecord | None:
+        try:
+            self._lease = await self._client.get(Lease, self._name, namespace=self._namespace)
+        except NotFound:
+            return None
+        return record_of(self._lease.spec)
+
+    async def create(self, record: LeaderElectionRecord) -> None:
+        metadata = ObjectMeta(name=self._name, namespace=self._namespace, labels=dict(self._labels))
+        self._lease = await self._client.create(Lease(metadata=metadata, spec=spec_of(record)))
+
+    async def update(self, record: LeaderElectionRecord) -> None:
+        lease = self._lease
+        if lease is None:
+            raise NotFound(f"the Lease {self.name} was not read yet")
+        self._lease = None  # of no use if this fails: read it again
+        lease.spec = spec_of(record)
+        lease.metadata.labels = {**lease.metadata.labels, **self._labels}
+        self._lease = await self._client.update(lease)
+
+
+def record_of(spec: LeaseSpec | None) -> LeaderElectionRecord:
+    """What a Lease says."""
+    if spec is None:
+        return LeaderElectionRecord()
+    return LeaderElectionRecord(
+        holder_identity=spec.holder_identity or "",
+        lease_duration_seconds=spec.lease_duration_seconds or 0,
+        acquire_time=spec.acquire_time,
+        renew_time=spec.renew_time,
+        leader_transitions=spec.lease_transitions or 0,
+        preferred_holder=spec.preferred_holder or "",
+        strategy=spec.strategy or "",
+    )
+
+
+def spec_of(record: LeaderElectionRecord) -> LeaseSpec:
+    """The Lease that says this. No holder: the lease was released."""
+    return LeaseSpec(
+        holder_identity=record.holder_identity or None,
+        lease_duration_seconds=record.lease_duration_seconds,
+        acquire_time=record.acquire_time,
+        renew_time=record.renew_time,
+        lease_transitions=record.leader_transitions,
+        preferred_holder=record.preferred_holder or None,
+        strategy=record.strategy or None,
+    )

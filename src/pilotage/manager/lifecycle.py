@@ -1,0 +1,195 @@
+"""The life of a manager's runnables: started once in order, stopped once in order."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+
+from pilotage.manager.election import LeaderElector
+from pilotage.manager.errors import LeaderElectionLost, ManagerStopped, ShutdownForced, ShutdownTimeout
+from pilotage.manager.groups import Groups
+from pilotage.manager.runnables import AnyRunnable, Group, name_of
+from pilotage.manager.shutdown import Grace, Shutdown
+from pilotage.manager.work import WorkTracker
+from pilotage.telemetry.logs import logger
+
+log = logger("pilotage.manager")
+
+
+class Lifecycle:
+    """Runs groups of runnables. The first failure asks for the stop and is what `stop` raises in the end."""
+
+    def __init__(self, work: WorkTracker, grace_seconds: float) -> None:
+        self.groups = Groups(self._fail)
+        self.elected = asyncio.Event()
+        self.elector: LeaderElector | None = None
+        """Who gets the lease; None: this process leads at once."""
+        self.release_lease = False
+        """Whether a clean stop gives the lease up."""
+        self._work = work
+        self._grace_seconds = grace_seconds
+        self._launching: asyncio.Task[None] | None = None
+        self._electing: asyncio.Task[None] | None = None
+        self._stopping: asyncio.Task[tuple[str, ...]] | None = None
+        self._grace: Grace | None = None
+        self._stop_asked = asyncio.Event()
+        self._error: BaseException | None = None
+        self._signals = 0
+        self._told = False
+
+    @property
+    def launched(self) -> bool:
+        return self._launching is not None
+
+    @property
+    def ready(self) -> bool:
+        """Whether everything that does not wait for the election has started, caches are filled, and no stop began."""
+        return self._launching is not None and self._launching.done() and not self._stop_asked.is_set()
+
+    @property
+    def stop_asked(self) -> bool:
+        return self._stop_asked.is_set()
+
+    def add(self, runnable: AnyRunnable) -> None:
+        """Add a runnable; it starts at once where its group has started already."""
+        if self._stop_asked.is_set():
+            raise ManagerStopped(f"{name_of(runnable)} cannot be added: the manager is stopping")
+        self.groups.add(runnable)
+
+    def launch(self) -> None:
+        """Begin to start everything; doing it twice is fine."""
+        if self._stop_asked.is_set():
+            raise ManagerStopped("the manager has stopped, and cannot be started again: make a new one")
+        if self._launching is None:
+            self._launching = asyncio.get_running_loop().create_task(self._launch(), name="manager: start")
+
+    def ask_stop(self, reason: str) -> None:
+        if not self._stop_asked.is_set():
+            log.info("Shutting down", reason=reason)
+            self._stop_asked.set()
+
+    def on_signal(self, number: signal.Signals) -> None:
+        """The first asks for the stop, the second ends it."""
+        self._signals += 1
+        if self._signals == 1:
+            self.ask_stop(f"received {number.name}")
+            return
+        log.warning("Shutting down at once", reason=f"received {number.name} again")
+        if self._grace is not None:
+            self._grace.force()
+
+    async def wait_stop_asked(self, timeout: float | None = None) -> bool:
+        """Wait until somebody or something asks for the stop; whether that was before `timeout` seconds."""
+        try:
+            async with asyncio.timeout(timeout):
+                await self._stop_asked.wait()
+        except TimeoutError:
+            return self._stop_asked.is_set()
+        return True
+
+    async def stop(self, *, raising: bool = True) -> None:
+        """Stop everything, however often it is called; then raise what went wrong, if anything did.
+
+        A cancellation meanwhile ends the grace, not the stop: nothing is left running without need.
+        """
+        if self._launching is None:
+            self._stop_asked.set()
+            return
+        self.ask_stop("the manager ends")
+        if self._stopping is None:
+            self._grace = Grace(0 if self._signals > 1 else self._grace_seconds)
+            self._stopping = asyncio.get_running_loop().create_task(self._stop(self._grace), name="manager: shutdown")
+        cancelled: asyncio.CancelledError | None = None
+        while not self._stopping.done():
+            try:
+                await asyncio.wait([self._stopping])
+            except asyncio.CancelledError as error:
+                cancelled = error
+                if self._grace is not None:
+                    self._grace.force()
+        problem = self._problem(self._stopping.result())
+        if problem is not None and (cancelled is not None or not raising):
+            log.error("The manager ended with an error", error=problem)
+        if cancelled is not None:
+            raise cancelled
+        if problem is not None and raising:
+            raise problem
+
+    async def _launch(self) -> None:
+        try:
+            await self.groups.start()
+        except Exception as error:
+            self._fail("a ready check", error)
+            return
+        if self.elector is None:
+            await self._lead()
+        else:
+            self._electing = asyncio.get_running_loop().create_task(
+                self._elect(self.elector), name="manager: leader election"
+            )
+
+    async def _elect(self, elector: LeaderElector) -> None:
+        try:
+            await elector.acquire()
+            await self._lead()
+            await elector.renew()
+        except LeaderElectionLost as error:
+            self._lose(error)
+        except Exception as error:
+            self._fail("leader election", error)
+
+    async def _lead(self) -> None:
+        await self.groups[Group.LEADER_ELECTION].start()
+        self.elected.set()
+
+    def _lose(self, error: LeaderElectionLost) -> None:
+        """Another may lead by now: what only a leader may do is cancelled in this very moment, without grace."""
+        self.groups[Group.LEADER_ELECTION].cancel()
+        self._grace_seconds = 0
+        self.release_lease = False
+        self._error = self._error or error
+        if self._grace is not None:
+            self._grace.force()
+        self.ask_stop("leader election lost")
+
+    def _fail(self, name: str, error: BaseException) -> None:
+        if self._stop_asked.is_set():
+            log.error("A runnable failed while the manager was stopping", runnable=name, error=error)
+            return
+        log.error("A runnable failed", runnable=name, error=error)
+        self._error = error
+        self.ask_stop(f"{name} failed")
+
+    async def _stop(self, grace: Grace) -> tuple[str, ...]:
+        await _cancelled(self._launching)
+        if not self.elected.is_set():
+            await _cancelled(self._electing)  # so that nothing that needs a leader starts during the stop
+        cut = await Shutdown(self.groups, self._work, grace).run()
+        await _cancelled(self._electing)  # after the last runnable: the lease protects them to their end
+        if self.release_lease and self.elector is not None:
+            if cut:
+                log.warning("The leader lease is not released: what was cut may still be running", cut=cut)
+            else:
+                await self.elector.release()
+        return cut
+
+    def _problem(self, cut: tuple[str, ...]) -> BaseException | None:
+        """What the end was like: the error that led to it, that it was not graceful, both, or neither. Told once."""
+        if self._told:
+            return None
+        self._told = True
+        errors = [self._error] if self._error is not None else []
+        if cut and self._signals > 1:
+            errors.append(ShutdownForced(cut))
+        elif cut and self._grace_seconds > 0:
+            errors.append(ShutdownTimeout(cut, self._grace_seconds))
+        if len(errors) > 1:
+            return BaseExceptionGroup("the manager failed, and then did not stop in time", errors)
+        return errors[0] if errors else None
+
+
+async def _cancelled(task: asyncio.Task[None] | None) -> None:
+    """Cancel a task and wait for its end."""
+    if task is not None and not task.done():
+        task.cancel()
+        await asyncio.wait([task])

@@ -1,0 +1,265 @@
+"""The manager: starts what a program consists of in order, watches over it, and stops it in order."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
+from types import TracebackType
+
+from pilotage.client.client import Client
+from pilotage.errors import InvalidDefinition
+from pilotage.http.messages import Handler
+from pilotage.manager import signals
+from pilotage.manager.election import LeaderElector, ResourceLock, in_cluster_namespace
+from pilotage.manager.endpoints import METRICS_PATH, Routes, Server, metrics_handler, parse_address
+from pilotage.manager.errors import AlreadyStarted, LeaderElectionLost, ManagerStopped
+from pilotage.manager.health import Check, HealthHandler
+from pilotage.manager.idleness import Idleness
+from pilotage.manager.lease import LeaseLock
+from pilotage.manager.lifecycle import Lifecycle
+from pilotage.manager.options import ManagerOptions
+from pilotage.manager.readiness import readiness
+from pilotage.manager.runnables import AnyRunnable, CacheLike
+from pilotage.manager.work import WorkTracker
+from pilotage.manager.world import ClusterLike, EventRecorderLike
+from pilotage.meta.mapper import RESTMapper
+from pilotage.meta.scheme import Scheme
+from pilotage.telemetry.logs import logger
+
+log = logger("pilotage.manager")
+
+
+class Manager:
+    """Runs controllers and other runnables on one cluster. It is open inside `async with`, and opens the cluster too.
+
+        async with Manager(cluster, ManagerOptions(metrics_bind_address=":8080")) as manager:
+            manager.add(...)
+            await manager.start()
+
+    `start` runs until a signal, a failure or its cancellation. `run_until_idle` is for programs that end by themselves.
+    Whatever still runs when the block ends is shut down then.
+    """
+
+    def __init__(self, cluster: ClusterLike, options: ManagerOptions | None = None) -> None:
+        if not hasattr(type(cluster), "__aenter__"):
+            raise InvalidDefinition(
+                f"a manager needs a cluster (Cluster.embedded(), Cluster.connect()), not {cluster!r}"
+            )
+        self.cluster = cluster
+        self.options = options if options is not None else ManagerOptions()
+        self.work = WorkTracker()
+        """The work under way, the controllers' and your own. A shutdown waits for it."""
+        self._lifecycle = Lifecycle(self.work, self.options.graceful_shutdown_timeout)
+        self._healthz: dict[str, Check] = {}
+        self._readyz: dict[str, Check] = {}
+        self._metrics_routes: dict[str, Handler] = {
+            **self.options.metrics_extra_handlers,
+            METRICS_PATH: metrics_handler(),
+        }
+        self._exits: AsyncExitStack | None = None
+        self._cache: CacheLike | None = None
+        self._client: Client | None = None
+        self._servers: dict[str, Server] = {}
+        self._started = False
+
+    @property
+    def client(self) -> Client:
+        """Reads from the cache, writes live. `cluster.client` reads live."""
+        if self._client is None:
+            raise _closed()
+        return self._client
+
+    @property
+    def api_reader(self) -> Client:
+        """Reads live, past the cache."""
+        return self.cluster.client
+
+    @property
+    def cache(self) -> CacheLike:
+        if self._cache is None:
+            raise _closed()
+        return self._cache
+
+    @property
+    def scheme(self) -> Scheme:
+        return self.cluster.scheme
+
+    @property
+    def rest_mapper(self) -> RESTMapper:
+        return self.cluster.rest_mapper
+
+    @property
+    def elected(self) -> asyncio.Event:
+        """Set once this process leads, or has started where there is no election."""
+        return self._lifecycle.elected
+
+    @property
+    def metrics_address(self) -> tuple[str, int]:
+        """Where metrics are served."""
+        return self._server(_METRICS).address
+
+    @property
+    def health_probe_address(self) -> tuple[str, int]:
+        """Where health is served."""
+        return self._server(_HEALTH).address
+
+    def event_recorder_for(self, name: str) -> EventRecorderLike:
+        """Records core/v1 events that come from `name`."""
+        return self.cluster.event_recorder_for(name)
+
+    def add(self, runnable: AnyRunnable) -> None:
+        """Add a runnable. After the start it starts at once; once a stop has begun it is refused (ManagerStopped)."""
+        self._lifecycle.add(runnable)
+
+    def add_healthz_check(self, name: str, check: Check) -> None:
+        """Add to what `/healthz` looks at: whether the process should be restarted. Before the start only."""
+        self._add_check(self._healthz, name, check)
+
+    def add_readyz_check(self, name: str, check: Check) -> None:
+        """Add to what `/readyz` looks at: whether the process can do its work. Before the start only."""
+        self._add_check(self._readyz, name, check)
+
+    def add_metrics_server_extra_handler(self, path: str, handler: Handler) -> None:
+        """Serve more beside the metrics; a path that ends in `/` stands for all below it. Before the start only."""
+        self._check_not_started(f"the handler of {path}")
+        if not path.startswith("/") or path in self._metrics_routes:
+            raise InvalidDefinition(f"{path!r} must begin with '/' and not be served already")
+        self._metrics_routes[path] = handler
+
+    async def start(self, timeout: float | None = None) -> None:
+        """Run until SIGTERM, SIGINT, `timeout` seconds or cancellation, then shut down in order.
+
+        Raises what a runnable raised, LeaderElectionLost, ShutdownTimeout if not all ended in the grace period, or an
+        exception group of two of them. When it is cancelled it shuts down, then lets the cancellation go on;
+        cancelling again ends the grace period.
+        """
+        if self._started:
+            raise AlreadyStarted("the manager was started already; a manager is started once")
+        self._launch()
+        self._started = True
+        lifecycle = self._lifecycle
+        with self._signals():
+            try:
+                if not await lifecycle.wait_stop_asked(timeout):
+                    lifecycle.ask_stop(f"the timeout of {timeout:g} s is over")
+            except asyncio.CancelledError:
+                lifecycle.ask_stop("cancelled")
+                await lifecycle.stop(raising=False)
+                raise
+            await lifecycle.stop()
+
+    async def run_until_idle(self, timeout: float | None = None, horizon: float = 0) -> None:
+        """Start everything unless it runs, and wait until there is nothing left to do.
+
+        That is: queues are empty, nothing is delayed that is due within `horizon` seconds, no work is under way, and
+        the cache has seen what was written through the cluster. Everything goes on running until the block ends, so it
+        can be called again. Raises NotIdle after `timeout` seconds, naming what is busy; what a runnable raised; and
+        ManagerStopped if a signal came first.
+        """
+        self._launch()
+        idleness = Idleness(self._lifecycle, self.work, lambda: self.cluster.behind(self.cache))
+        with self._signals():
+            if not await idleness.wait(timeout, horizon):
+                await self._lifecycle.stop()
+                raise ManagerStopped("the manager was stopped before it was idle")
+
+    async def __aenter__(self) -> Manager:
+        if self._exits is not None:
+            raise AlreadyStarted("the manager was opened already; make another one")
+        async with AsyncExitStack() as exits:
+            if not self.cluster.is_open:
+                await exits.enter_async_context(self.cluster)
+            self._lifecycle.elector = self._new_elector()
+            self._lifecycle.release_lease = self.options.leader_election_release_on_cancel
+            cache = self.cluster.new_cache(self.options.cache)
+            self._client = self.cluster.cached_client(cache, before_write=self._check_leadership)
+            await self._open_servers(exits)
+            self._cache = cache
+            self.add(cache)
+            self._exits = exits.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        assert self._exits is not None
+        try:
+            await self._lifecycle.stop(raising=error is None)
+        finally:
+            await self._exits.aclose()
+
+    def _launch(self) -> None:
+        if self._exits is None:
+            raise _closed()
+        self._lifecycle.launch()
+
+    def _signals(self) -> AbstractContextManager[None]:
+        return signals.handled(self._lifecycle.on_signal) if self.options.handle_signals else nullcontext()
+
+    def _new_elector(self) -> LeaderElector | None:
+        options = self.options
+        if not options.leader_election:
+            return None
+        lock: ResourceLock | None = options.leader_election_resource_lock_interface
+        if lock is None:
+            namespace = options.leader_election_namespace or in_cluster_namespace()
+            if not namespace:
+                raise InvalidDefinition(
+                    "leader_election needs leader_election_namespace: this process does not run in a Pod, so there is "
+                    "no namespace to take instead"
+                )
+            lock = LeaseLock(self.cluster.client, namespace, options.leader_election_id, options.leader_election_labels)
+        return LeaderElector(lock, options.lease_timings)
+
+    def _check_leadership(self) -> None:
+        """Refuse a write of an ex-leader. A process that has not led yet may write: not all it does needs a leader."""
+        elector = self._lifecycle.elector
+        if elector is not None and self.elected.is_set() and not elector.is_leader:
+            raise LeaderElectionLost("this process leads no longer: nothing was written")
+
+    async def _open_servers(self, exits: AsyncExitStack) -> None:
+        """Bind now, so that an address in use is an error of the program's start."""
+        options = self.options
+        if parse_address(options.metrics_bind_address) is not None:
+            server = Server(_METRICS, Routes(self._metrics_routes), options.metrics_bind_address)
+            await self._open_server(exits, server)
+        if parse_address(options.health_probe_bind_address) is not None:
+            live, ready = options.liveness_endpoint_name.rstrip("/"), options.readiness_endpoint_name.rstrip("/")
+            healthz = HealthHandler(live, self._healthz_checks)
+            readyz = HealthHandler(ready, lambda: readiness(self._lifecycle, self._readyz))
+            routes = Routes({live: healthz, f"{live}/": healthz, ready: readyz, f"{ready}/": readyz})
+            await self._open_server(exits, Server(_HEALTH, routes, options.health_probe_bind_address))
+
+    async def _open_server(self, exits: AsyncExitStack, server: Server) -> None:
+        log.info(f"Starting {server.name}", bind_address=server.bind_address)
+        await server.open()
+        exits.push_async_callback(server.close)
+        self._servers[server.name] = server
+        self.add(server)
+
+    def _healthz_checks(self) -> dict[str, Check]:
+        elector = self._lifecycle.elector
+        return {**self._healthz, **({} if elector is None else {"leaderElection": elector.check})}
+
+    def _server(self, name: str) -> Server:
+        if name not in self._servers:
+            raise InvalidDefinition(f"there is no {name}: its bind address is off, or the manager is not open")
+        return self._servers[name]
+
+    def _add_check(self, checks: dict[str, Check], name: str, check: Check) -> None:
+        self._check_not_started(f"the check {name}")
+        if name in checks or not name or "/" in name:
+            raise InvalidDefinition(f"{name!r} is not a name for a check: it is taken, empty or has a '/'")
+        checks[name] = check
+
+    def _check_not_started(self, what: str) -> None:
+        if self._lifecycle.launched:
+            raise AlreadyStarted(f"{what} cannot be added: the manager has started")
+
+
+_METRICS = "metrics server"
+_HEALTH = "health probe server"
+
+
+def _closed() -> InvalidDefinition:
+    return InvalidDefinition("the manager is not open: use it inside `async with Manager(…) as manager:`")

@@ -1,0 +1,49 @@
+"""The manager's own health checks, beside those that users add."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+
+from pilotage.manager.errors import ManagerStopped
+from pilotage.manager.health import Check, ping
+from pilotage.manager.lifecycle import Lifecycle
+from pilotage.manager.runnables import Entry, Group
+
+
+def readiness(lifecycle: Lifecycle, added: Mapping[str, Check]) -> dict[str, Check]:
+    """What must hold for the process to be ready: it has started, its caches are in touch, its runnables say so too."""
+
+    def started() -> None:
+        if not lifecycle.ready:
+            raise ManagerStopped("the manager is stopping" if lifecycle.stop_asked else "the manager has not started")
+
+    checks: dict[str, Check] = {"started": started}
+    for entry in lifecycle.groups.running():
+        check = _check_of(entry)
+        if check is not None:
+            checks[_unused(entry.name, checks)] = check
+    return {**checks, **(added or {"ping": ping})}
+
+
+def _check_of(entry: Entry) -> Check | None:
+    """A runnable's `ready`, or a cache's `live`: a value, or a function that gives it."""
+    if entry.group is Group.WARM_UP:
+        return None
+    name = "live" if entry.group is Group.CACHES else "ready"
+    if inspect.getattr_static(entry.runnable, name, None) is None:
+        return None
+
+    def check() -> object:
+        found = getattr(entry.runnable, name)
+        return found() if callable(found) else bool(found)
+
+    return check
+
+
+def _unused(name: str, checks: Mapping[str, Check]) -> str:
+    number = 2
+    candidate = name
+    while candidate in checks:
+        candidate, number = f"{name}-{number}", number + 1
+    return candidate

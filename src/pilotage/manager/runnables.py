@@ -1,0 +1,142 @@
+"""Runnables: what a manager runs, and which of its groups each belongs to."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol, runtime_checkable
+
+from pilotage.errors import InvalidDefinition
+
+
+class Group(StrEnum):
+    """What starts and stops together. A runnable may name its own in the attribute `runnable_group`."""
+
+    HTTP_SERVERS = "http-servers"
+    WEBHOOKS = "webhooks"
+    CACHES = "caches"
+    OTHERS = "others"
+    WARM_UP = "warm-up"
+    LEADER_ELECTION = "leader-election"
+
+
+START_ORDER = (Group.HTTP_SERVERS, Group.WEBHOOKS, Group.CACHES, Group.OTHERS, Group.WARM_UP)
+"""Then the election, then LEADER_ELECTION. Servers come before caches, because listing may need a conversion webhook
+of this very program, and the kubelet must not think a program dead that fills a large cache."""
+
+STOP_ORDER = (Group.WARM_UP, Group.OTHERS, Group.LEADER_ELECTION, Group.CACHES, Group.WEBHOOKS, Group.HTTP_SERVERS)
+"""Readers of the caches end before the caches, and those who ask how it goes are answered until the end."""
+
+
+class Runnable(Protocol):
+    """Something with a life: `start` runs until it is cancelled or has nothing left to do.
+
+    It may also have (all optional):
+
+    - `needs_leader_election: bool`, True if absent: whether it runs in the leader alone;
+    - `async warm_up()`: run before the election is won, so that taking over is quick;
+    - `stop_accepting()`: called when a shutdown begins, before anything is cancelled;
+    - `idle(horizon: float) -> bool`: whether there is nothing to do now or in the next `horizon` seconds;
+    - `ready`: a bool, or a function that gives one or raises: part of the manager's readiness while it runs;
+    - `name: str`: what it is called in logs.
+    """
+
+    async def start(self) -> None: ...
+
+
+@runtime_checkable
+class CacheLike(Protocol):
+    """A cache: runs for ever, and says when it is filled."""
+
+    async def run(self) -> None: ...
+
+    async def wait_for_sync(self) -> object: ...
+
+
+AnyRunnable = Runnable | CacheLike | Callable[[], Awaitable[None]]
+
+Start = Callable[[], Coroutine[Any, Any, None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A runnable's part in one group."""
+
+    group: Group
+    name: str
+    run: Start
+    runnable: object
+    ready: Callable[[], Awaitable[object]] | None = None
+    """Awaited before the next group starts, for what was added before the start."""
+
+
+def entries(runnable: AnyRunnable) -> list[Entry]:
+    """Where a runnable belongs. One that warms up has two parts: its warm-up and its start."""
+    name = name_of(runnable)
+    run = _start_of(runnable)
+    cache = _cache_of(runnable)
+    if isinstance(group := getattr(runnable, "runnable_group", None), str):
+        return [Entry(_group(group, name), name, run, runnable)]
+    if cache is not None:
+        return [Entry(Group.CACHES, name, run, runnable, cache.wait_for_sync)]
+    found = [Entry(_place(runnable), name, run, runnable)]
+    warm_up = getattr(runnable, "warm_up", None)
+    if warm_up is not None:
+        found.append(Entry(Group.WARM_UP, f"{name} warm-up", _coroutine_function(warm_up), runnable))
+    return found
+
+
+def name_of(runnable: object) -> str:
+    """What a runnable is called in logs and errors."""
+    name = getattr(runnable, "name", None)
+    if isinstance(name, str) and name:
+        return name
+    if inspect.isroutine(runnable):
+        return runnable.__qualname__
+    return type(runnable).__name__
+
+
+def _place(runnable: object) -> Group:
+    needed = getattr(runnable, "needs_leader_election", True)
+    return Group.LEADER_ELECTION if (needed() if callable(needed) else needed) else Group.OTHERS
+
+
+def _group(group: str, name: str) -> Group:
+    try:
+        return Group(group)
+    except ValueError:
+        raise InvalidDefinition(f"{name} is to run in the group {group!r}; there are {', '.join(Group)}") from None
+
+
+def _cache_of(runnable: object) -> CacheLike | None:
+    """The cache that a runnable is, or (as a further cluster) has."""
+    if isinstance(runnable, CacheLike):
+        return runnable
+    held = getattr(runnable, "cache", None)
+    return held if isinstance(held, CacheLike) and getattr(runnable, "exposes_cache", False) else None
+
+
+def _start_of(runnable: AnyRunnable) -> Start:
+    start = getattr(runnable, "start", None)
+    if start is None and isinstance(runnable, CacheLike):
+        start = runnable.run
+    if start is None and callable(runnable):
+        start = runnable
+    if not callable(start):
+        raise InvalidDefinition(
+            f"{runnable!r} cannot be run: a runnable has `async def start(self)`, or is an async function without "
+            "arguments"
+        )
+    return _coroutine_function(start)
+
+
+def _coroutine_function(function: Callable[[], Awaitable[None]]) -> Start:
+    async def run() -> None:
+        result: object = function()
+        if not inspect.isawaitable(result):
+            raise InvalidDefinition(f"{name_of(function)} is not async; a runnable's functions must be")
+        await result
+
+    return run

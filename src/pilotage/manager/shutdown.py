@@ -1,0 +1,152 @@
+"""Shutting down in three phases: take no more work, let what runs finish, then cancel the rest."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from pilotage.manager.groups import Groups
+from pilotage.manager.runnables import STOP_ORDER, Group
+from pilotage.manager.work import ActiveWork, WorkTracker
+from pilotage.telemetry.logs import logger
+
+log = logger("pilotage.manager")
+
+PROGRESS_SECONDS = 0.5
+"""How often a shutdown says what it waits for."""
+
+UNWIND_SECONDS = 1.0
+"""How long cancelled tasks have after the grace period: in asyncio, ending a task takes that task's help."""
+
+_NAMED = 10  # pieces of work that one line names
+
+
+class Grace:
+    """One deadline for a whole shutdown. It can be brought forward to now."""
+
+    def __init__(self, seconds: float) -> None:
+        """`seconds` from now; negative: for ever."""
+        self._loop = asyncio.get_running_loop()
+        self._deadline = math.inf if seconds < 0 else self._loop.time() + seconds
+        self._forced: asyncio.Future[None] = self._loop.create_future()
+
+    def force(self) -> None:
+        """The grace is over now."""
+        self._deadline = min(self._deadline, self._loop.time())
+        if not self._forced.done():
+            self._forced.set_result(None)
+
+    @property
+    def forced(self) -> bool:
+        return self._forced.done()
+
+    @property
+    def left(self) -> float:
+        return max(0.0, self._deadline - self._loop.time())
+
+    @property
+    def unwinding(self) -> float:
+        """Seconds until even cancelled tasks are given up."""
+        return max(0.0, self._deadline + UNWIND_SECONDS - self._loop.time())
+
+    async def wait(self, futures: Collection[asyncio.Future[Any]], timeout: float) -> bool:
+        """Wait for all of them, but no longer than `timeout` or until somebody forces; whether all are done."""
+        end = self._loop.time() + timeout
+        pending = {future for future in futures if not future.done()}
+        while pending and (left := end - self._loop.time()) > 0:
+            forced = set() if self.forced else {self._forced}
+            done, _ = await asyncio.wait(
+                pending | forced,
+                timeout=None if left == math.inf else left,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            pending -= done
+            if forced & done:
+                break
+        return not pending
+
+
+class Shutdown:
+    """One shutdown of a manager. `run` ends within the grace period and `UNWIND_SECONDS`, whatever the tasks do."""
+
+    def __init__(self, groups: Groups, work: WorkTracker, grace: Grace) -> None:
+        self._groups = groups
+        self._work = work
+        self._grace = grace
+        self._cut: list[str] = []
+
+    async def run(self) -> tuple[str, ...]:
+        """Stop everything; gives the names of what had to be cut."""
+        self._stop_accepting()
+        await self._wait_for_work()
+        log.info("Phase 3: stopping all runnables", seconds_left=_rounded(self._grace.left))
+        await self._stop_groups()
+        if self._cut:
+            log.error("Shut down, but not gracefully: cut what was still running", cut=self._cut)
+        else:
+            log.info("All controllers shut down gracefully")
+        return tuple(self._cut)
+
+    def _stop_accepting(self) -> None:
+        log.info("Phase 1: stopping acceptance of new reconcile requests", active=_names(self._work.active()))
+        self._work.stop_accepting()
+        for entry in self._groups.running():
+            stop = getattr(entry.runnable, "stop_accepting", None)
+            if stop is None or entry.group is Group.WARM_UP:
+                continue
+            try:
+                stop()
+            except Exception:  # one that fails must not keep the others from stopping
+                log.exception("Failed to stop accepting work", runnable=entry.name)
+
+    async def _wait_for_work(self) -> None:
+        log.info(
+            "Phase 2: waiting for active reconciliation to complete",
+            active=_names(self._work.active()),
+            seconds_left=_rounded(self._grace.left),
+        )
+        async with asyncio.TaskGroup() as tasks:
+            idle = tasks.create_task(self._work.wait_idle(), name="shutdown: waiting for work")
+            while not await self._grace.wait([idle], min(PROGRESS_SECONDS, self._grace.left)):
+                if self._grace.left <= 0:
+                    break
+                active = self._work.active()
+                left = _rounded(self._grace.left)
+                log.info("Still waiting for active work", active=_names(active), count=len(active), seconds_left=left)
+            idle.cancel()
+        if active := self._work.active():
+            log.warning("The grace period is over: cancelling active work", active=_names(active), count=len(active))
+            self._cut += [str(work) for work in active]
+
+    async def _stop_groups(self) -> None:
+        """Cancel group by group while there is time, then the rest at once."""
+        self._groups[Group.WARM_UP].cancel()  # beside all others
+        for group in (self._groups[name] for name in STOP_ORDER):
+            if self._grace.left <= 0:
+                break
+            group.cancel()
+            await self._wait_for(group.tasks)
+        self._groups.cancel()
+        if not await self._grace.wait(self._groups.tasks, self._grace.unwinding):
+            stuck = sorted(task.get_name() for task in self._groups.tasks)
+            log.error("Runnables do not end although they were cancelled; left alone", runnables=stuck)
+            self._cut += [name for name in stuck if name not in self._cut]
+
+    async def _wait_for(self, tasks: set[asyncio.Task[None]]) -> None:
+        while not await self._grace.wait(tasks, min(PROGRESS_SECONDS, self._grace.left)):
+            waiting = sorted(task.get_name() for task in tasks if not task.done())
+            if self._grace.left <= 0:
+                self._cut += waiting
+                return
+            log.info("Still waiting for runnables", runnables=waiting, seconds_left=_rounded(self._grace.left))
+
+
+def _names(active: Sequence[ActiveWork]) -> list[str]:
+    more = len(active) - _NAMED
+    return [str(work) for work in active[:_NAMED]] + ([f"and {more} more"] if more > 0 else [])
+
+
+def _rounded(seconds: float) -> float | str:
+    return "unlimited" if seconds == math.inf else round(seconds, 1)

@@ -1,0 +1,216 @@
+"""Work under way: what is being done now, since when, and whether more of it is taken.
+
+    with tracker.track("backup", "shop/orders"):
+        ...
+
+The manager has a tracker for its controllers' reconciles; programs use the same one for work of their own, so that a
+shutdown waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+
+from pilotage.manager.errors import ShuttingDown
+from pilotage.telemetry.metrics import REGISTRY, CounterChild, GaugeChild
+
+_IN_FLIGHT = REGISTRY.gauge("pilotage_work_in_flight", "Pieces of work under way.", ("kind",))
+_ENDED = REGISTRY.counter("pilotage_work_total", "Pieces of work that have ended.", ("kind", "result"))
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveWork:
+    """A piece of work under way, and for how long."""
+
+    kind: str
+    name: str
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name} ({self.seconds:.1f} s)"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkStatistics:
+    """How much there was so far: `finished` well, `failed` or cancelled, and under way now and at most."""
+
+    in_flight: int = 0
+    peak: int = 0
+    started: int = 0
+    finished: int = 0
+    failed: int = 0
+
+
+class WorkTracker:
+    """Knows every piece of work from its start to its end. Safe to use from threads."""
+
+    def __init__(self, clock: Callable[[], float] | None = None) -> None:
+        self._clock = clock or _seconds
+        self._lock = threading.Lock()
+        self._active: dict[Work, None] = {}  # in the order of their start
+        self._kinds: dict[str, _Kind] = {}
+        self._peak = 0
+        self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+        self._accepting = True
+
+    def track(self, kind: str, name: str) -> Work:
+        """A block that is one piece of work; raises ShuttingDown when it is entered after `stop_accepting`."""
+        return Work(self, kind, name)
+
+    def start(self, kind: str, name: str) -> Work:
+        """Begin a piece of work that no block can hold; its `end` must be called. Raises ShuttingDown."""
+        return Work(self, kind, name).__enter__()
+
+    def stop_accepting(self) -> None:
+        """Take no more work. What is under way goes on, with its parts. Doing it twice is fine."""
+        self._accepting = False
+
+    @property
+    def accepting(self) -> bool:
+        return self._accepting
+
+    @property
+    def has_active_work(self) -> bool:
+        return bool(self._active)
+
+    def active(self) -> list[ActiveWork]:
+        """What is under way, the longest running first."""
+        now = self._clock()
+        with self._lock:
+            return [ActiveWork(work.kind, work.name, now - work.began) for work in self._active]
+
+    async def wait_idle(self, timeout: float | None = None) -> bool:
+        """Wait until nothing is under way, and say whether it came to that in `timeout` seconds (None: for ever)."""
+        idle = asyncio.Event()
+        waiting = (asyncio.get_running_loop(), idle)
+        with self._lock:
+            if not self._active:
+                return True
+            self._waiting.append(waiting)
+        try:
+            async with asyncio.timeout(timeout):
+                await idle.wait()
+        except TimeoutError:
+            return not self._active
+        finally:
+            with self._lock:
+                if waiting in self._waiting:
+                    self._waiting.remove(waiting)
+        return True
+
+    def statistics(self, kind: str | None = None) -> WorkStatistics:
+        """The counters of one kind, or of all together."""
+        with self._lock:
+            if kind is not None:
+                return self._kinds[kind].statistics() if kind in self._kinds else WorkStatistics()
+            parts = [each.statistics() for each in self._kinds.values()]
+            return WorkStatistics(
+                len(self._active),
+                self._peak,
+                sum(part.started for part in parts),
+                sum(part.finished for part in parts),
+                sum(part.failed for part in parts),
+            )
+
+    def kinds(self) -> dict[str, WorkStatistics]:
+        """The counters of each kind that there was."""
+        with self._lock:
+            return {name: kind.statistics() for name, kind in self._kinds.items()}
+
+    def _begin(self, work: Work) -> None:
+        work.began = self._clock()
+        with self._lock:
+            # Under the lock, so that no work slips in between the last refusal and the first look at what is active.
+            if not self._accepting and not work.is_part:
+                raise ShuttingDown(f"{work.kind} {work.name} is not begun: the program is shutting down")
+            kind = self._kinds.get(work.kind)
+            if kind is None:
+                kind = self._kinds[work.kind] = _Kind(work.kind)
+            self._active[work] = None
+            self._peak = max(self._peak, len(self._active))
+            kind.begin()
+
+    def _end(self, work: Work, failed: bool) -> None:
+        with self._lock:
+            if work not in self._active:
+                return  # ended before, or never begun
+            del self._active[work]
+            self._kinds[work.kind].end(failed)
+            woken, self._waiting = ([], self._waiting) if self._active else (self._waiting, [])
+        for loop, idle in woken:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(idle.set)  # work may end in a thread
+
+
+class Work:
+    """One piece of work: a block, or a value whose `end` is called."""
+
+    __slots__ = ("_tracker", "began", "is_part", "kind", "name")
+
+    def __init__(self, tracker: WorkTracker, kind: str, name: str, *, is_part: bool = False) -> None:
+        self.kind = kind
+        self.name = name
+        self.is_part = is_part
+        self.began = 0.0
+        self._tracker = tracker
+
+    def part(self, kind: str, name: str) -> Work:
+        """Work inside this one, which is taken even when no more is: what has begun must be able to finish."""
+        return Work(self._tracker, kind, name, is_part=True)
+
+    def end(self, *, failed: bool = False) -> None:
+        """The work is over. Doing it twice is fine."""
+        self._tracker._end(self, failed)
+
+    def __enter__(self) -> Work:
+        self._tracker._begin(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._tracker._end(self, error is not None)
+
+
+class _Kind:
+    """The counters of a kind; changed under the tracker's lock."""
+
+    __slots__ = ("_failed", "_failures", "_finished", "_in_flight", "_now", "_peak", "_started", "_successes")
+
+    def __init__(self, name: str) -> None:
+        self._in_flight = self._peak = self._started = self._finished = self._failed = 0
+        self._now: GaugeChild = _IN_FLIGHT.labels(name)
+        self._successes: CounterChild = _ENDED.labels(name, "success")
+        self._failures: CounterChild = _ENDED.labels(name, "error")
+
+    def begin(self) -> None:
+        self._started += 1
+        self._in_flight += 1
+        self._peak = max(self._peak, self._in_flight)
+        self._now.inc()  # shared by all trackers of the process
+
+    def end(self, failed: bool) -> None:
+        self._in_flight -= 1
+        self._now.dec()
+        if failed:
+            self._failed += 1
+            self._failures.inc()
+        else:
+            self._finished += 1
+            self._successes.inc()
+
+    def statistics(self) -> WorkStatistics:
+        return WorkStatistics(self._in_flight, self._peak, self._started, self._finished, self._failed)
+
+
+def _seconds() -> float:
+    """The running loop's time, so that virtual time is seen; in threads the clock that loops go by."""
+    try:
+        return asyncio.get_running_loop().time()
+    except RuntimeError:
+        return time.monotonic()

@@ -1,0 +1,66 @@
+"""The seam under every cache: something that can list a collection and watch it from there on."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from pilotage.meta.kinds import GroupVersionResource
+from pilotage.rest.request import Form, ListOptions, Request, Verb
+from pilotage.rest.response import Page, WatchEvent
+from pilotage.rest.transport import Transport
+
+SILENCE_SECONDS = 75.0
+"""How long a watch may say nothing before it counts as dead: a real API server sends a bookmark each minute."""
+
+EMBEDDED_SILENCE_SECONDS = 10.0
+"""The same for our own API server, which sends a bookmark every three seconds."""
+
+
+class ListerWatcher(Protocol):
+    """One collection of objects: of a kind, in a namespace or in all of them."""
+
+    @property
+    def silence_seconds(self) -> float:
+        """How long a live watch may say nothing."""
+
+    @property
+    def streaming(self) -> bool:
+        """Whether a watch may begin with the whole collection (`send_initial_events`); False where a list is better."""
+
+    async def list(self, options: ListOptions) -> Page:
+        """The collection, or a page of it. Raises ApiError and ConnectionLost."""
+
+    def watch(self, options: ListOptions) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+        """Changes after `options.resource_version`. Open, and its errors raised, when the block is entered."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestListerWatcher:
+    """A collection of an API server, behind a transport."""
+
+    transport: Transport
+    resource: GroupVersionResource
+    namespace: str = ""
+    form: Form = Form.OBJECT
+    silence_seconds: float = SILENCE_SECONDS
+    streaming: bool = True
+    user_agent: str = ""
+
+    async def list(self, options: ListOptions) -> Page:
+        return await self.transport.list(self._request(Verb.LIST, options))
+
+    def watch(self, options: ListOptions) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+        return self.transport.watch(self._request(Verb.WATCH, options))
+
+    def _request(self, verb: Verb, options: ListOptions) -> Request:
+        return Request(
+            verb=verb,
+            resource=self.resource,
+            namespace=self.namespace,
+            form=self.form,
+            options=options,
+            user_agent=self.user_agent,
+        )

@@ -1,0 +1,66 @@
+"""Which verbs go with which paths: a resource has its scope, its names and its subresources."""
+
+from __future__ import annotations
+
+from pilotage.errors import BadRequest, MethodNotSupported, NotFound, StatusDetails
+from pilotage.rest.request import Request, Verb
+from pilotage.server.served import Served
+
+SUBRESOURCES = ("status", "finalize")
+"""Those that are served; a kind may name more."""
+NO_PAGE = "404 page not found"
+NO_RESOURCE = "the server could not find the requested resource"
+_READS = (Verb.LIST, Verb.WATCH)
+_NAMED = (Verb.UPDATE, Verb.PATCH)
+
+
+def check(served: Served, request: Request) -> None:
+    """Raise what a path that leads nowhere is answered with; custom kinds have other words for it."""
+    known = not request.subresource or (
+        request.subresource in SUBRESOURCES and request.subresource in served.mapping.subresources
+    )
+    if served.custom:
+        _check_custom(served, request, known=known)
+    else:
+        _check_builtin(served, request, known=known)
+
+
+def no_resource() -> NotFound:
+    """The 404 for a path within a built-in group that leads nowhere."""
+    return NotFound(NO_RESOURCE, details=StatusDetails())
+
+
+def no_method() -> MethodNotSupported:
+    """The 405 for a path that is there, but not for this verb."""
+    message = "the server does not allow this method on the requested resource"
+    return MethodNotSupported(message, details=StatusDetails())
+
+
+def _check_custom(served: Served, request: Request, *, known: bool) -> None:
+    if not known:
+        raise served.not_found(request.name)
+    if not _in_scope(served, request):
+        raise NotFound(NO_PAGE)
+    if not request.name and request.verb in _NAMED:
+        raise BadRequest("name must be provided")
+    if request.subresource and request.verb in (Verb.CREATE, Verb.DELETE):
+        message = f'{request.verb.value} is not supported on resources of kind "{served.group_resource}"'
+        raise MethodNotSupported(message, details=served.details())
+
+
+def _check_builtin(served: Served, request: Request, *, known: bool) -> None:
+    wrong_scope = not _in_scope(served, request)
+    if not known or (wrong_scope and (request.name or not served.namespaced)):
+        raise no_resource()
+    if wrong_scope or bool(request.name) != _wants_name(request) or request.verb.value not in served.mapping.verbs:
+        raise no_method()
+
+
+def _in_scope(served: Served, request: Request) -> bool:
+    """A namespaced object is named with its namespace, a cluster-scoped one without; lists may span namespaces."""
+    spans = served.namespaced and not request.namespace and request.verb in _READS and not request.name
+    return spans or served.namespaced == bool(request.namespace)
+
+
+def _wants_name(request: Request) -> bool:
+    return request.verb not in (*_READS, Verb.CREATE, Verb.DELETE_COLLECTION)

@@ -1,0 +1,25 @@
+"""The work queue: an item is with one worker at a time; priorities, delays, backoff."""
+
+from pilotage.workqueue.limiters import (
+    BucketRateLimiter,
+    ItemExponentialFailureRateLimiter,
+    ItemFastSlowRateLimiter,
+    MaxOfRateLimiter,
+    RateLimiter,
+    WithMaxWaitRateLimiter,
+)
+from pilotage.workqueue.parallel import parallelize
+from pilotage.workqueue.queue import QueueShutDown, QueueStatistics, WorkQueue
+
+__all__ = [
+    "BucketRateLimiter",
+    "ItemExponentialFailureRateLimiter",
+    "ItemFastSlowRateLimiter",
+    "MaxOfRateLimiter",
+    "QueueShutDown",
+    "QueueStatistics",
+    "RateLimiter",
+    "WithMaxWaitRateLimiter",
+    "WorkQueue",
+    "parallelize",
+]

@@ -1,0 +1,142 @@
+"""Rate limiters: how long an item has to wait before its next try, by how often it failed or by what all items do."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Hashable
+from typing import Generic, Protocol, TypeVar
+
+T = TypeVar("T", bound=Hashable)
+T_contra = TypeVar("T_contra", bound=Hashable, contravariant=True)
+
+
+class RateLimiter(Protocol[T_contra]):
+    """Decides how long an item waits. Each call of `when` counts as one more failure of the item."""
+
+    def when(self, item: T_contra, /) -> float:
+        """Seconds until the item may be tried again."""
+        ...
+
+    def forget(self, item: T_contra, /) -> None:
+        """The item has succeeded, or nobody cares any more: its failures are forgotten."""
+        ...
+
+    def num_requeues(self, item: T_contra, /) -> int:
+        """How often the item has failed since it was last forgotten."""
+        ...
+
+
+class _Failures(Generic[T]):
+    """Counts by item; what limiters of single items have in common."""
+
+    def __init__(self) -> None:
+        self._failures: dict[T, int] = {}
+
+    def _failed(self, item: T) -> int:
+        """How often the item had failed before this time."""
+        before = self._failures.get(item, 0)
+        self._failures[item] = before + 1
+        return before
+
+    def forget(self, item: T) -> None:
+        self._failures.pop(item, None)
+
+    def num_requeues(self, item: T) -> int:
+        return self._failures.get(item, 0)
+
+
+class ItemExponentialFailureRateLimiter(_Failures[T]):
+    """`base` seconds after the first failure, twice as long after each further one, `maximum` at most."""
+
+    def __init__(self, base: float = 0.005, maximum: float = 1000.0) -> None:
+        super().__init__()
+        self._base = base
+        self._maximum = maximum
+        # From this many failures on it is the maximum; the power is not even computed, so that it cannot overflow.
+        self._steps = math.ceil(math.log2(maximum / base)) if 0 < base < maximum else 0
+
+    def when(self, item: T) -> float:
+        failures = self._failed(item)
+        return min(self._maximum, self._base * 2.0**failures if failures < self._steps else self._rest())
+
+    def _rest(self) -> float:
+        return self._maximum if self._base > 0 else 0.0
+
+
+class ItemFastSlowRateLimiter(_Failures[T]):
+    """`fast` seconds for the first `max_fast_attempts` tries of an item, `slow` afterwards."""
+
+    def __init__(self, fast: float, slow: float, max_fast_attempts: int) -> None:
+        super().__init__()
+        self._fast = fast
+        self._slow = slow
+        self._attempts = max_fast_attempts
+
+    def when(self, item: T) -> float:
+        return self._fast if self._failed(item) < self._attempts else self._slow
+
+
+class BucketRateLimiter(Generic[T]):
+    """All items together: `rate` a second, `burst` at once. Each call reserves the next free place."""
+
+    def __init__(self, rate: float = 10.0, burst: int = 100, *, clock: Callable[[], float] | None = None) -> None:
+        self._rate = rate
+        self._burst = burst
+        self._clock = clock or _loop_time
+        self._tokens = float(burst)
+        self._at: float | None = None
+
+    def when(self, item: T) -> float:
+        now = self._clock()
+        if self._at is not None:
+            self._tokens = min(float(self._burst), self._tokens + (now - self._at) * self._rate)
+        self._at = now
+        self._tokens -= 1
+        return max(0.0, -self._tokens / self._rate)
+
+    def forget(self, item: T) -> None:
+        """Nothing: no item is remembered."""
+
+    def num_requeues(self, item: T) -> int:
+        return 0
+
+
+class MaxOfRateLimiter(Generic[T]):
+    """The longest wait and the largest count of several limiters."""
+
+    def __init__(self, *limiters: RateLimiter[T]) -> None:
+        if not limiters:
+            raise ValueError("MaxOfRateLimiter needs at least one limiter")
+        self._limiters = limiters
+
+    def when(self, item: T) -> float:
+        return max([limiter.when(item) for limiter in self._limiters])
+
+    def forget(self, item: T) -> None:
+        for limiter in self._limiters:
+            limiter.forget(item)
+
+    def num_requeues(self, item: T) -> int:
+        return max(limiter.num_requeues(item) for limiter in self._limiters)
+
+
+class WithMaxWaitRateLimiter(Generic[T]):
+    """Another limiter, which lets nobody wait longer than `maximum` seconds."""
+
+    def __init__(self, limiter: RateLimiter[T], maximum: float) -> None:
+        self._limiter = limiter
+        self._maximum = maximum
+
+    def when(self, item: T) -> float:
+        return min(self._maximum, self._limiter.when(item))
+
+    def forget(self, item: T) -> None:
+        self._limiter.forget(item)
+
+    def num_requeues(self, item: T) -> int:
+        return self._limiter.num_requeues(item)
+
+
+def _loop_time() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pilotage.errors import InvalidDefinition
+from pilotage.meta import objects
+from pilotage.meta.models import Model, Resource, resource
+
+
+class BasketSpec(Model):
+    fruits: set[str] = set()
+    pair: tuple[str, ...] = ()
+    required: set[str]
+
+
+@resource(group="demo.pilotage.dev", version="v1")
+class Basket(Resource):
+    spec: BasketSpec
+
+
+def test_an_empty_set_or_tuple_is_not_written_unless_it_is_required() -> None:
+    assert objects.document_of(Basket(spec=BasketSpec(required=set())))["spec"] == {"required": []}
+    assert objects.document_of(Basket(spec=BasketSpec(required=set(), fruits={"fig"})))["spec"]["fruits"] == ["fig"]
+
+
+def test_an_absent_set_reads_as_empty() -> None:
+    read = objects.decode(Basket, b'{"spec":{"fruits":null}}')
+    assert read.spec.fruits == read.spec.required == set()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"scope": "cluster"}, 'give "Namespaced" or "Cluster"'),
+        ({"scope": "namespaced"}, "Namespaced"),
+        ({"short_names": "db"}, "short_names=\\['db'\\]"),
+        ({"categories": "all"}, "categories=\\['all'\\]"),
+        ({"selectable_fields": ".spec.x"}, "selectable_fields=\\["),
+    ],
+)
+def test_options_that_mean_something_else_than_they_say_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidDefinition, match=message):
+        resource(group="demo.pilotage.dev", version="v1", **options)
+
+
+def test_a_class_that_names_another_one_of_a_function_is_refused_with_the_reason() -> None:
+    class Inner(Model):
+        size: int = 1
+
+    @resource(group="demo.pilotage.dev", version="v1")
+    class Local(Resource):
+        spec: Inner
+
+    with pytest.raises(InvalidDefinition, match=r"Local: .*'Inner'.*not inside a function"):
+        objects.decode(Local, b"{}")

@@ -1,0 +1,126 @@
+"""Registries for tests, and short words for what is asked of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from pilotage.meta.kinds import GroupVersionResource
+from pilotage.rest.request import DeleteOptions, ListOptions, PatchType, Request, Verb
+from pilotage.server.house import House
+from pilotage.server.registry import Registry
+from pilotage.storage.interface import Entry, Operation, Snapshot, Storage
+from pilotage.storage.memory import MemoryStorage
+
+CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
+SECRETS = GroupVersionResource("", "v1", "secrets")
+EVENTS = GroupVersionResource("", "v1", "events")
+NAMESPACES = GroupVersionResource("", "v1", "namespaces")
+DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+WIDGETS = GroupVersionResource("test.example.com", "v1", "widgets")
+Document = dict[str, Any]
+
+
+class Pausing(MemoryStorage):
+    """Lets others run before each call, as a storage on a disk or behind a network does."""
+
+    async def get(self, key: str) -> Entry | None:
+        await asyncio.sleep(0)
+        return await super().get(key)
+
+    async def list(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Snapshot:
+        await asyncio.sleep(0)
+        return await super().list(prefix, start=start, limit=limit, revision=revision)
+
+    async def commit(self, *operations: Operation) -> int:
+        await asyncio.sleep(0)
+        return await super().commit(*operations)
+
+
+def definition(plural: str = "widgets", kind: str = "Widget", **spec: Any) -> Document:
+    """A CRD with an open spec and a status subresource."""
+    opened = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    schema = {"type": "object", "properties": {"spec": opened, "status": opened}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"plural": plural, "kind": kind}
+    return {
+        "metadata": {"name": f"{plural}.test.example.com"},
+        "spec": {
+            "group": "test.example.com",
+            "scope": "Namespaced",
+            "names": names,
+            "versions": [version | {"subresources": {"status": {}}}],
+        }
+        | spec,
+    }
+
+
+def widget(name: str, **more: Any) -> Document:
+    return {"apiVersion": "test.example.com/v1", "kind": "Widget", "metadata": {"name": name}} | more
+
+
+class Api:
+    """A registry with fewer words."""
+
+    def __init__(self, registry: Registry) -> None:
+        self.registry = registry
+
+    async def create(self, resource: GroupVersionResource, document: Document, namespace: str = "") -> Document:
+        return await self._call(Request(Verb.CREATE, resource, namespace=namespace, body=json.dumps(document).encode()))
+
+    async def update(self, resource: GroupVersionResource, document: Document, namespace: str = "") -> Document:
+        name, body = document["metadata"]["name"], json.dumps(document).encode()
+        return await self._call(Request(Verb.UPDATE, resource, namespace=namespace, name=name, body=body))
+
+    async def patch(
+        self, resource: GroupVersionResource, name: str, patch: object, namespace: str = "", subresource: str = ""
+    ) -> Document:
+        request = Request(
+            Verb.PATCH,
+            resource,
+            namespace=namespace,
+            name=name,
+            subresource=subresource,
+            body=json.dumps(patch).encode(),
+            content_type=PatchType.MERGE.value,
+        )
+        return await self._call(request)
+
+    async def get(self, resource: GroupVersionResource, name: str, namespace: str = "") -> Document:
+        return await self._call(Request(Verb.GET, resource, namespace=namespace, name=name))
+
+    async def delete(self, resource: GroupVersionResource, name: str, namespace: str = "", **options: Any) -> Document:
+        delete = DeleteOptions(**options)
+        return await self._call(Request(Verb.DELETE, resource, namespace=namespace, name=name, delete=delete))
+
+    async def all(self, resource: GroupVersionResource, namespace: str = "", **options: Any) -> list[Document]:
+        request = Request(Verb.LIST, resource, namespace=namespace, options=ListOptions(**options))
+        return [json.loads(bytes(item)) for item in (await self.registry.list(request)).items]
+
+    async def names(self, resource: GroupVersionResource, namespace: str = "") -> list[str]:
+        return [document["metadata"]["name"] for document in await self.all(resource, namespace)]
+
+    async def version(self, resource: GroupVersionResource) -> str:
+        return (await self.registry.list(Request(Verb.LIST, resource))).resource_version
+
+    @asynccontextmanager
+    async def watch(
+        self, resource: GroupVersionResource, namespace: str = "", **options: Any
+    ) -> AsyncIterator[AsyncIterator[tuple[str, Document]]]:
+        request = Request(Verb.WATCH, resource, namespace=namespace, options=ListOptions(**options))
+        async with self.registry.watch(request) as events:
+            yield ((kind, json.loads(bytes(data))) async for kind, data in events)
+
+    async def _call(self, request: Request) -> Document:
+        document: Document = json.loads((await self.registry.call(request)).body)
+        return document
+
+
+@asynccontextmanager
+async def opened(storage: Storage | None = None, **house: Any) -> AsyncIterator[Api]:
+    """A registry that keeps house, on memory unless told otherwise."""
+    async with Registry(House(storage or MemoryStorage(), **house)) as registry:
+        yield Api(registry)

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pilotage.server import records
+from pilotage.server.definitions import served_by
+from pilotage.server.served import Served
+from pilotage.storage.interface import Entry
+
+from .registries import definition
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text(max_size=10),
+    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=8), children, max_size=3),
+    max_leaves=8,
+)
+DOCUMENT = st.fixed_dictionaries({"metadata": st.dictionaries(st.text(max_size=8), JSON, max_size=4), "spec": JSON})
+
+
+def stored(**more: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one", "uid": "u"}} | more
+
+
+@given(DOCUMENT, st.integers(1, 2**60))
+def test_stamping_is_setting_the_version(document: dict[str, Any], revision: int) -> None:
+    document = {"kind": "K", "apiVersion": "v1"} | document
+    document["metadata"]["uid"] = "u"  # nothing is stored without one
+    stamped = records.decode(records.stamp(records.encode(document), revision))
+    assert stamped["metadata"].pop("resourceVersion") == str(revision)
+    document["metadata"].pop("resourceVersion", None)
+    assert stamped == document
+
+
+def test_a_label_that_looks_like_metadata_is_not_taken_for_it() -> None:
+    document = stored(data={"x": '"metadata":{'}) | {"kind": 'A"metadata":{'}
+    stamped = records.decode(records.stamp(records.encode(document), 7))
+    assert stamped["metadata"]["resourceVersion"] == "7"
+    assert stamped["data"] == document["data"]
+
+
+def test_true_is_not_one() -> None:
+    assert not records.same(stored(a=1), stored(a=True))
+    assert not records.same(stored(a=1), stored(a=1.0))
+    assert records.same(stored(a={"b": 1, "c": 2}), stored(a={"c": 2, "b": 1}))
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        (stored(), False),
+        (stored(metadata={"name": "a", "deletionTimestamp": "2024-01-01T00:00:00Z"}), True),
+        (stored(data={"deletionTimestamp": "x"}), False),
+        (stored(metadata={"name": "a", "labels": {"deletionTimestamp": "x"}}), False),
+    ],
+)
+def test_only_the_mark_in_the_metadata_counts(document: dict[str, Any], expected: bool) -> None:
+    assert records.terminating(records.encode(document)) is expected
+
+
+def test_metadata_alone_is_copied_as_it_stands() -> None:
+    data = records.stamp(records.encode(stored(data={"a": "b"})), 3)
+    alone = json.loads(records.metadata_only(data))
+    assert alone == {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": {"name": "one", "uid": "u", "resourceVersion": "3"},
+    }
+
+
+def versions() -> dict[str, Served]:
+    """v1, which is stored, and v2, each with a field and a default of its own."""
+
+    def version(name: str, field: str, *, storage: bool) -> dict[str, Any]:
+        spec = {
+            "type": "object",
+            "properties": {"size": {"type": "integer"}, field: {"type": "string", "default": "x"}},
+        }
+        schema = {"type": "object", "properties": {"spec": spec}}
+        return {"name": name, "served": True, "storage": storage, "schema": {"openAPIV3Schema": schema}}
+
+    document = definition(versions=[version("v2", "new", storage=False), version("v1", "old", storage=True)])
+    document["status"] = {
+        "acceptedNames": document["spec"]["names"],
+        "conditions": [{"type": "Established", "status": "True"}],
+    }
+    return {served.gvr.version: served for served in served_by(document, "/key", 10)}
+
+
+def entry(api_version: str, spec: dict[str, Any], revision: int) -> Entry:
+    document = {"apiVersion": api_version, "kind": "Widget", "metadata": {"name": "a"}, "spec": spec}
+    return Entry("/k", records.encode(document), revision, revision)
+
+
+def test_what_was_written_under_todays_schema_is_not_even_decoded() -> None:
+    one = entry("test.example.com/v1", {"anything": 1}, 11)
+    assert json.loads(records.view(one, versions()["v1"]))["spec"] == {"anything": 1}
+
+
+def test_what_was_written_under_an_older_schema_is_pruned_and_defaulted() -> None:
+    one = entry("test.example.com/v1", {"size": 1, "gone": 1}, 9)
+    assert json.loads(records.view(one, versions()["v1"]))["spec"] == {"size": 1, "old": "x"}
+
+
+def test_another_version_is_fitted_to_its_own_schema_then_pruned_by_the_wanted_one() -> None:
+    one = entry("test.example.com/v1", {"size": 1, "old": "y"}, 11)
+    seen = json.loads(records.view(one, versions()["v2"]))
+    assert seen["apiVersion"] == "test.example.com/v2"
+    assert seen["spec"] == {"size": 1}
+
+
+def test_a_write_is_stored_in_the_storage_version() -> None:
+    document = {"apiVersion": "test.example.com/v2", "kind": "Widget", "metadata": {"name": "a"}}
+    document |= {"spec": {"size": 1, "new": "z"}}
+    kept = records.storable(document, versions()["v2"])
+    assert kept["apiVersion"] == "test.example.com/v1"
+    assert kept["spec"] == {"size": 1, "old": "x"}
+    assert document["spec"] == {"size": 1, "new": "z"}, "the caller's own document is left alone"

@@ -1,0 +1,52 @@
+"""A process that adds one to shared counters, watches all commits, and says on its output what it has done and seen.
+
+Each line is `ADDED COUNTER REVISION` after a commit has returned, or `SAW KEY REVISION`. It ends when the key "stop" is
+put.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import sys
+
+from pilotage.errors import RevisionConflict
+from pilotage.storage import Put, Storage, open_storage
+
+COUNTERS = 4
+TASKS = 4
+
+
+async def main(path: str, seed: int) -> None:
+    storage = await open_storage(f"sqlite:{path}")
+    stop = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(watch(storage, stop))
+        for number in range(TASKS):
+            group.create_task(add(storage, random.Random(f"{seed}/{number}"), stop))
+    await storage.close()
+
+
+async def watch(storage: Storage, stop: asyncio.Event) -> None:
+    async for batch in storage.watch("", since=1):
+        os.write(1, "".join(f"SAW {event.key} {event.revision}\n" for event in batch).encode())
+        if any(event.key == "stop" for event in batch):
+            stop.set()
+            return
+
+
+async def add(storage: Storage, chooser: random.Random, stop: asyncio.Event) -> None:
+    while not stop.is_set():
+        key = f"counter/{chooser.randrange(COUNTERS)}"
+        entry = await storage.get(key)
+        value = int(entry.value) if entry else 0
+        try:
+            revision = await storage.commit(Put(key, b"%d" % (value + 1), expected=entry.revision if entry else 0))
+        except RevisionConflict:
+            continue
+        os.write(1, f"ADDED {key} {revision}\n".encode())
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], int(sys.argv[2])))

@@ -1,0 +1,65 @@
+"""Several processes on one file: no update is lost, and each of them sees every commit once, in order."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import pilotage.storage
+from pilotage.storage import Put
+from pilotage.storage.sqlite import SqliteStorage
+
+SOURCES = Path(next(iter(pilotage.storage.__path__))).parents[1]
+PROGRAM = Path(__file__).with_name("counter.py")
+
+
+@pytest.mark.parametrize("commits", [1_000, pytest.param(50_000, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
+async def test_four_processes_lose_no_update_though_one_is_killed(path: str, commits: int) -> None:
+    storage = await SqliteStorage.open(path)
+    processes = [await _start(path, seed) for seed in range(4)]
+    said = [asyncio.ensure_future(process.stdout.read()) for process in processes if process.stdout]
+    async with asyncio.timeout(commits / 20):
+        await _until(storage, commits // 2)
+        processes[0].kill()
+        await _until(storage, commits)
+        await storage.commit(Put("stop", b""))
+        killed, *others = [output.decode().splitlines() for output in await asyncio.gather(*said)]
+        codes = [await process.wait() for process in processes]
+    assert codes == [-9, 0, 0, 0]
+
+    snapshot = await storage.list("counter/")
+    revisions = list(range(2, snapshot.revision + 1))
+    added = Counter(line.split()[1] for lines in [killed, *others] for line in lines if line.startswith("ADDED"))
+    stored = {entry.key: int(entry.value) for entry in snapshot.entries}
+    assert sum(stored.values()) == len(revisions) - 1  # each commit but the one that says stop
+    surplus = {key: stored[key] - added[key] for key in stored}
+    assert min(surplus.values()) >= 0
+    assert sum(surplus.values()) <= 4  # what the killed one had under way, and could not tell
+    for lines in others:
+        seen = [int(line.split()[2]) for line in lines if line.startswith("SAW")]
+        assert seen == revisions[: len(seen)]
+        assert "SAW stop" in "".join(lines)
+    await storage.close()
+
+
+async def _start(path: str, seed: int) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        str(PROGRAM),
+        path,
+        str(seed),
+        stdout=asyncio.subprocess.PIPE,
+        limit=1 << 26,
+        env={**os.environ, "PYTHONPATH": str(SOURCES)},
+    )
+
+
+async def _until(storage: SqliteStorage, commits: int) -> None:
+    async for batch in storage.watch("", since=storage.revision):
+        if batch[-1].revision > commits:
+            return
