@@ -11,6 +11,7 @@ import pytest
 
 from pilotage.client import Client
 from pilotage.client.http import HTTPTransport
+from pilotage.client.retries import Retries
 from pilotage.cluster import Cluster
 from pilotage.errors import (
     ApiError,
@@ -64,7 +65,9 @@ async def faulty(timeouts: Timeouts | None = None) -> AsyncIterator[Faulty]:
         Cluster.embedded("memory:") as cluster,
         serve(Face(cluster.registry, "secret")) as server,
         FaultProxy(*server.address) as proxy,
-        HTTPTransport(f"http://127.0.0.1:{proxy.address[1]}", token="secret", timeouts=timeouts) as transport,
+        HTTPTransport(
+            f"http://127.0.0.1:{proxy.address[1]}", token="secret", timeouts=timeouts, retries=Retries(tries=0, lost=0)
+        ) as transport,
     ):
         direct = Client(cluster.registry).with_namespace("default")
         await direct.create(_config_map("old"))

@@ -4,15 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, cast
 
+from pilotage.cache.cache import Cache
+from pilotage.cache.options import InformerOptions
+from pilotage.cache.plan import CacheOptions
 from pilotage.client.client import Client
+from pilotage.cluster.events import EventRecorder
+from pilotage.cluster.writes import WriteTracker
 from pilotage.manager.errors import LeaderElectionLost
-from pilotage.meta.mapper import RESTMapper
+from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
+from pilotage.meta.mapper import RESTMapper, RESTMapping
 from pilotage.meta.scheme import Scheme
+from pilotage.rest import Request, Verb
+
+SECRETS = RESTMapping(GroupVersionKind("", "v1", "Secret"), GroupVersionResource("", "v1", "secrets"), namespaced=True)
+
+
+class FakeInformer:
+    """An informer of Secrets that is at a version."""
+
+    def __init__(self) -> None:
+        self.options = InformerOptions(GroupVersionKind("", "v1", "Secret"))
+        self.resource_version = "1"
+
+    def holds(self, uid: str, *, name: str = "", namespace: str = "") -> bool:
+        return False
 
 
 class FakeCache:
@@ -25,6 +45,7 @@ class FakeCache:
         self.synced.set()
         self.live = True
         self.error: Exception | None = None
+        self.kept: list[FakeInformer] = []
 
     async def run(self) -> None:
         self.journal.append(f"{self.name} started")
@@ -39,9 +60,8 @@ class FakeCache:
         await self.synced.wait()
         return True
 
-
-class FakeRecorder:
-    def event(self, obj: Any, type_: str, reason: str, message: str, /) -> None: ...
+    def informers(self) -> tuple[FakeInformer, ...]:
+        return tuple(self.kept)
 
 
 class FakeCluster:
@@ -50,13 +70,14 @@ class FakeCluster:
     def __init__(self) -> None:
         self.journal: list[str] = []
         self.scheme = Scheme()
-        self.rest_mapper = RESTMapper()
+        self.rest_mapper = RESTMapper([SECRETS])
         self.live_client = cast(Client, object())
         self.reading_client = cast(Client, object())
-        self.recorder = FakeRecorder()
+        self.recorder = cast(EventRecorder, object())
         self.cache = FakeCache(self.journal)
         self.cache_error: Exception | None = None
-        self.behind_kinds: list[str] = []
+        self.cache_options: CacheOptions | None = None
+        self.writes = WriteTracker()
         self.before_write: Callable[[], None] = lambda: None
         self._open = False
 
@@ -79,21 +100,24 @@ class FakeCluster:
         self._open = False
         self.journal.append("cluster closed")
 
-    def new_cache(self, options: Any = None) -> FakeCache:
+    def new_cache(self, options: CacheOptions | None = None) -> Cache:
+        self.cache_options = options
         if self.cache_error is not None:
             raise self.cache_error
-        return self.cache
+        return cast(Cache, self.cache)
 
     def cached_client(self, cache: Any, *, before_write: Callable[[], None] | None = None) -> Client:
         assert before_write is not None
         self.before_write = before_write
         return self.reading_client
 
-    def event_recorder_for(self, name: str) -> FakeRecorder:
+    def event_recorder_for(self, name: str) -> EventRecorder:
         return self.recorder
 
-    def behind(self, cache: Any) -> Sequence[str]:
-        return list(self.behind_kinds)
+    def wrote(self, version: int) -> None:
+        """A Secret was written through this cluster."""
+        body = b'{"kind":"Secret","metadata":{"name":"a","uid":"u","resourceVersion":"%d"}}' % version
+        self.writes.note(Request(Verb.UPDATE, SECRETS.resource, "shop", "a"), body)
 
     def write(self) -> bool:
         """Whether a write through the manager's client would be let through."""
@@ -149,9 +173,14 @@ async def ignoring_cancellation(seconds: float) -> None:
             continue
 
 
-async def turns(count: int = 10) -> None:
-    """Let everything that can run have its turn."""
-    for _ in range(count):
+async def turns() -> None:
+    """Let everything that can run have its turn, in virtual time."""
+    await asyncio.sleep(1e-9)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Give others their turns until it holds, in real time; what hangs is ended by the test's own timeout."""
+    while not condition():  # noqa: ASYNC110 what it waits for has no event to offer
         await asyncio.sleep(0)
 
 

@@ -65,7 +65,8 @@ def test_a_name_is_required_and_has_the_form_of_its_kind() -> None:
         (
             "finalizers",
             ["orphan", "foregroundDeletion"],
-            "metadata.finalizers: Invalid value: finalizer orphan and foregroundDeletion cannot be both set",
+            'metadata.finalizers: Invalid value: ["orphan","foregroundDeletion"]: '
+            "finalizer orphan and foregroundDeletion cannot be both set",
         ),
         ("finalizers", [1], "metadata.finalizers[0]: Invalid value: 1: must be a string"),
         ("name", 5, "metadata.name: Invalid value: 5: must be a string"),

@@ -223,6 +223,7 @@ class Replay:
 
     def _text(self, text: str) -> str:
         text = re.sub(r"127\.0\.0\.1:\d+", "<address>", text)
+        text = re.sub(r"'\{[^']*managedFields[^']*\}'", "'<the whole object>'", text)
         text = re.sub(r'"\{(\\.|[^"\\])*\}"', '"<the whole object>"', text)
         for prefix in self._prefixes:
             text = re.sub(f"({re.escape(prefix)})[bcdfghjklmnpqrstvwxz2-9]{{5}}", r"\1<suffix>", text)

@@ -40,7 +40,10 @@ async def test_a_silent_watch_gets_bookmarks() -> None:
         kind, first = await anext(events)
         assert (kind, loop.time() - begin) == ("BOOKMARK", BOOKMARK_SECONDS)
         assert first == {"kind": "ConfigMap", "apiVersion": "v1", "metadata": first["metadata"]}
-        assert first["metadata"] == {"resourceVersion": await api.version(CONFIG_MAPS)}
+        assert first["metadata"] == {
+            "resourceVersion": await api.version(CONFIG_MAPS),
+            "annotations": {"pilotage.dev/bookmark-seconds": "3"},
+        }
 
 
 @pytest.mark.virtual_time
@@ -94,7 +97,7 @@ async def test_initial_events_end_with_a_bookmark_that_says_so() -> None:
             assert (await anext(events))[0] == "ADDED"
             kind, bookmark = await anext(events)
             assert kind == "BOOKMARK"
-            assert bookmark["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+            assert bookmark["metadata"]["annotations"]["k8s.io/initial-events-end"] == "true"
             await api.create(CONFIG_MAPS, config_map("two"), "default")
             assert await names(events, 1) == [("ADDED", "two")]
 

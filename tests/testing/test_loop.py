@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 from datetime import timedelta
@@ -65,6 +66,32 @@ def test_same_seed_gives_the_same_order() -> None:
     orders = {seed: virtual.run(_order("abcde", 3), seed=seed) for seed in range(10)}
     assert {seed: virtual.run(_order("abcde", 3), seed=seed) for seed in range(10)} == orders
     assert len(set(orders.values())) > 5
+
+
+def test_same_seed_gives_the_same_order_of_cancelled_tasks() -> None:
+    """A task group cancels its tasks in the order of a set, which depends on where they lie in memory."""
+
+    async def main(count: int) -> tuple[int, ...]:
+        ended: list[int] = []
+
+        async def wait(number: int) -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append(number)
+
+        ballast = [object() for _ in range(count)]
+        with contextlib.suppress(ExceptionGroup):
+            async with asyncio.TaskGroup() as group:
+                for number in range(12):
+                    group.create_task(wait(number))
+                    ballast.append([number] * count)
+                await asyncio.sleep(1)
+                raise KeyError
+        return tuple(ended)
+
+    for seed in range(5):
+        assert len({virtual.run(main(count), seed=seed) for count in range(10)}) == 1
 
 
 def test_every_order_is_reachable() -> None:

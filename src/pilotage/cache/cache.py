@@ -158,6 +158,13 @@ class Cache:
             await found.wait_for_sync()
         return found
 
+    async def informers_for(self, kind: Kind) -> tuple[Informer[Any], ...]:
+        """The informers that a read of a kind uses, once they have synced: one, or one for each namespace.
+
+        Raises what a read would raise: CacheNotStarted, NotCached.
+        """
+        return _parts(await self._synced(kind))
+
     def index_field(self, kind: Kind, name: str, function: IndexFunction) -> None:
         """Let `list(kind, fields={name: value})` find objects for which `function` gives the value. Never waits."""
         gvk = gvk_of(kind)
@@ -222,6 +229,13 @@ class Cache:
             self._stopped = True
 
     async def _lister(self, kind: Kind) -> Lister[Any]:
+        informer = await self._synced(kind)
+        lister = informer.lister(kind)
+        if self.informer(kind) is informer:  # it may have been removed meanwhile
+            self._listers[kind] = lister
+        return lister
+
+    async def _synced(self, kind: Kind) -> AnyInformer:
         if not self._started.is_set():
             raise CacheNotStarted(
                 "the cache has not been started, so nothing can be read from it: start the manager first, "
@@ -229,11 +243,7 @@ class Cache:
             )
         if self.options.reader_fail_on_missing_informer and self.informer(kind) is None:
             raise NotCached(f"{gvk_of(kind).kind} is not cached: ask for its informer first, or watch it")
-        informer = await self.informer_for(kind, block_until_synced=True)
-        lister = informer.lister(kind)
-        if self.informer(kind) is informer:  # it may have been removed meanwhile
-            self._listers[kind] = lister
-        return lister
+        return await self.informer_for(kind, block_until_synced=True)
 
     async def _make(self, kind: Kind) -> AnyInformer:
         planned = plan(kind, self.options, namespaced=await self._namespaced(kind), chooser=self._random)

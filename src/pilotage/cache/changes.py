@@ -40,13 +40,11 @@ from pilotage.errors import (
 from pilotage.meta import objects
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.objects import Header
-from pilotage.rest.listing import EMBEDDED_SILENCE_SECONDS, ListerWatcher
+from pilotage.rest.listing import BOOKMARK_SECONDS_ANNOTATION, EMBEDDED_SILENCE_SECONDS, ListerWatcher
 from pilotage.rest.request import ListOptions
 from pilotage.rest.response import Bytes, WatchEvent
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-BOOKMARK_SECONDS = "pilotage.dev/bookmark-seconds"
-"""The annotation by which a server says how often it sends bookmarks."""
 
 _SHORT_SECONDS = 1.0
 _FRUITLESS = 3
@@ -87,9 +85,9 @@ async def changes(source: ListerWatcher, options: ChangesOptions | None = None) 
                     yield Trouble("list", error)
                     await follower.pause(error)
                 continue
+            yield listing.replaced
             for report in listing.undecodable:
                 yield report
-            yield listing.replaced
         try:
             async with aclosing(follower.watch()) as watched:
                 async for change in watched:
@@ -159,7 +157,7 @@ class _Follower:
         """One watch, from its opening to its end. Returns when it ended as watches do."""
         loop = asyncio.get_running_loop()
         self._eventful = self._told_by_event = False
-        initial: dict[tuple[str, str], Item] | None = {} if self.stage is _Stage.STREAM else None
+        initial = _Initial() if self.stage is _Stage.STREAM else None
         opened = loop.time()
         with Deadline(self._silence) as deadline:
             async with self._source.watch(self._watch_options()) as events:
@@ -171,13 +169,15 @@ class _Follower:
                     deadline.heard = self._eventful = True
                     change = self._bookmark(event, deadline) if event.type == "BOOKMARK" else self._change(event)
                     if initial is not None:
-                        whole = self._initial(initial, change)
-                        if whole is None:
+                        if not isinstance(change, Replaced):
+                            initial.take(change)
                             continue
-                        change = whole
+                        change = Replaced([*initial.items.values()], change.resource_version)
                     deadline.waiting = False
                     yield change
-                    if type(change) is Replaced:
+                    if initial is not None:
+                        for report in initial.undecodable:
+                            yield report
                         initial = None
                         yield Listening(self._version)
                     deadline.waiting = True
@@ -241,20 +241,6 @@ class _Follower:
             timeout_seconds=self._random.randint(*self._options.watch_seconds),
         )
 
-    def _initial(self, initial: dict[tuple[str, str], Item], change: Change) -> Change | None:
-        """Collect what a watch begins with; its end gives the whole collection."""
-        match change:
-            case Applied(data=data, header=header):
-                initial[header.namespace, header.name] = Item(sys.intern(header.namespace), header.name, data)
-            case Deleted(header=header):
-                initial.pop((header.namespace, header.name), None)
-            case Replaced(resource_version=version):
-                self.stage, self._version = _Stage.WATCH, version
-                return Replaced([*initial.values()], version)
-            case Undecodable():
-                return change
-        return None
-
     def _change(self, event: WatchEvent) -> Change:
         if event.type == "ERROR":
             self._told_by_event = True
@@ -272,6 +258,7 @@ class _Follower:
         self._learn(header, deadline)
         if self.stage is _Stage.STREAM:
             if header.annotations.get(INITIAL_EVENTS_END) == "true":
+                self.stage, self._version = _Stage.WATCH, header.resource_version
                 return Replaced([], header.resource_version)
         elif header.resource_version:
             self._version = header.resource_version
@@ -279,10 +266,27 @@ class _Follower:
 
     def _learn(self, header: Header, deadline: Deadline) -> None:
         """Hold a server to the rhythm of bookmarks that it has promised."""
-        promised = header.annotations.get(BOOKMARK_SECONDS, "")
+        promised = header.annotations.get(BOOKMARK_SECONDS_ANNOTATION, "")
         if self._options.silence_seconds is None and promised.isdecimal():
             self._silence = min(self._silence, max(EMBEDDED_SILENCE_SECONDS, 3.0 * int(promised)))
-            deadline.seconds = self._silence
+            deadline.shorten(self._silence)
+
+
+class _Initial:
+    """What a watch begins with, until it says that this was all."""
+
+    def __init__(self) -> None:
+        self.items: dict[tuple[str, str], Item] = {}
+        self.undecodable: list[Undecodable] = []
+
+    def take(self, change: Change) -> None:
+        match change:
+            case Applied(data=data, header=header):
+                self.items[header.namespace, header.name] = Item(sys.intern(header.namespace), header.name, data)
+            case Deleted(header=header):
+                self.items.pop((header.namespace, header.name), None)
+            case Undecodable():
+                self.undecodable.append(change)
 
 
 def _too_large(error: Exception) -> bool:

@@ -12,6 +12,7 @@ from pilotage.meta import objects
 from pilotage.meta.objects import Header
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 EventType = Literal["create", "update", "delete"]
 
@@ -74,6 +75,22 @@ class InformerEvent(msgspec.Struct, Generic[T], eq=False, gc=False):
         if self._old_header is None and self._old is not None:
             self._old_header = objects.header(self._old)
         return self._old_header
+
+    def read_as(self, read: Callable[[bytes], U]) -> InformerEvent[U]:
+        """The same change, with its objects in another form."""
+        return InformerEvent(
+            self.type,
+            self.namespace,
+            self.name,
+            read,
+            self._old,
+            self._new,
+            self.is_in_initial_list,
+            self.unknown_final_state,
+            self.is_resync,
+            self._new_header,
+            self._old_header,
+        )
 
     @property
     def header(self) -> Header:

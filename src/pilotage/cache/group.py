@@ -76,9 +76,6 @@ class InformerGroup(Generic[T]):
     def index_names(self) -> tuple[str, ...]:
         return self.informers[0].index_names
 
-    def __len__(self) -> int:
-        return sum(map(len, self.informers))
-
     def add_event_handler(self, handler: ResourceEventHandler[T], *, resync: float | None = None) -> GroupRegistration:
         return GroupRegistration([one.add_event_handler(handler, resync=resync) for one in self.informers])
 

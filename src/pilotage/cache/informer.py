@@ -111,9 +111,6 @@ class Informer(Generic[T]):
     def index_names(self) -> tuple[str, ...]:
         return tuple(self._store.index_names)
 
-    def __len__(self) -> int:
-        return len(self._store)
-
     # Listening
 
     def add_event_handler(self, handler: ResourceEventHandler[T], *, resync: float | None = None) -> Registration:
@@ -142,11 +139,13 @@ class Informer(Generic[T]):
     @property
     def has_synced(self) -> bool:
         """Whether the whole collection was kept and told once."""
-        return self._progress.synced.is_set()
+        return self._progress.synced
 
     async def wait_for_sync(self) -> None:
-        """Wait until `has_synced`."""
-        await self._progress.synced.wait()
+        """Wait until `has_synced`; InvalidDefinition if the informer is stopped before."""
+        await self._progress.until(lambda: self._progress.synced or self._progress.stopped)
+        if not self._progress.synced:
+            raise InvalidDefinition(f"the informer of {self.options.gvk} was stopped before it had synced")
 
     @property
     def resource_version(self) -> str:
@@ -211,7 +210,7 @@ class Informer(Generic[T]):
                 group.create_task(self._resync(), name=f"resync of {self.options.gvk}")
         finally:
             self._state = "stopped"
-            self._progress.live = False
+            self._progress.stop()
             metrics.OBJECTS.remove(*labels)
             metrics.LIVE.remove(*labels)
 
@@ -290,7 +289,7 @@ class Informer(Generic[T]):
                     await asyncio.sleep(0)
         if first:
             self._listeners.synced = True
-            self._progress.synced.set()
+            self._progress.sync()
 
     def _differences(
         self, before: Mapping[str, Mapping[str, bytes]], change: Replaced, first: bool

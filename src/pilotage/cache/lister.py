@@ -43,7 +43,9 @@ class Lister(Generic[T]):
 
     def find(self, name: str, *, namespace: str = "") -> T | None:
         """The object, or None."""
-        store = self._stores.get(namespace) or self._store(namespace)
+        store = self._stores.get(namespace)
+        if store is None:
+            store = self._store(namespace)
         data = store.get(namespace, name)
         if data is None:
             data = store.get("", name) if namespace else None

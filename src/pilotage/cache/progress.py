@@ -11,7 +11,8 @@ class Progress:
 
     def __init__(self) -> None:
         self.version = ""
-        self.synced = asyncio.Event()
+        self.synced = False
+        self.stopped = False
         self.live = False
         self.contact: float | None = None
         self._waiters: dict[asyncio.Future[None], Callable[[], bool]] = {}
@@ -28,7 +29,17 @@ class Progress:
         if self._waiters:
             self._wake()
 
-    async def until(self, holds: Callable[[], bool], timeout: float | None) -> None:
+    def sync(self) -> None:
+        """The whole collection is kept and told."""
+        self.synced = True
+        self._wake()
+
+    def stop(self) -> None:
+        """Nothing will be kept or told any more."""
+        self.stopped, self.live = True, False
+        self._wake()
+
+    async def until(self, holds: Callable[[], bool], timeout: float | None = None) -> None:
         """Wait until a condition holds, which is looked at after each change; raises TimeoutError."""
         if holds():
             return

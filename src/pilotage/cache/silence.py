@@ -36,6 +36,14 @@ class Deadline:
         self._task: asyncio.Task[object] | None = None
         self._cancelling = 0
 
+    def shorten(self, seconds: float) -> None:
+        """Let it be so many seconds from now on, if they are fewer."""
+        if seconds < self.seconds:
+            self.seconds = seconds
+            if self._timer is not None:
+                self._timer.cancel()
+            self._arm()
+
     def _tick(self) -> None:
         self._count = self._count + 1 if self.waiting and not self.heard else 0
         self.heard = False

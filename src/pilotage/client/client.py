@@ -7,12 +7,14 @@ from typing import Self
 
 from pilotage.client.reader import Reader
 from pilotage.client.session import Catalogue, Defaults, Session
+from pilotage.client.targets import Kind
 from pilotage.client.warnings import LoggedOnce, WarningHandler
 from pilotage.client.writer import Writer
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.mapper import RESTMapper
+from pilotage.meta.mapper import RESTMapper, RESTMapping
 from pilotage.meta.scheme import Scheme
 from pilotage.rest import Transport
+from pilotage.rest.listing import SILENCE_SECONDS, RestListerWatcher
 
 
 class Client(Reader, Writer):
@@ -52,9 +54,27 @@ class Client(Reader, Writer):
         """A client that reads from the server: this one, unless it reads from a cache."""
         return self
 
+    async def rest_mapping(self, gvk: GroupVersionKind) -> RESTMapping:
+        """Where a kind is served; asks the server where it is not known yet, and raises NoMatch."""
+        return await self._session.catalogue.mapping(gvk)
+
     async def has_subresource(self, gvk: GroupVersionKind, subresource: str) -> bool:
         """Whether the server serves this subresource of a kind."""
-        return subresource in (await self._session.catalogue.mapping(gvk)).subresources
+        return subresource in (await self.rest_mapping(gvk)).subresources
+
+    async def lister_watcher(
+        self, kind: Kind, *, namespace: str = "", silence_seconds: float = SILENCE_SECONDS
+    ) -> RestListerWatcher:
+        """The objects of a kind as something that an informer can follow."""
+        target = await self._session.catalogue.target(kind)
+        return RestListerWatcher(
+            self._session.transport,
+            target.resource,
+            namespace if target.namespaced else "",
+            target.form,
+            silence_seconds,
+            user_agent=self._session.defaults.user_agent,
+        )
 
     def with_namespace(self, namespace: str) -> Self:
         """A client for one namespace: it is what calls use that name none, and another one is refused."""

@@ -66,7 +66,7 @@ class StaticCredentials:
 
 
 class TokenFile:
-    """A bearer token in a file that somebody else renews, as the kubelet does. `fallback` is for when it cannot be read.
+    """A bearer token in a file that somebody else renews, as the kubelet does. `fallback` is for want of it.
 
     A file that is gone or empty for a moment does no harm: the last token is kept.
     """
@@ -110,7 +110,7 @@ class TokenFile:
     def _keep(self, error: Exception) -> None:
         if not self._material.token:
             raise NoCredentials(
-                f"the token file {self._path} cannot be read: {error}; mend the path (tokenFile), or write a token there"
+                f"the token file {self._path} cannot be read: {error}; mend tokenFile, or write a token there"
             ) from error
         if not self._failed:
             _log.warning("The token file cannot be read; the last token is kept", path=self._path, error=str(error))

@@ -1,4 +1,4 @@
-"""Kubeconfig files: merged, checked, and made into a Config. Every complaint says which entry of which file it is about.
+"""Kubeconfig files: merged, checked, made into a Config. Every complaint says which entry of which file it is about.
 
 Where several files say the same thing, the first wins. Paths are relative to the file that they stand in.
 """

@@ -87,6 +87,7 @@ def replace_content(obj: Object, data: bytes) -> None:
         fresh, document = objects.read(data), obj.document
         document.clear()
         document.update(fresh)
+        _ = obj.metadata  # whoever holds the typed view sees it too
     elif isinstance(obj, PartialObjectMetadata):
         _assign(obj.metadata, PartialObjectMetadata.from_bytes(obj.gvk, data).metadata, ObjectMeta)
     else:

@@ -90,11 +90,11 @@ class Trust:
 def _load(context: ssl.SSLContext, cert: bytes, key: bytes) -> None:
     # The standard library takes certificates only from files: they are there, for nobody else, for a moment.
     with tempfile.TemporaryDirectory(prefix="pilotage-") as folder:
-        paths = [Path(folder) / "client.crt", Path(folder) / "client.key"]
-        for path, data in zip(paths, (cert, key), strict=True):
+        cert_file, key_file = Path(folder) / "client.crt", Path(folder) / "client.key"
+        for path, data in ((cert_file, cert), (key_file, key)):
             path.touch(mode=0o600)
             path.write_bytes(data)
-        context.load_cert_chain(*paths, password=_no_password)
+        context.load_cert_chain(cert_file, key_file, _no_password)
 
 
 def _no_password() -> str:

@@ -6,16 +6,15 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from pilotage.cache.cache import Cache
+from pilotage.cache.cache import AnyInformer, Cache
+from pilotage.cache.group import InformerGroup
 from pilotage.client.client import Client
 from pilotage.client.objectlist import ObjectList
-from pilotage.client.session import Place, Session, about
+from pilotage.client.session import Place, about
 from pilotage.client.targets import Kind, Object, gvk_of
 from pilotage.cluster.following import Following
 from pilotage.cluster.writes import WriteTracker
 from pilotage.errors import ApiError
-from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.scheme import Scheme
 from pilotage.rest import ListOptions
 
 
@@ -32,7 +31,7 @@ class CachedClientOptions:
 
 
 class CachedClient(Client):
-    """Reads from a cache, writes live: `get`, `find` and `list` need no network, and what they give is the caller's own.
+    """Reads from a cache, writes live: `get`, `find` and `list` need no network; what they give is the caller's own.
 
     A read waits until the cache shows what this program has written before, three seconds at most; then it raises
     StaleCache. A kind that the cache does not have yet is listed and watched from its first read on. Reads that name a
@@ -40,25 +39,21 @@ class CachedClient(Client):
     """
 
     def __init__(
-        self,
-        session: Session,
-        scheme: Scheme,
-        cache: Cache,
-        writes: WriteTracker,
-        options: CachedClientOptions | None = None,
+        self, client: Client, cache: Cache, writes: WriteTracker, options: CachedClientOptions | None = None
     ) -> None:
-        self.scheme = scheme
+        self.scheme = client.scheme
         self.cache = cache
-        self._session = session
+        self._session = client._session
+        self._client = client
         self._writes = writes
         self._options = options or CachedClientOptions()
         self._live_kinds = frozenset(gvk_of(kind) for kind in self._options.disable_for)
-        self._followings: dict[GroupVersionKind, list[Following]] = {}
+        self._followings: dict[AnyInformer, list[Following]] = {}
 
     @property
     def live(self) -> Client:
         """A client that asks the server, with the same defaults."""
-        return Client.on(self._session, self.scheme)
+        return self._client._with(self._session)
 
     async def _get(self, kind: Kind, name: str, namespace: str, resource_version: str) -> Object:
         if resource_version or gvk_of(kind) in self._live_kinds:
@@ -88,15 +83,24 @@ class CachedClient(Client):
             raise about(error, place) from error.__cause__
 
     async def _caught_up(self, kind: Kind, place: Place) -> None:
+        """Wait until the cache shows what this program has written to this kind."""
         if not self._options.read_your_writes:
             return
-        resource = place.target.resource.group_resource
-        followings = self._followings.get(place.target.gvk)
-        if followings is None:
-            if not self._writes.highest(resource):
-                pass
-            informers = await self.cache.informers_for(kind)
-            followings = [Following(informer, resource, self._writes) for informer in informers]
-            self._followings[place.target.gvk] = followings
-        for following in followings:
+        informer = self.cache.informer(kind)
+        if informer is None or not informer.has_synced:
+            await self.cache.list(kind, limit=1)  # makes it, starts it, waits for it; or says why it cannot
+            informer = self.cache.informer(kind)
+            if informer is None:
+                return  # removed meanwhile
+        for following in self._followings.get(informer) or self._follow(informer, place):
             await following.caught_up(self._options.stale_after)
+
+    def _follow(self, informer: AnyInformer, place: Place) -> list[Following]:
+        for gone in self._followings.keys() - set(self.cache.informers()):
+            for following in self._followings.pop(gone):
+                following.unfollow()
+        resource = place.target.resource.group_resource
+        parts = informer.informers if isinstance(informer, InformerGroup) else (informer,)
+        made = [Following(part, resource, self._writes) for part in parts]
+        self._followings[informer] = made
+        return made

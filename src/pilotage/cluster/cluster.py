@@ -1,35 +1,48 @@
-"""One API server as a program sees it: embedded in the process, or elsewhere."""
+"""One API server as a program sees it: embedded in the process, elsewhere, or none."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from pilotage.client.client import Client
+from pilotage.cluster.events import EventBroadcaster, EventRecorder
 from pilotage.cluster.installation import install
+from pilotage.cluster.worlds import Embedded, Nowhere, Remote, World
+from pilotage.cluster.writes import TrackedTransport, WriteTracker
 from pilotage.errors import InvalidDefinition
+from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.mapper import RESTMapper
 from pilotage.meta.models import Resource
 from pilotage.meta.scheme import Scheme
+from pilotage.rest.listing import ListerWatcher
 from pilotage.types import builtin
 
 if TYPE_CHECKING:
-    from pilotage.rest.transport import Transport
+    from pilotage.cache.cache import Cache
+    from pilotage.cache.options import InformerOptions
+    from pilotage.cache.plan import CacheOptions
+    from pilotage.cluster.cachedclient import CachedClient, CachedClientOptions
     from pilotage.server.registry import Registry
 
 TENANT_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-.")
 
 
 class Cluster:
-    """Make one with `embedded` or `connect`; it is open inside `async with`. A Manager opens the one it is given."""
+    """Make one with `embedded`, `connect` or `none`; it is open inside `async with`. A Manager opens the one given."""
 
-    def __init__(self, world: _World, scheme: Scheme | None = None) -> None:
+    def __init__(self, world: World, scheme: Scheme | None = None) -> None:
         self._world = world
         self._exits = AsyncExitStack()
         self._client: Client | None = None
+        self._transport: TrackedTransport | None = None
+        self._events = EventBroadcaster()
         self.scheme = scheme or Scheme(fallback=builtin.type_for)
         self.rest_mapper = RESTMapper()
+        self.writes = WriteTracker()
+        """What was written through any client of this cluster."""
 
     @classmethod
     def embedded(cls, storage: str = "memory:", *, tenant: str = "default", scheme: Scheme | None = None) -> Cluster:
@@ -38,12 +51,40 @@ class Cluster:
             raise InvalidDefinition(
                 f"a tenant is named with lower case letters, digits, '-' and '.', not {tenant[:50]!r}"
             )
-        return cls(_Embedded(storage, tenant), scheme)
+        return cls(Embedded(storage, tenant), scheme)
 
     @classmethod
-    def connect(cls, url: str, *, token: str = "", ca_file: str = "", scheme: Scheme | None = None) -> Cluster:
-        """An API server at an address, such as `https://127.0.0.1:6443`."""
-        return cls(_Remote(url, token, ca_file), scheme)
+    def connect(
+        cls,
+        url: str = "",
+        *,
+        token: str = "",
+        ca_file: str = "",
+        kubeconfig: str = "",
+        context: str = "",
+        scheme: Scheme | None = None,
+    ) -> Cluster:
+        """An API server elsewhere. With a `url` (`https://127.0.0.1:6443`), that one.
+
+        Without, it is found as kubectl and controller-runtime do: by the file `kubeconfig`, by those that KUBECONFIG
+        names, by the service account of the Pod that this runs in, by `~/.kube/config`; and `context` names one of a
+        kubeconfig's contexts.
+        """
+        from pilotage.client import config
+        from pilotage.client.credentials import Material, StaticCredentials
+
+        if not url:
+            if token or ca_file:
+                raise InvalidDefinition("token and ca_file go with a url; a kubeconfig has its own")
+            return cls(Remote(config.load(kubeconfig, context)), scheme)
+        if kubeconfig or context:
+            raise InvalidDefinition("give either a url or a kubeconfig and context, not both")
+        return cls(Remote(config.Config(url, StaticCredentials(Material(token)), ca_file=ca_file)), scheme)
+
+    @classmethod
+    def none(cls, *, scheme: Scheme | None = None) -> Cluster:
+        """No API server. Its client refuses everything; caches work for kinds whose informers are injected."""
+        return cls(Nowhere(), scheme)
 
     @property
     def client(self) -> Client:
@@ -55,9 +96,14 @@ class Cluster:
     @property
     def registry(self) -> Registry:
         """The embedded API server itself, for what wants to put a face on it."""
-        if not isinstance(self._world, _Embedded):
+        if not isinstance(self._world, Embedded):
             raise InvalidDefinition("only an embedded cluster has its registry in this process")
         return self._world.registry
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the kubeconfig's context or of the Pod that this runs in; empty if neither says one."""
+        return self._world.namespace
 
     @property
     def is_open(self) -> bool:
@@ -67,11 +113,48 @@ class Cluster:
         """Apply the CRDs of these types and wait until they are served."""
         await install(self.client, types)
 
+    async def lister_watcher_for(self, options: InformerOptions) -> ListerWatcher:
+        """What an informer with these options is to follow."""
+        return await self.client.lister_watcher(
+            options.kind, namespace=options.namespace, silence_seconds=self._world.silence_seconds
+        )
+
+    def new_cache(self, options: CacheOptions | None = None) -> Cache:
+        """A cache of this cluster's objects. It fills while its `run` runs."""
+        from pilotage.cache.cache import Cache
+
+        return Cache(self.lister_watcher_for, options, self.scheme, namespaced=self._namespaced)
+
+    def cached_client(
+        self,
+        cache: Cache,
+        options: CachedClientOptions | None = None,
+        *,
+        before_write: Callable[[], None] | None = None,
+    ) -> CachedClient:
+        """A client that reads from the cache and writes live, and reads its own writes.
+
+        `before_write` is called when a write is sent, and refuses it by raising.
+        """
+        from pilotage.cluster.cachedclient import CachedClient
+        from pilotage.cluster.guard import GuardedTransport
+
+        client = self.client
+        if before_write is not None and self._transport is not None:
+            guarded = GuardedTransport(self._transport, before_write)
+            client = Client(guarded, scheme=self.scheme, rest_mapper=self.rest_mapper)
+        return CachedClient(client, cache, self.writes, options)
+
+    def event_recorder_for(self, name: str) -> EventRecorder:
+        """Records events under this name; they are written while the cluster is open."""
+        return self._events.recorder(name)
+
     async def __aenter__(self) -> Cluster:
         if self._client is not None:
             raise InvalidDefinition("the cluster is open already")
         async with AsyncExitStack() as exits:
-            transport = await self._world.open(exits)
+            transport = self._transport = TrackedTransport(await self._world.open(exits), self.writes)
+            await exits.enter_async_context(self._events.attach(transport))
             self._client = Client(transport, scheme=self.scheme, rest_mapper=self.rest_mapper)
             self._exits = exits.pop_all()
         return self
@@ -82,39 +165,5 @@ class Cluster:
         self._client = None
         await self._exits.aclose()
 
-
-class _World(Protocol):
-    """Where the API server is, and how to get at it."""
-
-    async def open(self, exits: AsyncExitStack) -> Transport: ...
-
-
-class _Embedded:
-    def __init__(self, storage: str, tenant: str) -> None:
-        self._storage = storage
-        self._tenant = tenant
-        self.registry: Registry
-
-    async def open(self, exits: AsyncExitStack) -> Transport:
-        from pilotage.server.house import House
-        from pilotage.server.registry import Registry
-        from pilotage.storage import open_storage
-
-        storage = await open_storage(self._storage)
-        exits.push_async_callback(storage.close)
-        self.registry = await exits.enter_async_context(Registry(House(storage, self._tenant)))
-        return self.registry
-
-
-class _Remote:
-    def __init__(self, url: str, token: str, ca_file: str) -> None:
-        self._url = url
-        self._token = token
-        self._ca_file = ca_file
-
-    async def open(self, exits: AsyncExitStack) -> Transport:
-        from pilotage.client.http import HTTPTransport
-
-        transport = HTTPTransport(self._url, token=self._token, ca_file=self._ca_file)
-        exits.push_async_callback(transport.close)
-        return transport
+    async def _namespaced(self, gvk: GroupVersionKind) -> bool:
+        return (await self.client.rest_mapping(gvk)).namespaced

@@ -34,6 +34,14 @@ class Following:
         self._gone: dict[str, tuple[str, str]] = {}  # uid: namespace and name
         self.unfollow: Callable[[], None] = tracker.follow(resource, self._written)
 
+    @property
+    def behind(self) -> bool:
+        """Whether the informer has yet to show something that was written: a read would have to wait."""
+        number = _number(self.informer.resource_version)
+        if self._version > number or (self._before > number and not self._selects):
+            return True
+        return any(self.informer.holds(uid, name=at[1], namespace=at[0]) for uid, at in self._gone.items())
+
     async def caught_up(self, seconds: float) -> None:
         """Wait until the informer shows every write so far; raises StaleCache when the time is over."""
         number = _number(self.informer.resource_version)

@@ -1,0 +1,73 @@
+"""Controllers: reconcile, events, predicates, handlers, sources, the builder."""
+
+from pilotage.controller.builder import ControllerBuilder
+from pilotage.controller.controller import Controller
+from pilotage.controller.event import Event
+from pilotage.controller.finalizers import FinalizationFailed, Finalized, Finalizers
+from pilotage.controller.handlers import (
+    Handler,
+    enqueue_request_for_object,
+    enqueue_request_for_owner,
+    enqueue_requests_from,
+)
+from pilotage.controller.objectreconciler import as_reconciler
+from pilotage.controller.options import ControllerOptions
+from pilotage.controller.predicates import (
+    Predicate,
+    and_,
+    annotation_changed,
+    generation_changed,
+    label_changed,
+    label_selector,
+    not_,
+    on_object,
+    or_,
+    resource_version_changed,
+)
+from pilotage.controller.reconciler import Abandoned, Reconciler, wait
+from pilotage.controller.request import Request
+from pilotage.controller.result import Result, TerminalError
+from pilotage.controller.sources import Channel, Func, InformerSource, Kind, Source
+from pilotage.controller.watches import CacheSyncTimeout
+from pilotage.controller.worker import InvalidResult, Panic, ReconciliationTimeout, reconcile_id
+
+__all__ = [
+    "Abandoned",
+    "CacheSyncTimeout",
+    "Channel",
+    "Controller",
+    "ControllerBuilder",
+    "ControllerOptions",
+    "Event",
+    "FinalizationFailed",
+    "Finalized",
+    "Finalizers",
+    "Func",
+    "Handler",
+    "InformerSource",
+    "InvalidResult",
+    "Kind",
+    "Panic",
+    "Predicate",
+    "Reconciler",
+    "ReconciliationTimeout",
+    "Request",
+    "Result",
+    "Source",
+    "TerminalError",
+    "and_",
+    "annotation_changed",
+    "as_reconciler",
+    "enqueue_request_for_object",
+    "enqueue_request_for_owner",
+    "enqueue_requests_from",
+    "generation_changed",
+    "label_changed",
+    "label_selector",
+    "not_",
+    "on_object",
+    "or_",
+    "reconcile_id",
+    "resource_version_changed",
+    "wait",
+]

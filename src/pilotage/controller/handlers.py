@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from pilotage.client.targets import Kind, gvk_of
 from pilotage.controller.event import Event
@@ -18,8 +18,6 @@ from pilotage.meta.kinds import GroupKind, GroupVersion
 from pilotage.meta.mapper import RESTMapper
 from pilotage.meta.models import OwnerReference
 from pilotage.meta.objects import Header
-
-T = TypeVar("T")
 
 Requests = Iterable[Request]
 Handler = Callable[[Event], Requests | Awaitable[Requests]]
@@ -53,14 +51,14 @@ def enqueue_request_for_owner(
     return requests
 
 
-def enqueue_requests_from(function: Callable[[T], Requests | Awaitable[Requests]]) -> Handler:
+def enqueue_requests_from(function: Callable[[Any], Requests | Awaitable[Requests]]) -> Handler:
     """What the function, async or not, makes of the object; on an update it is called for the old and for the new one.
 
     An object that has nothing to do with anybody gives an empty list.
     """
 
     def requests(event: Event) -> Requests | Awaitable[Requests]:
-        objects: list[T] = [obj for obj in (event.old, event.object) if obj is not None]
+        objects = [obj for obj in (event.old, event.object) if obj is not None]
         if event.type != "update":
             objects = objects[-1:]
         found = [function(obj) for obj in objects]

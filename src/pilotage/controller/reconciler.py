@@ -15,6 +15,7 @@ import contextvars
 import inspect
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from typing import Any, Protocol, TypeVar
 
 from pilotage.controller.request import Request
@@ -22,7 +23,6 @@ from pilotage.controller.result import Result
 from pilotage.errors import InvalidDefinition, PilotageError
 
 T = TypeVar("T")
-T_contra = TypeVar("T_contra", contravariant=True)
 
 Outcome = Result | None
 """None is the same as `Result()`."""
@@ -45,8 +45,11 @@ class Abandoned(PilotageError):
     more is done for it: let the function end."""
 
 
-def reconcile_function(reconciler: AnyReconciler) -> Reconcile:
-    """The async function of a reconciler in any form. Raises InvalidDefinition for what is none."""
+def reconcile_function(reconciler: AnyReconciler, is_stopping: Callable[[], bool] = lambda: False) -> Reconcile:
+    """The async function of a reconciler in any form. Raises InvalidDefinition for what is none.
+
+    A thread cannot be cancelled. When its time is over, it is waited for all the same, unless `is_stopping`.
+    """
     function: Any = getattr(reconciler, "reconcile", reconciler)
     if not callable(function) or isinstance(reconciler, type):
         raise InvalidDefinition(
@@ -58,7 +61,7 @@ def reconcile_function(reconciler: AnyReconciler) -> Reconcile:
         return made
 
     async def reconcile(request: Request) -> Outcome:
-        outcome = await _Thread(function, request).run()
+        outcome: Outcome | Awaitable[Outcome] = await _Thread(function, request).run(is_stopping)
         # A function that is not async may still return something to be awaited: a lambda around one that is.
         return await outcome if inspect.isawaitable(outcome) else outcome
 
@@ -71,7 +74,7 @@ def wait(awaitable: Coroutine[Any, Any, T]) -> T:
     if thread is None:
         awaitable.close()
         raise InvalidDefinition(
-            "wait(…) is for reconcilers that are not async, in the thread that runs them; in an async function, use await"
+            "wait(…) is for reconcilers that are not async, in the thread that runs them; in async functions, use await"
         )
     return thread.wait(awaitable)
 
@@ -89,35 +92,37 @@ class _Thread:
         self._ended: asyncio.Future[Any] = self._loop.create_future()
         self._context = contextvars.copy_context()
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._reason = ""
+        self._abandoned = False
 
-    async def run(self) -> Any:
+    async def run(self, is_stopping: Callable[[], bool]) -> Any:
         name = f"reconcile {self._request}"
         threading.Thread(target=self._context.run, args=(self._work,), name=name, daemon=True).start()
         try:
-            return await asyncio.shield(self._ended)
+            await asyncio.wait([self._ended])
         except asyncio.CancelledError:
             self._abandon()
-            if _is_time_out():
-                await asyncio.wait([self._ended])  # the request is this thread's until it ends, and nobody else's
+            if not is_stopping():
+                await asyncio.wait([self._ended])  # until then the request is with this thread, and with nobody else
             raise
+        return self._ended.result()
 
     def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Called in the thread."""
         answer: concurrent.futures.Future[T] = concurrent.futures.Future()
         try:
             self._loop.call_soon_threadsafe(self._start, coroutine, answer, contextvars.copy_context())
+        except RuntimeError:  # the loop is closed
+            answer.cancel()
+        try:
             return answer.result()
-        except (concurrent.futures.CancelledError, RuntimeError) as error:
-            if isinstance(error, RuntimeError) and not self._loop.is_closed():
-                raise  # the coroutine's own
+        except concurrent.futures.CancelledError:
             coroutine.close()
-            raise Abandoned(f"the reconcile of {self._request} was given up") from None
+            raise Abandoned(f"the reconcile of {self._request} was given up; nothing more is done for it") from None
 
     def _start(
         self, coroutine: Coroutine[Any, Any, T], answer: concurrent.futures.Future[T], context: contextvars.Context
     ) -> None:
-        if self._reason:
+        if self._abandoned:
             answer.cancel()
             return
         task = self._loop.create_task(coroutine, name=f"wait in reconcile {self._request}", context=context)
@@ -126,15 +131,17 @@ class _Thread:
 
     def _answer(self, task: asyncio.Task[T], answer: concurrent.futures.Future[T]) -> None:
         self._tasks.discard(task)
-        if task.cancelled():
+        if task.cancelled() and self._abandoned:
             answer.cancel()
+        elif task.cancelled():
+            answer.set_exception(asyncio.CancelledError())  # its own doing
         elif (error := task.exception()) is not None:
             answer.set_exception(error)
         else:
             answer.set_result(task.result())
 
     def _abandon(self) -> None:
-        self._reason = "given up"
+        self._abandoned = True
         for task in self._tasks:
             task.cancel()
 
@@ -144,10 +151,8 @@ class _Thread:
             result, error = self._function(self._request), None
         except BaseException as raised:
             result, error = None, raised
-        try:
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             self._loop.call_soon_threadsafe(self._end, result, error)
-        except RuntimeError:
-            pass  # the loop is closed: nobody waits any more
 
     def _end(self, result: object, error: BaseException | None) -> None:
         if error is None:
@@ -160,4 +165,4 @@ class _Thread:
 
 
 def _is_async(function: Any) -> bool:
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)

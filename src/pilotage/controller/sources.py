@@ -26,7 +26,7 @@ log = logger("pilotage.controller")
 class Source(ABC):
     """Feeds a controller's queue.
 
-    `start` returns as soon as the source is set up: whatever takes time goes into a task of the group it is given; these
+    `start` returns as soon as the source is set up: what takes time goes into a task of the group it is given. Those
     tasks end with the controller.
     """
 
@@ -88,9 +88,7 @@ class _Informed(Source):
         return self._delivery
 
     async def _synced(self, informer: Informer, delivery: Delivery) -> None:
-        """Listen, and wait until everything that was there has been told and handled."""
-        if self._registration is None:
-            self._registration = informer.subscribe(delivery.change)
+        """Wait until everything that was there has been told and handled."""
         await informer.wait_for_sync()
         await delivery.settled()
 
@@ -141,7 +139,16 @@ class Kind(_Informed):
             await asyncio.shield(self._following)
 
     async def _follow(self, delivery: Delivery) -> None:
-        await self._synced(await self._informer(), delivery)
+        informer = await self._informer()
+        self._registration = informer.subscribe(self._listener(informer, delivery))
+        await self._synced(informer, delivery)
+
+    def _listener(self, informer: Informer, delivery: Delivery) -> Callable[[Any], None]:
+        """An informer is shared by all who want its kind in any form, and tells it in the form of the first of them."""
+        if getattr(getattr(informer, "options", None), "kind", self._kind) == self._kind:
+            return delivery.change
+        read, change = targets.reader_of(self._kind), delivery.change
+        return lambda told: change(told.read_as(read))
 
     async def _informer(self) -> Informer:
         """The informer, once there is one."""

@@ -90,9 +90,7 @@ async def _open(loop: asyncio.AbstractEventLoop, connection: ClientConnection, a
     delay = _HAPPY_EYEBALLS_SECONDS
     host, port = (address.host, address.port) if address.proxy is None else (address.proxy.host, address.proxy.port)
     if isinstance(loop, asyncio.BaseEventLoop):
-        transport, _ = await loop.create_connection(
-            lambda: connection, host, port, happy_eyeballs_delay=delay
-        )
+        transport, _ = await loop.create_connection(lambda: connection, host, port, happy_eyeballs_delay=delay)
     else:  # uvloop tries one address after the other
         transport, _ = await loop.create_connection(lambda: connection, host, port)
     return transport

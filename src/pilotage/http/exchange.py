@@ -97,7 +97,7 @@ class ClientConnection(asyncio.Protocol):
     def fail(self, reason: str) -> None:
         """End whatever is under way with ConnectionLost, and the connection with it."""
         if self._error is None:
-            self._error = ConnectionLost(reason)
+            self._error = ConnectionLost(reason, timed_out=self.timed_out)
         self.abort()
         self._wake()
 

@@ -35,12 +35,16 @@ class RunnableGroup:
             self._launch(entry)
 
     async def start(self) -> None:
-        """Start everything that was added, and wait for the ready checks of it. Raises what a ready check raises."""
+        """Start everything that was added, and wait until all of it runs and the ready checks of it hold.
+
+        Raises what a ready check raises.
+        """
         if self._started or self._stopping:
             return
         self._started = True
-        for entry in self._entries:
-            self._launch(entry)
+        begun = [self._launch(entry) for entry in self._entries]
+        for event in begun:
+            await event.wait()
         await _together([entry.ready for entry in self._entries if entry.ready is not None])
 
     def cancel(self) -> None:
@@ -65,21 +69,29 @@ class RunnableGroup:
     def __iter__(self) -> Iterator[Entry]:
         return iter(self._entries)
 
-    def _launch(self, entry: Entry) -> None:
-        task = asyncio.get_running_loop().create_task(self._supervised(entry), name=f"{entry.group}: {entry.name}")
+    def _launch(self, entry: Entry) -> asyncio.Event:
+        begun = asyncio.Event()
+        task = asyncio.get_running_loop().create_task(
+            self._supervised(entry, begun), name=f"{entry.group}: {entry.name}"
+        )
         self._tasks[task] = entry
-        task.add_done_callback(lambda done: self._tasks.pop(done, None))
+        task.add_done_callback(self._ended)
+        return begun
 
-    async def _supervised(self, entry: Entry) -> None:
+    async def _supervised(self, entry: Entry, begun: asyncio.Event) -> None:
         """Run a runnable to its end; a failure is reported, once, and never lost."""
+        begun.set()  # whoever waits for it has its turn only when the runnable itself waits for something
         try:
             await entry.run()
         except asyncio.CancelledError:
-            if not self._stopping:
-                self._report(entry.name, RunnableCancelled(f"{entry.name} was cancelled, and not by its manager"))
             raise
         except BaseException as error:  # SystemExit too: the whole program is to end by it, in order
             self._report(entry.name, error)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        entry = self._tasks.pop(task)
+        if task.cancelled() and not self._stopping:
+            self._report(entry.name, RunnableCancelled(f"{entry.name} was cancelled, and not by its manager"))
 
 
 class Groups:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
 
 from pilotage.manager.errors import NotIdle
+from pilotage.manager.lag import Lag
 from pilotage.manager.lifecycle import Lifecycle
 from pilotage.manager.work import WorkTracker
 
@@ -16,10 +16,10 @@ _LONGEST = 0.05
 class Idleness:
     """Looks at everything that could still have something to do."""
 
-    def __init__(self, lifecycle: Lifecycle, work: WorkTracker, behind: Callable[[], Sequence[str]]) -> None:
+    def __init__(self, lifecycle: Lifecycle, work: WorkTracker, lag: Lag | None) -> None:
         self._lifecycle = lifecycle
         self._work = work
-        self._behind = behind
+        self._lag = lag
 
     def busy(self, horizon: float = 0) -> tuple[str, ...]:
         """What is not idle, in words."""
@@ -27,7 +27,8 @@ class Idleness:
             return ("the manager is starting",)
         if not self._lifecycle.elected.is_set():
             return ("waiting for the leader lease",)
-        found = [f"the cache is behind what was written: {kind}" for kind in self._behind()]
+        behind = self._lag.behind() if self._lag is not None else ()
+        found = [f"the cache has not seen what was written: {kind}" for kind in behind]
         found += [str(work) for work in self._work.active()]
         for entry in self._lifecycle.groups.running():
             idle = getattr(entry.runnable, "idle", None)

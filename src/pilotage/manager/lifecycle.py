@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Coroutine
+from typing import Any
 
 from pilotage.manager.election import LeaderElector
-from pilotage.manager.errors import LeaderElectionLost, ManagerStopped, ShutdownForced, ShutdownTimeout
+from pilotage.manager.errors import (
+    LeaderElectionLost,
+    ManagerStopped,
+    RunnableCancelled,
+    ShutdownForced,
+    ShutdownTimeout,
+)
 from pilotage.manager.groups import Groups
 from pilotage.manager.runnables import AnyRunnable, Group, name_of
 from pilotage.manager.shutdown import Grace, Shutdown
@@ -30,7 +38,8 @@ class Lifecycle:
         self._grace_seconds = grace_seconds
         self._launching: asyncio.Task[None] | None = None
         self._electing: asyncio.Task[None] | None = None
-        self._stopping: asyncio.Task[tuple[str, ...]] | None = None
+        self._stopping: asyncio.Task[None] | None = None
+        self._cut: tuple[str, ...] = ()
         self._grace: Grace | None = None
         self._stop_asked = asyncio.Event()
         self._error: BaseException | None = None
@@ -61,7 +70,7 @@ class Lifecycle:
         if self._stop_asked.is_set():
             raise ManagerStopped("the manager has stopped, and cannot be started again: make a new one")
         if self._launching is None:
-            self._launching = asyncio.get_running_loop().create_task(self._launch(), name="manager: start")
+            self._launching = self._own(self._launch(), "manager: start")
 
     def ask_stop(self, reason: str) -> None:
         if not self._stop_asked.is_set():
@@ -96,24 +105,47 @@ class Lifecycle:
             self._stop_asked.set()
             return
         self.ask_stop("the manager ends")
-        if self._stopping is None:
-            self._grace = Grace(0 if self._signals > 1 else self._grace_seconds)
-            self._stopping = asyncio.get_running_loop().create_task(self._stop(self._grace), name="manager: shutdown")
         cancelled: asyncio.CancelledError | None = None
-        while not self._stopping.done():
+        while (stopping := self._shutdown()) is not None:
             try:
-                await asyncio.wait([self._stopping])
+                await asyncio.wait([stopping])
             except asyncio.CancelledError as error:
                 cancelled = error
                 if self._grace is not None:
                     self._grace.force()
-        problem = self._problem(self._stopping.result())
+        problem = self._problem()
         if problem is not None and (cancelled is not None or not raising):
             log.error("The manager ended with an error", error=problem)
         if cancelled is not None:
             raise cancelled
         if problem is not None and raising:
             raise problem
+
+    def _shutdown(self) -> asyncio.Task[None] | None:
+        """The shutdown that is under way, which is begun with this if need be; None once it is over."""
+        if self._stopping is not None and self._stopping.done() and not self._stopping.cancelled():
+            self._stopping.result()
+            return None
+        if self._stopping is None or self._stopping.cancelled():
+            hurried = self._stopping is not None or self._signals > 1
+            self._grace = Grace(0 if hurried else self._grace_seconds)
+            self._stopping = asyncio.get_running_loop().create_task(self._stop(self._grace), name="manager: shutdown")
+        return self._stopping
+
+    def _own(self, coroutine: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        """A task of the manager's own. It too must not vanish: who cancels it from elsewhere stops the manager."""
+
+        def ended(task: asyncio.Task[None]) -> None:
+            if not task.cancelled() or self._stop_asked.is_set():
+                return
+            if task is self._electing:
+                self._lose(LeaderElectionLost("leader election lost: somebody cancelled the renewal"))
+            else:
+                self._fail(name, RunnableCancelled(f"{name} was cancelled, and not by its manager"))
+
+        task = asyncio.get_running_loop().create_task(coroutine, name=name)
+        task.add_done_callback(ended)
+        return task
 
     async def _launch(self) -> None:
         try:
@@ -124,9 +156,7 @@ class Lifecycle:
         if self.elector is None:
             await self._lead()
         else:
-            self._electing = asyncio.get_running_loop().create_task(
-                self._elect(self.elector), name="manager: leader election"
-            )
+            self._electing = self._own(self._elect(self.elector), "manager: leader election")
 
     async def _elect(self, elector: LeaderElector) -> None:
         try:
@@ -160,29 +190,28 @@ class Lifecycle:
         self._error = error
         self.ask_stop(f"{name} failed")
 
-    async def _stop(self, grace: Grace) -> tuple[str, ...]:
+    async def _stop(self, grace: Grace) -> None:
         await _cancelled(self._launching)
         if not self.elected.is_set():
             await _cancelled(self._electing)  # so that nothing that needs a leader starts during the stop
-        cut = await Shutdown(self.groups, self._work, grace).run()
+        cut = self._cut = await Shutdown(self.groups, self._work, grace).run()
         await _cancelled(self._electing)  # after the last runnable: the lease protects them to their end
         if self.release_lease and self.elector is not None:
             if cut:
                 log.warning("The leader lease is not released: what was cut may still be running", cut=cut)
             else:
                 await self.elector.release()
-        return cut
 
-    def _problem(self, cut: tuple[str, ...]) -> BaseException | None:
+    def _problem(self) -> BaseException | None:
         """What the end was like: the error that led to it, that it was not graceful, both, or neither. Told once."""
         if self._told:
             return None
         self._told = True
         errors = [self._error] if self._error is not None else []
-        if cut and self._signals > 1:
-            errors.append(ShutdownForced(cut))
-        elif cut and self._grace_seconds > 0:
-            errors.append(ShutdownTimeout(cut, self._grace_seconds))
+        if self._cut and self._signals > 1:
+            errors.append(ShutdownForced(self._cut))
+        elif self._cut and self._grace_seconds > 0:
+            errors.append(ShutdownTimeout(self._cut, self._grace_seconds))
         if len(errors) > 1:
             return BaseExceptionGroup("the manager failed, and then did not stop in time", errors)
         return errors[0] if errors else None

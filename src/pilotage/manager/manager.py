@@ -6,7 +6,9 @@ import asyncio
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from types import TracebackType
 
+from pilotage.cache.cache import Cache
 from pilotage.client.client import Client
+from pilotage.cluster.events import EventRecorder
 from pilotage.errors import InvalidDefinition
 from pilotage.http.messages import Handler
 from pilotage.manager import signals
@@ -15,13 +17,14 @@ from pilotage.manager.endpoints import METRICS_PATH, Routes, Server, metrics_han
 from pilotage.manager.errors import AlreadyStarted, LeaderElectionLost, ManagerStopped
 from pilotage.manager.health import Check, HealthHandler
 from pilotage.manager.idleness import Idleness
+from pilotage.manager.lag import Lag
 from pilotage.manager.lease import LeaseLock
 from pilotage.manager.lifecycle import Lifecycle
 from pilotage.manager.options import ManagerOptions
 from pilotage.manager.readiness import readiness
-from pilotage.manager.runnables import AnyRunnable, CacheLike
+from pilotage.manager.runnables import AnyRunnable
 from pilotage.manager.work import WorkTracker
-from pilotage.manager.world import ClusterLike, EventRecorderLike
+from pilotage.manager.world import ClusterLike
 from pilotage.meta.mapper import RESTMapper
 from pilotage.meta.scheme import Scheme
 from pilotage.telemetry.logs import logger
@@ -57,8 +60,9 @@ class Manager:
             METRICS_PATH: metrics_handler(),
         }
         self._exits: AsyncExitStack | None = None
-        self._cache: CacheLike | None = None
+        self._cache: Cache | None = None
         self._client: Client | None = None
+        self._lag: Lag | None = None
         self._servers: dict[str, Server] = {}
         self._started = False
 
@@ -75,7 +79,8 @@ class Manager:
         return self.cluster.client
 
     @property
-    def cache(self) -> CacheLike:
+    def cache(self) -> Cache:
+        """What `client` reads from; filled once the manager has started."""
         if self._cache is None:
             raise _closed()
         return self._cache
@@ -103,7 +108,7 @@ class Manager:
         """Where health is served."""
         return self._server(_HEALTH).address
 
-    def event_recorder_for(self, name: str) -> EventRecorderLike:
+    def event_recorder_for(self, name: str) -> EventRecorder:
         """Records core/v1 events that come from `name`."""
         return self.cluster.event_recorder_for(name)
 
@@ -157,7 +162,7 @@ class Manager:
         ManagerStopped if a signal came first.
         """
         self._launch()
-        idleness = Idleness(self._lifecycle, self.work, lambda: self.cluster.behind(self.cache))
+        idleness = Idleness(self._lifecycle, self.work, self._lag)
         with self._signals():
             if not await idleness.wait(timeout, horizon):
                 await self._lifecycle.stop()
@@ -171,7 +176,9 @@ class Manager:
                 await exits.enter_async_context(self.cluster)
             self._lifecycle.elector = self._new_elector()
             self._lifecycle.release_lease = self.options.leader_election_release_on_cancel
-            cache = self.cluster.new_cache(self.options.cache)
+            cache = self.cluster.new_cache(self.options.cache_options)
+            self._lag = Lag(cache, self.cluster.writes, self.cluster.rest_mapper)
+            exits.callback(self._lag.close)
             self._client = self.cluster.cached_client(cache, before_write=self._check_leadership)
             await self._open_servers(exits)
             self._cache = cache

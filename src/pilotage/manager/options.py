@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pilotage.errors import InvalidDefinition
@@ -11,6 +11,7 @@ from pilotage.manager.election import LeaseTimings, ResourceLock
 from pilotage.manager.endpoints import METRICS_PATH, parse_address
 
 if TYPE_CHECKING:
+    from pilotage.cache.plan import CacheOptions
     from pilotage.http.messages import Handler
 
 
@@ -85,8 +86,8 @@ class ManagerOptions:
     namespace: str = ""
     """The one namespace that the cache reads; empty: all."""
 
-    cache: object | None = None
-    """CacheOptions of the manager's cache."""
+    cache: CacheOptions | None = None
+    """What the manager's cache keeps; all objects of every kind that is asked for, unless told otherwise."""
 
     controller: ControllerDefaults = field(default_factory=ControllerDefaults)
 
@@ -109,8 +110,21 @@ class ManagerOptions:
                 f"a leader is elected by a lock of the kind 'leases', not {self.leader_election_resource_lock!r}; "
                 "for a lock of your own use leader_election_resource_lock_interface"
             )
+        if self.namespace and self.cache is not None and self.cache.default_namespaces is not None:
+            raise InvalidDefinition(
+                "namespaces are said twice: give namespace or the cache's default_namespaces, not both"
+            )
         if self.leader_election:
             self._check_election()
+
+    @property
+    def cache_options(self) -> CacheOptions | None:
+        """Those of the cache, with the one `namespace` if there is one."""
+        if not self.namespace:
+            return self.cache
+        from pilotage.cache.plan import CacheOptions
+
+        return replace(self.cache or CacheOptions(), default_namespaces=(self.namespace,))
 
     @property
     def lease_timings(self) -> LeaseTimings:

@@ -76,11 +76,10 @@ def entries(runnable: AnyRunnable) -> list[Entry]:
     """Where a runnable belongs. One that warms up has two parts: its warm-up and its start."""
     name = name_of(runnable)
     run = _start_of(runnable)
-    cache = _cache_of(runnable)
     if isinstance(group := getattr(runnable, "runnable_group", None), str):
         return [Entry(_group(group, name), name, run, runnable)]
-    if cache is not None:
-        return [Entry(Group.CACHES, name, run, runnable, cache.wait_for_sync)]
+    if isinstance(runnable, CacheLike):
+        return [Entry(Group.CACHES, name, run, runnable, runnable.wait_for_sync)]
     found = [Entry(_place(runnable), name, run, runnable)]
     warm_up = getattr(runnable, "warm_up", None)
     if warm_up is not None:
@@ -108,14 +107,6 @@ def _group(group: str, name: str) -> Group:
         return Group(group)
     except ValueError:
         raise InvalidDefinition(f"{name} is to run in the group {group!r}; there are {', '.join(Group)}") from None
-
-
-def _cache_of(runnable: object) -> CacheLike | None:
-    """The cache that a runnable is, or (as a further cluster) has."""
-    if isinstance(runnable, CacheLike):
-        return runnable
-    held = getattr(runnable, "cache", None)
-    return held if isinstance(held, CacheLike) and getattr(runnable, "exposes_cache", False) else None
 
 
 def _start_of(runnable: AnyRunnable) -> Start:

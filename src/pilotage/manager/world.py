@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from pilotage.client.client import Client
-from pilotage.manager.runnables import CacheLike
-from pilotage.meta.mapper import RESTMapper
-from pilotage.meta.scheme import Scheme
-
-
-class EventRecorderLike(Protocol):
-    """Records events about objects; never waits, never fails."""
-
-    def event(self, obj: Any, type_: str, reason: str, message: str, /) -> None: ...
+if TYPE_CHECKING:
+    from pilotage.cache.cache import Cache
+    from pilotage.cache.plan import CacheOptions
+    from pilotage.client.client import Client
+    from pilotage.cluster.events import EventRecorder
+    from pilotage.cluster.writes import WriteTracker
+    from pilotage.meta.mapper import RESTMapper
+    from pilotage.meta.scheme import Scheme
 
 
 class ClusterLike(Protocol):
@@ -30,18 +28,18 @@ class ClusterLike(Protocol):
     @property
     def client(self) -> Client: ...
 
+    @property
+    def writes(self) -> WriteTracker: ...
+
     async def __aenter__(self) -> object: ...
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None: ...
 
-    def new_cache(self, options: Any = None) -> CacheLike: ...
+    def new_cache(self, options: CacheOptions | None = None) -> Cache: ...
 
-    def cached_client(self, cache: Any, *, before_write: Callable[[], None] | None = None) -> Client:
+    def cached_client(self, cache: Cache, *, before_write: Callable[[], None] | None = None) -> Client:
         """A client that reads from `cache`; `before_write` is called before each write and may refuse it by raising."""
 
-    def event_recorder_for(self, name: str) -> EventRecorderLike: ...
-
-    def behind(self, cache: Any) -> Sequence[str]:
-        """The kinds of which `cache` has not yet seen all that was written through this cluster."""
+    def event_recorder_for(self, name: str) -> EventRecorder: ...

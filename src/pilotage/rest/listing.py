@@ -18,6 +18,9 @@ SILENCE_SECONDS = 75.0
 EMBEDDED_SILENCE_SECONDS = 10.0
 """The same for our own API server, which sends a bookmark every three seconds."""
 
+BOOKMARK_SECONDS_ANNOTATION = "pilotage.dev/bookmark-seconds"
+"""On a bookmark: how often the server sends one. Whoever watches over HTTP learns so how long silence may last."""
+
 
 class ListerWatcher(Protocol):
     """One collection of objects: of a kind, in a namespace or in all of them."""

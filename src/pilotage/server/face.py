@@ -142,7 +142,10 @@ def failure(error: ApiError) -> http.Response:
 
 def version() -> dict[str, str]:
     """What `/version` says: the Kubernetes that the API is modelled on, and who is speaking."""
-    own = metadata.version("pilotage")
+    try:
+        own = metadata.version("pilotage")
+    except metadata.PackageNotFoundError:  # run from its sources
+        own = "0"
     return {
         "major": "1",
         "minor": "36",

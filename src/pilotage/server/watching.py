@@ -12,6 +12,7 @@ import msgspec
 from pilotage.errors import Cause, Compacted, Gone, StorageError
 from pilotage.meta.causes import forbidden, invalid_error, not_supported
 from pilotage.meta.kinds import GroupKind
+from pilotage.rest.listing import BOOKMARK_SECONDS_ANNOTATION
 from pilotage.rest.request import Form, ListOptions, Request
 from pilotage.rest.response import WatchEvent
 from pilotage.server import records
@@ -128,9 +129,10 @@ class _Stream:
 
     def _bookmark(self, version: int, *, end_of_initial_events: bool = False) -> WatchEvent:
         gvk = self._served.gvk
-        metadata: dict[str, object] = {"resourceVersion": str(version)}
+        annotations = {BOOKMARK_SECONDS_ANNOTATION: f"{self._silence:g}"}
         if end_of_initial_events:
-            metadata["annotations"] = {END_OF_INITIAL_EVENTS: "true"}
+            annotations[END_OF_INITIAL_EVENTS] = "true"
+        metadata = {"resourceVersion": str(version), "annotations": annotations}
         kind, api_version = gvk.kind, gvk.api_version
         if self._form is Form.METADATA:
             kind, api_version = "PartialObjectMetadata", "meta.k8s.io/v1"

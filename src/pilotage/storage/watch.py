@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from pilotage.errors import StorageError
@@ -24,7 +25,8 @@ class Watchers:
         self.closed: StorageError | None = None
         self.on_wait: Callable[[], None] = _nothing
         """Called whenever a watch begins to wait: a storage with other writers then looks out for them."""
-        self._waiting: dict[str, set[Cursor]] = {}
+        self._waiting: dict[str, dict[Cursor, None]] = {}  # by prefix; those of one in the order they came
+        self._lengths: Counter[int] = Counter()  # of the prefixes: to look up a key's few beginnings, not all prefixes
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
@@ -36,8 +38,9 @@ class Watchers:
             return
         for commit in commits:
             for event in commit:
-                for prefix in [prefix for prefix in self._waiting if event.key.startswith(prefix)]:
-                    self._wake(prefix, event.revision)
+                for beginning in [event.key[:length] for length in self._lengths]:
+                    for watch in list(self._waiting.get(beginning, ())):
+                        watch.wake_for(event.revision)
             self.reached = commit[0].revision
 
     def interrupt(self) -> None:
@@ -53,18 +56,20 @@ class Watchers:
         self.interrupt()
 
     def add(self, watch: Cursor) -> None:
-        self._waiting.setdefault(watch.prefix, set()).add(watch)
+        if watch.prefix not in self._waiting:
+            self._waiting[watch.prefix] = {}
+            self._lengths[len(watch.prefix)] += 1
+        self._waiting[watch.prefix][watch] = None
         self.on_wait()
 
     def discard(self, watch: Cursor) -> None:
-        watches = self._waiting.get(watch.prefix, set())
-        watches.discard(watch)
-        if not watches:
-            self._waiting.pop(watch.prefix, None)
-
-    def _wake(self, prefix: str, revision: int) -> None:
-        for watch in list(self._waiting[prefix]):
-            watch.wake_for(revision)
+        watches = self._waiting.get(watch.prefix, {})
+        watches.pop(watch, None)
+        if not watches and self._waiting.pop(watch.prefix, None) is not None:
+            length = len(watch.prefix)
+            self._lengths[length] -= 1
+            if not self._lengths[length]:
+                del self._lengths[length]
 
 
 class Cursor:

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from contextvars import ContextVar, Token
 from typing import TextIO
 
 from pilotage.telemetry.lines import Event, JSONFormatter, LineFormatter
@@ -66,14 +66,31 @@ def logger(name: str = "") -> Logger:
     return Logger(logging.getLogger(name or "pilotage"))
 
 
-@contextmanager
-def log_context(**fields: object) -> Iterator[None]:
+def log_context(**fields: object) -> AbstractContextManager[None]:
     """Put fields on every event that is logged inside the block, also in the tasks that it starts."""
-    token = _context.set({**(_context.get() or {}), **fields})
-    try:
-        yield
-    finally:
-        _context.reset(token)
+    return _LogContext(fields)
+
+
+class _LogContext:
+    """A class, not a generator: it is entered for every reconcile."""
+
+    __slots__ = ("_fields", "_token")
+    _token: Token[Mapping[str, object] | None]
+
+    def __init__(self, fields: dict[str, object]) -> None:
+        self._fields = fields
+
+    def __enter__(self) -> None:
+        before = _context.get()
+        self._token = _context.set({**before, **self._fields} if before else self._fields)
+
+    def __exit__(self, *raised: object) -> None:
+        _context.reset(self._token)
+
+
+def logged_fields() -> Mapping[str, object]:
+    """The fields that `log_context` puts on every event here."""
+    return _context.get() or {}
 
 
 def configure_logging(

@@ -15,11 +15,15 @@ import asyncio
 import random
 import selectors
 import threading
+from bisect import insort
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from contextvars import Context
 from datetime import UTC, datetime, timedelta
+from itertools import count
+from operator import itemgetter
 from typing import Any, NoReturn, TypeVar, TypeVarTuple
+from weakref import WeakKeyDictionary
 
 from pilotage.errors import PilotageError
 
@@ -112,26 +116,47 @@ class _NoSelector(selectors.BaseSelector):
         return {}
 
 
-class _Ready(deque[asyncio.Handle]):
-    """The callbacks that can run. The next one is chosen: any task's, or the first of the plain ones."""
+class _Ready:
+    """The callbacks that can run, where asyncio has a deque. The next is chosen: any task's, or the first plain one.
+
+    Tasks stand in the order in which they first came here, not in that in which they were woken: a task group wakes the
+    tasks that it cancels in the order of a set, which is another one in every run.
+    """
 
     def __init__(self, chooser: random.Random) -> None:
-        super().__init__()
         self._random = chooser
+        self._plain: deque[asyncio.Handle] = deque()
+        self._steps: list[tuple[int, asyncio.Handle]] = []
+        self._numbers: WeakKeyDictionary[asyncio.Task[Any], int] = WeakKeyDictionary()
+        self._counter = count()
+
+    def __len__(self) -> int:
+        return len(self._plain) + len(self._steps)
+
+    def append(self, handle: asyncio.Handle) -> None:
+        task = _task_of(handle)
+        if task is None:
+            self._plain.append(handle)
+            return
+        number = self._numbers.get(task)
+        if number is None:
+            number = self._numbers[task] = next(self._counter)
+        insort(self._steps, (number, handle), key=itemgetter(0))
 
     def popleft(self) -> asyncio.Handle:
         at = self._random.randrange(len(self))
-        if not _is_task(self[at]):
-            at = next(index for index, handle in enumerate(self) if not _is_task(handle))
-        handle = self[at]
-        del self[at]
-        return handle
+        return self._steps.pop(at)[1] if at < len(self._steps) else self._plain.popleft()
+
+    def clear(self) -> None:
+        self._plain.clear()
+        self._steps.clear()
 
 
-def _is_task(handle: asyncio.Handle) -> bool:
-    """Whether the callback is a task's next step (a task has at most one)."""
+def _task_of(handle: asyncio.Handle) -> asyncio.Task[Any] | None:
+    """The task whose next step the callback is; None where it is a plain one."""
     callback: object = handle._callback  # type: ignore[attr-defined]  # asyncio keeps it private
-    return isinstance(getattr(callback, "__self__", None), asyncio.Task)
+    owner = getattr(callback, "__self__", None)
+    return owner if isinstance(owner, asyncio.Task) else None
 
 
 def _describe(task: asyncio.Task[Any]) -> str:

@@ -11,6 +11,7 @@ What is decided is decided in `schedule`; here is the waiting. A queue belongs t
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections import deque
 from collections.abc import Hashable, Iterable
@@ -63,6 +64,8 @@ class WorkQueue(Generic[T]):
         self._timer: asyncio.TimerHandle | None = None
         self._accepts = True
         self._hands_out = True
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = 0
         self._clock = time.monotonic
         self._turn_ends = -1.0
         self._turn_items = 0
@@ -75,7 +78,7 @@ class WorkQueue(Generic[T]):
         """
         if not self._accepts:
             return
-        loop = asyncio.get_running_loop()
+        loop = self._own_loop()
         if rate_limited:
             limited = self._limiter.when(item)
             after = min(after, limited) if after > 0 else limited
@@ -133,7 +136,7 @@ class WorkQueue(Generic[T]):
         if self._schedule.held or self._schedule.ready_count:
             return False
         due = self._schedule.next_time()
-        return due is None or due > asyncio.get_running_loop().time() + horizon
+        return due is None or due > self._own_loop().time() + horizon
 
     async def wait_idle(self, horizon: float = 0.0) -> None:
         """Wait until the queue is idle."""
@@ -165,7 +168,7 @@ class WorkQueue(Generic[T]):
         return True  # an empty queue is a queue
 
     async def _get(self) -> T:
-        loop = asyncio.get_running_loop()
+        loop = self._own_loop()
         now = loop.time()
         self._turn_items += 1
         if self._turn_items > _TURN_ITEMS or now > self._turn_ends:
@@ -178,6 +181,18 @@ class WorkQueue(Generic[T]):
                 raise QueueShutDown(f"the queue {self.name!r} is shut down" if self.name else "the queue is shut down")
             await self._wait_for_item(loop)
             now = self._new_turn(loop)
+
+    def _own_loop(self) -> asyncio.AbstractEventLoop:
+        """The loop that the queue belongs to: the one it was first called on. RuntimeError elsewhere.
+
+        Asking for the running loop costs a system call in Python 3.11, so it is asked for once.
+        """
+        if self._loop is None or self._thread != threading.get_ident():
+            running = asyncio.get_running_loop()
+            if self._loop is not None:
+                raise RuntimeError("a queue belongs to the event loop on which it was first used, and this is another")
+            self._loop, self._thread = running, threading.get_ident()
+        return self._loop
 
     def _new_turn(self, loop: asyncio.AbstractEventLoop) -> float:
         """The loop has just let others run. The time it is."""
@@ -198,8 +213,7 @@ class WorkQueue(Generic[T]):
             raise
 
     def _done(self, item: T) -> None:
-        loop = asyncio.get_running_loop()
-        self._schedule.done(item, loop.time())
+        self._schedule.done(item, self._own_loop().time())
         if self._workers:
             self._wake()
         if self._watchers:
@@ -238,13 +252,13 @@ class WorkQueue(Generic[T]):
 
     def _advance(self) -> None:
         if self._schedule.waiting_count:
-            self._schedule.advance(asyncio.get_running_loop().time())
+            self._schedule.advance(self._own_loop().time())
 
     def _running(self) -> Iterable[float]:
         return self._schedule.running(self._clock())
 
     async def _watch(self, horizon: float | None) -> None:
-        watcher = asyncio.get_running_loop().create_future()
+        watcher = self._own_loop().create_future()
         self._watchers.append((horizon, watcher))
         try:
             await watcher

@@ -9,6 +9,7 @@ from typing import Any
 from pilotage.errors import Cause
 from pilotage.meta import causes
 from pilotage.meta.kinds import GroupVersion
+from pilotage.meta.names import path_segment_name
 from pilotage.schema.structural.node import Node
 from pilotage.schema.structural.paths import MapKey, Path, Problem, dotted, steps_of
 
@@ -106,17 +107,10 @@ def _metadata_causes(metadata: Any, at: str) -> list[Cause]:
         if not isinstance(metadata.get(name, ""), str)
     ]
     called = metadata.get("name")
-    if isinstance(called, str) and (broken := _segment_rule(called)):
-        found.append(causes.invalid(f"{at}.name", called, broken))
+    if isinstance(called, str) and (broken := path_segment_name(called)):
+        found.append(causes.invalid(f"{at}.name", called, broken[0]))
     for name in _STRING_MAPS:
         entries = metadata.get(name) or {}
         if not isinstance(entries, dict) or not all(isinstance(each, str) for each in entries.values()):
             found.append(causes.invalid(f"{at}.{name}", entries, "must be a map of strings"))
     return found
-
-
-def _segment_rule(name: str) -> str:
-    """What keeps a name from being one segment of a URL's path."""
-    if name in (".", ".."):
-        return f"may not be '{name}'"
-    return next((f"may not contain '{character}'" for character in "/%" if character in name), "")

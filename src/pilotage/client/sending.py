@@ -1,0 +1,208 @@
+"""Sending HTTP requests to one API server: with credentials that may change, again where that helps, and counted."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from random import Random
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from pilotage.client import wire
+from pilotage.client.config import Config
+from pilotage.client.credentials import Material
+from pilotage.client.retries import Retries
+from pilotage.client.trust import Trust
+from pilotage.errors import ApiError, ConnectionLost, InvalidDefinition
+from pilotage.http.client import Client
+from pilotage.http.connector import Proxy
+from pilotage.http.limits import Limits, Timeouts
+from pilotage.http.messages import ClientResponse, Headers
+from pilotage.http.streams import Stream
+from pilotage.rest import HTTPRequest
+from pilotage.telemetry.metrics import REGISTRY
+
+_PORTS = {"https": 443, "http": 80}
+_UNAUTHORIZED = 401
+
+_REQUESTS = REGISTRY.counter(
+    "rest_client_requests_total",
+    "Number of HTTP requests, partitioned by status code, method, and host.",
+    ("code", "method", "host"),
+)
+
+
+class Sender:
+    """Sends what the transport asks for, and raises the error for an answer that is none."""
+
+    def __init__(
+        self, config: Config, *, limits: Limits | None = None, timeouts: Timeouts | None = None, retries: Retries
+    ) -> None:
+        address = Address.parse(config.url)
+        self._prefix = address.prefix
+        self._host = f"{address.host}:{address.port}"
+        self._config = config
+        self._retries = retries
+        self._random = Random()  # noqa: S311 - spreads waits, hides nothing
+        self._trust = Trust(config) if address.secure else None
+        self._material: Material | None = None
+        self._authorization: tuple[tuple[str, str], ...] = ()
+        self._client = Client(
+            address.host,
+            address.port,
+            ssl=self._trust.renewed(None) if self._trust is not None else None,
+            server_hostname=config.tls_server_name or None,
+            proxy=proxy_of(config.proxy_url) if config.proxy_url else None,
+            limits=limits,
+            timeouts=timeouts,
+        )
+
+    async def request(self, sent: HTTPRequest) -> ClientResponse:
+        """Send a request and give its answer, if that is no error."""
+        time = asyncio.get_running_loop().time
+        deadline, attempt, renewed = time() + self._retries.total, 0, False
+        while True:
+            material = await self._prepared()
+            pause: float | None
+            try:
+                answer = await self._once(sent)
+            except ConnectionLost as error:
+                pause = self._retries.after_loss(sent.method, error, attempt, self._random)
+                if pause is None:
+                    raise
+            else:
+                if answer.status < 300:
+                    return answer
+                if answer.status == _UNAUTHORIZED and not renewed and await self._renewed(material):
+                    renewed = True
+                    continue
+                refusal = error_of(sent, answer.status, answer.headers, answer.body)
+                wait = refusal.retry_after_seconds if "retry-after" in answer.headers else 0
+                pause = self._retries.after_answer(sent.method, answer.status, wait, attempt, self._random)
+                if pause is None or time() + pause > deadline:
+                    raise refusal
+            attempt += 1
+            await asyncio.sleep(pause)
+
+    @asynccontextmanager
+    async def stream(self, sent: HTTPRequest) -> AsyncIterator[Stream]:
+        """Send a request whose answer is read as it comes. It is not sent again: whoever streams begins anew."""
+        async with AsyncExitStack() as stack:
+            for last in (False, True):
+                material = await self._prepared()
+                stream = await stack.enter_async_context(self._opened(sent))
+                if stream.status < 300:
+                    break
+                body = await stream.read()
+                if last or stream.status != _UNAUTHORIZED or not await self._renewed(material):
+                    raise error_of(sent, stream.status, stream.headers, body)
+                await stack.aclose()
+            yield stream
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def _prepared(self) -> Material:
+        """Get what is to be shown, and use it from now on."""
+        material = await self._config.credentials.material()
+        if material is not self._material:
+            self._material = material
+            self._authorization = (("authorization", f"Bearer {material.token}"),) if material.token else ()
+        if self._trust is not None and (context := self._trust.renewed(material.certificate)) is not None:
+            self._client.renew(context)
+        return material
+
+    async def _renewed(self, material: Material) -> bool:
+        """After a 401: whether there is something else to show. What was refused did nothing and may be sent again."""
+        self._config.credentials.refused(material)
+        return await self._config.credentials.material() != material
+
+    async def _once(self, sent: HTTPRequest) -> ClientResponse:
+        try:
+            answer = await self._client.request(sent.method, self._target(sent), self._headers(sent), sent.body)
+        except ConnectionLost:
+            self._count("<error>", sent)
+            raise
+        self._count(str(answer.status), sent)
+        return answer
+
+    @asynccontextmanager
+    async def _opened(self, sent: HTTPRequest) -> AsyncIterator[Stream]:
+        async with AsyncExitStack() as stack:
+            try:
+                opening = self._client.stream(sent.method, self._target(sent), self._headers(sent))
+                stream = await stack.enter_async_context(opening)
+            except ConnectionLost:
+                self._count("<error>", sent)
+                raise
+            self._count(str(stream.status), sent)
+            yield stream
+
+    def _target(self, sent: HTTPRequest) -> str:
+        return self._prefix + sent.target
+
+    def _headers(self, sent: HTTPRequest) -> tuple[tuple[str, str], ...]:
+        return sent.headers + self._authorization + self._config.headers
+
+    def _count(self, code: str, sent: HTTPRequest) -> None:
+        _REQUESTS.labels(code, sent.method, self._host).inc()
+
+
+def error_of(sent: HTTPRequest, code: int, headers: Headers, body: bytes) -> ApiError:
+    """The error that an answer stands for."""
+    asked = f"{sent.method} {sent.target.partition('?')[0]}"
+    return wire.error(code, body, asked=asked, retry_after=headers.get("retry-after"))
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A URL taken apart."""
+
+    secure: bool
+    host: str
+    port: int
+    prefix: str
+
+    @classmethod
+    def parse(cls, url: str) -> Address:
+        try:
+            parts = urlsplit(url)
+            port = parts.port or _PORTS.get(parts.scheme, 0)
+        except ValueError as error:
+            raise _bad_url(url, str(error)) from None
+        if parts.scheme not in _PORTS:
+            raise _bad_url(url, "it must begin with https:// or http://")
+        if not parts.hostname:
+            raise _bad_url(url, "it names no host")
+        if _superfluous(parts):
+            raise _bad_url(url, "it must have neither user, query nor fragment")
+        return cls(parts.scheme == "https", parts.hostname, port, parts.path.rstrip("/"))
+
+
+def proxy_of(url: str) -> Proxy:
+    """A proxy by its URL, `http://host:port` with user and password if need be."""
+    shown = url.rpartition("@")[2]
+    try:
+        parts = urlsplit(url)
+        port = parts.port or _PORTS["http"]
+    except ValueError as error:
+        raise InvalidDefinition(f"{shown!r} is not the URL of a proxy: {error}") from None
+    if parts.scheme != "http" or not parts.hostname:
+        raise InvalidDefinition(
+            f"{shown!r} is not the URL of a proxy that can be used: only http://host:port can (the connection through "
+            "it is encrypted all the same); for SOCKS, put an HTTP proxy in front, or use a tunnel"
+        )
+    secret = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+    known = f"Basic {base64.b64encode(secret.encode()).decode()}" if parts.username else ""
+    return Proxy(parts.hostname, port, known)
+
+
+def _superfluous(parts: SplitResult) -> bool:
+    return bool(parts.username or parts.password or parts.query or parts.fragment)
+
+
+def _bad_url(url: str, why: str) -> InvalidDefinition:
+    without_secrets = url.rpartition("@")[2].partition("?")[0]
+    return InvalidDefinition(f"{without_secrets!r} is not the URL of an API server: {why}")

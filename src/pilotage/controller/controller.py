@@ -1,0 +1,132 @@
+"""The controller: sources fill its queue, and its workers call the reconciler for what is on it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from pilotage.controller.metrics import ControllerMetrics
+from pilotage.controller.options import ControllerOptions, Defaults, Settings, settle
+from pilotage.controller.reconciler import AnyReconciler, reconcile_function
+from pilotage.controller.request import Request
+from pilotage.controller.sources import Source
+from pilotage.controller.watches import Feeding, Watches
+from pilotage.controller.worker import Job, Tracker, Worker, log
+from pilotage.errors import InvalidDefinition
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.workqueue import WorkQueue
+
+
+class Controller:
+    """A runnable that reconciles. Made by `ControllerBuilder`, or by itself for use without a manager.
+
+    `start` begins with the sources, waits until they are synced, and works until it is cancelled; after
+    `stop_accepting` it ends by itself when its workers have finished what they have.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        reconciler: AnyReconciler,
+        options: ControllerOptions | None = None,
+        *,
+        kind: GroupVersionKind | None = None,
+        defaults: Defaults | None = None,
+        tracker: Tracker | None = None,
+    ) -> None:
+        """`kind`: what requests are about; `defaults`: a manager's; `tracker`: told of every reconcile."""
+        if not name:
+            raise InvalidDefinition("a controller needs a name: its metrics and its log go by it")
+        options = options or ControllerOptions()
+        self.name = name
+        self.kind = kind
+        self.settings: Settings = settle(options, defaults, kind.group_kind if kind is not None else None)
+        self._stopping = asyncio.Event()
+        self._started = False
+        reconcile = reconcile_function(reconciler, self._stopping.is_set)
+        self.queue: WorkQueue[Request] = (
+            options.new_queue(name, options.rate_limiter)
+            if options.new_queue is not None
+            else WorkQueue(name, rate_limiter=options.rate_limiter)
+        )
+        self._metrics = ControllerMetrics(name)
+        self._job = Job(
+            controller=name,
+            kind=kind,
+            reconcile=reconcile,
+            queue=self.queue,
+            metrics=self._metrics,
+            stopping=self._stopping,
+            tracker=tracker,
+            timeout=self.settings.reconciliation_timeout,
+            recover_panic=self.settings.recover_panic,
+        )
+        self._log = log.bind(**self._job.log_fields)
+        self._watches = Watches(Feeding(self.queue, self.settings.cache_sync_timeout, self._log))
+
+    def watch(self, source: Source) -> None:
+        """Add a source; one that is added to a running controller starts at once."""
+        self._watches.add(source)
+
+    @property
+    def needs_leader_election(self) -> bool:
+        return self.settings.needs_leader_election
+
+    @property
+    def warm_up(self) -> Callable[[], Coroutine[Any, Any, None]] | None:
+        """Fills the queue before the election is won; None where that is not wanted or there is none to be won."""
+        return self._warm_up if self.settings.enable_warmup and self.needs_leader_election else None
+
+    async def start(self) -> None:
+        """Run until cancelled, or until the workers have ended after `stop_accepting`."""
+        if self._started:
+            raise InvalidDefinition(
+                f"the controller {self.name} was started more than once; probably it was added to a manager twice"
+            )
+        self._started = True
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                try:
+                    await self._run(tasks)
+                finally:
+                    self._stopping.set()  # before the group cancels the workers, so that they know whose doing it is
+        except BaseExceptionGroup as several:
+            raise several.exceptions[0] from None
+        finally:
+            self._stopping.set()
+            self.queue.shut_down()
+
+    def stop_accepting(self) -> None:
+        """Take no more requests; those that are being worked on go on. What is on the queue is dropped."""
+        self.queue.shut_down()
+
+    def idle(self, horizon: float = 0.0) -> bool:
+        """Whether there is nothing to do now, nor within `horizon` seconds as far as is known."""
+        return self._watches.idle(horizon) and self.queue.idle(horizon)
+
+    async def _run(self, tasks: asyncio.TaskGroup) -> None:
+        feeding = None
+        if self._watches.claim():  # else the warm-up has
+            feeding = tasks.create_task(self._feed(), name=f"{self.name} sources")
+        await self._watches.synced()
+        self._log.info("Starting Controller")
+        count = self.settings.max_concurrent_reconciles
+        self._metrics.workers.set(count)
+        workers = [tasks.create_task(Worker(self._job).run(), name=f"{self.name} worker {n}") for n in range(count)]
+        self._log.info("Starting workers", **{"worker count": count})
+        await asyncio.wait(workers)
+        if feeding is not None:
+            feeding.cancel()
+
+    async def _feed(self) -> None:
+        try:
+            await self._watches.run()
+        except BaseException:
+            self._stopping.set()  # the whole controller ends with its sources
+            raise
+
+    async def _warm_up(self) -> None:
+        if self._watches.claim():
+            await self._watches.run()
+            await self._watches.synced()

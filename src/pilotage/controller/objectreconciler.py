@@ -1,0 +1,30 @@
+"""A reconciler of objects: gets the object itself, and is not called for one that is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeVar
+
+from pilotage.controller.reconciler import Outcome
+from pilotage.controller.request import Request
+from pilotage.meta.models import Resource
+
+R = TypeVar("R", bound=Resource)
+
+
+class Finder(Protocol):
+    """What is needed of a client."""
+
+    async def find(self, kind: type[R], name: str, /, *, namespace: str = "") -> R | None: ...
+
+
+def as_reconciler(
+    client: Finder, kind: type[R], reconcile: Callable[[R], Awaitable[Outcome]]
+) -> Callable[[Request], Awaitable[Outcome]]:
+    """A reconciler from a function of the object."""
+
+    async def reconcile_request(request: Request) -> Outcome:
+        found = await client.find(kind, request.name, namespace=request.namespace)
+        return await reconcile(found) if found is not None else None
+
+    return reconcile_request

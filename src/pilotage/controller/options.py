@@ -1,0 +1,114 @@
+"""What a controller can be told, under controller-runtime's names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pilotage.controller.delivery import LOW_PRIORITY
+from pilotage.controller.request import Request
+from pilotage.errors import InvalidDefinition
+from pilotage.meta.kinds import GroupKind
+from pilotage.workqueue import RateLimiter, WorkQueue
+
+NewQueue = Callable[[str, RateLimiter[Any] | None], WorkQueue[Request]]
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerOptions:
+    """Options of a Controller; None: what the manager's options say, then the default. Times are in seconds."""
+
+    max_concurrent_reconciles: int | None = None
+    """How many requests are worked on at a time; 1 unless told otherwise. Never two for the same object."""
+
+    cache_sync_timeout: float | None = None
+    """How long the sources may take to start and to sync; 120 s."""
+
+    recover_panic: bool | None = None
+    """Whether a reconciler that raises what is no `Exception`, or returns nonsense, fails like any other (the default);
+    if not, the controller ends with it, and so does its manager."""
+
+    needs_leader_election: bool | None = None
+    """Whether it runs in the leader alone; it does unless told otherwise."""
+
+    enable_warmup: bool | None = None
+    """Whether its sources start before the election is won, so that the queue is filled when it is."""
+
+    reconciliation_timeout: float | None = None
+    """How long one reconcile may take; for ever unless told otherwise."""
+
+    rate_limiter: RateLimiter[Request] | None = None
+    """How long failed requests wait; from 5 ms to 1000 s, each for itself."""
+
+    new_queue: NewQueue | None = None
+    """Makes the queue, given the controller's name and rate limiter."""
+
+    skip_name_validation: bool | None = None
+    """Whether another controller of the manager may have the same name; their metrics are then counted together."""
+
+    low_priority: int = LOW_PRIORITY
+    """The priority of objects of the initial list, and of replays of the cache. 0: like anything else, so that a
+    constant stream of changes cannot starve them."""
+
+    def __post_init__(self) -> None:
+        if self.max_concurrent_reconciles is not None and self.max_concurrent_reconciles < 1:
+            raise InvalidDefinition(
+                f"max_concurrent_reconciles={self.max_concurrent_reconciles}: a controller needs a worker, so 1 or more"
+            )
+        for name in ("cache_sync_timeout", "reconciliation_timeout"):
+            seconds = getattr(self, name)
+            if seconds is not None and not seconds >= 0:
+                raise InvalidDefinition(f"{name}={seconds!r}: give seconds, 0 or more")
+
+
+class Defaults(Protocol):
+    """What the options of a manager say for all its controllers."""
+
+    @property
+    def skip_name_validation(self) -> bool: ...
+    @property
+    def group_kind_concurrency(self) -> Mapping[str, int]: ...
+    @property
+    def max_concurrent_reconciles(self) -> int | None: ...
+    @property
+    def cache_sync_timeout(self) -> float | None: ...
+    @property
+    def recover_panic(self) -> bool | None: ...
+    @property
+    def needs_leader_election(self) -> bool | None: ...
+    @property
+    def enable_warmup(self) -> bool | None: ...
+    @property
+    def reconciliation_timeout(self) -> float | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The options with nothing left open."""
+
+    max_concurrent_reconciles: int = 1
+    cache_sync_timeout: float = 120.0
+    recover_panic: bool = True
+    needs_leader_election: bool = True
+    enable_warmup: bool = False
+    reconciliation_timeout: float = 0.0
+    skip_name_validation: bool = False
+
+
+def settle(options: ControllerOptions, defaults: Defaults | None = None, kind: GroupKind | None = None) -> Settings:
+    """What holds: the controller's own option, else the manager's, else the default.
+
+    The number of workers for a kind goes before the manager's number for all.
+    """
+    chosen: dict[str, Any] = {}
+    for name in Settings.__slots__:
+        for value in (getattr(options, name), getattr(defaults, name, None)):
+            if value is not None:
+                chosen[name] = value
+                break
+    if options.max_concurrent_reconciles is None and defaults is not None and kind is not None:
+        workers = defaults.group_kind_concurrency.get(str(kind), 0)
+        if workers > 0:
+            chosen["max_concurrent_reconciles"] = workers
+    return Settings(**chosen)

@@ -1,0 +1,118 @@
+"""The sources of a controller: started once, together, and waited for until they are synced."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from dataclasses import dataclass
+
+from pilotage.controller.request import Request
+from pilotage.controller.sources import Source
+from pilotage.errors import PilotageError
+from pilotage.telemetry.logs import Logger
+from pilotage.workqueue import WorkQueue
+
+
+class CacheSyncTimeout(PilotageError, TimeoutError):
+    """A source did not start, or was not synced, within `cache_sync_timeout`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Feeding:
+    """What sources are started with."""
+
+    queue: WorkQueue[Request]
+    timeout: float
+    log: Logger
+
+
+class Watches:
+    """Sources that run as long as `run` does. One that is added meanwhile starts at once."""
+
+    def __init__(self, feeding: Feeding) -> None:
+        self._feeding = feeding
+        self._sources: list[Source] = []
+        self._tasks: asyncio.TaskGroup | None = None
+        self._synced: asyncio.Future[None] | None = None
+
+    def add(self, source: Source) -> None:
+        self._sources.append(source)
+        if self._tasks is not None:
+            self._tasks.create_task(self._start(source, self._tasks), name=f"start of {source}")
+
+    def claim(self) -> bool:
+        """Whether the caller is the first, and thus the one who has to `run`."""
+        if self._synced is not None:
+            return False
+        self._synced = asyncio.get_running_loop().create_future()
+        return True
+
+    async def run(self) -> None:
+        """Start the sources and keep them until cancelled. What fails before they are synced, `synced` raises."""
+        assert self._synced is not None  # whoever runs has claimed it
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                self._tasks = tasks
+                try:
+                    await self._start_all(tasks)
+                    self._synced.set_result(None)
+                    await asyncio.get_running_loop().create_future()
+                finally:
+                    self._tasks = None
+        except BaseExceptionGroup as several:
+            self._fail(several.exceptions[0])
+        finally:
+            for source in self._sources:
+                source.stop()
+            self._synced.cancel()
+
+    async def synced(self) -> None:
+        """Wait until all sources that were there at the start are synced. Raises what went wrong."""
+        assert self._synced is not None  # somebody has claimed to run
+        await asyncio.shield(self._synced)
+
+    def idle(self, horizon: float) -> bool:
+        """Whether everything the sources know is on the queue."""
+        synced = self._synced is not None and self._synced.done()
+        return synced and all(source.idle(horizon) for source in self._sources)
+
+    def _fail(self, error: BaseException) -> None:
+        assert self._synced is not None
+        if self._synced.done():
+            raise error from None
+        self._synced.set_exception(error)
+        self._synced.exception()  # if nobody waits for it, it is not worth a warning
+
+    async def _start_all(self, tasks: asyncio.TaskGroup) -> None:
+        starting = [
+            tasks.create_task(self._start(source, tasks), name=f"start of {source}") for source in self._sources
+        ]
+        if starting:
+            await asyncio.wait(starting)
+            for started in starting:
+                started.result()
+
+    async def _start(self, source: Source, tasks: asyncio.TaskGroup) -> None:
+        feeding = self._feeding
+        feeding.log.info("Starting EventSource", source=str(source))
+        deadline = asyncio.get_running_loop().time() + feeding.timeout
+        await self._in_time(
+            source.start(feeding.queue, tasks),
+            deadline,
+            f"{source} to start: its start must not block; what takes time goes into a task of the group it is given",
+        )
+        await self._in_time(
+            source.wait_for_sync(), deadline, f"{source} to sync: is its kind served, and may it be listed and watched?"
+        )
+
+    async def _in_time(self, awaitable: Awaitable[None], deadline: float, what: str) -> None:
+        limit = asyncio.timeout_at(deadline)
+        try:
+            async with limit:
+                await awaitable
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise CacheSyncTimeout(
+                f"timed out after the cache_sync_timeout of {self._feeding.timeout:g} s waiting for {what}"
+            ) from None

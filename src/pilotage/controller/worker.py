@@ -1,0 +1,238 @@
+"""The worker: takes a request, calls the reconciler, and does with the request what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass
+from typing import Protocol
+
+from pilotage.controller.metrics import ControllerMetrics
+from pilotage.controller.reconciler import Reconcile
+from pilotage.controller.request import Request
+from pilotage.controller.result import Result, is_terminal, leaves
+from pilotage.errors import Conflict, NotFound, PilotageError
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.telemetry.logs import log_context, logged_fields, logger
+from pilotage.workqueue import QueueShutDown, WorkQueue
+
+log = logger("pilotage.controller")
+
+_DONE = Result()
+
+
+class Tracker(Protocol):
+    """Knows what is being worked on: the manager's `work`."""
+
+    @property
+    def accepting(self) -> bool: ...
+    def track(self, kind: str, name: str, /) -> AbstractContextManager[object]: ...
+
+
+class ReconciliationTimeout(PilotageError, TimeoutError):
+    """A reconcile took longer than `reconciliation_timeout`, and was cancelled."""
+
+
+class InvalidResult(PilotageError):
+    """A reconciler returned what is no Result."""
+
+
+class Panic(PilotageError):
+    """A reconciler did what none should (raised something that is no `Exception`, or returned what is no Result), and
+    `recover_panic` is off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What the workers of a controller share."""
+
+    controller: str
+    kind: GroupVersionKind | None
+    """The kind of the objects that requests are about, where it is known."""
+    reconcile: Reconcile
+    queue: WorkQueue[Request]
+    metrics: ControllerMetrics
+    stopping: asyncio.Event
+    """Set before the workers are cancelled: else it is a reconciler's doing, and no reason to end."""
+    tracker: Tracker | None = None
+    timeout: float = 0.0
+    recover_panic: bool = True
+
+    @property
+    def log_fields(self) -> dict[str, object]:
+        """What every line of this controller's log has."""
+        if self.kind is None:
+            return {"controller": self.controller}
+        return {
+            "controller": self.controller,
+            "controllerGroup": self.kind.group,
+            "controllerKind": self.kind.kind,
+        }
+
+
+def reconcile_id() -> str:
+    """The id of the reconcile that this is called in; empty outside of one."""
+    return str(logged_fields().get("reconcileID", ""))
+
+
+class Worker:
+    """Works on one request after the other, until the queue is shut down."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._fields: Mapping[str, object] = job.log_fields
+
+    async def run(self) -> None:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None  # a coroutine runs in one
+        queue, tracker = self._job.queue, self._job.tracker
+        try:
+            while True:
+                async with queue.take() as request:
+                    if tracker is not None and not tracker.accepting:
+                        return
+                    await self._work(request, loop)
+                    if task.cancelling() and not self._job.stopping.is_set():
+                        await _ignore_cancellation(task)
+        except QueueShutDown:
+            return
+        except BaseException:
+            self._job.stopping.set()  # the whole controller ends, and the other workers with it
+            raise
+
+    async def _work(self, request: Request, loop: asyncio.AbstractEventLoop) -> None:
+        job = self._job
+        fields = {
+            **self._fields,
+            "namespace": request.namespace,
+            "name": request.name,
+            "reconcileID": _ReconcileID(),
+        }
+        began = loop.time()
+        job.metrics.active.inc()
+        try:
+            with log_context(**fields), self._tracked(request):
+                await self._reconcile(request)
+        finally:
+            job.metrics.active.dec()
+            job.metrics.seconds.observe(loop.time() - began)
+
+    def _tracked(self, request: Request) -> AbstractContextManager[object]:
+        tracker = self._job.tracker
+        return tracker.track("reconcile", f"{self._job.controller} {request}") if tracker is not None else nullcontext()
+
+    async def _reconcile(self, request: Request) -> None:
+        try:
+            result = await self._call(request)
+        except KeyboardInterrupt:
+            raise  # the user's, and not the reconciler's
+        except asyncio.CancelledError as error:
+            if self._job.stopping.is_set():
+                raise
+            self._panicked(request, error)
+        except InvalidResult as error:
+            self._panicked(request, error)
+        except Exception as error:
+            self._failed(request, error)
+        except BaseException as error:  # sys.exit() in a library must not end the program, nor the worker
+            self._panicked(request, error)
+        else:
+            self._finished(request, result)
+
+    async def _call(self, request: Request) -> Result:
+        job = self._job
+        if not job.timeout:
+            return _checked(await job.reconcile(request))
+        limit = asyncio.timeout(job.timeout)
+        try:
+            async with limit:
+                return _checked(await job.reconcile(request))
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            message = f"the reconcile took longer than the reconciliation_timeout of {job.timeout:g} s"
+            raise ReconciliationTimeout(message) from None
+        finally:
+            if limit.expired():
+                job.metrics.timeouts.inc()
+
+    def _finished(self, request: Request, result: Result) -> None:
+        queue, results = self._job.queue, self._job.metrics.results
+        if result is _DONE or not (result.requeue_after or result.requeue):
+            queue.forget(request)
+            results["success"]()
+            return
+        priority = queue.priority_of(request) if result.priority is None else result.priority
+        if result.requeue_after:
+            queue.forget(request)
+            queue.add(request, after=result.requeue_after, priority=priority)
+            results["requeue_after"]()
+        else:
+            queue.add(request, rate_limited=True, priority=priority)
+            results["requeue"]()
+
+    def _failed(self, request: Request, error: BaseException) -> None:
+        """Called while the error is being handled, so that the log has its traceback."""
+        job = self._job
+        if self._is_gone(request, error):
+            log.debug("The object is gone")
+            self._finished(request, _DONE)
+            return
+        job.metrics.errors.inc()
+        job.metrics.results["error"]()
+        if is_terminal(error):
+            job.metrics.terminal_errors.inc()
+        else:
+            job.queue.add(request, rate_limited=True, priority=job.queue.priority_of(request))
+        if isinstance(error, Conflict):
+            log.error("Reconciler error", error=error)  # somebody else was faster: no traceback explains that
+        else:
+            log.exception("Reconciler error", error=error)
+
+    def _panicked(self, request: Request, error: BaseException) -> None:
+        self._job.metrics.panics.inc()
+        if not self._job.recover_panic:
+            raise Panic(f"the reconciler of {self._job.controller} raised {error!r} for {request}") from error
+        self._failed(request, error)
+
+    def _is_gone(self, request: Request, error: BaseException) -> bool:
+        """Whether all that is wrong is that the request's own object is not there."""
+        kind = self._job.kind
+        return kind is not None and all(
+            isinstance(leaf, NotFound)
+            and (leaf.group, leaf.kind, leaf.namespace, leaf.name)
+            == (kind.group, kind.kind, request.namespace, request.name)
+            for leaf in leaves(error)
+        )
+
+
+class _ReconcileID:
+    """A random id, made when somebody looks at it."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self) -> None:
+        self._text = ""
+
+    def __str__(self) -> str:
+        if not self._text:
+            self._text = str(uuid.uuid4())
+        return self._text
+
+
+async def _ignore_cancellation(task: asyncio.Task[object]) -> None:
+    """A reconciler that cancels its own task cancels the worker, perhaps only at its next wait: this is that wait."""
+    with suppress(asyncio.CancelledError):
+        await asyncio.sleep(0)
+    while task.cancelling():
+        task.uncancel()
+
+
+def _checked(result: object) -> Result:
+    if result is None:
+        return _DONE
+    if not isinstance(result, Result):
+        raise InvalidResult(f"a reconciler returns a Result or None, not {type(result).__name__}")
+    return result

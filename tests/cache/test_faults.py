@@ -1,0 +1,208 @@
+"""Informers over HTTPS through a proxy that commits faults: nothing is lost, and nothing dies silently."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pilotage.cache.backoff import BackoffOptions
+from pilotage.cache.informer import Informer
+from pilotage.cache.options import InformerOptions
+from pilotage.cache.silence import Silent
+from pilotage.client.client import Client
+from pilotage.client.http import HTTPTransport
+from pilotage.cluster import Cluster
+from pilotage.http.limits import Timeouts
+from pilotage.http.server import serve
+from pilotage.http.tls import server_context
+from pilotage.meta.models import ObjectMeta
+from pilotage.server.certificates import self_signed
+from pilotage.server.face import Face
+from pilotage.testing.proxy import Answer, Cut, CutLine, DuplicateLine, FaultProxy, Stall, is_watch
+from pilotage.types.core.v1 import ConfigMap
+
+from .following import Diary, running, until
+
+QUICK = BackoffOptions(first=0.02, limit=0.1)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A server, a proxy before it that informers go through, and a client that does not."""
+
+    proxy: FaultProxy
+    direct: Client
+    proxied: Client
+
+    async def informer(self, **options: Any) -> Informer[ConfigMap]:
+        source = await self.proxied.lister_watcher(ConfigMap, namespace="default")
+        return Informer(source, InformerOptions(ConfigMap, namespace="default", backoff=QUICK, **options))
+
+    async def create(self, name: str) -> ConfigMap:
+        return await self.direct.create(ConfigMap(metadata=ObjectMeta(name=name, namespace="default")))
+
+
+@asynccontextmanager
+async def scene(folder: Path) -> AsyncIterator[Scene]:
+    certificate = self_signed("127.0.0.1")
+    (folder / "server.crt").write_bytes(certificate.certificate)
+    (folder / "server.key").write_bytes(certificate.key)
+    context = server_context(str(folder / "server.crt"), str(folder / "server.key"))
+    async with (
+        Cluster.embedded("memory:") as cluster,
+        serve(Face(cluster.registry, "secret")) as server,
+        FaultProxy(*server.address, server_ssl=context) as proxy,
+        HTTPTransport(
+            f"https://127.0.0.1:{proxy.address[1]}",
+            token="secret",
+            ca_file=str(folder / "server.crt"),
+            timeouts=Timeouts(response=2.0, body=2.0),
+        ) as transport,
+        asyncio.timeout(30),
+    ):
+        yield Scene(proxy, cluster.client, Client(transport))
+
+
+@pytest.mark.covers("T107")
+async def test_a_delete_in_the_gap_of_a_forgotten_version_is_delivered(tmp_path: Path) -> None:
+    async with scene(tmp_path) as stage:
+        gone, kept = await stage.create("gone"), await stage.create("kept")
+        made, diary = await stage.informer(), Diary()
+        made.subscribe(diary)
+        async with running(made):
+            await until(lambda: made.live, 10)
+            diary.clear()
+            stage.proxy.add(Answer(410, when=is_watch, times=1))
+            stage.proxy.cut_all()
+            await stage.direct.delete(gone)
+            await until(lambda: bool(diary.events), 10)
+            assert diary.heard == [("delete", "gone")]
+            assert diary.events[0].object.metadata.uid == gone.metadata.uid
+            assert made.list().names == ["kept"]
+            await stage.direct.delete(kept)
+            await until(lambda: len(diary.events) == 2, 10)
+            assert diary.heard[1] == ("delete", "kept")
+
+
+async def test_a_watch_that_is_unavailable_is_tried_again_at_growing_intervals_without_a_list(tmp_path: Path) -> None:
+    async with scene(tmp_path) as stage:
+        made, diary = await stage.informer(), Diary()
+        made.subscribe(diary)
+        async with running(made):
+            await until(lambda: made.live, 10)
+            requests = stage.proxy.statistics().requests
+            stage.proxy.add(Answer(503, when=is_watch, times=4))
+            stage.proxy.cut_all()
+            await until(lambda: not made.live, 10)
+            await stage.create("meanwhile")
+            await until(lambda: made.live, 10)
+            await until(lambda: bool(diary.events), 10)
+            assert diary.heard == [("create", "meanwhile")]
+            assert not diary.events[0].is_in_initial_list
+            assert stage.proxy.statistics().requests - requests == 5, "four refusals, then a watch; no list"
+
+
+async def test_a_watch_that_stays_unavailable_makes_few_requests(tmp_path: Path) -> None:
+    async with scene(tmp_path) as stage:
+        made = await stage.informer()
+        async with running(made):
+            await until(lambda: made.live, 10)
+            requests = stage.proxy.statistics().requests
+            stage.proxy.add(Answer(503, when=is_watch, times=None))
+            stage.proxy.cut_all()
+            await asyncio.sleep(0.5)
+            made_since = stage.proxy.statistics().requests - requests
+            assert 2 <= made_since <= 12, "waits of 20 ms and more, growing to between 100 and 200 ms"
+
+
+async def test_a_silent_socket_is_noticed_readiness_is_red_and_then_green_again(tmp_path: Path) -> None:
+    async with scene(tmp_path) as stage:
+        made, diary = await stage.informer(silence_seconds=4.0), Diary()
+        made.subscribe(diary)
+        async with running(made):
+            await until(lambda: made.live, 10)
+            loop = asyncio.get_running_loop()
+            stall = stage.proxy.add(Stall(direction="down"))
+            begin = loop.time()
+            await stage.create("unheard")
+            await until(lambda: not made.live, 5)
+            assert loop.time() - begin < 4.5
+            assert isinstance(made.last_error, Silent)
+            assert diary.heard == []
+            stage.proxy.remove(stall)
+            await until(lambda: made.live, 10)
+            await until(lambda: diary.heard == [("create", "unheard")], 10)
+
+
+async def test_our_own_server_is_recognised_over_https_and_given_ten_seconds(tmp_path: Path) -> None:
+    async with scene(tmp_path) as stage:
+        source = await stage.proxied.lister_watcher(ConfigMap, namespace="default")
+        assert source.silence_seconds == 75
+        made = await stage.informer()
+        async with running(made):
+            await until(lambda: made.live, 10)
+            stage.proxy.add(Stall(direction="down"))
+            begin = asyncio.get_running_loop().time()
+            await until(lambda: not made.live, 12)
+            assert asyncio.get_running_loop().time() - begin <= 10.5
+
+
+async def test_a_line_that_is_cut_in_two_is_heard_once_after_the_reconnect(tmp_path: Path) -> None:
+    async with scene(tmp_path) as stage:
+        made, diary = await stage.informer(), Diary()
+        made.subscribe(diary)
+        stage.proxy.add(CutLine(3, when=is_watch, times=1))  # line 1 ends the initial events
+        async with running(made):
+            await until(lambda: made.live, 10)
+            for name in ("one", "two", "three"):
+                await stage.create(name)
+            await until(lambda: len(diary.events) >= 3, 10)
+    assert diary.heard == [("create", "one"), ("create", "two"), ("create", "three")]
+
+
+async def test_a_line_that_comes_twice_is_heard_once(tmp_path: Path) -> None:
+    async with scene(tmp_path) as stage:
+        made, diary = await stage.informer(), Diary()
+        made.subscribe(diary)
+        stage.proxy.add(DuplicateLine(2, when=is_watch, times=1))
+        async with running(made):
+            await until(lambda: made.live, 10)
+            await stage.create("one")
+            two = await stage.create("two")
+            await made.reached(int(two.metadata.resource_version), timeout=10)
+    assert diary.heard == [("create", "one"), ("create", "two")]
+
+
+@pytest.mark.parametrize("reset", [True, False])
+async def test_connections_that_break_again_and_again_lose_nothing(tmp_path: Path, reset: bool) -> None:
+    async with scene(tmp_path) as stage:
+        made, diary = await stage.informer(), Diary()
+        made.subscribe(diary)
+        async with running(made):
+            await until(lambda: made.live, 10)
+            stage.proxy.add(Cut(after_bytes=6000, direction="down", reset=reset, times=5))
+            for number in range(60):
+                await stage.create(f"object-{number}")
+            await until(lambda: len(diary.events) >= 60, 20)
+    assert diary.heard == [("create", f"object-{number}") for number in range(60)]
+    assert made.statistics().troubles >= 1
+
+
+async def test_a_server_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
+    async with scene(tmp_path) as stage:
+        stage.proxy.add(Answer(503, times=4))
+        await stage.create("early")
+        source = await stage.direct.lister_watcher(ConfigMap, namespace="default")  # the resource is known
+        made: Informer[ConfigMap] = Informer(
+            type(source)(stage.proxied._session.transport, source.resource, "default"),
+            InformerOptions(ConfigMap, namespace="default", backoff=QUICK),
+        )
+        async with running(made):
+            await made.wait_for_sync()
+            assert made.list().names == ["early"]

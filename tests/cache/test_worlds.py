@@ -1,0 +1,232 @@
+"""Informers and caches as they are seen from outside, the same on every API server."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from typing import Any
+
+import pytest
+
+import pilotage as pt
+from pilotage.cache.cache import Cache
+from pilotage.cache.change import Applied, Listening, Replaced
+from pilotage.cache.changes import ChangesOptions, changes
+from pilotage.cache.informer import Informer
+from pilotage.cache.options import InformerOptions
+from pilotage.cache.plan import ByObject, CacheOptions
+from pilotage.cache.transforms import strip_managed_fields
+from pilotage.client.targets import Kind
+from pilotage.errors import DecodeError, NotFound
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.models import ObjectMeta
+from pilotage.meta.unstructured import Unstructured, metadata_only
+from pilotage.rest.listing import RestListerWatcher
+from pilotage.types.core.v1 import ConfigMap, Namespace
+
+from ..worlds import WITHIN, World
+from .following import Diary, running, until
+
+GVK = GroupVersionKind("", "v1", "ConfigMap")
+
+
+async def collection(world: World, kind: Kind = ConfigMap, *, streaming: bool = True) -> RestListerWatcher:
+    found = await world.client.lister_watcher(kind, namespace=world.namespace)
+    return dataclasses.replace(found, streaming=streaming)
+
+
+async def informer(world: World, kind: Any = ConfigMap, *, streaming: bool = True, **options: Any) -> Informer[Any]:
+    source = await collection(world, kind, streaming=streaming)
+    return Informer(source, InformerOptions(kind, namespace=world.namespace, **options))
+
+
+def cache_of(world: World, **options: Any) -> Cache:
+    async def lister_watcher_for(options: InformerOptions) -> RestListerWatcher:
+        return await world.client.lister_watcher(options.kind, namespace=options.namespace)
+
+    return Cache(lister_watcher_for, CacheOptions(**options))
+
+
+async def create(world: World, name: str, *, namespace: str = "", **more: Any) -> ConfigMap:
+    labels = more.pop("labels", {})
+    metadata = ObjectMeta(name=name, namespace=namespace or world.namespace, labels=labels)
+    return await world.client.create(ConfigMap(metadata=metadata, **more))
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+async def test_an_informer_follows_what_happens(world: World, streaming: bool) -> None:
+    await create(world, "before", data={"k": "v"})
+    made = await informer(world, streaming=streaming)
+    made.add_index("k", lambda one: [one.data["k"]] if "k" in one.data else [])
+    diary = Diary()
+    made.subscribe(diary)
+    async with running(made), asyncio.timeout(WITHIN):
+        await made.wait_for_sync()
+        # A real server has a ConfigMap of its own in every namespace.
+        mine = ("before", "after")
+        assert [one.metadata.name for one in made.by_index("k", "v")] == ["before"]
+        after = await create(world, "after", data={"k": "w"})
+        after.data["k"] = "v"
+        await world.client.update(after)
+        await made.reached(int(after.metadata.resource_version))
+        assert made.get("after", namespace=world.namespace).data == {"k": "v"}
+        assert sorted(made.by_index("k", "v").names) == ["after", "before"]
+        await world.client.delete(after)
+        await made.released(after.metadata.uid, name="after", namespace=world.namespace)
+        with pytest.raises(NotFound):
+            made.get("after", namespace=world.namespace)
+        late = Diary()
+        made.subscribe(late)
+        assert ("create", "before") in late.heard
+        assert made.live
+    heard = [(kind, name) for kind, name in diary.heard if name in mine]
+    assert heard == [("create", "before"), ("create", "after"), ("update", "after"), ("delete", "after")]
+    assert next(event for event in diary.events if event.name == "before").is_in_initial_list
+
+
+@pytest.mark.covers("T120")
+async def test_what_leaves_the_selection_is_deleted_and_what_enters_it_is_created(world: World) -> None:
+    await create(world, "red", labels={"colour": "red"})
+    blue = await create(world, "blue", labels={"colour": "blue"})
+    made = await informer(world, labels={"colour": "red"})
+    diary = Diary()
+    made.subscribe(diary)
+    async with running(made), asyncio.timeout(WITHIN):
+        await made.wait_for_sync()
+        assert made.list().names == ["red"]
+        await world.client.patch(blue, {"metadata": {"labels": {"colour": "red"}}})
+        await until(lambda: len(diary.events) == 2, WITHIN)
+        await world.client.patch(blue, {"metadata": {"labels": {"colour": "blue"}}})
+        await until(lambda: len(diary.events) == 3, WITHIN)
+    assert diary.heard == [("create", "red"), ("create", "blue"), ("delete", "blue")]
+
+
+@pytest.mark.covers("T120")
+async def test_a_field_selector_narrows_what_is_followed(world: World) -> None:
+    await create(world, "a")
+    await create(world, "b")
+    made = await informer(world, fields={"metadata.name": "b"})
+    async with running(made), asyncio.timeout(WITHIN):
+        await made.wait_for_sync()
+        assert made.list().names == ["b"]
+
+
+@pytest.mark.covers("T119")
+async def test_an_informer_of_metadata_keeps_nothing_else(world: World) -> None:
+    await create(world, "a", data={"secret": "much"}, labels={"app": "web"})
+    kind = metadata_only(ConfigMap)
+    made = await informer(world, kind, labels={"app": "web"})
+    async with running(made), asyncio.timeout(WITHIN):
+        await made.wait_for_sync()
+        found = made.get("a", namespace=world.namespace)
+        assert (found.gvk, found.metadata.labels) == (GVK, {"app": "web"})
+        assert b"much" not in next(iter(made.stores[world.namespace].items())).data
+        late = await create(world, "late", labels={"app": "web"})
+        await made.reached(int(late.metadata.resource_version))
+        assert made.find("late", namespace=world.namespace) is not None
+
+
+async def test_watches_that_end_are_resumed_without_loss(world: World) -> None:
+    source = await collection(world)
+    options = ChangesOptions(gvk=GVK, watch_seconds=(1, 1))
+    seen: list[str] = []
+    openings = 0
+    async with asyncio.timeout(WITHIN):
+        async for change in changes(source, options):
+            if isinstance(change, Replaced):
+                assert openings == 0, "listed only once"
+            if isinstance(change, Listening):
+                openings += 1
+                await create(world, f"made-{openings}")
+            if isinstance(change, Applied) and change.header.name.startswith("made-"):
+                seen.append(change.header.name)
+                if len(seen) == 3:
+                    break
+    assert seen == ["made-1", "made-2", "made-3"]
+
+
+@pytest.mark.covers("T116", "T119", "T121")
+async def test_a_cache_serves_all_forms_of_some_namespaces(world: World) -> None:
+    other = await world.client.create(Namespace(metadata=ObjectMeta(generate_name="other-")))
+    await create(world, "a", data={"k": "v"}, labels={"mine": "yes"})
+    await create(world, "b", labels={"mine": "yes"})
+    await create(world, "c", namespace=other.metadata.name, labels={"mine": "yes"})
+    cache = cache_of(
+        world,
+        default_namespaces=[world.namespace, other.metadata.name],
+        by_object={ConfigMap: ByObject(transform=strip_managed_fields)},
+    )
+    mine = {"mine": "yes"}
+    async with running(cache), asyncio.timeout(WITHIN):
+        await cache.wait_for_sync()
+        assert (await cache.get(ConfigMap, "a", namespace=world.namespace)).data == {"k": "v"}
+        document = await cache.get(GVK, "a", namespace=world.namespace)
+        assert isinstance(document, Unstructured)
+        assert (document.gvk, document.nested("metadata", "managedFields")) == (GVK, None)
+        assert sorted((await cache.list(ConfigMap, labels=mine)).names) == ["a", "b", "c"]
+        assert sorted((await cache.list(metadata_only(GVK), labels=mine, namespace=world.namespace)).names) == [
+            "a",
+            "b",
+        ]
+        assert (await cache.get(Namespace, world.namespace)).metadata.name == world.namespace
+        assert await cache.find(ConfigMap, "none", namespace=world.namespace) is None
+
+
+@pt.resource(group="cache.pilotage.dev", version="v1")
+class Gauge(pt.Resource):
+    spec: dict[str, int] = {}
+
+
+GAUGES = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "gauges.cache.pilotage.dev"},
+    "spec": {
+        "group": "cache.pilotage.dev",
+        "names": {"kind": "Gauge", "plural": "gauges"},
+        "scope": "Namespaced",
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+                    }
+                },
+            }
+        ],
+    },
+}
+
+
+async def test_one_object_that_its_class_cannot_read_is_reported_and_the_others_go_on(world: World) -> None:
+    await world.install(GAUGES)
+    for name, value in (("bad", "many"), ("good", 3)):
+        await world.client.create(
+            Unstructured(
+                {
+                    "apiVersion": "cache.pilotage.dev/v1",
+                    "kind": "Gauge",
+                    "metadata": {"name": name, "namespace": world.namespace},
+                    "spec": {"value": value},
+                }
+            )
+        )
+    made = await informer(world, Gauge)
+    async with running(made), asyncio.timeout(WITHIN):
+        await made.wait_for_sync()
+        assert made.get("good", namespace=world.namespace).spec == {"value": 3}
+        with pytest.raises(DecodeError, match="bad"):
+            made.get("bad", namespace=world.namespace)
+        assert list(made.undecodable) == [(world.namespace, "bad")]
+        await world.client.patch(
+            GroupVersionKind("cache.pilotage.dev", "v1", "Gauge"),
+            {"spec": {"value": 4}},
+            name="bad",
+            namespace=world.namespace,
+        )
+        await until(lambda: not made.undecodable, WITHIN)
+        assert made.get("bad", namespace=world.namespace).spec == {"value": 4}

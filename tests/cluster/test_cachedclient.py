@@ -1,0 +1,363 @@
+"""The client that reads from a cache: it reads its own writes, on every API server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from pilotage.cache.cache import Cache
+from pilotage.cache.informer import Informer
+from pilotage.cache.options import InformerOptions
+from pilotage.cache.plan import ByObject, CacheOptions
+from pilotage.client import Client
+from pilotage.client.outcome import Outcome, create_or_patch
+from pilotage.cluster import Cluster
+from pilotage.cluster.cachedclient import CachedClient, CachedClientOptions
+from pilotage.cluster.writes import TrackedTransport, WriteTracker
+from pilotage.errors import BadRequest, NoMatch, NotFound, StaleCache
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.models import ObjectMeta
+from pilotage.meta.unstructured import metadata_only
+from pilotage.rest import Page, Request, Response, Transport, Verb, WatchEvent
+from pilotage.rest.listing import ListerWatcher
+from pilotage.types.core.v1 import ConfigMap, Namespace, Secret
+
+from ..client.kinds import WIDGET, WIDGETS, Widget, WidgetStatus, new_widget
+from ..worlds import World
+
+
+class Gate:
+    """A transport whose watches can be held back, and which remembers what was asked."""
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+        self.open = asyncio.Event()
+        self.open.set()
+        self.reads: list[Verb] = []
+
+    async def call(self, request: Request) -> Response:
+        self.reads.append(request.verb)
+        return await self._inner.call(request)
+
+    async def list(self, request: Request) -> Page:
+        self.reads.append(request.verb)
+        return await self._inner.list(request)
+
+    @asynccontextmanager
+    async def watch(self, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+        async with self._inner.watch(request) as events:
+            yield self._gated(events)
+
+    async def _gated(self, events: AsyncIterator[WatchEvent]) -> AsyncIterator[WatchEvent]:
+        async for event in events:
+            await self.open.wait()
+            yield event
+
+    async def resources(self) -> Sequence[RESTMapping]:
+        return await self._inner.resources()
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+@dataclass
+class House:
+    """A cached client, and what is behind it."""
+
+    client: CachedClient
+    gate: Gate
+    tracker: WriteTracker
+    informers: list[InformerOptions] = field(default_factory=list)
+
+
+@asynccontextmanager
+async def house(
+    transport: Transport, options: CacheOptions | None = None, client_options: CachedClientOptions | None = None
+) -> AsyncIterator[House]:
+    gate, tracker = Gate(transport), WriteTracker()
+    live = Client(TrackedTransport(gate, tracker))
+    asked: list[InformerOptions] = []
+
+    async def lister_watcher_for(options: InformerOptions) -> ListerWatcher:
+        asked.append(options)
+        return await live.lister_watcher(options.kind, namespace=options.namespace)
+
+    cache = Cache(lister_watcher_for, options)
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(cache.run())
+        await asyncio.sleep(0)
+        yield House(CachedClient(live, cache, tracker, client_options), gate, tracker, asked)
+        task.cancel()
+
+
+def config_map(namespace: str, name: str, value: str = "1", **labels: str) -> ConfigMap:
+    return ConfigMap(metadata=ObjectMeta(name=name, namespace=namespace, labels=labels), data={"key": value})
+
+
+@pytest.mark.covers("T136")
+async def test_every_form_is_read_from_one_informer(world: World) -> None:
+    await world.install(WIDGETS)
+    async with house(world.transport) as made:
+        client = made.client
+        await client.create(new_widget(world.namespace, size=3))
+        assert (await client.get(Widget, "one", namespace=world.namespace)).spec.size == 3
+        made.gate.reads.clear()
+        assert (await client.get(WIDGET, "one", namespace=world.namespace))["spec"]["size"] == 3
+        assert (await client.get(metadata_only(Widget), "one", namespace=world.namespace)).metadata.name == "one"
+        assert [widget.spec.size for widget in await client.list(Widget, namespace=world.namespace)] == [3]
+        assert await client.find(Widget, "two", namespace=world.namespace) is None
+        with pytest.raises(NotFound) as caught:
+            await client.get(Widget, "two", namespace=world.namespace)
+        error = caught.value
+        assert (error.group, error.kind, error.namespace, error.name) == (
+            WIDGET.group,
+            "Widget",
+            world.namespace,
+            "two",
+        )
+        assert made.gate.reads == []
+        assert len(made.informers) == 1
+
+
+async def test_every_write_is_read_back_at_once(world: World) -> None:
+    await world.install(WIDGETS)
+    async with house(world.transport) as made:
+        client, namespace = made.client, world.namespace
+        assert await client.list(Widget, namespace=namespace) == []
+        for number in range(10):
+            widget = await client.create(new_widget(namespace, size=1))
+            assert (await client.get(Widget, "one", namespace=namespace)).metadata.uid == widget.metadata.uid
+            widget.spec.size = 2
+            await client.update(widget)
+            assert (await client.get(Widget, "one", namespace=namespace)).spec.size == 2
+            await client.patch_status(widget, {"status": {"phase": f"{number}"}})
+            assert (await client.get(Widget, "one", namespace=namespace)).status == WidgetStatus(phase=f"{number}")
+            await client.patch(widget, {"spec": {"size": 2}})  # changes nothing, so that no event comes
+            assert len(await client.list(Widget, namespace=namespace)) == 1
+            if number % 2:
+                await client.delete(widget)
+            else:
+                await client.delete_all_of(Widget, namespace=namespace)
+            assert await client.find(Widget, "one", namespace=namespace) is None
+
+
+async def test_a_deletion_that_waits_for_finalizers_is_read_back_too(world: World) -> None:
+    async with house(world.transport) as made:
+        client, namespace = made.client, world.namespace
+        held = config_map(namespace, "held")
+        held.metadata.finalizers = ["tests.pilotage.dev/hold"]
+        await client.create(held)
+        await client.delete(held)
+        found = await client.get(ConfigMap, "held", namespace=namespace)
+        assert found.metadata.deletion_timestamp is not None
+        found.metadata.finalizers = []
+        await client.update(found)
+        assert await client.find(ConfigMap, "held", namespace=namespace) is None
+
+
+async def test_a_namespace_that_is_being_emptied_is_no_deletion_to_wait_for(world: World) -> None:
+    async with house(world.transport) as made:
+        namespace = await made.client.create(Namespace(metadata=ObjectMeta(generate_name="gone-")))
+        await made.client.list(Namespace)
+        await made.client.delete(namespace)
+        found = await made.client.find(Namespace, namespace.metadata.name)
+        assert found is None or found.metadata.deletion_timestamp is not None
+
+
+async def test_a_cache_that_does_not_catch_up_says_so_and_never_lies(world: World) -> None:
+    options = CachedClientOptions(stale_after=0.05)
+    async with house(world.transport, client_options=options) as made:
+        client, namespace = made.client, world.namespace
+        first = await client.create(config_map(namespace, "first"))
+        await client.list(ConfigMap, namespace=namespace)
+        made.gate.open.clear()
+        await client.create(config_map(namespace, "second"))
+        with pytest.raises(StaleCache, match=r"configmaps.* within 0\.05 s.*client\.live") as caught:
+            await client.get(ConfigMap, "second", namespace=namespace)
+        assert int(caught.value.wanted) > int(caught.value.version)
+        with pytest.raises(StaleCache):
+            await client.list(ConfigMap, namespace=namespace)
+        assert (await client.live.get(ConfigMap, "second", namespace=namespace)).data == {"key": "1"}
+        assert await client.find(Secret, "another-kind", namespace=namespace) is None
+        made.gate.open.set()
+        async with asyncio.timeout(5):
+            while True:
+                try:
+                    assert (await client.get(ConfigMap, "second", namespace=namespace)).data == {"key": "1"}
+                    break
+                except StaleCache:
+                    continue
+        made.gate.open.clear()
+        await client.delete(first)
+        with pytest.raises(StaleCache, match="deletions"):
+            await client.find(ConfigMap, "first", namespace=namespace)
+
+
+async def test_it_can_be_turned_off(world: World) -> None:
+    options = CachedClientOptions(read_your_writes=False)
+    async with house(world.transport, client_options=options) as made:
+        await made.client.list(ConfigMap)
+        made.gate.open.clear()
+        await made.client.create(config_map(world.namespace, "a"))
+        assert await made.client.find(ConfigMap, "a", namespace=world.namespace) is None
+
+
+async def test_objects_that_the_cache_does_not_select_are_not_waited_for(world: World) -> None:
+    by_object = {ConfigMap: ByObject(namespaces=[world.namespace], label_selector={"team": "red"})}
+    options = CachedClientOptions(stale_after=5)
+    async with house(world.transport, CacheOptions(by_object=by_object), options) as made:
+        client, namespace = made.client, world.namespace
+        await client.list(ConfigMap, namespace=namespace)
+        inside = await client.create(config_map(namespace, "inside", team="red"))
+        assert (await client.list(ConfigMap, namespace=namespace)).names == ["inside"]
+        made.gate.open.clear()
+        await client.create(config_map(namespace, "outside", team="blue"))
+        await client.create(config_map("default", f"elsewhere-{namespace}", team="red"))
+        async with asyncio.timeout(1):
+            assert (await client.list(ConfigMap, namespace=namespace)).names == ["inside"]
+        made.gate.open.set()
+        await client.patch(inside, {"metadata": {"labels": {"team": "blue"}}})  # it leaves the selection
+        assert (await client.list(ConfigMap, namespace=namespace)).names == []
+
+
+@pytest.mark.covers("T136")
+async def test_kinds_that_are_to_be_read_live_are(world: World) -> None:
+    options = CachedClientOptions(disable_for=[Secret])
+    async with house(world.transport, client_options=options) as made:
+        await made.client.create(Secret(metadata=ObjectMeta(name="s", namespace=world.namespace)))
+        made.gate.reads.clear()
+        await made.client.get(Secret, "s", namespace=world.namespace)
+        assert made.gate.reads == [Verb.GET]
+        assert made.informers == []
+
+
+async def test_pages_and_versions_are_read_live(world: World) -> None:
+    async with house(world.transport) as made:
+        for name in "abc":
+            await made.client.create(config_map(world.namespace, name))
+        page = await made.client.list(ConfigMap, namespace=world.namespace, limit=2)
+        assert page.continue_token
+        rest = await made.client.list(ConfigMap, namespace=world.namespace, limit=2, continue_token=page.continue_token)
+        assert len(page) + len(rest) >= 3
+        await made.client.get(ConfigMap, "a", namespace=world.namespace, resource_version="0")
+        assert made.informers == []
+
+
+async def test_clients_made_from_it_read_from_the_cache_too(world: World) -> None:
+    async with house(world.transport) as made:
+        client = made.client.with_namespace(world.namespace)
+        await client.create(ConfigMap(metadata=ObjectMeta(name="a")))
+        made.gate.reads.clear()
+        assert (await client.get(ConfigMap, "a")).metadata.namespace == world.namespace
+        with pytest.raises(BadRequest, match="this client is for"):
+            await client.get(ConfigMap, "a", namespace="default")
+        assert made.gate.reads.count(Verb.GET) == 0
+        await client.live.get(ConfigMap, "a")
+        assert made.gate.reads.count(Verb.GET) == 1
+
+
+async def test_create_or_patch_works_on_the_cache(world: World) -> None:
+    async with house(world.transport) as made:
+        for number in range(5):
+            wanted = config_map(world.namespace, "a", str(number))
+            expected = Outcome.CREATED if number == 0 else Outcome.UPDATED
+            assert await create_or_patch(made.client, wanted) is expected
+        made.gate.reads.clear()
+        assert await create_or_patch(made.client, config_map(world.namespace, "a", "4")) is Outcome.UNCHANGED
+        assert made.gate.reads == []
+
+
+async def test_a_stale_cache_does_not_stop_create_or_patch_from_finding_the_object(world: World) -> None:
+    async with house(world.transport) as made:
+        await made.client.list(ConfigMap)
+        made.gate.open.clear()
+        await world.client.create(config_map(world.namespace, "a"))  # by somebody else
+        desired = config_map(world.namespace, "a", "2")
+        assert await create_or_patch(made.client, desired) is Outcome.UPDATED
+
+
+async def test_an_informer_that_was_removed_is_not_waited_for(world: World) -> None:
+    async with house(world.transport, client_options=CachedClientOptions(stale_after=1)) as made:
+        for name in ("a", "b"):
+            await made.client.create(config_map(world.namespace, name))
+            assert await made.client.find(ConfigMap, name, namespace=world.namespace) is not None
+            made.client.cache.remove_informer(ConfigMap)
+        assert len(made.informers) == 2
+
+
+async def test_many_writers_and_readers_see_no_stale_state() -> None:
+    async with Cluster.embedded("memory:") as cluster, asyncio.TaskGroup() as group:
+        cache = cluster.new_cache()
+        running = group.create_task(cache.run())
+        await asyncio.sleep(0)
+        client = cluster.cached_client(cache)
+
+        async def worker(name: str) -> None:
+            for number in range(50):
+                written = await create_and_grow(client, name, number)
+                found = await client.get(ConfigMap, name, namespace="default")
+                assert found.metadata.resource_version == written
+                assert found.data == {"number": str(number)}
+
+        async with asyncio.TaskGroup() as workers:
+            for number in range(10):
+                workers.create_task(worker(f"w{number}"))
+        running.cancel()
+
+
+async def create_and_grow(client: Client, name: str, number: int) -> str:
+    desired = ConfigMap(metadata=ObjectMeta(name=name, namespace="default"), data={"number": str(number)})
+    await create_or_patch(client, desired)
+    return desired.metadata.resource_version
+
+
+async def test_a_kind_that_is_not_served_says_so() -> None:
+    async with Cluster.embedded("memory:") as cluster, asyncio.TaskGroup() as group:
+        cache = cluster.new_cache()
+        running = group.create_task(cache.run())
+        await asyncio.sleep(0)
+        client = cluster.cached_client(cache)
+        with pytest.raises(NoMatch):
+            await client.get(GroupVersionKind("no.such", "v1", "Kind"), "a", namespace="b")
+        running.cancel()
+
+
+class Injected:
+    """Objects that come from nowhere near an API server."""
+
+    silence_seconds, streaming = 60.0, False
+
+    async def list(self, options: Any) -> Page:
+        body = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"b","resourceVersion":"1"}}'
+        return Page([body], "1")
+
+    def watch(self, options: Any) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+        return self._watch()
+
+    @asynccontextmanager
+    async def _watch(self) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+        async def nothing() -> AsyncIterator[WatchEvent]:
+            await asyncio.Event().wait()
+            yield WatchEvent("BOOKMARK", b"{}")
+
+        yield nothing()
+
+
+async def test_without_a_cluster_injected_informers_can_be_read() -> None:
+    def new_informer(options: InformerOptions) -> Informer[Any] | None:
+        return Informer(Injected(), options) if options.kind == ConfigMap else None
+
+    async with Cluster.none() as cluster, asyncio.TaskGroup() as group:
+        cache = cluster.new_cache(CacheOptions(new_informer=new_informer))
+        running = group.create_task(cache.run())
+        await asyncio.sleep(0)
+        client = cluster.cached_client(cache)
+        assert (await client.get(ConfigMap, "a", namespace="b")).metadata.resource_version == "1"
+        assert (await client.list(ConfigMap)).names == ["a"]
+        running.cancel()

@@ -1,0 +1,164 @@
+"""Stand-ins at the seams of a controller: an informer, a cache and a manager, without a server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from pilotage.controller import Controller, Event, Request, Source
+from pilotage.controller.sources import Registration
+from pilotage.manager.options import ControllerDefaults
+from pilotage.manager.work import WorkTracker
+from pilotage.meta.mapper import RESTMapper
+from pilotage.meta.models import Model, ObjectMeta, OwnerReference, Resource, resource
+from pilotage.telemetry.metrics import REGISTRY
+from pilotage.workqueue import WorkQueue
+
+
+class WidgetSpec(Model):
+    size: int = 1
+
+
+@resource(group="demo.pilotage.dev", version="v1")
+class Widget(Resource):
+    spec: WidgetSpec
+
+
+@resource(group="demo.pilotage.dev", version="v1", scope="Cluster")
+class Fleet(Resource):
+    pass
+
+
+@resource(group="demo.pilotage.dev", version="v1")
+class Part(Resource):
+    pass
+
+
+def widget(name: str = "a", namespace: str = "default", *, version: str = "1", **metadata: Any) -> Widget:
+    made = ObjectMeta(name=name, namespace=namespace, resource_version=version, **metadata)
+    return Widget(metadata=made, spec=WidgetSpec())
+
+
+def owner(
+    kind: str, name: str, *, group: str = "demo.pilotage.dev/v1", controller: bool | None = None
+) -> OwnerReference:
+    return OwnerReference(api_version=group, kind=kind, name=name, uid=f"uid-{name}", controller=controller)
+
+
+class FakeInformer:
+    """Tells its listeners what a test says; synced when the test says so."""
+
+    def __init__(self, *objects: Any, synced: bool = True) -> None:
+        self.listeners: list[Callable[[Any], None]] = []
+        self._objects = objects
+        self._synced = asyncio.Event()
+        self.sync_error: Exception | None = None
+        if synced:
+            self._synced.set()
+
+    def subscribe(self, listener: Callable[[Any], None], /) -> Registration:
+        self.listeners.append(listener)
+        for obj in self._objects:
+            listener(Event.create(obj, is_in_initial_list=True)._change)
+        return _Registration(self, listener)
+
+    async def wait_for_sync(self) -> None:
+        await self._synced.wait()
+        if self.sync_error is not None:
+            raise self.sync_error
+
+    def sync(self) -> None:
+        self._synced.set()
+
+    def tell(self, event: Event) -> None:
+        for listener in self.listeners:
+            listener(event._change)
+
+
+@dataclass
+class _Registration:
+    informer: FakeInformer
+    listener: Callable[[Any], None]
+
+    def remove(self) -> None:
+        self.informer.listeners.remove(self.listener)
+
+
+@dataclass
+class FakeCache:
+    """Gives informers by kind, and counts how often it was asked. What is an exception is raised, once."""
+
+    informers: dict[Any, FakeInformer] = field(default_factory=dict)
+    failures: list[Exception] = field(default_factory=list)
+    asked: Counter[Any] = field(default_factory=Counter)
+
+    async def informer_for(self, kind: Any, /) -> FakeInformer:
+        self.asked[kind] += 1
+        if self.failures:
+            raise self.failures.pop(0)
+        return self.informers.setdefault(kind, FakeInformer())
+
+
+@dataclass(frozen=True)
+class FakeOptions:
+    controller: ControllerDefaults = field(default_factory=ControllerDefaults)
+
+
+class FakeManager:
+    """Collects what is added to it."""
+
+    def __init__(self, defaults: ControllerDefaults | None = None) -> None:
+        self.cache = FakeCache()
+        self.rest_mapper = RESTMapper()
+        self.work = WorkTracker()
+        self.options = FakeOptions(defaults or ControllerDefaults())
+        self.added: list[Any] = []
+
+    def add(self, runnable: Any, /) -> None:
+        self.added.append(runnable)
+
+
+class Feed(Source):
+    """A source that puts requests on the queue when a test says so."""
+
+    def __init__(self, *requests: str) -> None:
+        self.requests = requests
+        self.started = 0
+        self.stopped = 0
+        self.queue: WorkQueue[Request] | None = None
+
+    async def start(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> None:
+        self.started += 1
+        self.queue = queue
+        for name in self.requests:
+            queue.add(Request(name))
+
+    def stop(self) -> None:
+        self.stopped += 1
+
+    def __str__(self) -> str:
+        return "feed"
+
+
+@asynccontextmanager
+async def running(controller: Controller) -> AsyncIterator[asyncio.Task[None]]:
+    """The controller, running for the length of a block."""
+    task = asyncio.ensure_future(controller.start())
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+def metric(name: str, **labels: str) -> float:
+    """A metric's value; 0 where it is not there."""
+    for _, samples in REGISTRY.collect():
+        for sample in samples:
+            if sample.name == name and dict(sample.labels) == labels:
+                return sample.value
+    return 0.0

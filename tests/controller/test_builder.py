@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from pilotage.controller import (
+    Controller,
+    ControllerBuilder,
+    ControllerOptions,
+    Event,
+    Request,
+    enqueue_request_for_object,
+    enqueue_requests_from,
+    generation_changed,
+    on_object,
+)
+from pilotage.errors import InvalidDefinition
+from pilotage.manager.options import ControllerDefaults
+from pilotage.meta.unstructured import metadata_only
+
+from .fakes import FakeManager, Feed, Part, Widget, owner, running, widget
+
+pytestmark = pytest.mark.virtual_time
+
+
+class Recorder:
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+
+    async def reconcile(self, request: Request) -> None:
+        self.requests.append(request)
+
+    def names(self) -> list[str]:
+        names = [request.name for request in self.requests]
+        self.requests.clear()
+        return names
+
+
+def part(name: str, *references: Any) -> Part:
+    return Part(metadata=widget(name, owner_references=list(references)).metadata)
+
+
+@pytest.mark.covers("T157")
+async def test_a_controller_is_made_named_and_added_to_its_manager() -> None:
+    manager, recorder = FakeManager(), Recorder()
+    controller = ControllerBuilder(manager).for_(Widget).complete(recorder)
+    assert manager.added == [controller]
+    assert (controller.name, controller.kind) == ("widget", Widget.__resource__.gvk)
+    other = ControllerBuilder(manager).for_(Widget).named("other").build(recorder)
+    assert (other.name, manager.added) == ("other", [controller, other])
+
+
+@pytest.mark.covers("T157")
+def test_what_cannot_work_is_refused_with_what_to_do() -> None:
+    manager, recorder = FakeManager(), Recorder()
+    nothing: Any = None
+
+    def new() -> ControllerBuilder:
+        return ControllerBuilder(manager)
+
+    with pytest.raises(InvalidDefinition, match="needs a manager"):
+        ControllerBuilder(nothing)
+    with pytest.raises(InvalidDefinition, match="needs a reconciler"):
+        new().for_(Widget).complete(nothing)
+    with pytest.raises(InvalidDefinition, match="not a reconciler"):
+        new().for_(Widget).complete(5)  # type: ignore[arg-type]  # it is the point
+    with pytest.raises(InvalidDefinition, match=r"for_\(…\), or a name"):
+        new().watches(Part, enqueue_request_for_object).complete(recorder)
+    with pytest.raises(InvalidDefinition, match=r"owns\(Part\) needs for_"):
+        new().named("x").owns(Part).complete(recorder)
+    with pytest.raises(InvalidDefinition, match="watches nothing"):
+        new().named("x").complete(recorder)
+    with pytest.raises(InvalidDefinition, match="for_ may be said once, and Widget is there already"):
+        new().for_(Widget).for_(Part)
+    with pytest.raises(InvalidDefinition, match="not a kind"):
+        new().for_(nothing)
+    with pytest.raises(InvalidDefinition, match="needs a handler"):
+        new().watches(Part, nothing)
+    assert manager.added == []
+    new().for_(Widget).complete(recorder)  # nothing of what failed has taken the name
+
+
+@pytest.mark.covers("T35")
+def test_a_name_is_used_once_in_a_manager_unless_that_is_allowed() -> None:
+    manager, recorder = FakeManager(), Recorder()
+    ControllerBuilder(manager).for_(Widget).complete(recorder)
+    with pytest.raises(InvalidDefinition, match="has a controller 'widget' already"):
+        ControllerBuilder(manager).for_(Widget).complete(recorder)
+    assert len(manager.added) == 1
+    ControllerBuilder(FakeManager()).for_(Widget).complete(recorder)
+    allowed = ControllerOptions(skip_name_validation=True)
+    ControllerBuilder(manager).for_(Widget).with_options(allowed).complete(recorder)
+    lenient = FakeManager(ControllerDefaults(skip_name_validation=True))
+    for _ in range(2):
+        ControllerBuilder(lenient).for_(Widget).complete(recorder)
+    assert len(lenient.added) == 2
+
+
+@pytest.mark.covers("T157")
+def test_options_override_the_manager_s() -> None:
+    manager = FakeManager(
+        ControllerDefaults(max_concurrent_reconciles=3, group_kind_concurrency={"Part.demo.pilotage.dev": 5})
+    )
+    workers = {
+        "widget": ControllerBuilder(manager).for_(Widget),
+        "part": ControllerBuilder(manager).for_(Part),
+        "own": ControllerBuilder(manager).for_(Part).named("own").with_options(ControllerOptions(9)),
+    }
+    found = {name: made.complete(Recorder()).settings.max_concurrent_reconciles for name, made in workers.items()}
+    assert found == {"widget": 3, "part": 5, "own": 9}
+
+
+@pytest.mark.covers("T56", "T158")
+async def test_changes_of_the_object_and_of_what_it_controls_are_reconciled() -> None:
+    manager, recorder = FakeManager(), Recorder()
+    controller = ControllerBuilder(manager).for_(Widget).owns(Part).complete(recorder)
+    async with running(controller):
+        await asyncio.sleep(1)
+        widgets, parts = manager.cache.informers[Widget], manager.cache.informers[Part]
+        widgets.tell(Event.create(widget("a")))
+        await asyncio.sleep(1)
+        widgets.tell(Event.update(widget("a", version="1"), widget("a", version="2")))
+        await asyncio.sleep(1)
+        widgets.tell(Event.delete(widget("a")))
+        await asyncio.sleep(1)
+        assert recorder.names() == ["a", "a", "a"]
+        parts.tell(Event.create(part("p", owner("Widget", "controls", controller=True), owner("Widget", "owns"))))
+        parts.tell(Event.create(part("p", owner("Part", "other", controller=True))))
+        await asyncio.sleep(1)
+        assert recorder.names() == ["controls"]
+
+
+@pytest.mark.covers("T158")
+async def test_every_owner_counts_if_so_asked() -> None:
+    manager, recorder = FakeManager(), Recorder()
+    controller = ControllerBuilder(manager).for_(Widget).owns(Part, match_every_owner=True).complete(recorder)
+    async with running(controller):
+        await asyncio.sleep(1)
+        manager.cache.informers[Part].tell(Event.create(part("p", owner("Widget", "one"), owner("Widget", "two"))))
+        await asyncio.sleep(1)
+        assert recorder.names() == ["one", "two"]
+
+
+@pytest.mark.covers("T157")
+async def test_predicates_of_a_watch_hold_there_and_filters_everywhere_but_for_raw_sources() -> None:
+    manager, recorder = FakeManager(), Recorder()
+    controller = (
+        ControllerBuilder(manager)
+        .for_(Widget, predicates=[generation_changed])
+        .watches(Part, enqueue_requests_from(lambda obj: [Request(obj.metadata.name)]))
+        .with_event_filter(on_object(lambda obj: obj.metadata.name != "unwanted"))
+        .with_event_filter(on_object(lambda obj: obj.metadata.name != "unloved"))
+        .watches_raw_source(Feed("unwanted"))
+        .complete(recorder)
+    )
+    async with running(controller):
+        await asyncio.sleep(1)
+        assert recorder.names() == ["unwanted"]
+        widgets, parts = manager.cache.informers[Widget], manager.cache.informers[Part]
+        widgets.tell(Event.update(widget("same", generation=1), widget("same", version="2", generation=1)))
+        widgets.tell(Event.update(widget("new", generation=1), widget("new", generation=2)))
+        for name in ("unwanted", "unloved", "loved"):
+            parts.tell(Event.update(part(name), part(name)))
+        await asyncio.sleep(1)
+        assert sorted(recorder.names()) == ["loved", "new"]
+
+
+@pytest.mark.covers("T157")
+async def test_kinds_may_be_watched_by_their_metadata_alone() -> None:
+    manager = FakeManager()
+    controller = (
+        ControllerBuilder(manager)
+        .for_(Widget, only_metadata=True)
+        .owns(Part, only_metadata=True)
+        .watches_metadata(Part, enqueue_request_for_object)
+        .complete(Recorder())
+    )
+    async with running(controller):
+        await asyncio.sleep(1)
+    assert set(manager.cache.asked) == {metadata_only(Widget), metadata_only(Part)}
+
+
+@pytest.mark.covers("T157")
+async def test_requests_of_one_s_own_reach_the_reconciler() -> None:
+    class Sync(Request, frozen=True):
+        cluster: str = ""
+
+    manager, recorder = FakeManager(), Recorder()
+
+    def mapped(obj: Widget) -> list[Request]:
+        return [Sync(obj.metadata.name, "", cluster) for cluster in ("east", "west")]
+
+    controller = ControllerBuilder(manager).named("x").watches(Widget, enqueue_requests_from(mapped)).complete(recorder)
+    async with running(controller):
+        await asyncio.sleep(1)
+        manager.cache.informers[Widget].tell(Event.create(widget("a")))
+        await asyncio.sleep(1)
+    assert recorder.requests == [Sync("a", "", "east"), Sync("a", "", "west")]
+
+
+async def test_the_priority_of_the_initial_list_can_be_chosen() -> None:
+    seen: list[int] = []
+    manager = FakeManager()
+
+    async def reconcile(request: Request) -> None:
+        seen.append(controller.queue.priority_of(request))
+
+    controller: Controller = (
+        ControllerBuilder(manager).for_(Widget).with_options(ControllerOptions(low_priority=0)).complete(reconcile)
+    )
+    async with running(controller):
+        await asyncio.sleep(1)
+        manager.cache.informers[Widget].tell(Event.create(widget("a"), is_in_initial_list=True))
+        await asyncio.sleep(1)
+    assert seen == [0]

@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from pilotage.controller import (
+    Event,
+    Handler,
+    Request,
+    enqueue_request_for_object,
+    enqueue_request_for_owner,
+    enqueue_requests_from,
+)
+from pilotage.controller import delivery as delivery_module
+from pilotage.controller.delivery import Delivery
+from pilotage.errors import DecodeError
+from pilotage.workqueue import WorkQueue
+
+from .fakes import Widget, owner, widget
+
+pytestmark = pytest.mark.virtual_time
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def priority_of(queue: WorkQueue[Request]) -> int:
+    async with queue.take() as request:
+        return queue.priority_of(request)
+
+
+HANDLERS: dict[str, Handler] = {
+    "object": enqueue_request_for_object,
+    "owner": enqueue_request_for_owner(Widget),
+    "map": enqueue_requests_from(lambda obj: [Request("x")]),
+    "function": lambda event: [Request("x")],
+}
+
+
+@pytest.mark.covers("T163")
+@pytest.mark.parametrize("handler", HANDLERS.values(), ids=HANDLERS)
+async def test_what_is_nothing_new_has_a_low_priority_with_every_handler(handler: Handler) -> None:
+    queue: WorkQueue[Request] = WorkQueue()
+    delivery = Delivery(queue, handler)
+    references: dict[str, Any] = {"owner_references": [owner("Widget", "w")]}
+    old, new = widget(version="1", **references), widget(version="2", **references)
+    expected = [
+        (Event.create(new, is_in_initial_list=True), -100),
+        (Event.update(old, old), -100),
+        (Event.create(new), 0),
+        (Event.update(old, new), 0),
+        (Event.delete(new), 0),
+        (Event.generic(new), 0),
+    ]
+    for event, priority in expected:
+        delivery.event(event)
+        assert await priority_of(queue) == priority
+
+
+async def test_the_low_priority_can_be_chosen() -> None:
+    queue: WorkQueue[Request] = WorkQueue()
+    Delivery(queue, enqueue_request_for_object, low_priority=7).event(Event.create(widget(), is_in_initial_list=True))
+    assert await priority_of(queue) == 7
+
+
+@pytest.mark.covers("T160", "T162")
+async def test_duplicates_melt_and_nothing_is_fine() -> None:
+    queue: WorkQueue[Request] = WorkQueue()
+    delivery = Delivery(queue, lambda event: [Request("a"), Request("a")] if event.type == "delete" else ())
+    delivery.event(Event.create(widget()))
+    assert len(queue) == 0
+    delivery.event(Event.delete(widget()))
+    assert len(queue) == 1
+
+
+async def test_all_predicates_must_be_passed_before_the_handler_is_called() -> None:
+    called: list[Event] = []
+    queue: WorkQueue[Request] = WorkQueue()
+
+    def handler(event: Event) -> list[Request]:
+        called.append(event)
+        return []
+
+    Delivery(queue, handler, [lambda _: True, lambda _: False]).event(Event.create(widget()))
+    assert called == []
+    Delivery(queue, handler, [lambda _: True]).event(Event.create(widget()))
+    assert len(called) == 1
+
+
+async def test_a_generator_is_a_handler_too() -> None:
+    def handler(event: Event) -> Any:
+        yield Request("a")
+        yield Request("b")
+
+    queue: WorkQueue[Request] = WorkQueue()
+    Delivery(queue, handler).event(Event.create(widget()))
+    assert len(queue) == 2
+
+
+async def test_an_async_handler_is_awaited_and_waited_for() -> None:
+    async def mapped(obj: Widget) -> list[Request]:
+        await asyncio.sleep(5)
+        return [Request(obj.metadata.name)]
+
+    queue: WorkQueue[Request] = WorkQueue()
+    delivery = Delivery(queue, enqueue_requests_from(mapped))
+    running = asyncio.ensure_future(delivery.run())
+    delivery.event(Event.create(widget("a"), is_in_initial_list=True))
+    assert not delivery.idle()
+    await delivery.settled()
+    assert now() == 5
+    assert delivery.idle()
+    assert await priority_of(queue) == -100
+    running.cancel()
+
+
+@pytest.mark.parametrize("failing", ["handler", "predicate"])
+async def test_what_fails_is_tried_again_with_growing_delays_so_that_no_event_is_lost(failing: str) -> None:
+    tries: list[float] = []
+
+    def flaky(event: Event) -> Any:
+        tries.append(now())
+        if len(tries) < 4:
+            raise ConnectionError("later")
+        return [Request("a")] if failing == "handler" else True
+
+    queue: WorkQueue[Request] = WorkQueue()
+    fails_in_handler = Delivery(queue, flaky)
+    fails_in_predicate = Delivery(queue, lambda _: [Request("a")], [flaky])
+    delivery = fails_in_handler if failing == "handler" else fails_in_predicate
+    running = asyncio.ensure_future(delivery.run())
+    delivery.event(Event.create(widget()))
+    other = Delivery(queue, enqueue_request_for_object)
+    other.event(Event.create(widget("other")))  # nobody else waits for it
+    assert len(queue) == 1
+    assert not delivery.idle(horizon=1)
+    await asyncio.sleep(1)
+    assert len(queue) == 2
+    assert [round(later - earlier, 6) for earlier, later in pairwise(tries)] == [0.005, 0.01, 0.02]
+    assert delivery.idle(horizon=1000)
+    running.cancel()
+
+
+@pytest.mark.parametrize("answer", [lambda _: None, lambda _: ["a"], lambda _: 5])
+async def test_a_handler_that_gives_nonsense_is_told_so(
+    answer: Callable[[Event], Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    queue: WorkQueue[Request] = WorkQueue()
+    delivery = Delivery(queue, answer)
+    delivery.event(Event.create(widget()))
+    assert len(queue) == 0
+    assert "a handler gives requests, not" in caplog.text
+    assert not delivery.idle(horizon=1)
+
+
+async def test_an_object_that_cannot_be_read_is_for_the_informer_to_report() -> None:
+    def handler(event: Event) -> list[Request]:
+        raise DecodeError("unreadable")
+
+    queue: WorkQueue[Request] = WorkQueue()
+    delivery = Delivery(queue, handler)
+    with pytest.raises(DecodeError):
+        delivery.event(Event.create(widget()))
+    assert delivery.idle(horizon=1000)
+
+
+async def test_a_handler_that_always_fails_does_not_fill_the_memory(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def handler(event: Event) -> list[Request]:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(delivery_module, "MAX_POSTPONED", 3)
+    delivery = Delivery(WorkQueue(), handler)
+    for _ in range(5):
+        delivery.event(Event.create(widget()))
+    assert delivery._postponed.statistics().delayed == 3
+    assert caplog.text.count("Event dropped") == 2

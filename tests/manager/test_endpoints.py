@@ -1,0 +1,280 @@
+"""Metrics and health over HTTP, on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from pilotage.errors import ConnectionLost, InvalidDefinition
+from pilotage.http.client import Client
+from pilotage.http.messages import Request, Response
+from pilotage.manager import health
+from pilotage.manager.endpoints import parse_address
+from pilotage.manager.errors import AddressUnavailable, AlreadyStarted
+from pilotage.manager.health import HealthHandler
+from pilotage.manager.manager import Manager
+from pilotage.manager.options import ManagerOptions
+
+from .fakes import FakeCluster, recorded_logs, until
+
+
+async def get(address: tuple[str, int], target: str, method: str = "GET") -> tuple[int, str]:
+    async with Client(*address) as client:
+        answer = await client.request(method, target)
+        return answer.status, answer.body.decode()
+
+
+BOTH = ManagerOptions(metrics_bind_address="127.0.0.1:0", health_probe_bind_address="127.0.0.1:0")
+
+
+@pytest.mark.covers("T73")
+async def test_metrics_are_served_and_nothing_else_and_gone_after_the_stop() -> None:
+    async with Manager(FakeCluster(), BOTH) as manager:
+        address = manager.metrics_address
+        status, text = await get(address, "/metrics")
+        assert status == 200
+        assert "# TYPE pilotage_work_in_flight gauge" in text
+        for path in ("/", "/metrics/more", "/healthz", "/debug/pprof"):
+            assert (await get(address, path))[0] == 404
+        assert (await get(address, "/metrics", "POST"))[0] == 405
+        await manager.start(timeout=0)
+        with pytest.raises(ConnectionLost):
+            await get(address, "/metrics")
+
+
+@pytest.mark.covers("T73")
+async def test_extra_handlers_are_served_beside_the_metrics() -> None:
+    async def hello(request: Request) -> Response:
+        return Response(200, (), b"hello")
+
+    options = ManagerOptions(metrics_bind_address="127.0.0.1:0", metrics_extra_handlers={"/one": hello})
+    async with Manager(FakeCluster(), options) as manager:
+        manager.add_metrics_server_extra_handler("/below/", hello)
+        address = manager.metrics_address
+        assert await get(address, "/one") == (200, "hello")
+        assert await get(address, "/below/all?x=1") == (200, "hello")
+        assert (await get(address, "/one/more"))[0] == 404
+        for taken in ("/metrics", "/one", "two"):
+            with pytest.raises(InvalidDefinition):
+                manager.add_metrics_server_extra_handler(taken, hello)
+        await manager.run_until_idle()
+        with pytest.raises(AlreadyStarted):
+            manager.add_metrics_server_extra_handler("/late", hello)
+
+
+@pytest.mark.covers("T58")
+@pytest.mark.parametrize("option", ["metrics_bind_address", "health_probe_bind_address"])
+async def test_an_address_in_use_is_an_error_when_the_manager_is_opened(option: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        options = ManagerOptions(**{option: f"127.0.0.1:{port}"})  # type: ignore[arg-type]
+        cluster = FakeCluster()
+        with pytest.raises(AddressUnavailable, match=f"127.0.0.1:{port}.*in use"):
+            async with Manager(cluster, options):
+                pytest.fail("it was opened")
+        assert not cluster.is_open
+
+
+async def test_a_failed_opening_leaves_no_server_behind() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, socket.create_server(("127.0.0.1", 0)) as free:
+        first = free.getsockname()[1]
+        free.close()
+        options = ManagerOptions(
+            metrics_bind_address=f"127.0.0.1:{first}",
+            health_probe_bind_address=f"127.0.0.1:{taken.getsockname()[1]}",
+        )
+        with pytest.raises(AddressUnavailable):
+            async with Manager(FakeCluster(), options):
+                pytest.fail("it was opened")
+        with pytest.raises(ConnectionLost):
+            await get(("127.0.0.1", first), "/metrics")
+
+
+async def test_endpoints_are_off_unless_they_are_given_an_address() -> None:
+    async with Manager(FakeCluster()) as manager:
+        with pytest.raises(InvalidDefinition, match="metrics server"):
+            _ = manager.metrics_address
+        with pytest.raises(InvalidDefinition, match="health probe server"):
+            _ = manager.health_probe_address
+
+
+async def test_starting_the_servers_is_logged() -> None:
+    with recorded_logs() as lines:
+        async with Manager(FakeCluster(), BOTH):
+            pass
+    assert "Starting metrics server bind_address=127.0.0.1:0" in lines
+    assert any(line.startswith("Starting health probe server") for line in lines)
+
+
+async def test_a_manager_is_alive_from_its_opening_and_ready_once_it_has_started() -> None:
+    cluster = FakeCluster()
+    cluster.cache.synced.clear()
+    async with Manager(cluster, BOTH) as manager:
+        address = manager.health_probe_address
+        assert await get(address, "/healthz") == (200, "ok")
+        assert (await get(address, "/readyz"))[0] == 500
+        running = asyncio.ensure_future(manager.start())
+        assert (await get(address, "/readyz"))[0] == 500
+        cluster.cache.synced.set()
+        while (await get(address, "/readyz"))[0] != 200:
+            pass
+        cluster.cache.live = False
+        status, text = await get(address, "/readyz")
+        assert (status, text) == (
+            500,
+            "[+]started ok\n[-]cache failed: reason withheld\n[+]ping ok\nreadyz check failed\n",
+        )
+        cluster.cache.live = True
+        assert (await get(address, "/readyz/cache"))[0] == 200
+        running.cancel()
+        await asyncio.wait([running])
+
+
+async def test_a_manager_that_is_stopping_is_not_ready_but_alive() -> None:
+    async with Manager(FakeCluster(), BOTH) as manager:
+        address = manager.health_probe_address
+        work = manager.work.start("backup", "shop")
+        running = asyncio.ensure_future(manager.start(timeout=0))
+        await until(lambda: not manager.work.accepting)
+        assert (await get(address, "/readyz"))[0] == 500
+        assert (await get(address, "/healthz"))[0] == 200
+        work.end()
+        await running
+
+
+async def test_a_runnables_ready_is_part_of_readiness() -> None:
+    class Warming:
+        name = "warming"
+        ready = False
+
+        async def start(self) -> None:
+            await asyncio.Event().wait()
+
+    async with Manager(FakeCluster(), BOTH) as manager:
+        warming = Warming()
+        manager.add(warming)
+        await manager.run_until_idle()
+        assert (await get(manager.health_probe_address, "/readyz/warming"))[0] == 500
+        warming.ready = True
+        assert (await get(manager.health_probe_address, "/readyz"))[0] == 200
+
+
+async def test_checks_are_added_before_the_start_only_and_under_a_free_name() -> None:
+    async with Manager(FakeCluster(), BOTH) as manager:
+        manager.add_healthz_check("mine", health.ping)
+        manager.add_readyz_check("mine", health.ping)
+        for wrong in ("mine", "", "a/b"):
+            with pytest.raises(InvalidDefinition):
+                manager.add_healthz_check(wrong, health.ping)
+        assert await get(manager.health_probe_address, "/healthz/mine") == (200, "ok")
+        await manager.run_until_idle()
+        with pytest.raises(AlreadyStarted):
+            manager.add_readyz_check("late", health.ping)
+
+
+async def test_the_endpoints_may_have_other_names() -> None:
+    options = ManagerOptions(
+        health_probe_bind_address="127.0.0.1:0", liveness_endpoint_name="/live", readiness_endpoint_name="/up"
+    )
+    async with Manager(FakeCluster(), options) as manager:
+        assert (await get(manager.health_probe_address, "/live"))[0] == 200
+        assert (await get(manager.health_probe_address, "/up"))[0] == 500
+        assert (await get(manager.health_probe_address, "/healthz"))[0] == 404
+
+
+def failing() -> None:
+    raise RuntimeError("a secret reason")
+
+
+async def asynchronous() -> None:
+    await asyncio.sleep(0)
+
+
+async def asked(target: str, /, **checks: Callable[[], Awaitable[object] | object]) -> tuple[int, str]:
+    response = await HealthHandler("/healthz", lambda: checks)(Request("GET", target))
+    return response.status, response.body.decode()
+
+
+@pytest.mark.covers("T185")
+async def test_all_checks_that_hold_are_one_ok() -> None:
+    assert await asked("/healthz", one=health.ping, two=asynchronous) == (200, "ok")
+    assert await asked("/healthz?verbose", one=health.ping, two=asynchronous) == (
+        200,
+        "[+]one ok\n[+]two ok\nhealthz check passed\n",
+    )
+
+
+@pytest.mark.covers("T185")
+async def test_without_checks_there_is_a_ping() -> None:
+    assert await asked("/healthz") == (200, "ok")
+    assert await asked("/healthz/ping") == (200, "ok")
+    assert "[+]ping ok" in (await asked("/healthz/?verbose=1"))[1]
+
+
+@pytest.mark.covers("T185")
+async def test_a_failure_is_listed_and_its_reason_is_logged_and_withheld() -> None:
+    with recorded_logs() as lines:
+        status, text = await asked("/healthz", one=health.ping, two=failing, three=lambda: False)
+    assert status == 500
+    assert text == (
+        "[+]one ok\n[-]two failed: reason withheld\n[-]three failed: reason withheld\nhealthz check failed\n"
+    )
+    assert any("a secret reason" in line and "two" in line for line in lines)
+    status, text = await asked("/healthz/two", two=failing)
+    assert status == 500
+    assert "secret" not in text
+
+
+@pytest.mark.covers("T185")
+async def test_checks_can_be_excluded_and_unknown_names_do_no_harm() -> None:
+    assert await asked("/healthz?exclude=two", one=health.ping, two=failing) == (200, "ok")
+    status, text = await asked("/healthz?exclude=two&exclude=never&verbose", one=health.ping, two=failing)
+    assert status == 200
+    assert text == (
+        "[+]one ok\n[+]two excluded: ok\n"
+        'warn: some health checks cannot be excluded: no matches for "never"\nhealthz check passed\n'
+    )
+
+
+@pytest.mark.covers("T185")
+async def test_an_unknown_check_is_not_found() -> None:
+    assert (await asked("/healthz/never", one=health.ping))[0] == 404
+
+
+@pytest.mark.virtual_time
+async def test_a_check_that_hangs_has_failed() -> None:
+    assert (await asked("/healthz", hanging=asyncio.Event().wait))[0] == 500
+    assert asyncio.get_running_loop().time() == health.CHECK_SECONDS
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("", None),
+        ("0", None),
+        (":8080", ("", 8080)),
+        ("127.0.0.1:0", ("127.0.0.1", 0)),
+        ("[::1]:80", ("::1", 80)),
+        ("localhost:65535", ("localhost", 65535)),
+    ],
+)
+def test_bind_addresses(text: str, address: tuple[str, int] | None) -> None:
+    assert parse_address(text) == address
+
+
+@pytest.mark.parametrize("wrong", ["8080", "a:b", "::1:80", "a:65536", "a:-1", "a:", "a:\u0661"])
+def test_wrong_bind_addresses_are_refused_with_the_options(wrong: str) -> None:
+    with pytest.raises(InvalidDefinition, match="not a bind address"):
+        ManagerOptions(metrics_bind_address=wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"readiness_endpoint_name": "ready"}, {"metrics_extra_handlers": {"/metrics": health.ping}}]
+)
+def test_wrong_paths_are_refused_with_the_options(wrong: Any) -> None:
+    with pytest.raises(InvalidDefinition):
+        ManagerOptions(**wrong)

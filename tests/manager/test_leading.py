@@ -1,0 +1,226 @@
+"""A manager with leader election: who leads works, who does not stands by, who loses stops."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+
+import pytest
+
+from pilotage.errors import InvalidDefinition
+from pilotage.manager.errors import LeaderElectionLost, NotIdle
+from pilotage.manager.manager import Manager
+from pilotage.manager.options import ManagerOptions
+
+from .fakes import FakeCluster, Recorded, elapsed
+from .test_election import Board, Lock, held_by
+from .test_manager import Warming
+
+
+def options(board: Board, *, release: bool = False, grace: float = 30) -> ManagerOptions:
+    return ManagerOptions(
+        leader_election=True,
+        leader_election_resource_lock_interface=Lock(board),
+        leader_election_release_on_cancel=release,
+        graceful_shutdown_timeout=grace,
+    )
+
+
+@pytest.mark.covers("T70")
+@pytest.mark.virtual_time
+async def test_without_election_the_manager_leads_at_once() -> None:
+    async with Manager(FakeCluster()) as manager:
+        await manager.run_until_idle(1)
+        assert manager.elected.is_set()
+        assert manager._lifecycle.elector is None
+
+
+@pytest.mark.covers("T74", "T70")
+@pytest.mark.virtual_time
+async def test_a_standby_runs_what_needs_no_leader_and_warms_up() -> None:
+    journal: list[str] = []
+    board = Board(held_by("other"))
+    async with Manager(FakeCluster(), options(board)) as manager:
+        manager.add(Recorded(journal, "leader"))
+        manager.add(Recorded(journal, "other", needs_leader_election=False))
+        manager.add(Warming(journal))
+        running = asyncio.ensure_future(manager.start())
+        await asyncio.sleep(10)
+        assert sorted(journal) == ["other started", "warm-up"]
+        assert not manager.elected.is_set()
+        await asyncio.sleep(10)
+        assert sorted(journal[2:]) == ["leader started", "start"]
+        assert manager.elected.is_set()
+        running.cancel()
+        await asyncio.wait([running])
+
+
+@pytest.mark.covers("T69")
+@pytest.mark.virtual_time
+async def test_a_standby_that_is_stopped_starts_nothing_that_needs_a_leader() -> None:
+    journal: list[str] = []
+    board = Board(held_by("other"))
+    async with Manager(FakeCluster(), options(board, release=True)) as manager:
+        manager.add(Recorded(journal, "leader"))
+        manager.add(Recorded(journal, "slow", needs_leader_election=False, ending=25))
+        await manager.start(timeout=1)
+    assert journal == ["slow started", "slow stopped"]
+    assert board.record == held_by("other")
+
+
+@pytest.mark.covers("T67", "T84")
+@pytest.mark.virtual_time
+async def test_the_lease_is_kept_until_everything_has_ended_and_then_released_if_asked() -> None:
+    board = Board()
+    async with Manager(FakeCluster(), options(board, release=True)) as manager:
+        manager.add(Recorded([], "slow", ending=20))
+        await manager.start(timeout=3)
+    renewals = [when for when, holder in board.history if holder]
+    assert max(renewals) >= 20
+    assert board.history[-1] == (23, "")
+
+
+@pytest.mark.covers("T67", "T84")
+@pytest.mark.virtual_time
+async def test_the_lease_is_left_to_run_out_if_not_asked_to_release() -> None:
+    board = Board()
+    async with Manager(FakeCluster(), options(board)) as manager:
+        await manager.start(timeout=3)
+    assert board.record is not None
+    assert board.record.holder_identity != ""
+
+
+@pytest.mark.virtual_time
+async def test_the_lease_is_not_released_when_something_was_cut() -> None:
+    board = Board()
+    async with Manager(FakeCluster(), options(board, release=True, grace=0)) as manager:
+        manager.add(Recorded([], "stubborn", ending=100))
+        await manager.start(timeout=3)
+    assert board.record is not None
+    assert board.record.holder_identity != ""
+
+
+@pytest.mark.covers("T68")
+@pytest.mark.virtual_time
+async def test_losing_the_lease_ends_the_manager_without_grace() -> None:
+    journal: list[str] = []
+    board = Board()
+    cluster = FakeCluster()
+    async with Manager(cluster, options(board, release=True)) as manager:
+        manager.add(Recorded(journal, "leader"))
+
+        async def working() -> None:
+            with manager.work.track("reconcile", "a"):
+                await asyncio.sleep(100)
+
+        manager.add(working)
+        running = asyncio.ensure_future(manager.start())
+        await asyncio.sleep(1)
+        assert cluster.write()
+        board.broken = True
+        with pytest.raises(LeaderElectionLost):
+            await running
+        assert elapsed() == 10
+        assert not cluster.write()
+    assert journal == ["leader started", "leader stopped"]
+    assert board.record is not None
+    assert board.record.holder_identity != ""
+
+
+@pytest.mark.virtual_time
+async def test_losing_the_lease_during_a_shutdown_ends_its_grace() -> None:
+    board = Board()
+    async with Manager(FakeCluster(), options(board)) as manager:
+
+        async def working() -> None:
+            with manager.work.track("reconcile", "a"):
+                await asyncio.sleep(100)
+
+        manager.add(working)
+        running = asyncio.ensure_future(manager.start())
+        await asyncio.sleep(1)
+        board.broken = True
+        manager._lifecycle.on_signal(signal.SIGTERM)
+        with pytest.raises(LeaderElectionLost):
+            await running
+        assert elapsed() == 10
+
+
+@pytest.mark.virtual_time
+async def test_no_write_starts_after_the_deadline_even_before_the_loss_is_noticed() -> None:
+    """After a pause of the whole process, writers may have their turn before the elector does."""
+    board = Board()
+    cluster = FakeCluster()
+    async with Manager(cluster, options(board)) as manager:
+        running = asyncio.ensure_future(manager.start())
+        await asyncio.sleep(1)
+        assert cluster.write()
+        loop = asyncio.get_running_loop()
+        loop._virtual_time += 60  # type: ignore[attr-defined]  # the process was paused
+        assert not running.done()
+        assert not cluster.write()
+        with pytest.raises(LeaderElectionLost):
+            await running
+
+
+@pytest.mark.virtual_time
+async def test_a_renewal_that_others_cancel_is_a_lost_lease() -> None:
+    async with Manager(FakeCluster(), options(Board())) as manager:
+        running = asyncio.ensure_future(manager.start())
+        await asyncio.sleep(1)
+        [electing] = [task for task in asyncio.all_tasks() if task.get_name() == "manager: leader election"]
+        electing.cancel()
+        with pytest.raises(LeaderElectionLost):
+            await running
+        assert elapsed() == 1
+
+
+@pytest.mark.virtual_time
+async def test_a_standby_may_write_what_needs_no_leader() -> None:
+    cluster = FakeCluster()
+    async with Manager(cluster, options(Board(held_by("other")))) as manager:
+        running = asyncio.ensure_future(manager.start())
+        await asyncio.sleep(1)
+        assert cluster.write()
+        running.cancel()
+        await asyncio.wait([running])
+
+
+@pytest.mark.virtual_time
+async def test_run_until_idle_waits_for_the_lease() -> None:
+    async with Manager(FakeCluster(), options(Board(held_by("other")))) as manager:
+        with pytest.raises(NotIdle, match="leader lease"):
+            await manager.run_until_idle(5)
+        await manager.run_until_idle(30)
+        assert elapsed() >= 15
+
+
+@pytest.mark.virtual_time
+async def test_an_unexpected_error_in_the_election_is_not_lost() -> None:
+    class Broken(Lock):
+        async def get(self) -> None:
+            raise TypeError("a bug")
+
+    broken = ManagerOptions(leader_election=True, leader_election_resource_lock_interface=Broken(Board()))
+    async with Manager(FakeCluster(), broken) as manager:
+        with pytest.raises(TypeError, match="a bug"):
+            await manager.start()
+
+
+@pytest.mark.covers("T70")
+@pytest.mark.virtual_time
+async def test_outside_a_cluster_the_lease_needs_a_namespace() -> None:
+    with pytest.raises(InvalidDefinition, match="leader_election_namespace"):
+        async with Manager(FakeCluster(), ManagerOptions(leader_election=True, leader_election_id="mine")):
+            pytest.fail("it was opened")
+
+
+@pytest.mark.covers("T70", "T85")
+def test_options_of_an_election_that_cannot_work_are_refused() -> None:
+    for wrong, word in [
+        ({"leader_election": True}, "leader_election_id"),
+        ({"leader_election": True, "leader_election_id": "a", "lease_duration": 5}, "lease_duration"),
+        ({"leader_election_resource_lock": "configmaps"}, "leases"),
+    ]:
+        with pytest.raises(InvalidDefinition, match=word):
+            ManagerOptions(**wrong)  # type: ignore[arg-type]

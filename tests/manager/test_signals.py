@@ -1,0 +1,142 @@
+"""SIGTERM and SIGINT: the first asks, the second forces, and afterwards all is as before."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from functools import partial
+
+import pytest
+
+from pilotage.manager import signals
+from pilotage.manager.manager import Manager
+
+from .fakes import FakeCluster, until
+
+PROGRAM = """
+import asyncio, sys
+sys.path.insert(0, {root!r})
+from tests.manager.fakes import FakeCluster
+from pilotage.manager.manager import Manager
+
+async def main():
+    async with Manager(FakeCluster()) as manager:
+        async def work():
+            with manager.work.track("reconcile", "shop/orders"):
+                print("working", flush=True)
+                await asyncio.sleep({seconds})
+                print("finished", flush=True)
+        manager.add(work)
+        await manager.start()
+    print("ended", flush=True)
+
+asyncio.run(main())
+"""
+
+
+def program(seconds: float) -> subprocess.Popen[str]:
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    text = PROGRAM.format(root=root, seconds=seconds)
+    started = subprocess.Popen(
+        [sys.executable, "-c", text], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=root
+    )
+    assert started.stdout is not None
+    assert started.stdout.readline() == "working\n"
+    return started
+
+
+@pytest.mark.covers("T80")
+def test_sigterm_lets_what_runs_finish() -> None:
+    with program(seconds=0.5) as started:
+        started.terminate()
+        output, errors = started.communicate(timeout=30)
+    assert output == "finished\nended\n", errors
+    assert started.returncode == 0
+
+
+@pytest.mark.covers("T80")
+def test_a_second_sigterm_forces() -> None:
+    with program(seconds=600) as started:
+        before = time.monotonic()
+        started.terminate()
+        assert started.stderr is not None
+        with pytest.raises(subprocess.TimeoutExpired):
+            started.wait(0.3)
+        started.terminate()
+        output, errors = started.communicate(timeout=30)
+    assert time.monotonic() - before < 10
+    assert output == ""
+    assert "ShutdownForced" in errors
+    assert "shop/orders" in errors
+    assert started.returncode == 1
+
+
+async def test_a_signal_is_heard_by_all_and_handlers_are_put_back() -> None:
+    heard: list[tuple[str, signal.Signals]] = []
+    before = [signal.getsignal(number) for number in signals.SIGNALS]
+    with signals.handled(lambda number: heard.append(("outer", number))):
+        with signals.handled(lambda number: heard.append(("inner", number))):
+            os.kill(os.getpid(), signal.SIGTERM)
+            await until(lambda: len(heard) == 2)
+        os.kill(os.getpid(), signal.SIGINT)
+        await until(lambda: len(heard) == 3)
+    assert heard == [("outer", signal.SIGTERM), ("inner", signal.SIGTERM), ("outer", signal.SIGINT)]
+    assert [signal.getsignal(number) for number in signals.SIGNALS] == before
+
+
+def _long(heard: list[signal.Signals], count: int) -> bool:
+    return len(heard) == count
+
+
+async def test_after_the_second_signal_the_default_handlers_are_back() -> None:
+    heard: list[signal.Signals] = []
+    previous = signal.getsignal(signal.SIGTERM)
+    try:
+        with signals.handled(heard.append):
+            for count in (1, 2):
+                os.kill(os.getpid(), signal.SIGTERM)
+                await until(partial(_long, heard, count))
+            assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    finally:
+        assert signal.getsignal(signal.SIGTERM) == previous
+
+
+async def test_a_signal_that_is_ignored_stays_ignored() -> None:
+    previous = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with signals.handled(lambda number: None):
+            assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
+async def test_handlers_are_there_only_while_the_manager_starts() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    async with Manager(FakeCluster()) as manager:
+        assert signal.getsignal(signal.SIGTERM) == before
+        running = asyncio.ensure_future(manager.start())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert signal.getsignal(signal.SIGTERM) != before
+        os.kill(os.getpid(), signal.SIGTERM)
+        await running
+        assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_outside_the_main_thread_nothing_is_handled() -> None:
+    outcome: list[bool] = []
+
+    async def run() -> None:
+        before = signal.getsignal(signal.SIGTERM)
+        with signals.handled(lambda number: None):
+            outcome.append(signal.getsignal(signal.SIGTERM) == before)
+
+    thread = threading.Thread(target=lambda: asyncio.run(run()))
+    thread.start()
+    thread.join()
+    assert outcome == [True]

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from pilotage.errors import Gone, NotFound, Status, StatusDetails, TooManyRequests
+from pilotage.http.messages import Headers, Request, Response
+from pilotage.server import face as faces
+from pilotage.server.face import Face
+
+from .registries import CONFIG_MAPS, DEFINITIONS, definition, opened
+
+
+async def ask(face: Face, target: str, method: str = "GET", **headers: str) -> Response:
+    given = {"authorization": "Bearer secret"} | {name.replace("_", "-"): value for name, value in headers.items()}
+    answer = await face(Request(method, target, Headers(given.items())))
+    assert isinstance(answer, Response)
+    return answer
+
+
+def document(answer: Response) -> dict[str, Any]:
+    decoded: dict[str, Any] = json.loads(answer.body)
+    return decoded
+
+
+@pytest.mark.parametrize(
+    "credentials", ["", "Bearer", "Bearer ", "Bearer wrong", "Basic secret", "secret", "Bearer sécret"]
+)
+async def test_without_the_token_there_is_nothing_to_see(credentials: str) -> None:
+    async with opened() as api:
+        face = Face(api.registry, "secret")
+        for target in ("/api/v1/configmaps", "/apis", "/openapi/v3", "/nope"):
+            answer = await ask(face, target, authorization=credentials)
+            assert (answer.status, document(answer)["reason"]) == (401, "Unauthorized")
+
+
+@pytest.mark.parametrize("target", ["/healthz", "/livez", "/readyz", "/version"])
+async def test_health_and_version_are_for_everybody(target: str) -> None:
+    async with opened() as api:
+        assert (await ask(Face(api.registry, "secret"), target, authorization="")).status == 200
+
+
+async def test_a_new_kind_is_in_discovery_at_once() -> None:
+    async with opened() as api:
+        face = Face(api.registry, "secret")
+        assert (await ask(face, "/apis/test.example.com/v1")).status == 404
+        await api.create(DEFINITIONS, definition())
+        groups = document(await ask(face, "/apis"))["groups"]
+        assert "test.example.com" in [group["name"] for group in groups]
+        resources = document(await ask(face, "/apis/test.example.com/v1"))["resources"]
+        assert [one["name"] for one in resources] == ["widgets", "widgets/status"]
+        assert "/openapi/v3/apis/test.example.com/v1?hash=" in str(document(await ask(face, "/openapi/v3")))
+        paths = document(await ask(face, "/openapi/v3/apis/test.example.com/v1"))["paths"]
+        (operation,) = (path["patch"] for path in paths.values())
+        assert operation["x-kubernetes-group-version-kind"]["kind"] == "Widget"
+
+
+async def test_a_head_is_answered_as_a_get() -> None:
+    async with opened() as api:
+        await api.create(CONFIG_MAPS, {"metadata": {"name": "one"}}, "default")
+        answer = await ask(Face(api.registry, "secret"), "/api/v1/namespaces/default/configmaps/one", "HEAD")
+        assert answer.status == 200
+
+
+def test_an_error_tells_when_to_come_back() -> None:
+    answer = faces.failure(TooManyRequests("slowly", details=StatusDetails(retry_after_seconds=7)))
+    assert ("retry-after", "7") in answer.headers
+    assert document(answer)["details"] == {"retryAfterSeconds": 7}
+
+
+def test_an_expired_page_has_a_token_to_go_on_with() -> None:
+    answer = faces.failure(Gone(status=Status(410, "Expired", "too old", continue_token="abc")))
+    assert document(answer)["metadata"] == {"continue": "abc"}
+
+
+def test_an_unknown_path_is_plain_text() -> None:
+    answer = faces.failure(NotFound("404 page not found"))
+    assert answer.body == b"404 page not found\n"
+    assert ("x-content-type-options", "nosniff") in answer.headers
+
+
+@pytest.mark.parametrize(
+    ("texts", "headers"),
+    [
+        (("plain", "plain"), ['299 - "plain"']),
+        (('say "no"', "a\\b"), ['299 - "say \\"no\\""', '299 - "a\\\\b"']),
+        (("line\r\nSet-Cookie: x",), ['299 - "line??Set-Cookie: x"']),
+        (("snow ☃",), ['299 - "snow ?"']),
+    ],
+)
+def test_warnings_are_headers_that_cannot_break_out(texts: tuple[str, ...], headers: list[str]) -> None:
+    assert [value for _, value in faces._warnings(texts)] == headers
+
+
+def test_there_is_an_end_to_warnings() -> None:
+    headers = faces._warnings(tuple(f"{number} " + "x" * 1000 for number in range(1000)))
+    assert sum(len(value) for _, value in headers) < 6000
+
+
+async def test_a_failure_inside_is_a_500_that_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async with opened() as api:
+        await api.registry.house.storage.close()
+        answer = await ask(Face(api.registry, "secret"), "/api/v1/configmaps?limit=1")
+        assert (answer.status, document(answer)["reason"]) == (500, "InternalError")
+        assert "GET /api/v1/configmaps" in caplog.text
