@@ -9,12 +9,62 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from pilotage.cache import ByObject as ByObject
+    from pilotage.cache import Cache as Cache
+    from pilotage.cache import CacheNotStarted as CacheNotStarted
+    from pilotage.cache import CacheOptions as CacheOptions
+    from pilotage.cache import Informer as Informer
+    from pilotage.cache import InformerEvent as InformerEvent
+    from pilotage.cache import InformerOptions as InformerOptions
+    from pilotage.cache import Lister as Lister
+    from pilotage.cache import NamespaceConfig as NamespaceConfig
+    from pilotage.cache import NotCached as NotCached
+    from pilotage.cache import Registration as Registration
+    from pilotage.cache import ResourceEventHandler as ResourceEventHandler
+    from pilotage.cache import SharedInformerFactory as SharedInformerFactory
+    from pilotage.cache import strip_managed_fields as strip_managed_fields
     from pilotage.client.client import Client as Client
+    from pilotage.client.conflicts import Backoff as Backoff
+    from pilotage.client.conflicts import retry_on_conflict as retry_on_conflict
     from pilotage.client.objectlist import ObjectList as ObjectList
+    from pilotage.client.outcome import Outcome as Outcome
+    from pilotage.client.outcome import create_or_patch as create_or_patch
+    from pilotage.client.outcome import create_or_update as create_or_update
     from pilotage.client.patch import merge_from as merge_from
     from pilotage.client.patch import raw_patch as raw_patch
     from pilotage.client.patch import strategic_merge_from as strategic_merge_from
     from pilotage.cluster import Cluster as Cluster
+    from pilotage.controller import Channel as Channel
+    from pilotage.controller import Controller as Controller
+    from pilotage.controller import ControllerBuilder as ControllerBuilder
+    from pilotage.controller import ControllerOptions as ControllerOptions
+    from pilotage.controller import Event as Event
+    from pilotage.controller import FinalizationFailed as FinalizationFailed
+    from pilotage.controller import Finalized as Finalized
+    from pilotage.controller import Finalizers as Finalizers
+    from pilotage.controller import Func as Func
+    from pilotage.controller import InformerSource as InformerSource
+    from pilotage.controller import Kind as Kind
+    from pilotage.controller import Reconciler as Reconciler
+    from pilotage.controller import ReconciliationTimeout as ReconciliationTimeout
+    from pilotage.controller import Request as Request
+    from pilotage.controller import Result as Result
+    from pilotage.controller import Source as Source
+    from pilotage.controller import TerminalError as TerminalError
+    from pilotage.controller import and_ as and_
+    from pilotage.controller import annotation_changed as annotation_changed
+    from pilotage.controller import as_reconciler as as_reconciler
+    from pilotage.controller import enqueue_request_for_object as enqueue_request_for_object
+    from pilotage.controller import enqueue_request_for_owner as enqueue_request_for_owner
+    from pilotage.controller import enqueue_requests_from as enqueue_requests_from
+    from pilotage.controller import generation_changed as generation_changed
+    from pilotage.controller import label_changed as label_changed
+    from pilotage.controller import label_selector as label_selector
+    from pilotage.controller import not_ as not_
+    from pilotage.controller import on_object as on_object
+    from pilotage.controller import or_ as or_
+    from pilotage.controller import resource_version_changed as resource_version_changed
+    from pilotage.controller import wait as wait
     from pilotage.errors import AlreadyExists as AlreadyExists
     from pilotage.errors import ApiError as ApiError
     from pilotage.errors import BadRequest as BadRequest
@@ -35,6 +85,7 @@ if TYPE_CHECKING:
     from pilotage.errors import PilotageError as PilotageError
     from pilotage.errors import RequestTooLarge as RequestTooLarge
     from pilotage.errors import ServiceUnavailable as ServiceUnavailable
+    from pilotage.errors import StaleCache as StaleCache
     from pilotage.errors import Status as Status
     from pilotage.errors import StatusDetails as StatusDetails
     from pilotage.errors import StorageBroken as StorageBroken
@@ -45,6 +96,19 @@ if TYPE_CHECKING:
     from pilotage.errors import Unauthorized as Unauthorized
     from pilotage.errors import UnplacedItems as UnplacedItems
     from pilotage.errors import UnsupportedMediaType as UnsupportedMediaType
+    from pilotage.manager.errors import AddressUnavailable as AddressUnavailable
+    from pilotage.manager.errors import AlreadyStarted as AlreadyStarted
+    from pilotage.manager.errors import LeaderElectionLost as LeaderElectionLost
+    from pilotage.manager.errors import ManagerStopped as ManagerStopped
+    from pilotage.manager.errors import NotIdle as NotIdle
+    from pilotage.manager.errors import ShutdownForced as ShutdownForced
+    from pilotage.manager.errors import ShutdownTimeout as ShutdownTimeout
+    from pilotage.manager.errors import ShuttingDown as ShuttingDown
+    from pilotage.manager.manager import Manager as Manager
+    from pilotage.manager.options import ControllerDefaults as ControllerDefaults
+    from pilotage.manager.options import ManagerOptions as ManagerOptions
+    from pilotage.manager.work import ActiveWork as ActiveWork
+    from pilotage.manager.work import WorkTracker as WorkTracker
     from pilotage.meta.conditions import find_status_condition as find_status_condition
     from pilotage.meta.conditions import is_status_condition_false as is_status_condition_false
     from pilotage.meta.conditions import is_status_condition_present_and_equal as is_status_condition_present_and_equal
@@ -131,16 +195,42 @@ if TYPE_CHECKING:
     from pilotage.telemetry.logs import configure_logging as configure_logging
     from pilotage.telemetry.logs import log_context as log_context
     from pilotage.telemetry.logs import logger as logger
+    from pilotage.workqueue import BucketRateLimiter as BucketRateLimiter
+    from pilotage.workqueue import ItemExponentialFailureRateLimiter as ItemExponentialFailureRateLimiter
+    from pilotage.workqueue import ItemFastSlowRateLimiter as ItemFastSlowRateLimiter
+    from pilotage.workqueue import MaxOfRateLimiter as MaxOfRateLimiter
+    from pilotage.workqueue import QueueShutDown as QueueShutDown
+    from pilotage.workqueue import RateLimiter as RateLimiter
+    from pilotage.workqueue import WithMaxWaitRateLimiter as WithMaxWaitRateLimiter
+    from pilotage.workqueue import WorkQueue as WorkQueue
 
 _MODULES = {
+    "client.conflicts": "Backoff retry_on_conflict",
+    "client.outcome": "Outcome create_or_patch create_or_update",
+    "manager.work": "ActiveWork WorkTracker",
+    "manager.errors": "AddressUnavailable AlreadyStarted LeaderElectionLost ManagerStopped NotIdle ShutdownForced "
+    "ShutdownTimeout ShuttingDown",
+    "manager.options": "ControllerDefaults ManagerOptions",
+    "manager.manager": "Manager",
+    "controller": "Channel Controller ControllerBuilder ControllerOptions Event FinalizationFailed Finalized "
+    "Finalizers Func InformerSource Kind Reconciler ReconciliationTimeout Request Result Source "
+    "TerminalError and_ annotation_changed as_reconciler enqueue_request_for_object "
+    "enqueue_request_for_owner enqueue_requests_from generation_changed label_changed label_selector "
+    "not_ on_object or_ resource_version_changed wait",
+    "workqueue": "BucketRateLimiter ItemExponentialFailureRateLimiter ItemFastSlowRateLimiter MaxOfRateLimiter "
+    "QueueShutDown RateLimiter WithMaxWaitRateLimiter WorkQueue",
+    "cache": "ByObject Cache CacheNotStarted CacheOptions Informer InformerEvent InformerOptions Lister "
+    "NamespaceConfig NotCached Registration ResourceEventHandler SharedInformerFactory "
+    "strip_managed_fields",
     "client.client": "Client",
     "client.objectlist": "ObjectList",
     "client.patch": "merge_from raw_patch strategic_merge_from",
     "cluster": "Cluster",
     "errors": "AlreadyExists ApiError BadRequest Cause Conflict ConnectionLost DecodeError Forbidden Gone "
     "InternalError Invalid InvalidDefinition MethodNotSupported MissingExtra NoMatch NotAcceptable "
-    "NotFound PilotageError RequestTooLarge ServiceUnavailable Status StatusDetails StorageBroken "
-    "StorageError StorageFull Timeout TooManyRequests Unauthorized UnplacedItems UnsupportedMediaType",
+    "NotFound PilotageError RequestTooLarge ServiceUnavailable StaleCache Status StatusDetails "
+    "StorageBroken StorageError StorageFull Timeout TooManyRequests Unauthorized UnplacedItems "
+    "UnsupportedMediaType",
     "meta.conditions": "find_status_condition is_status_condition_false is_status_condition_present_and_equal "
     "is_status_condition_true remove_status_condition set_status_condition",
     "meta.finalizers": "add_finalizer contains_finalizer remove_finalizer",

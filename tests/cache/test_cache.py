@@ -292,6 +292,22 @@ async def test_fields_that_are_indexed_can_be_read_by() -> None:
 
 
 @pytest.mark.covers("T123")
+async def test_index_functions_and_handlers_get_the_form_they_ask_for_whoever_came_first() -> None:
+    cache = Cache(everywhere(config_map("a", 5, data={"k": "v"})))
+    cache.index_field(ConfigMap, "typed", lambda found: [found.data["k"]])
+    informer = await cache.informer_for(GVK)
+    cache.index_field(metadata_only(GVK), "name", lambda found: [found.metadata.name])
+    forms: list[type] = []
+    informer.subscribe(lambda event: forms.append(type(event.object)))
+    informer.subscribe(lambda event: forms.append(type(event.object)), kind=ConfigMap)
+    async with running(cache):
+        await cache.wait_for_sync()
+        assert forms == [Unstructured, ConfigMap]
+        assert (await cache.list(GVK, fields={"typed": "v", "name": "a"})).names == ["a"]
+        assert not informer.undecodable
+
+
+@pytest.mark.covers("T123")
 async def test_objects_without_a_namespace_are_indexed_by_their_own_values() -> None:
     nodes = [
         b'{"kind":"Node","apiVersion":"v1","metadata":{"name":"n%d","resourceVersion":"5"}}' % number

@@ -140,6 +140,7 @@ async def test_a_silent_socket_is_noticed_readiness_is_red_and_then_green_again(
             await until(lambda: diary.heard == [("create", "unheard")], 10)
 
 
+@pytest.mark.long
 async def test_our_own_server_is_recognised_over_https_and_given_ten_seconds(tmp_path: Path) -> None:
     async with scene(tmp_path) as stage:
         source = await stage.proxied.lister_watcher(ConfigMap, namespace="default")

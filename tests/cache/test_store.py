@@ -43,6 +43,10 @@ def colours_of(document: dict[str, Any]) -> list[str]:
     return text.split(",") if text else []
 
 
+def colours_in(data: bytes) -> list[str]:
+    return colours_of(read(data))
+
+
 def never(key: tuple[str, str], error: Exception) -> None:
     raise AssertionError((key, error))
 
@@ -51,11 +55,11 @@ def never(key: tuple[str, str], error: Exception) -> None:
 @settings(max_examples=150)
 @given(STEPS, st.integers(0, 12))
 def test_a_store_is_a_dict_whose_indexes_are_always_right(steps: list[Any], indexed_at: int) -> None:
-    store = Store(read, never)
+    store = Store(never)
     model: dict[tuple[str, str], bytes] = {}
     for number, (step, argument) in enumerate(steps):
         if number == indexed_at:
-            store.add_index("colour", colours_of)
+            store.add_index("colour", colours_in)
         if number % 2:
             store.select(labels=Selector.parse("first=red"))  # from here on labels are kept
         if step == "put":
@@ -90,10 +94,10 @@ def check(store: Store, model: dict[tuple[str, str], bytes], *, indexed: bool) -
 
 @pytest.mark.covers("T112")
 def test_an_index_has_one_name() -> None:
-    store = Store(read, never)
-    store.add_index("colour", colours_of)
+    store = Store(never)
+    store.add_index("colour", colours_in)
     with pytest.raises(InvalidDefinition, match="already"):
-        store.add_index("colour", colours_of)
+        store.add_index("colour", colours_in)
     with pytest.raises(InvalidDefinition, match=r"no index 'size' \(there are: colour\)"):
         store.index("size")
 
@@ -101,8 +105,8 @@ def test_an_index_has_one_name() -> None:
 @pytest.mark.covers("T112")
 def test_a_function_that_fails_leaves_the_object_out_of_the_index_alone() -> None:
     reports: list[tuple[str, str]] = []
-    store = Store(read, lambda key, error: reports.append(key))
-    store.add_index("colour", colours_of)
+    store = Store(lambda key, error: reports.append(key))
+    store.add_index("colour", colours_in)
     good, bad = made("one", "a", ["red"]), config_map("b", 1, namespace="one")
     for data in (good, bad):
         store.put(data, objects.header(data))

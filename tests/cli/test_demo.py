@@ -1,4 +1,4 @@
-"""`pilotage demo`: the tour, line by line in essence."""
+"""`pilotage demo`: the operator, line by line in essence."""
 
 from __future__ import annotations
 
@@ -11,46 +11,57 @@ COMMAND = [sys.executable, "-W", "error", "-m", "pilotage.cli", "demo"]
 LINES = [
     r"An API server starts in this process, on memory: .*",
     r"The class Database becomes a CustomResourceDefinition, .*",
-    r"created   database main, uid [0-9a-f-]{36}, resourceVersion \d+",
-    r"patched   its status: Running, resourceVersion \d+",
-    r"refused   0 replicas: Database\.demo\.pilotage\.dev \"main\" is invalid: spec\.replicas: Invalid value: 0: .*",
-    r"refused   12 replicas: Database\.demo\.pilotage\.dev \"main\" is invalid: .*at most nine replicas",
-    r"refused   an update of an old version: .* the object has been modified; .*",
-    r"patched   to 5 replicas, generation 2",
-    r"deleted   database main",
-    r"A watch that was open all the while saw:",
-    r"  ADDED    main: 3 replicas, no status",
-    r"  MODIFIED main: 3 replicas, Running",
-    r"  MODIFIED main: 5 replicas, Running",
-    r"  DELETED  main: 5 replicas, Running",
+    r"You create the Database main, with 3 replicas\.",
+    r"  because   Database main: create",
+    r"  reconcile default/main: the Secret main-password is not there; look again in 5 s, or when it is",
+    r"You create the Secret it waits for\.",
+    r"  because   Secret main-password: create",
+    r"  reconcile default/main: StatefulSet created, 3 replicas",
+    r"  reconcile default/main: status set to Running",
+    r"Somebody scales the StatefulSet down to 1, behind the operator's back\.",
+    r"  because   StatefulSet main: update",
+    r"  reconcile default/main: StatefulSet updated, 3 replicas",
+    r"You ask for 12 replicas\.",
+    r"  refused   Database\.demo\.pilotage\.dev \"main\" is invalid: .*at most nine replicas",
+    r"You ask for 5\.",
+    r"  because   Database main: update",
+    r"  reconcile default/main: StatefulSet updated, 5 replicas",
+    r"You delete the Database\.",
+    r"  reconcile default/main: it is being deleted; StatefulSet deleted, finalizer removed",
+    r"What is left: 0 StatefulSets\.",
 ]
+LAST = "That was the demonstration; the operator still runs. Press Ctrl-C to stop it."
 
 
 def fits(lines: list[str], expected: list[str]) -> bool:
-    return len(lines) == len(expected) and all(map(re.fullmatch, expected, lines))
+    """Whether the expected lines are there, in order; others may stand between them (events that came by then)."""
+    rest = iter(lines)
+    return all(any(re.fullmatch(wanted, line) for line in rest) for wanted in expected)
 
 
-def test_the_tour_shows_each_step_and_ends() -> None:
+def test_the_operator_is_told_line_by_line_and_ends() -> None:
     ran = subprocess.run([*COMMAND, "--once"], capture_output=True, text=True, timeout=60, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert fits(ran.stdout.splitlines(), [*LINES, "Done."]), ran.stdout
+    assert fits(ran.stdout.splitlines(), [*LINES, r"Done\."]), ran.stdout
 
 
-def test_without_once_the_server_stays_until_ctrl_c() -> None:
+def test_without_once_the_operator_stays_until_ctrl_c() -> None:
     process = subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    shown = [process.stdout.readline().rstrip("\n") for _ in range(len(LINES) + 1)]
+    shown = []
+    while not shown or shown[-1] not in (LAST, ""):
+        shown.append(process.stdout.readline().rstrip("\n"))
     process.send_signal(signal.SIGINT)
     rest, errors = process.communicate(timeout=30)
-    assert fits(shown, [*LINES, r"That was the tour\. Press Ctrl-C to stop the server\."]), shown
+    assert fits(shown, [*LINES, re.escape(LAST)]), shown
     assert (process.returncode, rest, errors) == (0, "Done.\n", "")
 
 
-def test_without_the_extra_for_rules_the_tour_says_so_and_goes_on() -> None:
+def test_without_the_extra_for_rules_it_says_so_and_goes_on() -> None:
     program = "import sys; sys.modules['cel_expr_python'] = None; from pilotage.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", program, "demo", "--once"]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert "pip install 'pilotage[cel]'" in ran.stdout.splitlines()[2]
-    assert "refused   12 replicas" not in ran.stdout
+    assert "refused" not in ran.stdout
     assert ran.stdout.endswith("Done.\n")

@@ -129,7 +129,7 @@ async def test_every_write_is_read_back_at_once(world: World) -> None:
     await world.install(WIDGETS)
     async with house(world.transport) as made:
         client, namespace = made.client, world.namespace
-        assert await client.list(Widget, namespace=namespace) == []
+        assert len(await client.list(Widget, namespace=namespace)) == 0
         for number in range(10):
             widget = await client.create(new_widget(namespace, size=1))
             assert (await client.get(Widget, "one", namespace=namespace)).metadata.uid == widget.metadata.uid
@@ -176,6 +176,7 @@ async def test_a_cache_that_does_not_catch_up_says_so_and_never_lies(world: Worl
         client, namespace = made.client, world.namespace
         first = await client.create(config_map(namespace, "first"))
         await client.list(ConfigMap, namespace=namespace)
+        assert await client.find(Secret, "another-kind", namespace=namespace) is None
         made.gate.open.clear()
         await client.create(config_map(namespace, "second"))
         with pytest.raises(StaleCache, match=r"configmaps.* within 0\.05 s.*client\.live") as caught:

@@ -55,7 +55,7 @@ class Cache:
         self._random = chooser or random.Random()  # noqa: S311  # spreads the load, is no secret
         self._informers: dict[_Slot, AnyInformer] = {}
         self._making: dict[_Slot, asyncio.Lock] = {}
-        self._indexes: dict[GroupVersionKind, dict[str, IndexFunction]] = {}
+        self._indexes: dict[GroupVersionKind, dict[str, tuple[Kind, IndexFunction]]] = {}
         self._listers: dict[Kind, Lister[Any]] = {}  # of informers that have synced: the short way of a read
         self._tasks: dict[Informer[Any], asyncio.Task[None]] = {}
         self._group: asyncio.TaskGroup | None = None
@@ -171,10 +171,10 @@ class Cache:
         known = self._indexes.setdefault(gvk, {})
         if name in known:
             raise InvalidDefinition(f"there is an index {name!r} of {gvk.kind} already; give the second another name")
-        known[name] = function
+        known[name] = (kind, function)
         for slot, informer in self._informers.items():
             if slot[0] == gvk:
-                informer.add_index(name, function)
+                informer.add_index(name, function, kind=kind)
 
     def remove_informer(self, kind: Kind) -> None:
         """Stop the informers of a kind and forget what they keep. A later read makes a new one."""
@@ -249,9 +249,9 @@ class Cache:
         planned = plan(kind, self.options, namespaced=await self._namespaced(kind), chooser=self._random)
         made = [await self._informer(options) for options in planned]
         informer: AnyInformer = made[0] if len(made) == 1 else InformerGroup(made)
-        for name, function in self._indexes.get(gvk_of(kind), {}).items():
+        for name, (form, function) in self._indexes.get(gvk_of(kind), {}).items():
             if name not in informer.index_names:  # a hook may hand over one that is shared
-                informer.add_index(name, function)
+                informer.add_index(name, function, kind=form)
         return informer
 
     async def _informer(self, options: InformerOptions) -> Informer[Any]:

@@ -68,21 +68,23 @@ class InformerGroup(Generic[T]):
     def lister(self, kind: Kind) -> Lister[Any]:
         return Lister(self.stores, kind, lambda: self.resource_version)
 
-    def add_index(self, name: str, function: IndexFunction) -> None:
+    def add_index(self, name: str, function: IndexFunction, *, kind: Kind | None = None) -> None:
         for one in self.informers:
-            one.add_index(name, function)
+            one.add_index(name, function, kind=kind)
 
     @property
     def index_names(self) -> tuple[str, ...]:
         return self.informers[0].index_names
 
-    def add_event_handler(self, handler: ResourceEventHandler[T], *, resync: float | None = None) -> GroupRegistration:
-        return GroupRegistration([one.add_event_handler(handler, resync=resync) for one in self.informers])
+    def add_event_handler(
+        self, handler: ResourceEventHandler[Any], *, resync: float | None = None, kind: Kind | None = None
+    ) -> GroupRegistration:
+        return self.subscribe(handler, resync=resync, kind=kind)
 
     def subscribe(
-        self, listener: Callable[[InformerEvent[T]], None], *, resync: float | None = None
+        self, listener: Callable[[InformerEvent[Any]], None], *, resync: float | None = None, kind: Kind | None = None
     ) -> GroupRegistration:
-        return GroupRegistration([one.subscribe(listener, resync=resync) for one in self.informers])
+        return GroupRegistration([one.subscribe(listener, resync=resync, kind=kind) for one in self.informers])
 
     @property
     def has_synced(self) -> bool:

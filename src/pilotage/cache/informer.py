@@ -62,7 +62,7 @@ class Informer(Generic[T]):
         self._source = source
         self._read: Callable[[bytes], T] = reader_of(options.kind)
         self._log = logger("pilotage.cache").bind(kind=str(options.gvk), **_named(options.namespace))
-        self._store = Store(self._read, self._report)
+        self._store = Store(self._report)
         self._listeners = Listeners(self._log, self._handler_failed, self._event_unreadable)
         self._lister: Lister[T] = Lister({options.namespace: self._store}, options.kind, lambda: self._progress.version)
         self._progress = Progress()
@@ -103,9 +103,13 @@ class Informer(Generic[T]):
         """What is kept, by the namespace that is followed; only the informer writes to it."""
         return {self.options.namespace: self._store}
 
-    def add_index(self, name: str, function: IndexFunction) -> None:
-        """Index by a function of the object that gives values, at any time; InvalidDefinition if the name is taken."""
-        self._store.add_index(name, function)
+    def add_index(self, name: str, function: IndexFunction, *, kind: Kind | None = None) -> None:
+        """Index by a function of the object that gives values, at any time; InvalidDefinition if the name is taken.
+
+        The function gets objects in the informer's form, or in that of `kind`.
+        """
+        read = self._read if kind is None else reader_of(kind)
+        self._store.add_index(name, lambda data: function(read(data)))
 
     @property
     def index_names(self) -> tuple[str, ...]:
@@ -113,13 +117,15 @@ class Informer(Generic[T]):
 
     # Listening
 
-    def add_event_handler(self, handler: ResourceEventHandler[T], *, resync: float | None = None) -> Registration:
+    def add_event_handler(
+        self, handler: ResourceEventHandler[Any], *, resync: float | None = None, kind: Kind | None = None
+    ) -> Registration:
         """Call the handler's functions for every change, first for every object that is there already.
 
         Every `resync` seconds (None: as the informer's options say, 0: never) it gets an update for each object, with
-        the same object twice.
+        the same object twice. The functions get objects in the informer's form, or in that of `kind`.
         """
-        return self.subscribe(handler, resync=resync)
+        return self.subscribe(handler, resync=resync, kind=kind)
 
     def subscribe(self, listener: Callable[[InformerEvent[T]], None], *, resync: float | None = None) -> Registration:
         """Call a plain function with every InformerEvent, first with one for every object that is there already."""
@@ -127,7 +133,7 @@ class Informer(Generic[T]):
             raise InvalidDefinition(f"the informer of {self.options.gvk} has stopped: nothing more will be told")
         period = self.options.resync if resync is None else resync
         now = asyncio.get_running_loop().time() if period > 0 else 0.0
-        registration = self._listeners.add(listener, period, now)
+        registration = self._listeners.add(listener, period, now, None if kind is None else reader_of(kind))
         for namespace, name, data in self._store.items():
             event = InformerEvent("create", namespace, name, self._read, None, data, is_in_initial_list=True)
             self._listeners.tell(event, (registration,))

@@ -12,16 +12,18 @@ from pilotage.errors import DecodeError, InvalidDefinition
 from pilotage.telemetry.logs import Logger
 
 Listener = Callable[[InformerEvent[Any]], None]
+Read = Callable[[bytes], Any]
 
 
 class Registration:
     """A listener's place at an informer."""
 
-    __slots__ = ("_listeners", "due", "listener", "name", "removed", "resync")
+    __slots__ = ("_listeners", "due", "listener", "name", "read", "removed", "resync")
 
-    def __init__(self, listeners: Listeners, listener: Listener, resync: float, now: float) -> None:
+    def __init__(self, listeners: Listeners, listener: Listener, resync: float, now: float, read: Read | None) -> None:
         self._listeners = listeners
         self.listener = listener
+        self.read = read
         self.name = name_of(listener)
         self.resync = max(resync, MINIMUM_RESYNC) if resync > 0 else 0.0
         self.due = now + self.resync if self.resync else float("inf")
@@ -50,14 +52,14 @@ class Listeners:
         self.audience: tuple[Registration, ...] = ()
         """Those who listen now; a tuple, so that whoever tells them something sees no change meanwhile."""
 
-    def add(self, listener: Listener, resync: float, now: float) -> Registration:
-        """Let a listener be told of changes from now on."""
+    def add(self, listener: Listener, resync: float, now: float, read: Read | None = None) -> Registration:
+        """Let a listener be told of changes from now on; `read` makes the objects in the form that it wants."""
         if inspect.iscoroutinefunction(listener):
             raise InvalidDefinition(
                 f"{name_of(listener)} is async, but event handlers are called one after the other and must not wait: "
                 "use a plain function that puts the work on a queue"
             )
-        registration = Registration(self, listener, resync, now)
+        registration = Registration(self, listener, resync, now, read)
         self.audience = (*self.audience, registration)
         return registration
 
@@ -71,7 +73,7 @@ class Listeners:
             if registration.removed:
                 continue
             try:
-                registration.listener(event)
+                registration.listener(event if registration.read is None else event.read_as(registration.read))
             except DecodeError as error:
                 self._unreadable(event, error)
             except Exception:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
-from pilotage.cache.index import Index, IndexFunction, Key
+from pilotage.cache.index import Index, Key
 from pilotage.cache.intake import Item
 from pilotage.errors import InvalidDefinition
 from pilotage.meta import objects
@@ -21,15 +20,18 @@ Report = Callable[[Key, Exception], None]
 """Is told of an object that a function of the user's, or the decoder, failed on."""
 
 
-class Store:
-    """Bytes under keys. `read` decodes them for index functions, `report` hears of objects that cannot be indexed."""
+BytesIndexFunction = Callable[[bytes], Iterable[str]]
+"""An index function that decodes by itself, in the form that its author wants."""
 
-    def __init__(self, read: Callable[[bytes], Any], report: Report) -> None:
-        self._read = read
+
+class Store:
+    """Bytes under keys; `report` hears of objects that cannot be indexed."""
+
+    def __init__(self, report: Report) -> None:
         self.report = report
         self._objects: dict[str, dict[str, bytes]] = {}
         self._labels: dict[Key, dict[str, str]] | None = None  # only once somebody selects by labels
-        self._functions: dict[str, IndexFunction] = {}
+        self._functions: dict[str, BytesIndexFunction] = {}
         self._indexes: dict[str, Index] = {}
         self._count = 0
 
@@ -105,7 +107,7 @@ class Store:
         """The labels of an object that is there."""
         return self._all_labels()[key]
 
-    def add_index(self, name: str, function: IndexFunction) -> None:
+    def add_index(self, name: str, function: BytesIndexFunction) -> None:
         """Index by a function, also what is there already."""
         if name in self._functions:
             raise InvalidDefinition(f"there is an index {name!r} already; give the second one another name")
@@ -128,7 +130,7 @@ class Store:
             self._labels = {(place, name): objects.header(data).labels for place, name, data in self.items()}
         return self._labels
 
-    def _built(self, function: IndexFunction) -> Index:
+    def _built(self, function: BytesIndexFunction) -> Index:
         index = Index()
         for place, name, data in self.items():
             index.put((place, name), self._values(function, (place, name), data))
@@ -138,9 +140,9 @@ class Store:
         for name, function in self._functions.items():
             self._indexes[name].put(key, self._values(function, key, data))
 
-    def _values(self, function: IndexFunction, key: Key, data: bytes) -> Iterable[str]:
+    def _values(self, function: BytesIndexFunction, key: Key, data: bytes) -> Iterable[str]:
         try:
-            return tuple(function(self._read(data)))
+            return tuple(function(data))
         except Exception as error:  # one object must not keep the others out of the index
             self.report(key, error)
             return ()

@@ -1,4 +1,4 @@
-"""`pilotage demo`: a short tour on the embedded server that prints what happens."""
+"""`pilotage demo`: an operator on the embedded server, that says what it does and why."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ def register(subparsers: Any) -> None:
     """Add the command to the command line."""
     command: argparse.ArgumentParser = subparsers.add_parser(
         "demo",
-        help="show what Pilotage does, in a short tour",
-        description="A tour on an API server in this process: a CRD is made from a Python class; objects are created, "
-        "patched, refused, watched and deleted. It leaves nothing behind.",
+        help="show an operator at work",
+        description="An operator on an API server in this process: it waits for a Secret, creates a StatefulSet, mends "
+        "what somebody changes, follows its Database and cleans up after it. It leaves nothing behind.",
     )
-    command.add_argument("--once", action="store_true", help="end after the tour, instead of waiting for Ctrl-C")
+    command.add_argument(
+        "--once", action="store_true", help="end after the demonstration, instead of waiting for Ctrl-C"
+    )
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Give the tour; the exit code."""
+    """Give the demonstration; the exit code."""
     import asyncio
 
-    from pilotage.cli.tour import tour
+    from pilotage.cli.operator import demonstration
 
-    asyncio.run(tour(once=options.once))
+    asyncio.run(demonstration(once=options.once))
     return 0

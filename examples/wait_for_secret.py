@@ -1,0 +1,66 @@
+"""Waiting for something in the cluster: an App needs a Secret that is not there yet.
+
+    python wait_for_secret.py
+
+The reconciler looks again after five seconds, or at once when the Secret appears, because it is watched.
+"""
+
+import asyncio
+
+import pilotage as pt
+from pilotage.types.core.v1 import Secret
+
+
+class AppSpec(pt.Model):
+    secret: str
+
+
+class AppStatus(pt.Model):
+    phase: str = "Pending"
+
+
+@pt.resource(group="examples.pilotage.dev", version="v1", status=True)
+class App(pt.Resource):
+    spec: AppSpec
+    status: AppStatus | None = None
+
+
+class AppReconciler:
+    def __init__(self, manager: pt.Manager) -> None:
+        self.client = manager.client
+
+    async def reconcile(self, request: pt.Request) -> pt.Result:
+        app = await self.client.get(App, request.name, namespace=request.namespace)
+        if await self.client.find(Secret, app.spec.secret, namespace=request.namespace) is None:
+            print(f"{request}: the Secret {app.spec.secret} is not there yet")
+            await self.client.patch_status(app, {"status": {"phase": "Waiting"}})
+            return pt.Result(requeue_after=5)
+        print(f"{request}: the Secret {app.spec.secret} is there")
+        await self.client.patch_status(app, {"status": {"phase": "Ready"}})
+        return pt.Result()
+
+    def apps_of(self, secret: Secret) -> list[pt.Request]:
+        """Secrets say in a label which App they are for."""
+        app = secret.metadata.labels.get("app")
+        return [pt.Request(app, secret.metadata.namespace)] if app else []
+
+    def setup_with_manager(self, manager: pt.Manager) -> None:
+        (pt.ControllerBuilder(manager).for_(App).watches(Secret, pt.enqueue_requests_from(self.apps_of)).complete(self))
+
+
+async def main() -> None:
+    cluster = pt.Cluster.embedded("memory:")
+    async with pt.Manager(cluster) as manager:
+        await cluster.install(App)
+        AppReconciler(manager).setup_with_manager(manager)
+        meta = pt.ObjectMeta(name="shop", namespace="default")
+        await cluster.client.create(App(metadata=meta, spec=AppSpec(secret="password")))
+        await manager.run_until_idle(timeout=10)  # nothing is due within the next moment: it waits
+        labelled = pt.ObjectMeta(name="password", namespace="default", labels={"app": "shop"})
+        await cluster.client.create(Secret(metadata=labelled, string_data={"password": "correct horse"}))
+        await manager.run_until_idle(timeout=10)
+        app = await cluster.client.get(App, "shop", namespace="default")
+        print(f"the App is {app.status.phase if app.status else 'unknown'}")
+
+
+asyncio.run(main())

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from pilotage.cache.silence import Deadline, Silent
+
+
+@pytest.mark.virtual_time
+async def test_silence_ends_the_block_within_the_deadline_and_not_much_before() -> None:
+    loop = asyncio.get_running_loop()
+    with pytest.raises(Silent, match="silent for 9 s"), Deadline(9.0):
+        await asyncio.Event().wait()
+    assert 8 <= loop.time() <= 9
+
+
+@pytest.mark.virtual_time
+async def test_whoever_is_heard_or_does_not_wait_is_not_silent() -> None:
+    with Deadline(9.0) as deadline:
+        for _ in range(10):
+            await asyncio.sleep(5)
+            deadline.heard = True
+        deadline.waiting = False
+        await asyncio.sleep(100)
+
+
+@pytest.mark.virtual_time
+async def test_a_cancellation_from_outside_stays_one() -> None:
+    async def wait() -> None:
+        with Deadline(9.0):
+            await asyncio.Event().wait()
+
+    for seconds in (1.0, 8.0):  # in the middle, and at the very moment of the deadline
+        task = asyncio.ensure_future(wait())
+        await asyncio.sleep(seconds)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+
+@pytest.mark.virtual_time
+async def test_other_errors_pass() -> None:
+    with pytest.raises(ValueError, match="mine"), Deadline(9.0):
+        raise ValueError("mine")
+
+
+@pytest.mark.virtual_time
+async def test_a_shorter_deadline_counts_from_now() -> None:
+    loop = asyncio.get_running_loop()
+    with pytest.raises(Silent), Deadline(90.0) as deadline:
+        await asyncio.sleep(5)
+        deadline.shorten(9.0)
+        deadline.shorten(50.0)
+        await asyncio.Event().wait()
+    assert 13 <= loop.time() <= 14
+
+
+async def test_a_blocked_loop_is_not_the_servers_silence() -> None:
+    with Deadline(0.2) as deadline:
+        time.sleep(0.4)  # noqa: ASYNC251  # on purpose: nothing can be heard meanwhile
+        await asyncio.sleep(0.05)
+        deadline.heard = True
+        await asyncio.sleep(0.05)

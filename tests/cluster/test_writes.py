@@ -1,0 +1,116 @@
+"""What is noted of each write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from pilotage.cluster.writes import TrackedTransport, Write, WriteTracker
+from pilotage.meta.kinds import GroupResource, GroupVersionResource
+from pilotage.rest import DeleteOptions, Page, Request, Verb, WriteOptions
+
+from ..client.fakes import Recorder
+
+PODS = GroupVersionResource("", "v1", "pods")
+RESOURCE = GroupResource("", "pods")
+
+
+def noted(request: Request, document: Any) -> list[Write]:
+    tracker, seen = WriteTracker(), list[Write]()
+    tracker.follow(RESOURCE, seen.append)
+    tracker.note(request, msgspec.json.encode(document))
+    return seen
+
+
+def pod(version: str = "5", **metadata: Any) -> dict[str, Any]:
+    return {
+        "kind": "Pod",
+        "metadata": {"name": "a", "namespace": "b", "uid": "u", "resourceVersion": version} | metadata,
+    }
+
+
+def request(verb: Verb, **parts: Any) -> Request:
+    return Request(verb, PODS, "b", "a", **parts)
+
+
+@pytest.mark.parametrize("verb", [Verb.CREATE, Verb.UPDATE, Verb.PATCH])
+def test_a_write_is_noted_with_its_version(verb: Verb) -> None:
+    (write,) = noted(request(verb), pod())
+    assert write[:5] == ("b", "a", "u", 5, False)
+
+
+STATUS = {"kind": "Status", "status": "Success", "details": {"name": "a", "kind": "pods", "uid": "u"}}
+DYING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+NAMESPACE = {"kind": "Namespace", "metadata": {"name": "n", "uid": "u", "resourceVersion": "5"} | DYING}
+
+
+@pytest.mark.parametrize(
+    ("verb", "answer", "gone"),
+    [
+        (Verb.DELETE, STATUS, True),
+        (Verb.DELETE, pod(), True),
+        (Verb.DELETE, pod(**DYING, deletionGracePeriodSeconds=0), True),
+        (Verb.DELETE, pod(**DYING, deletionGracePeriodSeconds=30), False),
+        (Verb.DELETE, pod(**DYING, finalizers=["x"]), False),
+        (Verb.UPDATE, pod(**DYING, finalizers=["x"]), False),
+        (Verb.UPDATE, pod(**DYING, finalizers=[]), True),
+        (Verb.PATCH, pod(**DYING), True),
+        (Verb.DELETE, NAMESPACE | {"spec": {"finalizers": ["kubernetes"]}}, False),
+        (Verb.UPDATE, NAMESPACE | {"spec": {}}, True),
+    ],
+)
+def test_what_is_gone_with_a_write_is_told_apart(verb: Verb, answer: dict[str, Any], gone: bool) -> None:
+    (write,) = noted(request(verb), answer)
+    assert (write.uid, write.gone) == ("u", gone)
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        (request(Verb.CREATE, write=WriteOptions(dry_run=True)), pod()),
+        (request(Verb.DELETE, delete=DeleteOptions(dry_run=True)), STATUS),
+        (request(Verb.CREATE), pod("not-a-number")),
+        (request(Verb.CREATE), {"kind": "Status", "status": "Success"}),
+        (request(Verb.CREATE, subresource="eviction"), {"kind": "Status", "status": "Success"}),
+        (request(Verb.CREATE, subresource="token"), {"kind": "TokenRequest", "metadata": {}}),
+        (request(Verb.CREATE), [1, 2]),
+    ],
+)
+def test_what_changes_no_object_of_the_kind_is_not_noted(asked: Request, answer: Any) -> None:
+    assert noted(asked, answer) == []
+
+
+def test_the_highest_version_counts_whatever_the_order_of_the_answers() -> None:
+    tracker = WriteTracker()
+    for version in ("7", "9", "8"):
+        tracker.note(request(Verb.UPDATE), msgspec.json.encode(pod(version)))
+    assert tracker.highest(RESOURCE) == 9
+    assert tracker.highest(GroupResource("apps", "pods")) == 0
+
+
+def test_versions_of_one_resource_are_one() -> None:
+    tracker = WriteTracker()
+    tracker.note(Request(Verb.UPDATE, GroupVersionResource("", "v2", "pods")), msgspec.json.encode(pod("3")))
+    assert tracker.highest(RESOURCE) == 3
+
+
+def test_whoever_has_heard_enough_is_told_no_more() -> None:
+    tracker, seen = WriteTracker(), list[Write]()
+    stop = tracker.follow(RESOURCE, seen.append)
+    stop()
+    tracker.note(request(Verb.UPDATE), msgspec.json.encode(pod()))
+    assert seen == []
+
+
+async def test_the_transport_notes_writes_and_each_of_a_collection() -> None:
+    tracker, seen = WriteTracker(), list[Write]()
+    tracker.follow(RESOURCE, seen.append)
+    items = [msgspec.json.encode(pod(uid=uid)) for uid in ("1", "2")]
+    transport = TrackedTransport(Recorder(pod("1"), pod("2"), Page(items, "9"), Page(items, "9")), tracker)
+    await transport.call(request(Verb.GET))
+    await transport.call(request(Verb.UPDATE))
+    await transport.list(request(Verb.LIST))
+    await transport.list(request(Verb.DELETE_COLLECTION))
+    assert [(write.uid, write.gone) for write in seen] == [("u", False), ("1", True), ("2", True)]
