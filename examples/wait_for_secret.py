@@ -54,9 +54,9 @@ async def main() -> None:
         await cluster.install(App)
         AppReconciler(manager).setup_with_manager(manager)
         meta = pt.ObjectMeta(name="shop", namespace="default")
-        await cluster.client.create(App(metadata=meta, spec=AppSpec(secret="password")))
+        await cluster.client.create(App(metadata=meta, spec=AppSpec(secret="shop-login")))
         await manager.run_until_idle(timeout=10)  # nothing is due within the next moment: it waits
-        labelled = pt.ObjectMeta(name="password", namespace="default", labels={"app": "shop"})
+        labelled = pt.ObjectMeta(name="shop-login", namespace="default", labels={"app": "shop"})
         await cluster.client.create(Secret(metadata=labelled, string_data={"password": "correct horse"}))
         await manager.run_until_idle(timeout=10)
         app = await cluster.client.get(App, "shop", namespace="default")

@@ -13,7 +13,7 @@ LINES = [
     r"The class Database becomes a CustomResourceDefinition, .*",
     r"You create the Database main, with 3 replicas\.",
     r"  because   Database main: create",
-    r"  reconcile default/main: the Secret main-password is not there; look again in 5 s, or when it is",
+    r"  reconcile default/main: its Secret is not there yet; look again in 5 s, or when it appears",
     r"You create the Secret it waits for\.",
     r"  because   Secret main-password: create",
     r"  reconcile default/main: StatefulSet created, 3 replicas",

@@ -36,7 +36,10 @@ def runs(folder: Path) -> int:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_token_is_kept_until_it_expires_or_is_refused(tmp_path: Path, version: str) -> None:
-    body = "credential(token=f'token-{len(open(sys.argv[0][:-9] + \"runs\").read())}', expirationTimestamp='2026-01-01T01:00:00Z')"
+    body = (
+        "number = os.path.getsize(os.path.join(os.path.dirname(sys.argv[0]), 'runs'))\n"
+        "credential(token=f'token-{number}', expirationTimestamp='2026-01-01T01:00:00Z')"
+    )
     clock = [NOW]
     credentials = ExecCredentials(plugin(tmp_path, body, api_version=version), clock=lambda: clock[0])
     first = await credentials.material()

@@ -157,7 +157,10 @@ def test_what_cannot_work_is_said_with_file_and_entry(
         ("clusters: [{name: a}, {name: a}]", "two clusters are named 'a'"),
         ("users: [{name: a, user: text}]", "user 'a': user must be a mapping"),
         ("current-context: x", r"no context 'x' \(the current-context\); its contexts are: none"),
-        ("current-context: x\ncontexts: [{name: x, context: {cluster: y}}]", r"no cluster 'y' \(of context 'x'\)"),
+        (
+            "current-context: x\ncontexts: [{name: x, context: {cluster: other}}]",
+            r"no cluster 'other' \(of context 'x'\)",
+        ),
     ],
 )
 def test_a_file_that_is_none_is_said_to_be_none(tmp_path: Path, text: str, complaint: str) -> None:

@@ -18,8 +18,9 @@ STARTED = Occurrence("kubelet", POD, "Normal", "Started", "it began", NOW)
 pytestmark = pytest.mark.covers("T191")
 
 
-def later(occurrence: Occurrence, seconds: float, **changes: str) -> Occurrence:
-    return replace(occurrence, time=occurrence.time + timedelta(seconds=seconds), **changes)
+def later(occurrence: Occurrence, seconds: float, message: str = "") -> Occurrence:
+    time = occurrence.time + timedelta(seconds=seconds)
+    return replace(occurrence, time=time, message=message or occurrence.message)
 
 
 def test_the_first_is_a_new_event() -> None:

@@ -92,8 +92,13 @@ class SharedInformerFactory:
         group, self._group = self._group, None
         for task in self._tasks:
             task.cancel()
-        if group is not None:
+        if group is None:
+            return
+        try:
             await group.__aexit__(kind, error, traceback)
+        except BaseExceptionGroup as errors:
+            if errors.exceptions != (error,):
+                raise  # an informer broke; what the block alone raised goes on as it is
 
     def _start(self, informer: Informer[Any]) -> None:
         if self._group is not None:

@@ -76,10 +76,8 @@ class InformerGroup(Generic[T]):
     def index_names(self) -> tuple[str, ...]:
         return self.informers[0].index_names
 
-    def add_event_handler(
-        self, handler: ResourceEventHandler[Any], *, resync: float | None = None, kind: Kind | None = None
-    ) -> GroupRegistration:
-        return self.subscribe(handler, resync=resync, kind=kind)
+    def add_event_handler(self, handler: ResourceEventHandler[T], *, resync: float | None = None) -> GroupRegistration:
+        return self.subscribe(handler, resync=resync)
 
     def subscribe(
         self, listener: Callable[[InformerEvent[Any]], None], *, resync: float | None = None, kind: Kind | None = None

@@ -117,18 +117,21 @@ class Informer(Generic[T]):
 
     # Listening
 
-    def add_event_handler(
-        self, handler: ResourceEventHandler[Any], *, resync: float | None = None, kind: Kind | None = None
-    ) -> Registration:
+    def add_event_handler(self, handler: ResourceEventHandler[T], *, resync: float | None = None) -> Registration:
         """Call the handler's functions for every change, first for every object that is there already.
 
         Every `resync` seconds (None: as the informer's options say, 0: never) it gets an update for each object, with
-        the same object twice. The functions get objects in the informer's form, or in that of `kind`.
+        the same object twice.
         """
-        return self.subscribe(handler, resync=resync, kind=kind)
+        return self.subscribe(handler, resync=resync)
 
-    def subscribe(self, listener: Callable[[InformerEvent[T]], None], *, resync: float | None = None) -> Registration:
-        """Call a plain function with every InformerEvent, first with one for every object that is there already."""
+    def subscribe(
+        self, listener: Callable[[InformerEvent[Any]], None], *, resync: float | None = None, kind: Kind | None = None
+    ) -> Registration:
+        """Call a plain function with every InformerEvent, first with one for every object that is there already.
+
+        The objects of the events are in the informer's form, or in that of `kind`.
+        """
         if self._state == "stopped":
             raise InvalidDefinition(f"the informer of {self.options.gvk} has stopped: nothing more will be told")
         period = self.options.resync if resync is None else resync

@@ -62,9 +62,7 @@ class DatabaseReconciler:
         if add_finalizer(database, FINALIZER):
             await self.client.update(database)
         if await self.client.find(Secret, f"{request.name}-password", namespace=request.namespace) is None:
-            say(
-                f"  reconcile {request}: the Secret {request.name}-password is not there; look again in 5 s, or when it is"
-            )
+            say(f"  reconcile {request}: its Secret is not there yet; look again in 5 s, or when it appears")
             return Result(requeue_after=5)
         outcome = await create_or_patch(self.client, stateful_set_for(database), owner=database)
         if outcome is Outcome.UNCHANGED:
