@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready-$(shell cksum < requirements/dev.lock | cut -d" " -f1)
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help demo test check format cluster-tests cluster-binaries kill-tests bench test-pythons lock types clean
+.PHONY: help demo test check format cluster-tests cluster-binaries kill-tests soak-tests bench test-pythons lock types clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 26
@@ -44,6 +44,9 @@ cluster-tests: $(READY) cluster-binaries  ## the client tests and generated CRDs
 
 kill-tests: $(READY)  ## kill -9 a SQLite-backed process 200 times under load
 	$(PYTEST) -m long tests/storage
+
+soak-tests: $(READY)  ## every long run: kills, power loss, a hundred thousand reads of one's own writes
+	$(PYTEST) -m long
 
 bench: $(READY)  ## speed and memory, printed with ratios
 	$(BIN)/python -m bench

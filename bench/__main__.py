@@ -68,8 +68,10 @@ async def verbs(client: pt.Client, label: str, *, pid: int = 0, count: int = COU
     """Create, get, list and watch through one client."""
     figures: dict[str, Figure] = {}
 
+    made = [widget(number) for number in range(count)]
+
     async def create(number: int) -> object:
-        return await client.create(widget(number))
+        return await client.create(made[number])
 
     async def get(number: int) -> object:
         return await client.get(Widget, f"widget-{number:06}", namespace="default")
@@ -96,6 +98,7 @@ async def verbs(client: pt.Client, label: str, *, pid: int = 0, count: int = COU
     figures["list"] = await measured_async("list, objects", count, list_all, pid=pid)
     figures["watch"] = await measured_async("watch, initial events", count, watch_all, pid=pid)
     await client.delete_all_of(Widget, namespace="default")
+    made = [widget(number) for number in range(single)]
     figures["create 1"] = await measured_async(
         "create, one after another", single, lambda: together(create, single, 1), pid=pid
     )
@@ -185,7 +188,13 @@ async def real(ours: dict[str, Figure]) -> None:
 def stored_bytes() -> None:
     """Memory for each stored object, measured in a process that holds many."""
     title("Memory of the embedded server on memory storage")
-    subprocess.run([sys.executable, "-m", "bench.held"], check=True)
+    apart("bench.held")
+
+
+def apart(module: str) -> None:
+    """Measure in a process of its own, which holds nothing else."""
+    sys.stdout.flush()
+    subprocess.run([sys.executable, "-m", module], check=True)
 
 
 def imports() -> None:
@@ -223,6 +232,7 @@ async def main() -> None:
         await over_https(f"sqlite:{folder}/served.db", "SQLite storage")
     await real(ours)
     stored_bytes()
+    apart("bench.loop")
     print(f"\npeak memory of this process: {peak_memory():.0f} MiB, now {memory() / 2**20:.0f} MiB")
 
 

@@ -11,7 +11,7 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from .realcluster import RealCluster, binaries, real_cluster
 
 if TYPE_CHECKING:  # tests that need no world do not pay for the client, nor fail with it
     from pilotage.client import Client
+    from pilotage.cluster import Cluster
     from pilotage.meta.unstructured import Unstructured
     from pilotage.rest import Transport
 
@@ -32,6 +33,10 @@ DEFINITION = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefin
 WITHIN = 20.0  # seconds that anything may take here
 
 NAMES = ("memory", "sqlite", "https", "real")
+
+
+def _no_cluster() -> Cluster:
+    raise AssertionError("this world has no cluster")
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,8 @@ class World:
     transport: Transport
     warnings: list[str] = field(default_factory=list)
     """What the server warned of."""
+    cluster: Callable[[], Cluster] = field(default=_no_cluster)
+    """A cluster of this world for a manager: the one that is open already, or a new connection to it."""
 
     @property
     def real(self) -> bool:
@@ -95,7 +102,7 @@ async def embedded(name: str, storage: str) -> AsyncIterator[World]:
     from pilotage.cluster import Cluster
 
     async with Cluster.embedded(storage) as cluster, _furnished(name, cluster.registry) as world:
-        yield world
+        yield replace(world, cluster=lambda: cluster)
 
 
 @asynccontextmanager
@@ -119,7 +126,8 @@ async def over_https(folder: Path) -> AsyncIterator[World]:
         transport = HTTPTransport(url, token="secret", ca_file=str(folder / "server.crt"))
         try:
             async with _furnished("https", transport) as world:
-                yield world
+                authority = str(folder / "server.crt")
+                yield replace(world, cluster=lambda: Cluster.connect(url, token="secret", ca_file=authority))
         finally:
             await transport.close()
 
@@ -127,11 +135,12 @@ async def over_https(folder: Path) -> AsyncIterator[World]:
 @asynccontextmanager
 async def over_there(cluster: RealCluster) -> AsyncIterator[World]:
     from pilotage.client.http import HTTPTransport
+    from pilotage.cluster import Cluster
 
     transport = HTTPTransport(cluster.url, token=cluster.token, ca_file=str(cluster.ca_file))
     try:
         async with _furnished("real", transport) as world:
-            yield world
+            yield replace(world, cluster=lambda: Cluster.connect(kubeconfig=str(cluster.kubeconfig)))
     finally:
         await transport.close()
 

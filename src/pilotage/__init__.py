@@ -43,8 +43,10 @@ if TYPE_CHECKING:
     from pilotage.controller import Finalized as Finalized
     from pilotage.controller import Finalizers as Finalizers
     from pilotage.controller import Func as Func
+    from pilotage.controller import Handler as Handler
     from pilotage.controller import InformerSource as InformerSource
     from pilotage.controller import Kind as Kind
+    from pilotage.controller import Predicate as Predicate
     from pilotage.controller import Reconciler as Reconciler
     from pilotage.controller import ReconciliationTimeout as ReconciliationTimeout
     from pilotage.controller import Request as Request
@@ -213,8 +215,8 @@ _MODULES = {
     "manager.options": "ControllerDefaults ManagerOptions",
     "manager.manager": "Manager",
     "controller": "Channel Controller ControllerBuilder ControllerOptions Event FinalizationFailed Finalized "
-    "Finalizers Func InformerSource Kind Reconciler ReconciliationTimeout Request Result Source "
-    "TerminalError and_ annotation_changed as_reconciler enqueue_request_for_object "
+    "Finalizers Func Handler InformerSource Kind Predicate Reconciler ReconciliationTimeout Request "
+    "Result Source TerminalError and_ annotation_changed as_reconciler enqueue_request_for_object "
     "enqueue_request_for_owner enqueue_requests_from generation_changed label_changed label_selector "
     "not_ on_object or_ resource_version_changed wait",
     "workqueue": "BucketRateLimiter ItemExponentialFailureRateLimiter ItemFastSlowRateLimiter MaxOfRateLimiter "

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from typing import Any
 
+import msgspec
 import pytest
 
 from pilotage.client import Client, merge_from, raw_patch, strategic_merge_from
@@ -32,6 +33,7 @@ def answer(**spec: Any) -> dict[str, Any]:
     }
 
 
+@pytest.mark.covers("T142")
 async def test_a_class_needs_no_discovery_and_a_kinds_name_does_once() -> None:
     transport = Recorder(answer(), answer(), answer(), served=[SERVED])
     client = Client(transport)
@@ -44,6 +46,7 @@ async def test_a_class_needs_no_discovery_and_a_kinds_name_does_once() -> None:
     assert len({request.resource for request in transport.requests}) == 1
 
 
+@pytest.mark.covers("T142")
 async def test_many_who_miss_at_once_share_one_discovery() -> None:
     transport = Recorder(*[answer() for _ in range(10)], served=[SERVED])
     client = Client(transport)
@@ -51,6 +54,7 @@ async def test_many_who_miss_at_once_share_one_discovery() -> None:
     assert transport.discoveries == 1
 
 
+@pytest.mark.covers("T142")
 async def test_an_unknown_kind_asks_discovery_again_each_time() -> None:
     transport = Recorder(answer())
     client = Client(transport)
@@ -69,6 +73,7 @@ async def test_derived_clients_share_what_is_known() -> None:
     assert transport.discoveries == 1
 
 
+@pytest.mark.covers("T138")
 async def test_defaults_are_sent_with_every_write() -> None:
     transport = Recorder(answer(), answer(), answer())
     client = Client(transport, user_agent="me/1", field_owner="owner").dry_run().with_field_validation("Strict")
@@ -81,6 +86,7 @@ async def test_defaults_are_sent_with_every_write() -> None:
         assert request.user_agent == "me/1"
 
 
+@pytest.mark.covers("T138")
 async def test_what_a_call_says_goes_before_the_defaults() -> None:
     transport = Recorder(answer())
     client = Client(transport, field_owner="owner").with_field_validation("Strict")
@@ -129,6 +135,7 @@ async def test_a_name_is_asked_for_before_anything_is_sent() -> None:
     assert transport.requests == []
 
 
+@pytest.mark.covers("T127")
 async def test_what_is_no_kind_is_told() -> None:
     class Loose(Model):
         pass
@@ -310,3 +317,22 @@ def test_a_kind_prints_in_the_error_as_it_is_written() -> None:
 
     text = str(not_served(GroupVersionKind("", "v1", "Thing")))
     assert text.startswith("the server does not serve Thing of v1: install its CustomResourceDefinition")
+
+
+@pytest.mark.covers("T128")
+async def test_metadata_alone_cannot_be_created_or_updated() -> None:
+    transport = Recorder()
+    partial = PartialObjectMetadata(WIDGET, ObjectMeta(name="a", namespace="b"))
+    for write in (Client(transport).create, Client(transport).update, Client(transport).apply):
+        with pytest.raises(BadRequest, match="only the metadata of this Widget is here: patch it"):
+            await write(partial)  # type: ignore[type-var]  # so would a type checker say
+    assert transport.requests == []
+
+
+@pytest.mark.covers("T140")
+async def test_large_numbers_are_patched_exactly() -> None:
+    number = 2**62 + 1
+    document = widget_document("b", settings={"number": 1})
+    patch = merge_from(document)
+    document["spec"]["settings"]["number"] = number
+    assert msgspec.json.decode(patch.data(document)) == {"spec": {"settings": {"number": number}}}

@@ -60,6 +60,7 @@ async def test_those_who_hold_the_metadata_see_the_new_version(world: World) -> 
     assert metadata.resource_version
 
 
+@pytest.mark.covers("T129")
 async def test_a_document_is_created_and_refreshed_in_place(world: World) -> None:
     await world.install(WIDGETS)
     document = widget_document(world.namespace)
@@ -82,6 +83,7 @@ async def test_the_server_completes_a_generated_name(world: World) -> None:
     assert all(set(name.removeprefix("gen-")) <= set("bcdfghjklmnpqrstvwxz2456789") for name in names)
 
 
+@pytest.mark.covers("T127")
 async def test_what_exists_already_says_so(world: World) -> None:
     await world.install(WIDGETS)
     await world.client.create(new_widget(world.namespace))
@@ -157,6 +159,7 @@ async def test_owner_references_are_validated(world: World) -> None:
     assert "Only one reference can have Controller set to true" in str(caught.value)
 
 
+@pytest.mark.covers("T127")
 async def test_every_cause_of_an_invalid_object_is_told(world: World) -> None:
     await world.install(WIDGETS)
     with pytest.raises(Invalid) as caught:
@@ -196,6 +199,7 @@ async def test_a_builtin_of_a_wrong_type_is_a_bad_request(world: World) -> None:
         await world.client.create(Unstructured(document | {"data": {"a": 1}}))
 
 
+@pytest.mark.covers("T138")
 async def test_unknown_fields_are_pruned_with_a_warning(world: World) -> None:
     await world.install(WIDGETS)
     created = await world.client.create(widget_document(world.namespace, nonsense=1, settings={"any": ["thing"]}))
@@ -203,6 +207,7 @@ async def test_unknown_fields_are_pruned_with_a_warning(world: World) -> None:
     assert world.warnings == ['unknown field "spec.nonsense"']
 
 
+@pytest.mark.covers("T138")
 async def test_unknown_fields_are_refused_where_that_is_asked_for(world: World) -> None:
     await world.install(WIDGETS)
     strict = world.client.with_field_validation("Strict")
@@ -245,6 +250,7 @@ async def test_a_status_is_kept_where_it_is_not(world: World) -> None:
     assert gadget.status == GadgetState(phase="Mine")
 
 
+@pytest.mark.covers("T137")
 async def test_a_dry_run_stores_nothing(world: World) -> None:
     await world.install(WIDGETS)
     widget = await world.client.create(new_widget(world.namespace), dry_run=True)
@@ -254,6 +260,7 @@ async def test_a_dry_run_stores_nothing(world: World) -> None:
     assert await world.client.find(type(widget), "one", namespace=world.namespace) is None
 
 
+@pytest.mark.covers("T137")
 async def test_a_dry_run_is_refused_as_the_real_run_would_be(world: World) -> None:
     await world.install(WIDGETS)
     await world.client.create(new_widget(world.namespace))

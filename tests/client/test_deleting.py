@@ -22,6 +22,7 @@ async def held_widget(world: World) -> Widget:
     return await world.client.create(widget)
 
 
+@pytest.mark.covers("T127")
 async def test_what_is_deleted_is_gone(world: World) -> None:
     await world.install(WIDGETS)
     widget = await world.client.create(new_widget(world.namespace))
@@ -133,6 +134,7 @@ async def test_a_deletion_can_ask_for_a_version(world: World) -> None:
     await world.client.delete(config_map, resource_version=config_map.metadata.resource_version)
 
 
+@pytest.mark.covers("T137")
 async def test_a_dry_run_deletes_nothing(world: World) -> None:
     await world.install(WIDGETS)
     widget = await world.client.create(new_widget(world.namespace))

@@ -28,6 +28,7 @@ def encoded(document: Any) -> bytes:
     return msgspec.json.encode(document)
 
 
+@pytest.mark.covers("T142")
 def test_the_aggregated_form() -> None:
     resource = {
         "resource": "widgets",
@@ -51,6 +52,7 @@ def test_the_aggregated_form() -> None:
     assert list(discovery.aggregated(encoded(document))) == [WIDGETS]
 
 
+@pytest.mark.covers("T142")
 def test_the_old_form() -> None:
     resources = [
         {
@@ -77,6 +79,7 @@ def test_a_cluster_scoped_kind_of_another_group_under_this_resource() -> None:
     assert mapping.namespaced is False
 
 
+@pytest.mark.covers("T142")
 def test_groups_give_their_preferred_version_first() -> None:
     groups = [
         {

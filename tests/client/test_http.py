@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from pilotage.client.http import HTTPTransport
+from pilotage.client.retries import Retries
 from pilotage.errors import ConnectionLost, DecodeError, InvalidDefinition, NotFound, TooManyRequests
 from pilotage.http.limits import Limits, Timeouts
 from pilotage.http.messages import Request as HTTPRequest
@@ -42,7 +43,7 @@ async def answering(
 
     async with serve(answer) as server:
         url = f"http://127.0.0.1:{server.port}{prefix}"
-        transport = HTTPTransport(url, token=token, timeouts=timeouts, limits=limits)
+        transport = HTTPTransport(url, token=token, timeouts=timeouts, limits=limits, retries=Retries(tries=0, lost=0))
         try:
             yield transport
         finally:

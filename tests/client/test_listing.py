@@ -37,6 +37,7 @@ async def test_a_namespace_that_is_not_there_is_an_empty_one(world: World) -> No
     assert len(await world.client.list(ConfigMap, namespace="nowhere")) == 0
 
 
+@pytest.mark.covers("T134")
 async def test_a_list_goes_over_all_namespaces(world: World) -> None:
     other = await world.client.create(Namespace(metadata=ObjectMeta(name=f"{world.namespace}-b")))
     labels = {"test": world.namespace}
@@ -68,6 +69,7 @@ async def test_a_list_goes_over_all_namespaces(world: World) -> None:
         (Selector.parse("tier in (back)"), ["c"]),
     ],
 )
+@pytest.mark.covers("T134")
 async def test_labels_select(world: World, labels: str | dict[str, str] | Selector, names: list[str]) -> None:
     await config_maps(world, "a", tier="front", app="web")
     await config_maps(world, "b", tier="front", rank="1")
@@ -91,6 +93,7 @@ async def test_a_label_selector_that_is_none_is_a_bad_request(world: World, labe
     assert str(caught.value) == message
 
 
+@pytest.mark.covers("T134")
 async def test_fields_select(world: World) -> None:
     await world.install(WIDGETS)
     for name, colour in (("a", "red"), ("b", "blue"), ("c", None)):
@@ -117,6 +120,7 @@ async def test_a_field_that_cannot_select_is_a_bad_request(world: World) -> None
         await world.client.list(Widget, namespace=world.namespace, fields="nonsense")
 
 
+@pytest.mark.covers("T134")
 async def test_pages_are_of_one_snapshot(world: World) -> None:
     await config_maps(world, "a", "b", "c", "d", "e")
     first = await world.client.list(ConfigMap, namespace=world.namespace, limit=2)

@@ -197,6 +197,20 @@ async def test_a_function_changes_what_is_there(world: World) -> None:
     assert await create_or_patch(world.client, given, mutate=lambda widget: None) is Outcome.UNCHANGED
 
 
+async def test_the_namespace_may_be_left_to_the_client(world: World) -> None:
+    await world.install(WIDGETS)
+    client = world.client.with_namespace(world.namespace)
+    owner = await client.create(ConfigMap(metadata=ObjectMeta(name="o")))
+
+    def grow(widget: Widget) -> None:
+        widget.spec.size += 1
+
+    assert await create_or_patch(client, new_widget(""), owner=owner) is Outcome.CREATED
+    assert await create_or_patch(client, new_widget(""), owner=owner) is Outcome.UNCHANGED
+    assert await create_or_patch(client, new_widget(""), mutate=grow, owner=owner) is Outcome.UPDATED
+    assert (await client.get(Widget, "one")).spec.size == 2
+
+
 @pytest.mark.covers("T169")
 async def test_a_function_that_renames_or_fails_changes_nothing(world: World) -> None:
     await world.install(WIDGETS)

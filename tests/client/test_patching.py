@@ -62,6 +62,7 @@ async def test_an_object_can_be_patched_by_its_name(world: World) -> None:
     assert partial.metadata.labels == {"a": "b"}
 
 
+@pytest.mark.covers("T140")
 async def test_merge_from_sends_what_has_changed(world: World) -> None:
     await world.install(WIDGETS)
     widget = await world.client.create(new_widget(world.namespace, colour="red"))
@@ -88,6 +89,7 @@ async def test_merge_from_loses_nothing_in_lists(world: World) -> None:
     assert document["spec"]["note"] == "keep me"
 
 
+@pytest.mark.covers("T140")
 async def test_merge_from_with_a_lock_is_a_conflict_when_others_wrote(world: World) -> None:
     await world.install(WIDGETS)
     widget = await world.client.create(new_widget(world.namespace))
@@ -120,6 +122,7 @@ async def test_a_strategic_patch_merges_lists_by_their_key(world: World) -> None
     assert [(one["name"], one["image"]) for one in containers] == [("side", "busybox"), ("main", "nginx")]
 
 
+@pytest.mark.covers("T140")
 async def test_strategic_merge_from_changes_one_item_of_a_list(world: World) -> None:
     await world.client.create(_deployment(world.namespace))
     deployment = await world.client.get(Deployment, "web", namespace=world.namespace)
@@ -241,6 +244,7 @@ async def test_a_version_in_a_patch_is_a_condition(world: World) -> None:
     assert config_map.data == {"a": "b"}
 
 
+@pytest.mark.covers("T137")
 async def test_a_dry_run_of_a_patch_stores_nothing(world: World) -> None:
     await world.install(WIDGETS)
     widget = await world.client.create(new_widget(world.namespace))
@@ -249,6 +253,7 @@ async def test_a_dry_run_of_a_patch_stores_nothing(world: World) -> None:
     assert (await world.client.get(Widget, "one", namespace=world.namespace)).spec.size == 1
 
 
+@pytest.mark.covers("T133")
 async def test_apply_works_where_it_is_known(world: World) -> None:
     await world.install(WIDGETS)
     if not world.real:
@@ -264,6 +269,9 @@ async def test_apply_works_where_it_is_known(world: World) -> None:
     assert [(cause.reason, cause.field) for cause in caught.value.causes] == [("FieldManagerConflict", ".spec.note")]
     forced = await world.client.apply(widget_document(world.namespace, note="ours"), field_owner="you", force=True)
     assert forced["spec"]["note"] == "ours"
+    await world.client.create(widget_document(world.namespace, "made", size=2))
+    taken = await world.client.apply(widget_document(world.namespace, "made", size=2, note="x"), field_owner="me")
+    assert taken["spec"]["note"] == "x"
 
 
 def _deployment(namespace: str) -> Unstructured:

@@ -21,6 +21,7 @@ class Unicorn(Resource):
     """No server has it."""
 
 
+@pytest.mark.covers("T127")
 async def test_one_object_in_three_forms(world: World) -> None:
     await world.install(WIDGETS)
     created = await world.client.create(new_widget(world.namespace, colour="red", labels={"a": "b"}))
@@ -54,6 +55,7 @@ async def test_find_gives_none_for_what_is_not_there(world: World) -> None:
     assert found.kind == "ConfigMap"
 
 
+@pytest.mark.covers("T127")
 async def test_a_kind_that_is_not_served_is_not_an_object_that_is_missing(world: World) -> None:
     for kind in (Unicorn, GroupVersionKind("nobody.pilotage.dev", "v1", "Unicorn")):
         with pytest.raises(
@@ -90,6 +92,7 @@ async def test_items_of_a_list_in_three_forms(world: World) -> None:
     assert partials[0].gvk == CONFIG_MAP
 
 
+@pytest.mark.covers("T130")
 async def test_a_document_from_a_list_can_be_written_again(world: World) -> None:
     await world.client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace=world.namespace), data={"a": "b"}))
     document = (await world.client.list(CONFIG_MAP, namespace=world.namespace))[0]
@@ -116,6 +119,7 @@ async def test_a_get_can_ask_for_a_version_that_is_not_older(world: World) -> No
     assert found.metadata.resource_version == version
 
 
+@pytest.mark.covers("T142")
 async def test_a_kind_is_found_as_soon_as_it_is_installed(world: World) -> None:
     """Discovery is asked again for a kind that was not there before."""
     await world.install(PLANETS)
@@ -125,6 +129,7 @@ async def test_a_kind_is_found_as_soon_as_it_is_installed(world: World) -> None:
     assert (mapping.resource.resource, mapping.namespaced) == ("planets", False)
 
 
+@pytest.mark.covers("T143")
 async def test_discovery_knows_the_builtin_kinds(world: World) -> None:
     mappings = {mapping.gvk: mapping for mapping in await world.transport.resources()}
     namespaces = mappings[GroupVersionKind("", "v1", "Namespace")]
@@ -141,6 +146,7 @@ async def test_discovery_knows_the_builtin_kinds(world: World) -> None:
     assert "status" in deployments.subresources
 
 
+@pytest.mark.covers("T143")
 async def test_discovery_knows_what_a_definition_says(world: World) -> None:
     await world.install(WIDGETS)
     mappings = {mapping.gvk: mapping for mapping in await world.transport.resources()}
@@ -148,6 +154,7 @@ async def test_discovery_knows_what_a_definition_says(world: World) -> None:
     assert mappings[WIDGET].subresources == ("status",)
 
 
+@pytest.mark.covers("T139")
 async def test_a_client_for_one_namespace_needs_no_namespace(world: World) -> None:
     await world.install(WIDGETS)
     client = world.client.with_namespace(world.namespace)
@@ -162,6 +169,7 @@ async def test_a_client_for_one_namespace_needs_no_namespace(world: World) -> No
     assert len(await world.client.list(Widget, namespace=world.namespace)) == 0
 
 
+@pytest.mark.covers("T139")
 async def test_a_client_for_one_namespace_refuses_another(world: World) -> None:
     client = world.client.with_namespace(world.namespace)
     with pytest.raises(BadRequest, match=f"is in namespace other, but this client is for {world.namespace}"):
@@ -170,6 +178,7 @@ async def test_a_client_for_one_namespace_refuses_another(world: World) -> None:
         await client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace="other")))
 
 
+@pytest.mark.covers("T127")
 async def test_cluster_scoped_kinds_take_no_notice_of_a_namespace(world: World) -> None:
     await world.install(PLANETS)
     name = f"venus-{world.namespace}"

@@ -187,6 +187,7 @@ async def test_what_is_the_servers_cannot_be_changed(world: World) -> None:
     assert (widget.metadata.generation, widget.metadata.resource_version) == (1, version)
 
 
+@pytest.mark.covers("T129", "T131")
 async def test_the_status_is_written_apart_from_the_rest(world: World) -> None:
     await world.install(WIDGETS)
     widget = await world.client.create(new_widget(world.namespace, labels={"a": "1"}))
@@ -264,6 +265,7 @@ async def test_an_immutable_secret_stays_as_it_is(world: World) -> None:
     assert secret.metadata.labels == {"may": "change"}
 
 
+@pytest.mark.covers("T137")
 async def test_a_dry_run_of_an_update_stores_nothing(world: World) -> None:
     await world.install(WIDGETS)
     widget = await world.client.create(new_widget(world.namespace))

@@ -119,6 +119,7 @@ async def test_a_write_that_changes_nothing_is_not_seen(world: World) -> None:
 
 
 @pytest.mark.parametrize("kind", [WIDGET, metadata_only(WIDGET)])
+@pytest.mark.covers("T141")
 async def test_a_watch_gives_each_form(world: World, kind: GroupVersionKind) -> None:
     await world.install(WIDGETS)
     await world.client.create(new_widget(world.namespace))
@@ -130,6 +131,7 @@ async def test_a_watch_gives_each_form(world: World, kind: GroupVersionKind) -> 
     assert event.object is event.object
 
 
+@pytest.mark.covers("T130")
 async def test_builtin_documents_of_a_watch_know_their_kind(world: World) -> None:
     await world.client.create(config_map(world, "a"))
     kind = GroupVersionKind("", "v1", "ConfigMap")

@@ -292,30 +292,31 @@ async def test_an_informer_that_was_removed_is_not_waited_for(world: World) -> N
         assert len(made.informers) == 2
 
 
-async def test_many_writers_and_readers_see_no_stale_state() -> None:
+@pytest.mark.parametrize("pairs", [1_000, pytest.param(100_000, marks=pytest.mark.long)])
+async def test_many_writers_and_readers_see_no_stale_state(pairs: int) -> None:
+    """Each worker writes and reads its own object, and deletes it now and then, while all others do the same."""
     async with Cluster.embedded("memory:") as cluster, asyncio.TaskGroup() as group:
         cache = cluster.new_cache()
         running = group.create_task(cache.run())
         await asyncio.sleep(0)
-        client = cluster.cached_client(cache)
+        client = cluster.cached_client(cache).with_namespace("default")
 
         async def worker(name: str) -> None:
-            for number in range(50):
-                written = await create_and_grow(client, name, number)
-                found = await client.get(ConfigMap, name, namespace="default")
-                assert found.metadata.resource_version == written
-                assert found.data == {"number": str(number)}
+            for number in range(pairs // 20):
+                desired = ConfigMap(metadata=ObjectMeta(name=name), data={"number": str(number)})
+                await create_or_patch(client, desired)
+                found = await client.get(ConfigMap, name)
+                assert found.metadata.resource_version == desired.metadata.resource_version
+                listed = await client.list(ConfigMap, labels={"none": "such"}) if number % 9 else ()
+                assert len(listed) == 0
+                if number % 10 == 9:
+                    await client.delete(found)
+                    assert await client.find(ConfigMap, name) is None
 
         async with asyncio.TaskGroup() as workers:
-            for number in range(10):
+            for number in range(20):
                 workers.create_task(worker(f"w{number}"))
         running.cancel()
-
-
-async def create_and_grow(client: Client, name: str, number: int) -> str:
-    desired = ConfigMap(metadata=ObjectMeta(name=name, namespace="default"), data={"number": str(number)})
-    await create_or_patch(client, desired)
-    return desired.metadata.resource_version
 
 
 async def test_a_kind_that_is_not_served_says_so() -> None:

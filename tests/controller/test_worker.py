@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -19,7 +20,7 @@ from pilotage.controller import (
     TerminalError,
     reconcile_id,
 )
-from pilotage.errors import AlreadyExists, ApiError, Conflict, NotFound
+from pilotage.errors import AlreadyExists, ApiError, Conflict, NotFound, StaleCache
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.telemetry.logs import logged_fields
 from pilotage.testing.loop import run
@@ -220,9 +221,10 @@ async def test_anything_else_that_is_not_found_is_an_error(error: NotFound) -> N
 
 
 @pytest.mark.parametrize(
-    ("error", "traceback"), [(Conflict("changed"), False), (AlreadyExists("there"), False), (ApiError("x"), True)]
+    ("error", "traceback"),
+    [(Conflict("changed"), False), (AlreadyExists("there"), False), (StaleCache("late"), False), (ApiError("x"), True)],
 )
-async def test_a_conflict_is_an_error_that_is_logged_without_a_traceback(
+async def test_what_will_pass_is_an_error_that_is_logged_without_a_traceback(
     error: Exception, traceback: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     before = metric("controller_runtime_reconcile_errors_total", controller="conflict")
@@ -425,3 +427,48 @@ async def test_a_reconcile_has_an_id_and_its_log_says_whose_it_is() -> None:
         del fields["reconcileID"]
     same = {"controller": "identified", "controllerGroup": "demo.pilotage.dev", "controllerKind": "Fleet"}
     assert seen == [same | {"namespace": "", "name": "a"}, same | {"namespace": "default", "name": "b"}]
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_each_event_is_followed_by_a_reconcile_and_no_key_is_worked_on_twice_at_once(
+    seed: int,
+) -> None:
+    """F21: random outcomes, random events; the law that makes a controller right."""
+    chance = random.Random(seed)
+    due: dict[str, float] = {}
+    at_work: set[str] = set()
+
+    def outcome() -> Step:
+        steps: list[Step] = [None, None, Result(requeue=True), Result(requeue_after=chance.random())]
+        steps += [ValueError("x"), SystemExit(1), asyncio.CancelledError(), Conflict("x")]
+        return chance.choice(steps)
+
+    async def reconcile(request: Request) -> Result | None:
+        assert request.name not in at_work
+        at_work.add(request.name)
+        due.pop(request.name, None)
+        try:
+            await asyncio.sleep(chance.choice([0, 0.01, 0.3]))
+            step = outcome() if asyncio.get_running_loop().time() < 20 else None
+            if isinstance(step, BaseException):
+                raise step
+            assert not callable(step)
+            return step
+        finally:
+            at_work.discard(request.name)
+
+    async def main() -> None:
+        made = Controller("lawful", reconcile, ControllerOptions(max_concurrent_reconciles=3))
+        async with running(made) as task:
+            for _ in range(200):
+                name = chance.choice("abcdef")
+                due[name] = asyncio.get_running_loop().time()
+                made.queue.add(Request(name), priority=chance.randrange(-100, 3))
+                await asyncio.sleep(chance.choice([0, 0.01, 0.2]))
+            await asyncio.sleep(30)
+            await made.queue.wait_idle(horizon=2000)
+            assert not task.done()
+            assert due == {}
+            assert made.queue.statistics().delayed == 0
+
+    run(main(), seed=seed)

@@ -104,10 +104,10 @@ async def test_endpoints_are_off_unless_they_are_given_an_address() -> None:
 
 async def test_starting_the_servers_is_logged() -> None:
     with recorded_logs() as lines:
-        async with Manager(FakeCluster(), BOTH):
-            pass
-    assert "Starting metrics server bind_address=127.0.0.1:0" in lines
-    assert any(line.startswith("Starting health probe server") for line in lines)
+        async with Manager(FakeCluster(), BOTH) as manager:
+            port = manager.metrics_address[1]
+    assert lines[:2] == ["Starting metrics server", f"Serving metrics server bind_address=127.0.0.1:{port}"]
+    assert lines[2] == "Starting health probe server"
 
 
 async def test_a_manager_is_alive_from_its_opening_and_ready_once_it_has_started() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from pilotage.manager.errors import ShuttingDown
 from pilotage.manager.work import ActiveWork, WorkStatistics, WorkTracker
+from pilotage.telemetry.metrics import REGISTRY
 
 
 def test_a_block_is_one_piece_of_work() -> None:
@@ -67,6 +68,13 @@ def test_after_stop_accepting_new_work_is_refused_and_parts_of_old_work_are_not(
     with work.part("write", "a"):
         assert len(tracker.active()) == 2
     assert tracker.statistics().started == 2
+
+
+def test_what_is_under_way_in_all_trackers_is_a_metric() -> None:
+    one, two = WorkTracker(), WorkTracker()
+    with one.track("measured", "a"), two.track("measured", "b"):
+        assert 'pilotage_work_in_flight{kind="measured"} 2' in REGISTRY.render()
+    assert 'pilotage_work_in_flight{kind="measured"} 0' in REGISTRY.render()
 
 
 @pytest.mark.virtual_time

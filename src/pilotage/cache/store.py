@@ -30,7 +30,7 @@ class Store:
     def __init__(self, report: Report) -> None:
         self.report = report
         self._objects: dict[str, dict[str, bytes]] = {}
-        self._labels: dict[Key, dict[str, str]] | None = None  # only once somebody selects by labels
+        self._labels: dict[str, dict[str, dict[str, str]]] | None = None  # only once somebody selects by labels
         self._functions: dict[str, BytesIndexFunction] = {}
         self._indexes: dict[str, Index] = {}
         self._count = 0
@@ -53,7 +53,7 @@ class Store:
         if before is None:
             self._count += 1
         if self._labels is not None:
-            self._labels[namespace, name] = header.labels
+            self._labels.setdefault(namespace, {})[name] = header.labels
         if self._indexes:
             self._index((namespace, name), data)
         return before
@@ -68,7 +68,7 @@ class Store:
         if not names:
             del self._objects[namespace]
         if self._labels is not None:
-            self._labels.pop((namespace, name), None)
+            self._labels[namespace].pop(name, None)
         for index in self._indexes.values():
             index.remove((namespace, name))
         return before
@@ -89,9 +89,8 @@ class Store:
 
     def items(self, namespace: str = "") -> Iterator[Item]:
         """All objects, in one namespace or in all, as they are at this moment."""
-        places = [(namespace, self._objects.get(namespace, {}))] if namespace else list(self._objects.items())
-        for place, names in places:
-            for name, data in list(names.items()):
+        for place in self._places(namespace):
+            for name, data in list(self._objects.get(place, {}).items()):
                 yield Item(place, name, data)
 
     def select(self, namespace: str = "", labels: Selector | None = None) -> list[bytes]:
@@ -100,12 +99,16 @@ class Store:
             if namespace:
                 return [*self._objects.get(namespace, {}).values()]
             return [data for names in self._objects.values() for data in names.values()]
-        known, matches = self._all_labels(), labels.matches
-        return [data for place, name, data in self.items(namespace) if matches(known[place, name])]
+        known, matches, found = self._all_labels(), labels.matches, list[bytes]()
+        for place in self._places(namespace):
+            here = known[place]
+            found += [data for name, data in self._objects[place].items() if matches(here[name])]
+        return found
 
     def labels_of(self, key: Key) -> dict[str, str]:
         """The labels of an object that is there."""
-        return self._all_labels()[key]
+        namespace, name = key
+        return self._all_labels()[namespace][name]
 
     def add_index(self, name: str, function: BytesIndexFunction) -> None:
         """Index by a function, also what is there already."""
@@ -125,9 +128,17 @@ class Store:
     def index_names(self) -> list[str]:
         return [*self._functions]
 
-    def _all_labels(self) -> dict[Key, dict[str, str]]:
+    def _places(self, namespace: str) -> Iterable[str]:
+        if not namespace:
+            return [*self._objects]
+        return [namespace] if namespace in self._objects else []
+
+    def _all_labels(self) -> dict[str, dict[str, dict[str, str]]]:
         if self._labels is None:
-            self._labels = {(place, name): objects.header(data).labels for place, name, data in self.items()}
+            self._labels = {
+                place: {name: objects.header(data).labels for name, data in names.items()}
+                for place, names in self._objects.items()
+            }
         return self._labels
 
     def _built(self, function: BytesIndexFunction) -> Index:

@@ -7,7 +7,7 @@ from typing import Self
 
 from pilotage.client.reader import Reader
 from pilotage.client.session import Catalogue, Defaults, Session
-from pilotage.client.targets import Kind
+from pilotage.client.targets import Kind, Object
 from pilotage.client.warnings import LoggedOnce, WarningHandler
 from pilotage.client.writer import Writer
 from pilotage.meta.kinds import GroupVersionKind
@@ -53,6 +53,10 @@ class Client(Reader, Writer):
     def live(self) -> Client:
         """A client that reads from the server: this one, unless it reads from a cache."""
         return self
+
+    async def namespace_of(self, obj: Object) -> str:
+        """The namespace in which a call looks for the object; empty for kinds that live in none."""
+        return (await self._session.place_of(obj)).namespace
 
     async def rest_mapping(self, gvk: GroupVersionKind) -> RESTMapping:
         """Where a kind is served; asks the server where it is not known yet, and raises NoMatch."""

@@ -5,6 +5,7 @@ Where several files say the same thing, the first wins. Paths are relative to th
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -199,9 +200,7 @@ def _plugin(user: Entry, cluster: Entry, content: Any, certificate: Certificate 
     command = entry.text("command")
     if "/" in command:
         command = str(user.folder / command)
-    info = None
-    if entry.flag("provideClusterInfo"):
-        info = {key: cluster.content[key] for key in _INFO_FIELDS if cluster.content.get(key)}
+    info = _information(cluster) if entry.flag("provideClusterInfo") else None
     return ExecCredentials(
         ExecPlugin(
             command,
@@ -214,6 +213,17 @@ def _plugin(user: Entry, cluster: Entry, content: Any, certificate: Certificate 
             user.where,
         )
     )
+
+
+def _information(cluster: Entry) -> dict[str, Any]:
+    """What a plugin is told of the cluster: a CA goes as data, for the path means nothing to it."""
+    info = {key: cluster.content[key] for key in _INFO_FIELDS if cluster.content.get(key)}
+    if path := cluster.path("certificate-authority"):
+        try:
+            info.setdefault("certificate-authority-data", base64.b64encode(read_file(path)).decode())
+        except (OSError, ValueError) as error:
+            raise cluster.wrong("certificate-authority", f"cannot be read: {error}") from error
+    return info
 
 
 def _variables(entry: Entry) -> tuple[tuple[str, str], ...]:

@@ -50,7 +50,7 @@ async def create_or_patch(
 
     Nothing is sent where nothing would change. Afterwards `desired` is what is on the server.
     """
-    task = _Task(client, desired, mutate, owner)
+    task = await _Task.about(client, desired, mutate, owner)
     found = await task.find(client)
     for _ in range(_TRIES):
         try:
@@ -69,7 +69,7 @@ async def create_or_update(client: Client, obj: W, mutate: Mutate[W], *, owner: 
     Raises Conflict where somebody writes at the same moment: see `retry_on_conflict`. Afterwards `obj` is what is on
     the server. The status is not written.
     """
-    task = _Task(client, obj, mutate, owner)
+    task = await _Task.about(client, obj, mutate, owner)
     found = await task.find(client)
     if found is None:
         return await task.create()
@@ -94,8 +94,15 @@ class _Task:
         self._mutate = mutate
         self._owner = owner
         self._name, self._namespace = desired.metadata.name, desired.metadata.namespace
-        if not self._name:
+
+    @classmethod
+    async def about(cls, client: Client, desired: Any, mutate: Mutate[Any] | None, owner: Owner | None) -> _Task:
+        """The task for an object, which may leave its namespace to the client."""
+        if not desired.metadata.name:
             raise BadRequest(f"this {gvk_of(desired).kind} has no name, by which it could be found: set metadata.name")
+        if namespace := await client.namespace_of(desired):
+            desired.metadata.namespace = namespace
+        return cls(client, desired, mutate, owner)
 
     async def find(self, client: Client) -> Any:
         return await client.find(kind_of(self._desired), self._name, namespace=self._namespace)

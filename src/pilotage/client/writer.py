@@ -37,6 +37,7 @@ class Writer:
 
     async def create(self, obj: W, *, dry_run: bool = False, field_owner: str = "", field_validation: str = "") -> W:
         """Create the object; raises AlreadyExists. With `metadata.generate_name` the server makes up the name's end."""
+        _whole(obj)
         place = await self._session.place_for(obj)
         write = self._session.write_options(dry_run, field_owner, field_validation)
         request = self._session.request(place, verb=Verb.CREATE, write=write, body=objects.updated(obj))
@@ -56,6 +57,7 @@ class Writer:
 
         What the object's class does not know is kept: the write is what was changed, applied to what was read.
         """
+        _whole(obj)
         place = await self._session.place_of(obj)
         request = self._session.request(
             place,
@@ -172,6 +174,7 @@ class Writer:
     ) -> W:
         """Server-side apply: make what the object says so, and own those fields. Raises Conflict where another owner
         has set them to something else, unless `force` takes them over."""
+        _whole(obj)
         place = await self._session.place_of(obj)
         write = replace(self._session.write_options(dry_run, field_owner, ""), force=force)
         if not write.field_manager:
@@ -272,3 +275,9 @@ class Writer:
         found = objects.header(data)
         same = (found.uid, found.resource_version) == (metadata.uid, metadata.resource_version)
         return data if same else None
+
+
+def _whole(obj: Object) -> None:
+    """Refuse what a type checker would refuse too: the rest of the object would be written as if it were empty."""
+    if isinstance(obj, PartialObjectMetadata):
+        raise BadRequest(f"only the metadata of this {obj.kind} is here: patch it, or read it whole to write it")

@@ -56,10 +56,11 @@ class CachedClient(Client):
         return self._client._with(self._session)
 
     async def _get(self, kind: Kind, name: str, namespace: str, resource_version: str) -> Object:
-        if resource_version or gvk_of(kind) in self._live_kinds:
+        if resource_version or (self._live_kinds and gvk_of(kind) in self._live_kinds):
             return await super()._get(kind, name, namespace, resource_version)
         place = await self._session.place(kind, namespace, name)
-        await self._caught_up(kind, place)
+        if not self._is_current(kind):
+            await self._caught_up(kind, place)
         try:
             found: Object = await self.cache.get(kind, name, namespace=place.namespace)
         except ApiError as error:
@@ -71,7 +72,8 @@ class CachedClient(Client):
         if paged or gvk_of(kind) in self._live_kinds:
             return await super()._list(kind, namespace, options)
         place = await self._session.collection(kind, namespace)
-        await self._caught_up(kind, place)
+        if not self._is_current(kind):
+            await self._caught_up(kind, place)
         try:
             return await self.cache.list(
                 kind,
@@ -82,10 +84,16 @@ class CachedClient(Client):
         except ApiError as error:
             raise about(error, place) from error.__cause__
 
+    def _is_current(self, kind: Kind) -> bool:
+        """The short way of a read: whether there is surely nothing to wait for."""
+        if not self._options.read_your_writes:
+            return True
+        informer = self.cache.informer(kind)
+        followings = self._followings.get(informer) if informer is not None else None
+        return followings is not None and all(following.is_current for following in followings)
+
     async def _caught_up(self, kind: Kind, place: Place) -> None:
         """Wait until the cache shows what this program has written to this kind."""
-        if not self._options.read_your_writes:
-            return
         informer = self.cache.informer(kind)
         if informer is None or not informer.has_synced:
             await self.cache.list(kind, limit=1)  # makes it, starts it, waits for it; or says why it cannot

@@ -42,6 +42,14 @@ class Following:
             return True
         return any(self.informer.holds(uid, name=at[1], namespace=at[0]) for uid, at in self._gone.items())
 
+    @property
+    def is_current(self) -> bool:
+        """Whether the informer surely shows every write so far; what is gone is looked for only by `caught_up`."""
+        if self._gone:
+            return False
+        wanted = max(self._version, self._before)
+        return not wanted or wanted <= _number(self.informer.resource_version)
+
     async def caught_up(self, seconds: float) -> None:
         """Wait until the informer shows every write so far; raises StaleCache when the time is over."""
         number = _number(self.informer.resource_version)

@@ -13,7 +13,7 @@ from pilotage.controller.metrics import ControllerMetrics
 from pilotage.controller.reconciler import Reconcile
 from pilotage.controller.request import Request
 from pilotage.controller.result import Result, is_terminal, leaves
-from pilotage.errors import Conflict, NotFound, PilotageError
+from pilotage.errors import Conflict, NotFound, PilotageError, StaleCache
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.telemetry.logs import log_context, logged_fields, logger
 from pilotage.workqueue import QueueShutDown, WorkQueue
@@ -21,6 +21,8 @@ from pilotage.workqueue import QueueShutDown, WorkQueue
 log = logger("pilotage.controller")
 
 _DONE = Result()
+_PASSING = (Conflict, StaleCache)
+"""Somebody else was faster, or the cache is late: it will pass, and no traceback explains it."""
 
 
 class Tracker(Protocol):
@@ -186,8 +188,8 @@ class Worker:
             job.metrics.terminal_errors.inc()
         else:
             job.queue.add(request, rate_limited=True, priority=job.queue.priority_of(request))
-        if isinstance(error, Conflict):
-            log.error("Reconciler error", error=error)  # somebody else was faster: no traceback explains that
+        if isinstance(error, _PASSING):
+            log.error("Reconciler error", error=error)
         else:
             log.exception("Reconciler error", error=error)
 

@@ -238,8 +238,10 @@ class Manager:
             await self._open_server(exits, Server(_HEALTH, routes, options.health_probe_bind_address))
 
     async def _open_server(self, exits: AsyncExitStack, server: Server) -> None:
-        log.info(f"Starting {server.name}", bind_address=server.bind_address)
+        log.info(f"Starting {server.name}")
         await server.open()
+        host, port = server.address
+        log.info(f"Serving {server.name}", bind_address=f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
         exits.push_async_callback(server.close)
         self._servers[server.name] = server
         self.add(server)

@@ -14,13 +14,15 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
+from weakref import WeakSet
 
 from pilotage.manager.errors import ShuttingDown
-from pilotage.telemetry.metrics import REGISTRY, CounterChild, GaugeChild
+from pilotage.telemetry.metrics import REGISTRY
 
 _IN_FLIGHT = REGISTRY.gauge("pilotage_work_in_flight", "Pieces of work under way.", ("kind",))
-_ENDED = REGISTRY.counter("pilotage_work_total", "Pieces of work that have ended.", ("kind", "result"))
+_TRACKERS: WeakSet[WorkTracker] = WeakSet()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,7 @@ class WorkTracker:
         self._peak = 0
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
         self._accepting = True
+        _TRACKERS.add(self)
 
     def track(self, kind: str, name: str) -> Work:
         """A block that is one piece of work; raises ShuttingDown when it is entered after `stop_accepting`."""
@@ -128,23 +131,37 @@ class WorkTracker:
             # Under the lock, so that no work slips in between the last refusal and the first look at what is active.
             if not self._accepting and not work.is_part:
                 raise ShuttingDown(f"{work.kind} {work.name} is not begun: the program is shutting down")
-            kind = self._kinds.get(work.kind)
-            if kind is None:
-                kind = self._kinds[work.kind] = _Kind(work.kind)
+            kind = self._kinds.get(work.kind) or self._new_kind(work.kind)
             self._active[work] = None
-            self._peak = max(self._peak, len(self._active))
-            kind.begin()
+            if len(self._active) > self._peak:
+                self._peak = len(self._active)
+            kind.started += 1
+            kind.in_flight += 1
+            if kind.in_flight > kind.peak:
+                kind.peak = kind.in_flight
 
     def _end(self, work: Work, failed: bool) -> None:
         with self._lock:
             if work not in self._active:
                 return  # ended before, or never begun
             del self._active[work]
-            self._kinds[work.kind].end(failed)
-            woken, self._waiting = ([], self._waiting) if self._active else (self._waiting, [])
+            kind = self._kinds[work.kind]
+            kind.in_flight -= 1
+            if failed:
+                kind.failed += 1
+            else:
+                kind.finished += 1
+            if self._active or not self._waiting:
+                return
+            woken, self._waiting = self._waiting, []
         for loop, idle in woken:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(idle.set)  # work may end in a thread
+
+    def _new_kind(self, name: str) -> _Kind:
+        kind = self._kinds[name] = _Kind()
+        _IN_FLIGHT.labels(name).set_function(partial(_measured, name))
+        return kind
 
 
 class Work:
@@ -180,32 +197,18 @@ class Work:
 class _Kind:
     """The counters of a kind; changed under the tracker's lock."""
 
-    __slots__ = ("_failed", "_failures", "_finished", "_in_flight", "_now", "_peak", "_started", "_successes")
+    __slots__ = ("failed", "finished", "in_flight", "peak", "started")
 
-    def __init__(self, name: str) -> None:
-        self._in_flight = self._peak = self._started = self._finished = self._failed = 0
-        self._now: GaugeChild = _IN_FLIGHT.labels(name)
-        self._successes: CounterChild = _ENDED.labels(name, "success")
-        self._failures: CounterChild = _ENDED.labels(name, "error")
-
-    def begin(self) -> None:
-        self._started += 1
-        self._in_flight += 1
-        self._peak = max(self._peak, self._in_flight)
-        self._now.inc()  # shared by all trackers of the process
-
-    def end(self, failed: bool) -> None:
-        self._in_flight -= 1
-        self._now.dec()
-        if failed:
-            self._failed += 1
-            self._failures.inc()
-        else:
-            self._finished += 1
-            self._successes.inc()
+    def __init__(self) -> None:
+        self.in_flight = self.peak = self.started = self.finished = self.failed = 0
 
     def statistics(self) -> WorkStatistics:
-        return WorkStatistics(self._in_flight, self._peak, self._started, self._finished, self._failed)
+        return WorkStatistics(self.in_flight, self.peak, self.started, self.finished, self.failed)
+
+
+def _measured(kind: str) -> float:
+    """What is under way of a kind in the whole process; asked for when metrics are read, so that work pays nothing."""
+    return float(sum(tracker.statistics(kind).in_flight for tracker in list(_TRACKERS)))
 
 
 def _seconds() -> float:

@@ -13,8 +13,9 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+import weakref
 from collections import deque
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -57,7 +58,7 @@ class WorkQueue(Generic[T]):
     def __init__(self, name: str = "", *, rate_limiter: RateLimiter[T] | None = None) -> None:
         self.name = name
         self._limiter: RateLimiter[T] = rate_limiter or ItemExponentialFailureRateLimiter()
-        self._observer: Observer = QueueMetrics(name, self._running) if name else NoMetrics()
+        self._observer: Observer = QueueMetrics(name, _running(weakref.ref(self))) if name else NoMetrics()
         self._schedule: Schedule[T] = Schedule(self._observer)
         self._workers: deque[asyncio.Future[None]] = deque()
         self._watchers: list[tuple[float | None, asyncio.Future[None]]] = []
@@ -254,9 +255,6 @@ class WorkQueue(Generic[T]):
         if self._schedule.waiting_count:
             self._schedule.advance(self._own_loop().time())
 
-    def _running(self) -> Iterable[float]:
-        return self._schedule.running(self._clock())
-
     async def _watch(self, horizon: float | None) -> None:
         watcher = self._own_loop().create_future()
         self._watchers.append((horizon, watcher))
@@ -291,6 +289,16 @@ class _Taking(Generic[T]):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._queue._done(self._item)
+
+
+def _running(queue: weakref.ref[WorkQueue[T]]) -> Callable[[], Iterable[float]]:
+    """How long held items have been worked on; weakly, because metrics outlive queues."""
+
+    def seconds() -> Iterable[float]:
+        alive = queue()
+        return alive._schedule.running(alive._clock()) if alive is not None else ()
+
+    return seconds
 
 
 def _release(workers: deque[asyncio.Future[None]]) -> None:

@@ -34,8 +34,8 @@ class Entry(Generic[T]):
 class Schedule(Generic[T]):
     """The state of a queue.
 
-    Both heaps hold records `(key, order, entry)`. An entry that moves gets a new order and a new record; a record whose
-    order is not its entry's any more is outdated, and skipped when it comes up.
+    Both heaps hold records `(key, order, entry)`. An entry that moves gets a new record; its old one is outdated.
+    That shows when it comes up: its order, or its time, is not the entry's any more.
     """
 
     def __init__(self, observer: Observer) -> None:
@@ -99,17 +99,16 @@ class Schedule(Generic[T]):
         """Let the time pass: what was waiting for a time until now is ready, in the order of those times."""
         waiting = self._waiting
         while waiting and waiting[0][0] <= now:
-            _, order, entry = heappop(waiting)
-            if entry.order == order:
-                self._make_ready(entry, entry.ready_at)
+            record = heappop(waiting)
+            if _is_current(record):
+                self._make_ready(record[2], record[0])
 
     def next_time(self) -> float | None:
         """When the next of those that wait becomes ready."""
         waiting = self._waiting
         while waiting:
-            time, order, entry = waiting[0]
-            if entry.order == order:
-                return time
+            if _is_current(waiting[0]):
+                return waiting[0][0]
             heappop(waiting)
         return None
 
@@ -160,9 +159,15 @@ class Schedule(Generic[T]):
         if not entry.waiting:
             entry.waiting = True
             self.waiting_count += 1
+            self._order = entry.order = self._order + 1  # kept if the time is brought forward
         entry.ready_at = time
-        self._order = entry.order = self._order + 1
         heappush(self._waiting, (time, entry.order, entry))
         if len(self._waiting) > 2 * self.waiting_count + _SLACK:
-            self._waiting = [record for record in self._waiting if record[2].order == record[1]]
+            self._waiting = [record for record in self._waiting if _is_current(record)]
             heapify(self._waiting)
+
+
+def _is_current(record: tuple[float, int, Entry[T]]) -> bool:
+    """Whether a record of what waits is its entry's last one."""
+    time, order, entry = record
+    return entry.order == order and entry.ready_at == time
