@@ -34,6 +34,11 @@ if TYPE_CHECKING:
     from pilotage.client.patch import raw_patch as raw_patch
     from pilotage.client.patch import strategic_merge_from as strategic_merge_from
     from pilotage.cluster import Cluster as Cluster
+    from pilotage.cluster.cachedclient import CachedClient as CachedClient
+    from pilotage.cluster.cachedclient import CachedClientOptions as CachedClientOptions
+    from pilotage.cluster.events import EventRecorder as EventRecorder
+    from pilotage.controller import Abandoned as Abandoned
+    from pilotage.controller import CacheSyncTimeout as CacheSyncTimeout
     from pilotage.controller import Channel as Channel
     from pilotage.controller import Controller as Controller
     from pilotage.controller import ControllerBuilder as ControllerBuilder
@@ -45,7 +50,9 @@ if TYPE_CHECKING:
     from pilotage.controller import Func as Func
     from pilotage.controller import Handler as Handler
     from pilotage.controller import InformerSource as InformerSource
+    from pilotage.controller import InvalidResult as InvalidResult
     from pilotage.controller import Kind as Kind
+    from pilotage.controller import Panic as Panic
     from pilotage.controller import Predicate as Predicate
     from pilotage.controller import Reconciler as Reconciler
     from pilotage.controller import ReconciliationTimeout as ReconciliationTimeout
@@ -65,6 +72,7 @@ if TYPE_CHECKING:
     from pilotage.controller import not_ as not_
     from pilotage.controller import on_object as on_object
     from pilotage.controller import or_ as or_
+    from pilotage.controller import reconcile_id as reconcile_id
     from pilotage.controller import resource_version_changed as resource_version_changed
     from pilotage.controller import wait as wait
     from pilotage.errors import AlreadyExists as AlreadyExists
@@ -81,6 +89,7 @@ if TYPE_CHECKING:
     from pilotage.errors import InvalidDefinition as InvalidDefinition
     from pilotage.errors import MethodNotSupported as MethodNotSupported
     from pilotage.errors import MissingExtra as MissingExtra
+    from pilotage.errors import NoCredentials as NoCredentials
     from pilotage.errors import NoMatch as NoMatch
     from pilotage.errors import NotAcceptable as NotAcceptable
     from pilotage.errors import NotFound as NotFound
@@ -103,13 +112,17 @@ if TYPE_CHECKING:
     from pilotage.manager.errors import LeaderElectionLost as LeaderElectionLost
     from pilotage.manager.errors import ManagerStopped as ManagerStopped
     from pilotage.manager.errors import NotIdle as NotIdle
+    from pilotage.manager.errors import RunnableCancelled as RunnableCancelled
     from pilotage.manager.errors import ShutdownForced as ShutdownForced
     from pilotage.manager.errors import ShutdownTimeout as ShutdownTimeout
     from pilotage.manager.errors import ShuttingDown as ShuttingDown
     from pilotage.manager.manager import Manager as Manager
     from pilotage.manager.options import ControllerDefaults as ControllerDefaults
     from pilotage.manager.options import ManagerOptions as ManagerOptions
+    from pilotage.manager.runnables import Runnable as Runnable
     from pilotage.manager.work import ActiveWork as ActiveWork
+    from pilotage.manager.work import Work as Work
+    from pilotage.manager.work import WorkStatistics as WorkStatistics
     from pilotage.manager.work import WorkTracker as WorkTracker
     from pilotage.meta.conditions import find_status_condition as find_status_condition
     from pilotage.meta.conditions import is_status_condition_false as is_status_condition_false
@@ -207,18 +220,22 @@ if TYPE_CHECKING:
     from pilotage.workqueue import WorkQueue as WorkQueue
 
 _MODULES = {
+    "manager.runnables": "Runnable",
+    "cluster.cachedclient": "CachedClient CachedClientOptions",
+    "cluster.events": "EventRecorder",
     "client.conflicts": "Backoff retry_on_conflict",
     "client.outcome": "Outcome create_or_patch create_or_update",
-    "manager.work": "ActiveWork WorkTracker",
-    "manager.errors": "AddressUnavailable AlreadyStarted LeaderElectionLost ManagerStopped NotIdle ShutdownForced "
-    "ShutdownTimeout ShuttingDown",
+    "manager.work": "ActiveWork Work WorkStatistics WorkTracker",
+    "manager.errors": "AddressUnavailable AlreadyStarted LeaderElectionLost ManagerStopped NotIdle RunnableCancelled "
+    "ShutdownForced ShutdownTimeout ShuttingDown",
     "manager.options": "ControllerDefaults ManagerOptions",
     "manager.manager": "Manager",
-    "controller": "Channel Controller ControllerBuilder ControllerOptions Event FinalizationFailed Finalized "
-    "Finalizers Func Handler InformerSource Kind Predicate Reconciler ReconciliationTimeout Request "
-    "Result Source TerminalError and_ annotation_changed as_reconciler enqueue_request_for_object "
-    "enqueue_request_for_owner enqueue_requests_from generation_changed label_changed label_selector "
-    "not_ on_object or_ resource_version_changed wait",
+    "controller": "Abandoned CacheSyncTimeout Channel Controller ControllerBuilder ControllerOptions Event "
+    "FinalizationFailed Finalized Finalizers Func Handler InformerSource InvalidResult Kind Panic "
+    "Predicate Reconciler ReconciliationTimeout Request Result Source TerminalError and_ "
+    "annotation_changed as_reconciler enqueue_request_for_object enqueue_request_for_owner "
+    "enqueue_requests_from generation_changed label_changed label_selector not_ on_object or_ "
+    "reconcile_id resource_version_changed wait",
     "workqueue": "BucketRateLimiter ItemExponentialFailureRateLimiter ItemFastSlowRateLimiter MaxOfRateLimiter "
     "QueueShutDown RateLimiter WithMaxWaitRateLimiter WorkQueue",
     "cache": "ByObject Cache CacheNotStarted CacheOptions Informer InformerEvent InformerOptions Lister "
@@ -229,10 +246,10 @@ _MODULES = {
     "client.patch": "merge_from raw_patch strategic_merge_from",
     "cluster": "Cluster",
     "errors": "AlreadyExists ApiError BadRequest Cause Conflict ConnectionLost DecodeError Forbidden Gone "
-    "InternalError Invalid InvalidDefinition MethodNotSupported MissingExtra NoMatch NotAcceptable "
-    "NotFound PilotageError RequestTooLarge ServiceUnavailable StaleCache Status StatusDetails "
-    "StorageBroken StorageError StorageFull Timeout TooManyRequests Unauthorized UnplacedItems "
-    "UnsupportedMediaType",
+    "InternalError Invalid InvalidDefinition MethodNotSupported MissingExtra NoCredentials NoMatch "
+    "NotAcceptable NotFound PilotageError RequestTooLarge ServiceUnavailable StaleCache Status "
+    "StatusDetails StorageBroken StorageError StorageFull Timeout TooManyRequests Unauthorized "
+    "UnplacedItems UnsupportedMediaType",
     "meta.conditions": "find_status_condition is_status_condition_false is_status_condition_present_and_equal "
     "is_status_condition_true remove_status_condition set_status_condition",
     "meta.finalizers": "add_finalizer contains_finalizer remove_finalizer",

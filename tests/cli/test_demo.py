@@ -48,7 +48,7 @@ def test_the_operator_is_told_line_by_line_and_ends() -> None:
 def test_without_once_the_operator_stays_until_ctrl_c() -> None:
     process = subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    shown = []
+    shown: list[str] = []
     while not shown or shown[-1] not in (LAST, ""):
         shown.append(process.stdout.readline().rstrip("\n"))
     process.send_signal(signal.SIGINT)

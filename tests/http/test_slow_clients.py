@@ -58,9 +58,11 @@ async def test_a_request_that_drips_is_cut_by_its_deadline(start: bytes, limits:
 
 async def test_hundreds_of_half_sent_requests_do_not_hinder_others() -> None:
     async with serve(answer, limits=Limits(header_seconds=0.2)) as server, AsyncExitStack() as stack:
-        clients = [await stack.enter_async_context(raw.connect(server.port)) for _ in range(200)]
-        for client in clients:
-            client.send(b"GET / HTTP/1.1\r\nHos")
+        clients = []
+        for _ in range(200):
+            client = await stack.enter_async_context(raw.connect(server.port))
+            client.send(b"GET / HTTP/1.1\r\nHos")  # at once: a client that sends nothing is closed without an answer
+            clients.append(client)
         await assert_others_are_served(server)
         async with asyncio.timeout(2):
             received = await asyncio.gather(*(client.receive() for client in clients))
