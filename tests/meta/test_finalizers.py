@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import pytest
+
 from pilotage.meta.finalizers import add_finalizer, contains_finalizer, remove_finalizer
 from pilotage.meta.models import ObjectMeta, Resource
 from pilotage.meta.unstructured import Unstructured
 
 
+@pytest.mark.covers("T170")
 def test_adding_says_whether_something_changed() -> None:
     obj = Resource()
     assert add_finalizer(obj, "example.com/a")
