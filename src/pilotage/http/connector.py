@@ -120,11 +120,14 @@ def _tune(transport: asyncio.Transport, dead_peer: float | None) -> None:
         return
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     probe = max(1, int(dead_peer / (_KEEPALIVE_PROBES + 1)))
+    # The kernel looks at the user time-out only when it sends a probe: a moment less than the last one's time, or it
+    # would find out a whole interval later.
+    unanswered = min(dead_peer, probe * (_KEEPALIVE_PROBES + 1) - 0.5)
     for name, value in (
         ("TCP_KEEPIDLE", probe),
         ("TCP_KEEPINTVL", probe),
         ("TCP_KEEPCNT", _KEEPALIVE_PROBES),
-        ("TCP_USER_TIMEOUT", int(dead_peer * 1000)),
+        ("TCP_USER_TIMEOUT", int(unanswered * 1000)),
     ):
         if (option := getattr(socket, name, None)) is not None:  # not every system has all of them
             sock.setsockopt(socket.IPPROTO_TCP, option, value)
