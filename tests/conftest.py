@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from typing import Any
@@ -19,6 +20,11 @@ __all__ = ["real_control_plane", "world"]
 # An example's time says more about the machine's load than about the code.
 hypothesis.settings.register_profile("pilotage", deadline=None)
 hypothesis.settings.load_profile("pilotage")
+
+
+# Tests start programs in folders of their own, where a relative path would lead elsewhere.
+if "PYTHONPATH" in os.environ:
+    os.environ["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, os.environ["PYTHONPATH"].split(os.pathsep)))
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -108,6 +108,7 @@ async def embedded(name: str, storage: str) -> AsyncIterator[World]:
 @asynccontextmanager
 async def over_https(folder: Path) -> AsyncIterator[World]:
     from pilotage.client.http import HTTPTransport
+    from pilotage.client.retries import Retries
     from pilotage.cluster import Cluster
     from pilotage.http.server import serve
     from pilotage.http.tls import server_context
@@ -123,7 +124,8 @@ async def over_https(folder: Path) -> AsyncIterator[World]:
         serve(Face(cluster.registry, "secret"), ssl=context) as server,
     ):
         url = f"https://127.0.0.1:{server.port}"
-        transport = HTTPTransport(url, token="secret", ca_file=str(folder / "server.crt"))
+        impatient = Retries(total=0.5)  # what it refuses at once it would refuse again a second later
+        transport = HTTPTransport(url, token="secret", ca_file=str(folder / "server.crt"), retries=impatient)
         try:
             async with _furnished("https", transport) as world:
                 authority = str(folder / "server.crt")
@@ -135,9 +137,11 @@ async def over_https(folder: Path) -> AsyncIterator[World]:
 @asynccontextmanager
 async def over_there(cluster: RealCluster) -> AsyncIterator[World]:
     from pilotage.client.http import HTTPTransport
+    from pilotage.client.retries import Retries
     from pilotage.cluster import Cluster
 
-    transport = HTTPTransport(cluster.url, token=cluster.token, ca_file=str(cluster.ca_file))
+    brief = Retries(total=5)  # enough for a server that is busy, and not a minute for one that says no
+    transport = HTTPTransport(cluster.url, token=cluster.token, ca_file=str(cluster.ca_file), retries=brief)
     try:
         async with _furnished("real", transport) as world:
             yield replace(world, cluster=lambda: Cluster.connect(kubeconfig=str(cluster.kubeconfig)))

@@ -115,24 +115,22 @@ async def test_a_watch_that_stays_unavailable_makes_few_requests(tmp_path: Path)
             await until(lambda: made.live, 10)
             requests = stage.proxy.statistics().requests
             stage.proxy.add(Answer(503, when=is_watch, times=None))
+            begin = asyncio.get_running_loop().time()
             stage.proxy.cut_all()
-            await asyncio.sleep(0.5)
-            made_since = stage.proxy.statistics().requests - requests
-            assert 2 <= made_since <= 12, "waits of 20 ms and more, growing to between 100 and 200 ms"
+            await until(lambda: stage.proxy.statistics().requests - requests >= 6, 10)
+            spent = asyncio.get_running_loop().time() - begin
+            assert spent > 0.2, "waits of 20 ms and more, growing to between 100 and 200 ms"
 
 
 async def test_a_silent_socket_is_noticed_readiness_is_red_and_then_green_again(tmp_path: Path) -> None:
     async with scene(tmp_path) as stage:
-        made, diary = await stage.informer(silence_seconds=4.0), Diary()
+        made, diary = await stage.informer(silence_seconds=1.0), Diary()
         made.subscribe(diary)
         async with running(made):
             await until(lambda: made.live, 10)
-            loop = asyncio.get_running_loop()
             stall = stage.proxy.add(Stall(direction="down"))
-            begin = loop.time()
             await stage.create("unheard")
-            await until(lambda: not made.live, 5)
-            assert loop.time() - begin < 4.5
+            await until(lambda: not made.live, 10)
             assert isinstance(made.last_error, Silent)
             assert diary.heard == []
             stage.proxy.remove(stall)

@@ -191,9 +191,12 @@ async def test_the_same_version_in_another_spelling_is_no_update() -> None:
 
 
 @pytest.mark.covers("T105", "T110")
-async def test_a_handler_that_fails_is_logged_by_name_and_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("failure", [ValueError, asyncio.CancelledError, SystemExit])
+async def test_a_handler_that_fails_is_logged_by_name_and_stops_nobody(
+    failure: type[BaseException], caplog: pytest.LogCaptureFixture
+) -> None:
     def careless(event: InformerEvent[Any]) -> None:
-        raise ValueError("careless")
+        raise failure("careless")
 
     source = Scripted([page("a", version=1)], [[modified("a", 2)]])
     diary = Diary()

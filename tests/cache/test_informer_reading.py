@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import logging
 
 import pytest
@@ -103,15 +104,16 @@ async def test_a_transform_runs_once_before_anybody_sees_the_object() -> None:
 
 
 @pytest.mark.covers("T103", "T109")
-async def test_a_transform_that_fails_leaves_out_one_object_and_says_so() -> None:
+@pytest.mark.parametrize("failure", [KeyError, asyncio.CancelledError, SystemExit])
+async def test_a_transform_that_fails_leaves_out_one_object_and_says_so(failure: type[BaseException]) -> None:
     def picky(obj: Unstructured) -> Unstructured:
         if obj.header.name == "bad":
-            raise KeyError("bad")
+            raise failure("bad")
         return obj
 
     async with synced(Scripted([page("bad", "good", version=1)]), transform=picky) as made:
         assert made.list().names == ["good"]
-        assert "picky failed: KeyError" in made.undecodable["default", "bad"]
+        assert f"picky failed: {failure.__name__}" in made.undecodable["default", "bad"]
 
 
 # What cannot be read
@@ -162,8 +164,11 @@ async def test_an_object_whose_metadata_cannot_be_read_is_reported_until_a_list_
 
 
 @pytest.mark.covers("T112")
-async def test_an_index_function_that_fails_leaves_out_one_object_and_says_so() -> None:
+@pytest.mark.parametrize("failure", [KeyError, asyncio.CancelledError, SystemExit])
+async def test_an_index_function_that_fails_leaves_out_one_object_and_says_so(failure: type[BaseException]) -> None:
     def by_key(one: ConfigMap) -> list[str]:
+        if "key" not in one.data:
+            raise failure("key")
         return [one.data["key"]]
 
     source = Scripted([Page([config_map("a", 1), config_map("b", 1, data={"key": "x"})], "1")])
@@ -173,4 +178,4 @@ async def test_an_index_function_that_fails_leaves_out_one_object_and_says_so() 
         await made.wait_for_sync()
         assert made.by_index("key", "x").names == ["b"]
         assert len(made.list()) == 2
-        assert "KeyError" in made.undecodable["default", "a"]
+        assert failure.__name__ in made.undecodable["default", "a"]

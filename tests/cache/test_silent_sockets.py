@@ -30,7 +30,7 @@ async def test_a_server_that_answers_but_says_nothing_is_left_after_75_seconds()
 
 
 class Hosts:
-    """Two network namespaces joined by a cable, 192.0.2.1 and 192.0.2.2."""
+    """Two network namespaces joined by a cable, 198.51.100.1 and 198.51.100.2."""
 
     def __init__(self, here: str, there: str) -> None:
         self._here, self._there = here, there
@@ -69,7 +69,7 @@ def hosts() -> Iterator[Hosts]:
         for name in names:
             ip(f"netns add {name}")
         ip(f"-n {names[0]} link add veth0 type veth peer name veth0 netns {names[1]}")
-        for name, address in zip(names, ("192.0.2.1/30", "192.0.2.2/30"), strict=True):
+        for name, address in zip(names, ("198.51.100.1/30", "198.51.100.2/30"), strict=True):
             ip(f"-n {name} addr add {address} dev veth0")
             ip(f"-n {name} link set veth0 up")
         yield Hosts(*names)
@@ -79,9 +79,9 @@ def hosts() -> Iterator[Hosts]:
 
 
 def test_a_peer_that_acknowledges_nothing_is_left_after_45_seconds(hosts: Hosts) -> None:
-    with hosts.running("there", "tests.cache.silent_server", "192.0.2.2") as server:
+    with hosts.running("there", "tests.cache.silent_server", "198.51.100.2") as server:
         assert server.stdout is not None
-        url = f"http://192.0.2.2:{server.stdout.readline().strip()}"
+        url = f"http://198.51.100.2:{server.stdout.readline().strip()}"
         with hosts.running("here", "tests.cache.silent_client", url) as client:
             assert client.stdout is not None
             assert client.stdout.readline() == "live\n"

@@ -47,7 +47,7 @@ def colours_in(data: bytes) -> list[str]:
     return colours_of(read(data))
 
 
-def never(key: tuple[str, str], error: Exception) -> None:
+def never(key: tuple[str, str], error: BaseException) -> None:
     raise AssertionError((key, error))
 
 

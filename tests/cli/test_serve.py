@@ -103,7 +103,7 @@ def test_a_port_that_is_taken_is_named_and_what_to_do(tmp_path: Path) -> None:
 
 
 def test_an_address_of_another_machine_cannot_be_listened_on(tmp_path: Path) -> None:
-    assert failure(tmp_path, "--bind", "192.0.2.1:0").startswith("cannot listen on 192.0.2.1:0: Cannot assign")
+    assert failure(tmp_path, "--bind", "240.0.0.1:0").startswith("cannot listen on 240.0.0.1:0: Cannot assign")
 
 
 def test_a_storage_that_does_not_exist_in_this_form_is_refused(tmp_path: Path) -> None:

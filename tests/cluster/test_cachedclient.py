@@ -26,6 +26,7 @@ from pilotage.meta.models import ObjectMeta
 from pilotage.meta.unstructured import metadata_only
 from pilotage.rest import Page, Request, Response, Transport, Verb, WatchEvent
 from pilotage.rest.listing import ListerWatcher
+from pilotage.telemetry.logs import log_context
 from pilotage.types.core.v1 import ConfigMap, Namespace, Secret
 
 from ..client.kinds import WIDGET, WIDGETS, Widget, WidgetStatus, new_widget
@@ -196,7 +197,7 @@ async def test_a_cache_that_does_not_catch_up_says_so_and_never_lies(world: Worl
                     continue
         made.gate.open.clear()
         await client.delete(first)
-        with pytest.raises(StaleCache, match="deletions"):
+        with pytest.raises(StaleCache, match="gone or were changed"):
             await client.find(ConfigMap, "first", namespace=namespace)
 
 
@@ -220,11 +221,26 @@ async def test_objects_that_the_cache_does_not_select_are_not_waited_for(world: 
         made.gate.open.clear()
         await client.create(config_map(namespace, "outside", team="blue"))
         await client.create(config_map("default", f"elsewhere-{namespace}", team="red"))
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(4):  # sooner than StaleCache would be raised
             assert (await client.list(ConfigMap, namespace=namespace)).names == ["inside"]
         made.gate.open.set()
         await client.patch(inside, {"metadata": {"labels": {"team": "blue"}}})  # it leaves the selection
         assert (await client.list(ConfigMap, namespace=namespace)).names == []
+
+
+async def test_an_object_that_is_selected_by_its_fields_can_be_read_after_it_was_changed(world: World) -> None:
+    """Whether the answer to a write is still selected cannot be told from its metadata."""
+    by_object = {Secret: ByObject(namespaces=[world.namespace], field_selector={"type": "Opaque"})}
+    options = CachedClientOptions(stale_after=5)
+    async with house(world.transport, CacheOptions(by_object=by_object), options) as made:
+        client = made.client
+        secret = await client.create(Secret(metadata=ObjectMeta(name="s", namespace=world.namespace), type="Opaque"))
+        await client.list(Secret, namespace=world.namespace)
+        for number in range(3):
+            await client.patch(secret, {"metadata": {"labels": {"number": str(number)}}})
+            async with asyncio.timeout(4):  # sooner than StaleCache would be raised
+                read = await client.get(Secret, "s", namespace=world.namespace)
+            assert read.metadata.labels == {"number": str(number)}
 
 
 @pytest.mark.covers("T136")
@@ -316,6 +332,35 @@ async def test_many_writers_and_readers_see_no_stale_state(pairs: int) -> None:
         async with asyncio.TaskGroup() as workers:
             for number in range(20):
                 workers.create_task(worker(f"w{number}"))
+        running.cancel()
+
+
+async def test_a_class_that_is_not_served_says_so_and_keeps_no_informer() -> None:
+    async with Cluster.embedded("memory:") as cluster, asyncio.TaskGroup() as group:
+        cache = cluster.new_cache()
+        running = group.create_task(cache.run())
+        await asyncio.sleep(0)
+        client = cluster.cached_client(cache)
+        async with asyncio.timeout(20):
+            for _ in range(2):
+                with pytest.raises(NoMatch, match="install its CustomResourceDefinition first"):
+                    await client.get(Widget, "a", namespace="default")
+            assert cache.informer(Widget) is None
+            await cluster.install(Widget)
+            assert await client.find(Widget, "a", namespace="default") is None
+        assert cache.has_synced
+        running.cancel()
+
+
+async def test_an_informer_does_not_log_in_the_name_of_whoever_read_first(caplog: pytest.LogCaptureFixture) -> None:
+    async with Cluster.embedded("memory:") as cluster, asyncio.TaskGroup() as group:
+        cache = cluster.new_cache()
+        running = group.create_task(cache.run())
+        await asyncio.sleep(0)
+        with log_context(reconcileID="of-one-reconcile"), pytest.raises(NoMatch):
+            await cluster.cached_client(cache).get(Widget, "a", namespace="default")
+        assert "failed; trying again" in caplog.text
+        assert "of-one-reconcile" not in caplog.text
         running.cancel()
 
 

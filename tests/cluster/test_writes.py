@@ -41,6 +41,13 @@ def test_a_write_is_noted_with_its_version(verb: Verb) -> None:
     assert write[:5] == ("b", "a", "u", 5, False)
 
 
+@pytest.mark.parametrize(("subresource", "whole"), [("", True), ("status", True), ("scale", False)])
+def test_an_answer_is_told_only_if_it_is_the_object_itself(subresource: str, whole: bool) -> None:
+    """A scale has the object's name and version, but not its labels: a selector must not judge by it."""
+    (write,) = noted(request(Verb.PATCH, subresource=subresource), pod())
+    assert (write[:5], bool(write.data)) == (("b", "a", "u", 5, False), whole)
+
+
 STATUS = {"kind": "Status", "status": "Success", "details": {"name": "a", "kind": "pods", "uid": "u"}}
 DYING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 NAMESPACE = {"kind": "Namespace", "metadata": {"name": "n", "uid": "u", "resourceVersion": "5"} | DYING}

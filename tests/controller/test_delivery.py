@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -119,14 +120,17 @@ async def test_an_async_handler_is_awaited_and_waited_for() -> None:
     running.cancel()
 
 
+@pytest.mark.parametrize("failure", [ConnectionError, asyncio.CancelledError, SystemExit])
 @pytest.mark.parametrize("failing", ["handler", "predicate"])
-async def test_what_fails_is_tried_again_with_growing_delays_so_that_no_event_is_lost(failing: str) -> None:
+async def test_what_fails_is_tried_again_with_growing_delays_so_that_no_event_is_lost(
+    failing: str, failure: type[BaseException]
+) -> None:
     tries: list[float] = []
 
     def flaky(event: Event) -> Any:
         tries.append(now())
         if len(tries) < 4:
-            raise ConnectionError("later")
+            raise failure("later")
         return [Request("a")] if failing == "handler" else True
 
     queue: WorkQueue[Request] = WorkQueue()
@@ -144,6 +148,43 @@ async def test_what_fails_is_tried_again_with_growing_delays_so_that_no_event_is
     assert [round(later - earlier, 6) for earlier, later in pairwise(tries)] == [0.005, 0.01, 0.02]
     assert delivery.idle(horizon=1000)
     running.cancel()
+
+
+async def test_an_async_handler_that_was_cancelled_by_somebody_else_is_tried_again() -> None:
+    tries: list[str] = []
+
+    async def mapped(obj: Widget) -> list[Request]:
+        tries.append(obj.metadata.name)
+        if len(tries) == 1:
+            raise asyncio.CancelledError
+        return [Request(obj.metadata.name)]
+
+    queue: WorkQueue[Request] = WorkQueue()
+    delivery = Delivery(queue, enqueue_requests_from(mapped))
+    running = asyncio.ensure_future(delivery.run())
+    delivery.event(Event.create(widget("a")))
+    delivery.event(Event.create(widget("b")))
+    await asyncio.sleep(1)
+    assert tries == ["a", "b", "a"]
+    assert len(queue) == 2
+    running.cancel()
+    await asyncio.wait([running])
+    assert running.cancelled()
+
+
+async def test_closing_lets_go_of_answers_that_nobody_waits_for_without_a_warning(
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    async def mapped(obj: Widget) -> list[Request]:
+        return [Request(obj.metadata.name)]
+
+    delivery = Delivery(WorkQueue(), enqueue_requests_from(mapped))
+    delivery.event(Event.create(widget("a")))
+    delivery.close()
+    delivery.event(Event.create(widget("late")))
+    del delivery
+    gc.collect()
+    assert not [one for one in recwarn if "never awaited" in str(one.message)]
 
 
 @pytest.mark.parametrize("answer", [lambda _: None, lambda _: ["a"], lambda _: 5])

@@ -149,6 +149,7 @@ async def test_of_two_replicas_one_leads_and_the_other_takes_over(world: World) 
         leader_election_id="test-leader",
         leader_election_namespace=world.namespace,
         leader_election_release_on_cancel=True,
+        retry_period=0.2,
     )
     first, second = (pt.Manager(world.cluster(), options) for _ in range(2))
     async with asyncio.timeout(WITHIN), second, asyncio.TaskGroup() as group:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -21,11 +24,33 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize("code", EXAMPLES)
-def test_an_example_runs(code: str, tmp_path: Path) -> None:
-    (tmp_path / "example.py").write_text(code)
+Runs = dict[str, Future[subprocess.CompletedProcess[str]]]
+
+
+def run(folder: Path, code: str) -> subprocess.CompletedProcess[str]:
+    folder.mkdir()
+    (folder / "example.py").write_text(code)
     command = [sys.executable, "-W", "error", "example.py"]
-    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.fixture(scope="module")
+def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
+    """The examples that were asked for, as many at a time as there are cores: most of their time is Python's start."""
+    folder = tmp_path_factory.mktemp("examples")
+    calls = [
+        item.callspec
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and "runs" in item.fixturenames
+    ]
+    codes = [str(call.params["code"]) for call in calls]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        yield {code: pool.submit(run, folder / str(number), code) for number, code in enumerate(codes)}
+
+
+@pytest.mark.parametrize("code", EXAMPLES)
+def test_an_example_runs(code: str, runs: Runs) -> None:
+    ran = runs[code].result()
     assert ran.returncode == 0, ran.stderr
 
 

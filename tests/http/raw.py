@@ -13,7 +13,7 @@ from ssl import SSLContext
 
 async def until(condition: Callable[[], object]) -> None:
     """Let the loop go round until `condition` holds."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while not condition():  # noqa: ASYNC110  # what is looked at has no event to wait for
             await asyncio.sleep(0.001)
 

@@ -110,7 +110,7 @@ async def test_old_versions_of_tls_are_refused(authority: Authority, pair: Pair)
 
 
 async def test_half_done_handshakes_are_cut_and_do_not_hinder_others(authority: Authority, pair: Pair) -> None:
-    limits = Limits(handshake_seconds=0.3)
+    limits = Limits(handshake_seconds=1.0)
     async with serve(handler, ssl=server_side(pair), limits=limits) as server, AsyncExitStack() as stack:
         silent = [await stack.enter_async_context(raw.connect(server.port)) for _ in range(100)]
         for client in silent[:50]:
@@ -118,7 +118,7 @@ async def test_half_done_handshakes_are_cut_and_do_not_hinder_others(authority: 
         async with Client("127.0.0.1", server.port, ssl=client_context(authority.ca_file)) as honest:
             assert (await honest.request("GET", "/")).status == 200
             assert server.statistics().connections == 101
-            async with asyncio.timeout(3):
+            async with asyncio.timeout(20):
                 assert set(await asyncio.gather(*(client.receive() for client in silent))) == {b""}
             await until(lambda: server.statistics().connections == 1)
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from pilotage.cache.informer import Informer
 from pilotage.cluster import Cluster
-from pilotage.manager.errors import LeaderElectionLost
+from pilotage.manager.errors import LeaderElectionLost, NotIdle
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
 from pilotage.meta.models import ObjectMeta
@@ -65,6 +66,19 @@ async def test_run_until_idle_sees_what_was_just_written(storage: str, tmp_path:
         assert counting.seen[-1] == "later-3"
         assert len(await manager.client.list(ConfigMap, namespace="default", labels={"no": "such"})) == 0
     assert not cluster.is_open
+
+
+async def test_a_cache_that_stands_still_is_not_idle_after_a_write_to_a_kind_that_was_never_looked_up() -> None:
+    """A class says where it is served, so that there may be no discovery at all."""
+    async with Manager(Cluster.embedded()) as manager:
+        manager.add(Counting(manager))
+        await manager.run_until_idle(30)
+        informer = await manager.cache.informer_for(ConfigMap)
+        assert isinstance(informer, Informer)
+        manager.cache._tasks[informer].cancel()
+        await manager.cluster.client.create(config_map("unseen"))
+        with pytest.raises(NotIdle, match="the cache has not seen what was written"):
+            await manager.run_until_idle(0.05)
 
 
 async def test_the_managers_client_writes_nothing_once_the_lease_is_lost() -> None:

@@ -169,3 +169,32 @@ async def test_readers_of_the_cache_end_before_the_cache() -> None:
         await manager.start(timeout=1)
         await turns()
     assert cluster.journal[-4:-1] == ["other stopped", "leader stopped", "cache stopped"]
+
+
+async def test_forcing_twice_still_leaves_cancelled_tasks_their_time_to_unwind() -> None:
+    unwound = False
+
+    async def slow_to_end() -> None:
+        nonlocal unwound
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.5)
+            unwound = True
+
+    manager = Manager(FakeCluster(), ManagerOptions(graceful_shutdown_timeout=0))
+
+    async def main() -> None:
+        async with manager:
+            manager.add(slow_to_end)
+            await manager.start()
+
+    running = asyncio.ensure_future(main())
+    await asyncio.sleep(1)
+    for _ in range(3):
+        running.cancel()
+        await asyncio.sleep(0.1)
+    await asyncio.wait([running])
+    assert running.cancelled()
+    assert unwound
+    assert elapsed() == 1.5

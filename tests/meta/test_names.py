@@ -84,7 +84,7 @@ def test_every_label_is_a_subdomain(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["a" * 1_000_000 + "!", "a-" * 500_000, "a." * 500_000, "." * 1_000_000])
 def test_hostile_names_take_time_in_proportion(text: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     for rule in (*names.RULES.values(), names.qualified_name, names.label_value):
         rule(text)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5

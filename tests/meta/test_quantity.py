@@ -66,10 +66,10 @@ def test_what_is_no_quantity_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("value", ["1e999999999", "1e257", "9" * 257, 10**300, f"1{'0' * 300}Gi"])
 def test_no_small_text_becomes_a_large_number(value: str | int) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(ValueError, match="at most 256"):
         Quantity(value)
-    assert time.perf_counter() - started < 0.1
+    assert time.process_time() - started < 1
 
 
 @pytest.mark.parametrize("value", [None, True, [], {}])

@@ -192,18 +192,18 @@ BOMBS = [
 def test_bombs_are_refused_at_once(bomb: str) -> None:
     times = []
     for _ in range(5):  # the best of five, since others may be at work on the machine
-        started = time.perf_counter()
+        started = time.process_time()
         with pytest.raises(DecodeError):
             yamltext.read(bomb)
-        times.append(time.perf_counter() - started)
+        times.append(time.process_time() - started)
     assert min(times) < 0.01
 
 
 def test_aliases_are_counted_in_full() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(DecodeError, match="more than 100000 values"):
         yamltext.read(LAUGHS, aliases=True)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_size_is_limited() -> None:

@@ -36,6 +36,38 @@ def test_a_docstring_is_never_inherited() -> None:
     assert docstrings.of_class(Derived) == ""
 
 
+class Outer(Model):
+    class Inner(Model):
+        field: str = ""
+        """Of the inner class."""
+
+    field: str = ""
+    """Of the outer class."""
+
+
+if Derived.__name__ == "":
+
+    class Branched(Model):
+        field: str = ""
+        """Of the branch that is not taken."""
+
+else:
+
+    class Branched(Model):  # type: ignore[no-redef]
+        field: str = ""
+        """Of the branch that is taken."""
+
+
+def test_a_class_is_told_from_others_of_its_name() -> None:
+    class Derived(Model):
+        field: str = ""
+        """Of the class in the function."""
+
+    assert docstrings.of_fields(Derived) == {"field": "Of the class in the function."}
+    assert docstrings.of_fields(Branched) == {"field": "Of the branch that is taken."}
+    assert docstrings.of_fields(Outer.Inner) == {"field": "Of the inner class."}
+
+
 def test_a_class_without_source_has_no_texts() -> None:
     made = ModelMeta("Made", (Model,), {"__annotations__": {"x": int}, "__module__": "nowhere"})
     assert docstrings.of_fields(made) == {}

@@ -418,6 +418,43 @@ async def test_workers_that_never_wait_let_others_run() -> None:
     running.cancel()
 
 
+@pytest.mark.parametrize("earlier", ["a look", "a take"])
+async def test_what_is_due_wakes_a_worker_also_when_others_notice_before_the_timer(earlier: str) -> None:
+    """A busy loop runs what is due late, and then the timer is not always the first to look."""
+    queue: WorkQueue[str] = WorkQueue()
+    held: list[str] = []
+
+    async def hold() -> None:
+        async with queue.take() as item:
+            held.append(item)
+            await asyncio.sleep(1000)
+
+    workers = [asyncio.ensure_future(hold()) for _ in range(3)]
+    await asyncio.sleep(0.1)
+    queue.add("a", after=1)
+    queue.add("b", after=1)
+    loop = asyncio.get_running_loop()
+
+    def notice() -> None:
+        if earlier == "a look":
+            assert len(queue) == 2
+        else:
+            queue.add("c")
+
+    timer = queue._timer
+    assert timer is not None
+    timer.cancel()  # what it would do is done below, after the others
+    await asyncio.sleep(1)
+    notice()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    queue._on_timer(loop)
+    await asyncio.sleep(1)
+    assert sorted(held) == (["a", "b"] if earlier == "a look" else ["a", "b", "c"])
+    for worker in workers:
+        worker.cancel()
+
+
 def test_a_queue_is_called_on_its_loop() -> None:
     queue: WorkQueue[str] = WorkQueue()
     with pytest.raises(RuntimeError, match="no running event loop"):

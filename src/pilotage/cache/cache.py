@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import random
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, overload
@@ -17,7 +18,7 @@ from pilotage.cache.plan import CacheOptions, plan
 from pilotage.client.objectlist import ObjectList
 from pilotage.client.reader import Fields, Labels
 from pilotage.client.targets import Kind, gvk_of
-from pilotage.errors import BadRequest, InvalidDefinition
+from pilotage.errors import BadRequest, InvalidDefinition, NoMatch
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import Resource
 from pilotage.meta.scheme import Scheme
@@ -59,6 +60,7 @@ class Cache:
         self._listers: dict[Kind, Lister[Any]] = {}  # of informers that have synced: the short way of a read
         self._tasks: dict[Informer[Any], asyncio.Task[None]] = {}
         self._group: asyncio.TaskGroup | None = None
+        self._context = contextvars.copy_context()
         self._started = asyncio.Event()
         self._stopped = False
 
@@ -217,6 +219,7 @@ class Cache:
         self._check_open()
         if self._group is not None:
             raise InvalidDefinition("the cache runs already")
+        self._context = contextvars.copy_context()
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group
@@ -243,7 +246,14 @@ class Cache:
             )
         if self.options.reader_fail_on_missing_informer and self.informer(kind) is None:
             raise NotCached(f"{gvk_of(kind).kind} is not cached: ask for its informer first, or watch it")
-        return await self.informer_for(kind, block_until_synced=True)
+        informer = await self.informer_for(kind)
+        try:
+            await informer.wait_for_reading()
+        except NoMatch:
+            if self.informer(kind) is informer and not informer.has_listeners:
+                self.remove_informer(kind)  # nobody waits for the kind to come, and readiness must not
+            raise
+        return informer
 
     async def _make(self, kind: Kind) -> AnyInformer:
         planned = plan(kind, self.options, namespaced=await self._namespaced(kind), chooser=self._random)
@@ -270,7 +280,10 @@ class Cache:
             return
         for one in _parts(informer):
             if one not in self._tasks:
-                self._tasks[one] = self._group.create_task(one.run(), name=f"informer of {one.options.gvk}")
+                # Not in the context of whoever was the first to read: an informer's log is not about that reconcile.
+                self._tasks[one] = self._group.create_task(
+                    one.run(), name=f"informer of {one.options.gvk}", context=self._context.copy()
+                )
 
     def _check_open(self) -> None:
         if self._stopped:

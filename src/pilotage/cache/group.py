@@ -92,6 +92,14 @@ class InformerGroup(Generic[T]):
         for one in self.informers:
             await one.wait_for_sync()
 
+    async def wait_for_reading(self) -> None:
+        for one in self.informers:
+            await one.wait_for_reading()
+
+    @property
+    def has_listeners(self) -> bool:
+        return any(one.has_listeners for one in self.informers)
+
     @property
     def resource_version(self) -> str:
         """How far the slowest has come."""
@@ -102,13 +110,15 @@ class InformerGroup(Generic[T]):
             for one in self.informers:
                 await one.reached(version)
 
-    def holds(self, uid: str, *, name: str = "", namespace: str = "") -> bool:
-        return any(one.holds(uid, name=name, namespace=namespace) for one in self.informers)
+    def holds(self, uid: str, *, name: str = "", namespace: str = "", before: int | None = None) -> bool:
+        return any(one.holds(uid, name=name, namespace=namespace, before=before) for one in self.informers)
 
-    async def released(self, uid: str, *, name: str = "", namespace: str = "", timeout: float | None = None) -> None:
+    async def released(
+        self, uid: str, *, name: str = "", namespace: str = "", before: int | None = None, timeout: float | None = None
+    ) -> None:
         async with asyncio.timeout(timeout):
             for one in self.informers:
-                await one.released(uid, name=name, namespace=namespace)
+                await one.released(uid, name=name, namespace=namespace, before=before)
 
     @property
     def live(self) -> bool:

@@ -22,8 +22,9 @@ from pilotage.cache.progress import Progress
 from pilotage.cache.store import Store
 from pilotage.client.objectlist import ObjectList
 from pilotage.client.reader import Fields, Labels
+from pilotage.client.session import not_served
 from pilotage.client.targets import Kind
-from pilotage.errors import DecodeError, Gone, InvalidDefinition, PilotageError
+from pilotage.errors import DecodeError, Gone, InvalidDefinition, NotFound, PilotageError
 from pilotage.meta import objects
 from pilotage.rest.listing import ListerWatcher
 from pilotage.telemetry.logs import logger
@@ -156,6 +157,22 @@ class Informer(Generic[T]):
         if not self._progress.synced:
             raise InvalidDefinition(f"the informer of {self.options.gvk} was stopped before it had synced")
 
+    async def wait_for_reading(self) -> None:
+        """The same for somebody who wants to read: NoMatch if the server, asked once more, does not serve the kind."""
+        progress, troubles = self._progress, self._troubles
+
+        def is_unserved() -> bool:
+            return self._troubles > troubles and isinstance(self.last_error, NotFound)
+
+        await progress.until(lambda: progress.synced or progress.stopped or is_unserved())
+        if is_unserved() and not progress.synced:
+            raise not_served(self.options.gvk)
+        await self.wait_for_sync()
+
+    @property
+    def has_listeners(self) -> bool:
+        return bool(self._listeners.audience)
+
     @property
     def resource_version(self) -> str:
         """How far it has come: the version of the last change or bookmark."""
@@ -165,16 +182,21 @@ class Informer(Generic[T]):
         """Wait until everything up to a version is kept; raises TimeoutError."""
         await self._progress.until(lambda: self._progress.number >= version, timeout)
 
-    def holds(self, uid: str, *, name: str = "", namespace: str = "") -> bool:
-        """Whether the object with this uid is kept. With its name it is looked up, without, looked for among all."""
-        if name:
-            data = self._store.get(namespace, name)
-            return data is not None and objects.header(data).uid == uid
-        return any(objects.header(item.data).uid == uid for item in self._store.items())
+    def holds(self, uid: str, *, name: str = "", namespace: str = "", before: int | None = None) -> bool:
+        """Whether the object with this uid is kept, if need be in a version that is older than `before`.
 
-    async def released(self, uid: str, *, name: str = "", namespace: str = "", timeout: float | None = None) -> None:
-        """Wait until the object with this uid is no longer kept; raises TimeoutError."""
-        await self._progress.until(lambda: not self.holds(uid, name=name, namespace=namespace), timeout)
+        With its name it is looked up, without, looked for among all.
+        """
+        if not name:
+            return any(_is_held(item.data, uid, before) for item in self._store.items())
+        data = self._store.get(namespace, name)
+        return data is not None and _is_held(data, uid, before)
+
+    async def released(
+        self, uid: str, *, name: str = "", namespace: str = "", before: int | None = None, timeout: float | None = None
+    ) -> None:
+        """Wait until the object with this uid is no longer kept (so old); raises TimeoutError."""
+        await self._progress.until(lambda: not self.holds(uid, name=name, namespace=namespace, before=before), timeout)
 
     @property
     def live(self) -> bool:
@@ -341,8 +363,9 @@ class Informer(Generic[T]):
         if isinstance(error, Gone):
             self._log.info("The server has forgotten the version; listing again", version=self.resource_version)
             return
-        self._progress.live = False
-        self._log.warning(f"The {stage} failed; trying again", error=f"{type(error).__name__}: {error}")
+        shown = not_served(self.options.gvk) if isinstance(error, NotFound) else error
+        self._log.warning(f"The {stage} failed; trying again", error=f"{type(shown).__name__}: {shown}")
+        self._progress.failed()
 
     async def _resync(self) -> None:
         loop = asyncio.get_running_loop()
@@ -370,7 +393,7 @@ class Informer(Generic[T]):
 
     # What goes wrong
 
-    def _report(self, key: Key, error: Exception) -> None:
+    def _report(self, key: Key, error: BaseException) -> None:
         text = f"{type(error).__name__}: {error}"
         if self._undecodable.get(key) == text:
             return
@@ -386,6 +409,13 @@ class Informer(Generic[T]):
     def _handler_failed(self) -> None:
         self._handler_failures += 1
         metrics.HANDLER_FAILURES.labels(str(self.options.gvk)).inc()
+
+
+def _is_held(data: bytes, uid: str, before: int | None) -> bool:
+    header = objects.header(data)
+    if header.uid != uid:
+        return False
+    return before is None or (header.resource_version.isdecimal() and int(header.resource_version) < before)
 
 
 def _same_version(old: bytes, new: bytes) -> bool:

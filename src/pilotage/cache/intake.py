@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from pilotage.cache.errors import USER_FAILURES
 from pilotage.errors import DecodeError, PilotageError
 from pilotage.meta import objects
 from pilotage.meta.kinds import GroupVersionKind
@@ -77,7 +78,7 @@ class Intake:
     def _transformed(self, transform: Transform, data: Bytes) -> bytes:
         try:
             return transform(Unstructured.from_bytes(bytes(data))).to_bytes()
-        except Exception as error:  # whatever the user's function does, the other objects go on
+        except USER_FAILURES as error:  # whatever the user's function does, the other objects go on
             name = getattr(transform, "__qualname__", repr(transform))
             raise DecodeError(f"the transform {name} failed: {type(error).__name__}: {error}") from error
 

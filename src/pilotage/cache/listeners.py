@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from pilotage.cache.errors import USER_FAILURES
 from pilotage.cache.event import InformerEvent
 from pilotage.cache.options import MINIMUM_RESYNC
 from pilotage.errors import DecodeError, InvalidDefinition
@@ -76,7 +77,7 @@ class Listeners:
                 registration.listener(event if registration.read is None else event.read_as(registration.read))
             except DecodeError as error:
                 self._unreadable(event, error)
-            except Exception:
+            except USER_FAILURES:
                 self._failed()
                 self._log.exception(
                     "An event handler failed; the others go on",

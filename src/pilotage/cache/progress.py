@@ -29,6 +29,11 @@ class Progress:
         if self._waiters:
             self._wake()
 
+    def failed(self) -> None:
+        """The collection could not be followed."""
+        self.live = False
+        self._wake()
+
     def sync(self) -> None:
         """The whole collection is kept and told."""
         self.synced = True

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 
+from pilotage.cache.errors import USER_FAILURES
 from pilotage.cache.index import Index, Key
 from pilotage.cache.intake import Item
 from pilotage.errors import InvalidDefinition
@@ -16,7 +17,7 @@ from pilotage.meta import objects
 from pilotage.meta.objects import Header
 from pilotage.meta.selectors import Selector
 
-Report = Callable[[Key, Exception], None]
+Report = Callable[[Key, BaseException], None]
 """Is told of an object that a function of the user's, or the decoder, failed on."""
 
 
@@ -154,6 +155,6 @@ class Store:
     def _values(self, function: BytesIndexFunction, key: Key, data: bytes) -> Iterable[str]:
         try:
             return tuple(function(data))
-        except Exception as error:  # one object must not keep the others out of the index
+        except USER_FAILURES as error:  # one object must not keep the others out of the index
             self.report(key, error)
             return ()

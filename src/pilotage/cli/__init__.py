@@ -43,7 +43,10 @@ class _Version(argparse.Action):
     """Looks the version up only when it is asked for: that costs more than all the rest of the command line."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from importlib.metadata import version
+        from importlib.metadata import PackageNotFoundError, version
 
-        print(f"pilotage {version('pilotage')}")
+        try:
+            print(f"pilotage {version('pilotage')}")
+        except PackageNotFoundError:
+            print("pilotage (run from its source, not installed)")
         parser.exit()

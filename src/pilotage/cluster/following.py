@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from pilotage.cache.informer import Informer
 from pilotage.cluster.writes import Write, WriteTracker
@@ -13,14 +13,22 @@ from pilotage.meta import objects
 from pilotage.meta.kinds import GroupResource
 
 _PRUNED_AT = 1000
-"""Deletions that wait to be seen before it is looked whether they have been."""
+"""Outdated objects that wait to be seen before it is looked whether they have been."""
+
+
+class _Outdated(NamedTuple):
+    """An object as an informer may still hold it: in a version older than `before`, or (None) at all."""
+
+    namespace: str
+    name: str
+    before: int | None
 
 
 class Following:
     """An informer, and what this program has written that it must show before it may be read.
 
-    Writes to objects that the informer does not select are passed over, unless it still holds them: then it must let
-    go of them first.
+    Writes to objects that the informer does not select, or perhaps does not, are passed over unless it holds them:
+    then it must first let go of them, or show them as they were written.
     """
 
     def __init__(self, informer: Informer[Any], resource: GroupResource, tracker: WriteTracker) -> None:
@@ -31,7 +39,7 @@ class Following:
         self._version = 0
         # What was written before anybody followed. Whether a selecting informer is to see it cannot be told any more.
         self._before = tracker.highest(resource)
-        self._gone: dict[str, tuple[str, str]] = {}  # uid: namespace and name
+        self._outdated: dict[str, _Outdated] = {}  # by uid
         self.unfollow: Callable[[], None] = tracker.follow(resource, self._written)
 
     @property
@@ -40,12 +48,12 @@ class Following:
         number = _number(self.informer.resource_version)
         if self._version > number or (self._before > number and not self._selects):
             return True
-        return any(self.informer.holds(uid, name=at[1], namespace=at[0]) for uid, at in self._gone.items())
+        return any(self._is_held(uid, outdated) for uid, outdated in self._outdated.items())
 
     @property
     def is_current(self) -> bool:
-        """Whether the informer surely shows every write so far; what is gone is looked for only by `caught_up`."""
-        if self._gone:
+        """Whether the informer surely shows every write so far; what is outdated is looked for only by `caught_up`."""
+        if self._outdated:
             return False
         wanted = max(self._version, self._before)
         return not wanted or wanted <= _number(self.informer.resource_version)
@@ -55,15 +63,15 @@ class Following:
         number = _number(self.informer.resource_version)
         if self._before > number:
             await self._see_what_was_before(seconds)
-        if self._version <= number and not self._gone:
+        if self._version <= number and not self._outdated:
             return
         wanted = self._version
         try:
             async with asyncio.timeout(seconds):
                 await self.informer.reached(wanted)
-                for uid, (namespace, name) in [*self._gone.items()]:
-                    await self.informer.released(uid, name=name, namespace=namespace)
-                    self._gone.pop(uid, None)
+                for uid, (namespace, name, before) in [*self._outdated.items()]:
+                    await self.informer.released(uid, name=name, namespace=namespace, before=before)
+                    self._outdated.pop(uid, None)
         except TimeoutError:
             raise self._stale(wanted, seconds) from None
 
@@ -79,28 +87,39 @@ class Following:
     def _written(self, write: Write) -> None:
         if self._selects and not self._selected(write):
             if self.informer.holds(write.uid, name=write.name, namespace=write.namespace):
-                self._let_go(write)
+                self._outdate(write)
             return
         if write.gone:
-            self._let_go(write)
+            self._outdate(write)
         elif write.version > self._version:
             self._version = write.version
 
-    def _let_go(self, write: Write) -> None:
-        self._gone[write.uid] = write.namespace, write.name
-        if len(self._gone) >= _PRUNED_AT:
-            held = self.informer.holds
-            self._gone = {uid: at for uid, at in self._gone.items() if held(uid, namespace=at[0], name=at[1])}
+    def _outdate(self, write: Write) -> None:
+        before = None if write.gone else write.version
+        known = self._outdated.get(write.uid)
+        if known is not None and (known.before is None or (before is not None and known.before > before)):
+            return  # answers need not come in the order of the writes
+        self._outdated[write.uid] = _Outdated(write.namespace, write.name, before)
+        if len(self._outdated) >= _PRUNED_AT:
+            self._outdated = {uid: one for uid, one in self._outdated.items() if self._is_held(uid, one)}
+
+    def _is_held(self, uid: str, outdated: _Outdated) -> bool:
+        namespace, name, before = outdated
+        return self.informer.holds(uid, name=name, namespace=namespace, before=before)
 
     def _selected(self, write: Write) -> bool:
-        if not write.data:  # it is gone: only whether it is held matters
+        if not write.data:  # then it matters only whether it is held
             return False
         header = objects.header(write.data)
         return self.informer.options.covers(namespace=header.namespace, name=header.name, labels=header.labels)
 
     def _stale(self, wanted: int, seconds: float) -> StaleCache:
         version = self.informer.resource_version
-        missing = f"version {wanted}" if wanted > _number(version) else f"{len(self._gone)} deletions"
+        missing = (
+            f"version {wanted}"
+            if wanted > _number(version)
+            else f"{len(self._outdated)} objects that are gone or were changed"
+        )
         return StaleCache(
             f"the cache of {self._resource} is at version {version or '0'} and has not seen this program's own writes "
             f"({missing}) within {seconds:g} s; try again later, or read with client.live, which asks the server",

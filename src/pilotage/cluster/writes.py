@@ -22,7 +22,7 @@ class Write(NamedTuple):
     version: int
     gone: bool
     data: Bytes
-    """The object as the server answered it; empty where it answered only that it is gone."""
+    """The object as the server answered it; empty where it answered something else: that it is gone, or its scale."""
 
 
 Follower = Callable[[Write], None]
@@ -68,7 +68,8 @@ class WriteTracker:
             return
         gone = metadata.deletion_timestamp is not None or request.verb in _DELETIONS
         gone = gone and not metadata.finalizers and not metadata.grace and not _terminating_namespace(answer)
-        self._noted(request.resource, Write(metadata.namespace, metadata.name, metadata.uid, int(version), gone, data))
+        shown = data if request.subresource in _WHOLE else b""
+        self._noted(request.resource, Write(metadata.namespace, metadata.name, metadata.uid, int(version), gone, shown))
 
     def _noted(self, resource: GroupVersionResource, write: Write) -> None:
         key = GroupResource(resource.group, resource.resource)
@@ -135,6 +136,8 @@ class _NamespaceSpec(msgspec.Struct, gc=False):
 
 _ANSWER = msgspec.json.Decoder(_Answer)
 _NAMESPACE_SPEC = msgspec.json.Decoder(_NamespaceSpec)
+_WHOLE = ("", "status")
+"""What is answered with the whole object; a scale has the object's name, but not its labels."""
 _DELETIONS = (Verb.DELETE, Verb.DELETE_COLLECTION)
 
 

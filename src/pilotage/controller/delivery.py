@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Awaitable, Sequence
 
+from pilotage.cache.errors import USER_FAILURES
 from pilotage.controller.event import Change, Event
 from pilotage.controller.handlers import Handler, Requests
 from pilotage.controller.predicates import Predicate
@@ -46,6 +48,8 @@ class Delivery:
         self._postponed: WorkQueue[_Postponed] = WorkQueue(
             rate_limiter=ItemExponentialFailureRateLimiter(maximum=_LONGEST_RETRY)
         )
+        self._unanswered: set[_Postponed] = set()
+        self._closed = False
 
     def change(self, change: Change) -> None:
         """Take what an informer tells."""
@@ -64,19 +68,31 @@ class Delivery:
                 self._enqueue(event, requests)  # type: ignore[arg-type]  # not awaitable, so requests
         except DecodeError:
             raise  # no try makes the object readable; the informer reports it
-        except Exception:
+        except USER_FAILURES:
             self._failed(_Postponed(event))
 
     async def run(self) -> None:
         """Do what takes time."""
+        task = asyncio.current_task()
+        assert task is not None  # a coroutine runs in one
         while True:
             async with self._postponed.take() as postponed:
                 try:
                     await self._retry(postponed)
-                except Exception:
+                except USER_FAILURES:
+                    if task.cancelling():
+                        raise
                     self._failed(postponed)
                 else:
                     self._postponed.forget(postponed)
+
+    def close(self) -> None:
+        """Take nothing more, and let go of the answers that nobody waits for any more."""
+        self._postponed.shut_down()
+        self._closed = True
+        for postponed in self._unanswered:
+            postponed.close()
+        self._unanswered.clear()
 
     async def settled(self) -> None:
         """Wait until the handler was called, and has answered or failed, for every event so far."""
@@ -89,6 +105,7 @@ class Delivery:
     async def _retry(self, postponed: _Postponed) -> None:
         event, answer = postponed.event, postponed.answer
         postponed.answer = None
+        self._unanswered.discard(postponed)
         if answer is not None:
             self._enqueue(event, await answer)
             return
@@ -104,6 +121,10 @@ class Delivery:
             self._queue.add(request, priority=priority)
 
     def _postpone(self, postponed: _Postponed) -> None:
+        if self._closed:
+            postponed.close()
+            return
+        self._unanswered.add(postponed)
         self._postponed.add(postponed)
 
     def _failed(self, postponed: _Postponed) -> None:
@@ -128,6 +149,11 @@ class _Postponed:
     def __init__(self, event: Event, answer: Awaitable[Requests] | None = None) -> None:
         self.event = event
         self.answer = answer
+
+    def close(self) -> None:
+        """An answer that was never awaited would be warned of."""
+        if inspect.iscoroutine(self.answer):
+            self.answer.close()
 
 
 def _listed(requests: object) -> Requests:

@@ -61,12 +61,18 @@ def enqueue_requests_from(function: Callable[[Any], Requests | Awaitable[Request
         objects = [obj for obj in (event.old, event.object) if obj is not None]
         if event.type != "update":
             objects = objects[-1:]
+        if inspect.iscoroutinefunction(function):
+            return _awaited(function, objects)
         found = [function(obj) for obj in objects]
         if any(inspect.isawaitable(part) for part in found):
             return _gathered(found)
         return [request for part in found for request in cast(Requests, part)]
 
     return requests
+
+
+async def _awaited(function: Callable[[Any], Awaitable[Requests]], objects: list[Any]) -> Requests:
+    return [request for obj in objects for request in await function(obj)]
 
 
 async def _gathered(parts: list[Requests | Awaitable[Requests]]) -> Requests:

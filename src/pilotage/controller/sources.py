@@ -78,6 +78,8 @@ class _Informed(Source):
         if self._registration is not None:
             self._registration.remove()
             self._registration = None
+        if self._delivery is not None:
+            self._delivery.close()
 
     def idle(self, horizon: float) -> bool:
         return self._delivery is None or self._delivery.idle(horizon)
@@ -189,6 +191,10 @@ class Channel(Source):
         self._delivery = Delivery(queue, self._handler, self._predicates)
         tasks.create_task(self._delivery.run(), name=f"handlers of {self}")
         tasks.create_task(self._read(self._delivery), name=str(self))
+
+    def stop(self) -> None:
+        if self._delivery is not None:
+            self._delivery.close()
 
     def idle(self, horizon: float) -> bool:
         waiting = isinstance(self._events, asyncio.Queue) and not self._events.empty()

@@ -7,9 +7,11 @@ from typing import Any
 from pilotage.cache.cache import Cache
 from pilotage.cache.group import InformerGroup
 from pilotage.cache.informer import Informer
+from pilotage.client.targets import Kind, gvk_of
 from pilotage.cluster.following import Following
 from pilotage.cluster.writes import WriteTracker
 from pilotage.errors import NoMatch
+from pilotage.meta.kinds import GroupResource
 from pilotage.meta.mapper import RESTMapper
 
 
@@ -20,23 +22,20 @@ class Lag:
         self._cache = cache
         self._writes = writes
         self._rest_mapper = rest_mapper
-        self._followings: dict[Informer[Any], Following | None] = {}
+        self._followings: dict[Informer[Any], Following] = {}
 
     def behind(self) -> list[str]:
         """The kinds of which the cache has not yet seen all writes."""
         found: list[str] = []
         for informer in self._informers():
-            if informer not in self._followings:
-                self._followings[informer] = self._following(informer)
-            following = self._followings[informer]
+            following = self._followings.get(informer) or self._follow(informer)
             if following is not None and following.behind:
                 found.append(str(informer.options.gvk))
         return found
 
     def close(self) -> None:
         for following in self._followings.values():
-            if following is not None:
-                following.unfollow()
+            following.unfollow()
         self._followings = {}
 
     def _informers(self) -> list[Informer[Any]]:
@@ -45,9 +44,19 @@ class Lag:
             found += informer.informers if isinstance(informer, InformerGroup) else (informer,)
         return found
 
-    def _following(self, informer: Informer[Any]) -> Following | None:
+    def _follow(self, informer: Informer[Any]) -> Following | None:
+        resource = self._resource(informer.options.kind)
+        if resource is None:
+            return None
+        following = self._followings[informer] = Following(informer, resource, self._writes)
+        return following
+
+    def _resource(self, kind: Kind) -> GroupResource | None:
+        """What the objects of a kind are written to. A class says so itself, and is perhaps never looked up."""
+        gvk = gvk_of(kind)
+        if isinstance(kind, type):
+            return GroupResource(gvk.group, kind.__resource__.plural)
         try:
-            mapping = self._rest_mapper.rest_mapping(informer.options.gvk)
+            return self._rest_mapper.rest_mapping(gvk).resource.group_resource
         except NoMatch:
             return None  # a kind of somewhere else, such as devices: nobody writes it through this cluster
-        return Following(informer, mapping.resource.group_resource, self._writes)

@@ -129,10 +129,13 @@ class Shutdown:
             group.cancel()
             await self._wait_for(group.tasks)
         self._groups.cancel()
-        if not await self._grace.wait(self._groups.tasks, self._grace.unwinding):
+        while not await self._grace.wait(self._groups.tasks, self._grace.unwinding):
+            if self._grace.unwinding > 0:
+                continue  # somebody has forced what was on its way already: that leaves the tasks their time to unwind
             stuck = sorted(task.get_name() for task in self._groups.tasks)
             log.error("Runnables do not end although they were cancelled; left alone", runnables=stuck)
             self._cut += [name for name in stuck if name not in self._cut]
+            return
 
     async def _wait_for(self, tasks: set[asyncio.Task[None]]) -> None:
         while not await self._grace.wait(tasks, min(PROGRESS_SECONDS, self._grace.left)):

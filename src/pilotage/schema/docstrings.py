@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import inspect
 import itertools
-import textwrap
-from functools import cache
+import sys
+from functools import cache, lru_cache
+
+_HOLDERS = (ast.stmt, ast.excepthandler, ast.match_case)  # what a class can stand in
 
 
 def of_class(cls: type) -> str:
@@ -28,11 +30,36 @@ def _own(cls: type) -> dict[str, str]:
     if "__annotations__" not in cls.__dict__:
         return {}
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
-    except (OSError, TypeError, SyntaxError):  # made by hand or in a console: nothing to read
+        definitions = _definitions(inspect.getsource(sys.modules[cls.__module__])).get(cls.__qualname__, [])
+    except (KeyError, OSError, TypeError, SyntaxError):  # made by hand or in a console: nothing to read
         return {}
-    definition = next((node for node in tree.body if isinstance(node, ast.ClassDef)), None)
-    body = definition.body if definition else []
+    line = cls.__dict__.get("__firstlineno__")  # known since Python 3.13; before, the last of one name is meant
+    return next((texts for first, texts in reversed(definitions) if line in (None, first)), {})
+
+
+@lru_cache(maxsize=16)
+def _definitions(source: str) -> dict[str, list[tuple[int, dict[str, str]]]]:
+    """The first line and the texts of every class of a module, by qualified name.
+
+    A module is read once for all its classes: to look for each class in it takes seconds for the built-in types.
+    """
+    found: dict[str, list[tuple[int, dict[str, str]]]] = {}
+    waiting: list[tuple[str, ast.AST]] = [("", ast.parse(source))]
+    while waiting:
+        prefix, node = waiting.pop()
+        match node:
+            case ast.ClassDef():
+                first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+                found.setdefault(prefix + node.name, []).append((first, _texts(node.body)))
+                prefix = f"{prefix}{node.name}."
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                prefix = f"{prefix}{node.name}.<locals>."
+        children = [child for child in ast.iter_child_nodes(node) if isinstance(child, _HOLDERS)]
+        waiting += ((prefix, child) for child in reversed(children))
+    return found
+
+
+def _texts(body: list[ast.stmt]) -> dict[str, str]:
     return {
         above.target.id: inspect.cleandoc(below.value.value)
         for above, below in itertools.pairwise(body)

@@ -177,6 +177,8 @@ class WorkQueue(Generic[T]):
             now = self._new_turn(loop)
         while True:
             if self._hands_out and (entry := self._schedule.take(now)) is not None:
+                if self._workers:
+                    self._wake()  # the take may have found that more items' time has come, before the timer did
                 return entry.item
             if not self._accepts:
                 raise QueueShutDown(f"the queue {self.name!r} is shut down" if self.name else "the queue is shut down")
@@ -245,15 +247,16 @@ class WorkQueue(Generic[T]):
 
     def _on_timer(self, loop: asyncio.AbstractEventLoop) -> None:
         self._timer = None
-        before = self._schedule.waiting_count
         self._advance()
-        for _ in range(before - self._schedule.waiting_count):
-            self._wake()
         self._set_timer(loop)
 
     def _advance(self) -> None:
-        if self._schedule.waiting_count:
+        """Let what is due be ready, and wake a worker for each; the timer, which would, may find nothing left to do."""
+        before = self._schedule.waiting_count
+        if before:
             self._schedule.advance(self._own_loop().time())
+            for _ in range(before - self._schedule.waiting_count):
+                self._wake()
 
     async def _watch(self, horizon: float | None) -> None:
         watcher = self._own_loop().create_future()
