@@ -190,8 +190,11 @@ def duplicate_fields(body: bytes, document: Any) -> list[str]:
     """Paths of keys given twice. The slow scan runs only where nothing cheaper can rule them out."""
     # A key is what stands before `":`. Written anew, a document has as many of them, unless one was given twice; text
     # may look like a key, too, but does so in both, unless it is escaped in two ways.
+    written = _encode(document)
+    if written == body:  # as our own client writes
+        return []
     plain = b"\\u" not in body and not _GAP.search(body)
-    if plain and body.count(b'":') == _encode(document).count(b'":'):
+    if plain and body.count(b'":') == written.count(b'":'):
         return []
     if len(_KEY.findall(body)) == _count_keys(document):
         return []
