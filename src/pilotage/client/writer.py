@@ -21,6 +21,9 @@ R = TypeVar("R", bound=Resource)
 W = TypeVar("W", bound=Resource | Unstructured)
 P = TypeVar("P", bound=Object)
 
+_ANSWERED_WHOLE = ("", "status", "finalize", "approval")
+"""Subresources whose answer is the whole object; `scale` answers with a Scale."""
+
 AnyPatch = Patch | Mapping[str, Any] | Sequence[Any]
 """A mapping is a merge patch, a list of operations a JSON patch; else `merge_from`, `raw_patch` and their like."""
 
@@ -67,7 +70,7 @@ class Writer:
             write=self._session.write_options(dry_run, field_owner, field_validation),
             body=objects.updated(obj, await self._origin(obj, place)),
         )
-        replace_content(obj, (await self._session.call(place, request)).body)
+        replace_content(obj, await self._whole(place, subresource, (await self._session.call(place, request)).body))
         return obj
 
     async def update_status(
@@ -150,10 +153,11 @@ class Writer:
         if isinstance(obj, Resource | Unstructured | PartialObjectMetadata):
             place = await self._session.place_of(obj)
             body = await self._patch(place, wanted.type, wanted.data(obj), subresource, write)
-            replace_content(obj, body)
+            replace_content(obj, await self._whole(place, subresource, body))
             return obj
         place = await self._session.place(obj, namespace, name)
-        read: Object = place.target.read(await self._patch(place, wanted.type, wanted.data(None), subresource, write))
+        body = await self._patch(place, wanted.type, wanted.data(None), subresource, write)
+        read: Object = place.target.read(await self._whole(place, subresource, body))
         return read
 
     async def patch_status(
@@ -258,6 +262,13 @@ class Writer:
             body=data,
             content_type=patch_type.value,
         )
+        return (await self._session.call(place, request)).body
+
+    async def _whole(self, place: Place, subresource: str, answer: bytes) -> bytes:
+        """The object after a write: the answer, or what is there, if a subresource answers with a kind of its own."""
+        if subresource in _ANSWERED_WHOLE:
+            return answer
+        request = self._session.request(place, verb=Verb.GET, name=place.name)
         return (await self._session.call(place, request)).body
 
     async def _origin(self, obj: Resource | Unstructured, place: Place) -> bytes | None:
