@@ -308,8 +308,7 @@ async def test_an_informer_that_was_removed_is_not_waited_for(world: World) -> N
         assert len(made.informers) == 2
 
 
-@pytest.mark.parametrize("pairs", [1_000, pytest.param(100_000, marks=pytest.mark.long)])
-async def test_many_writers_and_readers_see_no_stale_state(pairs: int) -> None:
+async def test_many_writers_and_readers_see_no_stale_state() -> None:
     """Each worker writes and reads its own object, and deletes it now and then, while all others do the same."""
     async with Cluster.embedded("memory:") as cluster, asyncio.TaskGroup() as group:
         cache = cluster.new_cache()
@@ -318,7 +317,7 @@ async def test_many_writers_and_readers_see_no_stale_state(pairs: int) -> None:
         client = cluster.cached_client(cache).with_namespace("default")
 
         async def worker(name: str) -> None:
-            for number in range(pairs // 20):
+            for number in range(50):
                 desired = ConfigMap(metadata=ObjectMeta(name=name), data={"number": str(number)})
                 await create_or_patch(client, desired)
                 found = await client.get(ConfigMap, name)

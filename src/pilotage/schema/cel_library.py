@@ -341,7 +341,7 @@ def _precedence(text: str) -> tuple[Any, ...]:
 
 
 def _normalized_version(text: str) -> str:
-    core, mark, rest = re.fullmatch(r"v?([0-9.]*)([-+]?)(.*)", text, re.DOTALL).groups()  # type: ignore[union-attr]
+    core, mark, rest = re.fullmatch(r"v?([0-9.]*)([-+]?)(.*)", text, re.DOTALL).groups()  # type: ignore[union-attr]  # it fits any text
     numbers = [part.lstrip("0") or "0" if part else "" for part in core.split(".")]
     return ".".join(numbers + ["0"] * (3 - len(numbers))) + mark + rest
 

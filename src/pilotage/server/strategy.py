@@ -8,6 +8,7 @@ from typing import Any
 
 from pilotage.errors import ApiError, BadRequest, Cause, Status
 from pilotage.meta.causes import invalid, invalid_error
+from pilotage.meta.documents import canonical
 from pilotage.meta.kinds import GroupKind
 from pilotage.meta.validation import finalizers_causes, object_meta_causes, object_meta_update_causes
 from pilotage.rest.request import Request
@@ -67,9 +68,12 @@ def deduplicate_owners(metadata: Document) -> list[str]:
     owners = metadata.get("ownerReferences")
     if not owners or len(owners) < 2:
         return []
-    kept: list[Any] = []
-    doubled = {str(owner.get("uid")) for owner in owners if owner in kept or kept.append(owner)}  # type: ignore[func-returns-value]  # append gives None: first seen
-    metadata["ownerReferences"] = kept
+    kept: dict[bytes, Any] = {}  # by what they say: a body can hold tens of thousands, too many to compare in pairs
+    doubled: set[str] = set()
+    for owner in owners:
+        if kept.setdefault(canonical(owner), owner) is not owner:
+            doubled.add(str(owner.get("uid")))
+    metadata["ownerReferences"] = list(kept.values())
     return [DOUBLED_OWNERS + ", ".join(sorted(doubled))] if doubled else []
 
 
