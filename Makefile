@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready-$(shell cksum < requirements/dev.lock | cut -d" " -f1)
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help demo test check format cluster-tests cluster-binaries kill-tests soak-tests bench test-pythons lock types clean
+.PHONY: help demo test check format cluster-tests cluster-binaries compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests bench bench-device test-pythons lock types proto clean
 
 help:  ## what can be made
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 26
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 30
 
 $(READY): requirements/dev.lock
 	@echo "setting up $(VENV) with $$($(PYTHON) --version) (once; a minute or so)"
@@ -24,7 +24,7 @@ demo: $(READY)  ## the main job on the embedded server (ONCE=1 ends by itself)
 	@$(BIN)/pilotage demo $(if $(ONCE),--once)
 
 test: $(READY)  ## all tests that need nothing but Python
-	$(PYTEST) -m "not cluster and not long"
+	$(PYTEST) -m "not cluster and not go and not long"
 
 check: $(READY)  ## format, lint, types, layers
 	$(BIN)/ruff format --check .
@@ -42,6 +42,15 @@ cluster-binaries:  ## build kube-apiserver, etcd and kubectl into the cache fold
 cluster-tests: $(READY) cluster-binaries  ## the client tests and generated CRDs against a real kube-apiserver
 	$(PYTEST) -m cluster
 
+compatibility-binaries:  ## build the Go programs of the Device API's older generations into the cache folder, once
+	@$(PYTHON) hack/device/binaries.py || test $$? -eq 3
+
+compatibility-tests: $(READY) compatibility-binaries  ## the Device API with Go clients and Go servers
+	$(PYTEST) -m go
+
+go-stubs:  ## generate the Go stubs of these programs anew
+	$(PYTHON) hack/device/go_stubs.py
+
 kill-tests: $(READY)  ## kill -9 a SQLite-backed process 200 times under load
 	$(PYTEST) -m long tests/storage
 
@@ -50,6 +59,9 @@ soak-tests: $(READY)  ## every long run: kills, power loss, a hundred thousand r
 
 bench: $(READY)  ## speed and memory, printed with ratios
 	$(BIN)/python -m bench
+
+bench-device: $(READY)  ## the Device API under load, with many watchers, its start and its memory
+	$(BIN)/python -m bench.device
 
 test-pythons:  ## the tests on each of Python 3.11, 3.12, 3.13 that is here
 	@$(PYTHON) hack/pythons.py | while read version python; do \
@@ -61,6 +73,9 @@ lock: $(READY)  ## write requirements/dev.lock anew from pyproject.toml
 
 types: $(READY)  ## generate the built-in types anew
 	$(BIN)/python hack/generate_types.py
+
+proto: $(READY)  ## compile the .proto files of the Device API anew
+	$(BIN)/python hack/proto.py
 
 clean:  ## remove what make made in this folder
 	rm -rf .venv .venv-* .mypy_cache .ruff_cache .hypothesis dist

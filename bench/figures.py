@@ -63,6 +63,6 @@ def peak_memory() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def memory() -> int:
-    """Bytes that this process holds now."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+def memory(pid: int | str = "self") -> int:
+    """Bytes that this process, or another, holds now."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096

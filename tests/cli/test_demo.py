@@ -10,6 +10,7 @@ import sys
 COMMAND = [sys.executable, "-W", "error", "-m", "pilotage.cli", "demo"]
 LINES = [
     r"An API server starts in this process, on memory: .*",
+    r"A Device API server starts beside it: eight fake GPUs, gRPC over a Unix socket\.",
     r"The class Database becomes a CustomResourceDefinition, .*",
     r"You create the Database main, with 3 replicas\.",
     r"  because   Database main: create",
@@ -29,6 +30,14 @@ LINES = [
     r"You delete the Database\.",
     r"  reconcile default/main: it is being deleted; StatefulSet deleted, finalizer removed",
     r"What is left: 0 StatefulSets\.",
+    r"The Node this-machine joins the cluster\. .*",
+    r"  reconcile this-machine: 8 GPUs, 0 need a reset; the Node is as it should be",
+    r"A watchdog on the node finds a memory error, .*: gpu-3 needs a reset\.",
+    r"  because   GPU gpu-3: Ready True, ResetRequired True",
+    r"  reconcile this-machine: tainted, because gpu-3 needs a reset",
+    r"gpu-3 has been reset\.",
+    r"  because   GPU gpu-3: Ready True, ResetRequired False",
+    r"  reconcile this-machine: taint taken away",
 ]
 LAST = "That was the demonstration; the operator still runs. Press Ctrl-C to stop it."
 
@@ -62,6 +71,16 @@ def test_without_the_extra_for_rules_it_says_so_and_goes_on() -> None:
     command = [sys.executable, "-c", program, "demo", "--once"]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert "pip install 'pilotage[cel]'" in ran.stdout.splitlines()[2]
+    assert "pip install 'pilotage[cel]'" in ran.stdout.splitlines()[3]
     assert "refused" not in ran.stdout
+    assert ran.stdout.endswith("Done.\n")
+
+
+def test_without_the_extra_for_devices_it_says_so_and_goes_on() -> None:
+    program = "import sys; sys.modules['google.protobuf'] = None; from pilotage.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", program, "demo", "--once"]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "pip install 'pilotage[device]'" in ran.stdout.splitlines()[1]
+    assert "GPU gpu-3" not in ran.stdout
     assert ran.stdout.endswith("Done.\n")

@@ -33,7 +33,9 @@ def loaded(folder: Path, *arguments: str) -> set[str]:
     return set(ran.stderr.split())
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["serve", "--help"], ["crd", "--help"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["serve", "--help"], ["device", "serve", "--help"], ["crd", "--help"]]
+)
 def test_help_loads_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
     assert loaded(tmp_path, *arguments) & HEAVY == set()
 

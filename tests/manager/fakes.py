@@ -14,6 +14,7 @@ from pilotage.cache.options import InformerOptions
 from pilotage.cache.plan import CacheOptions
 from pilotage.client.client import Client
 from pilotage.cluster.events import EventRecorder
+from pilotage.cluster.routing import Aggregation
 from pilotage.cluster.writes import WriteTracker
 from pilotage.manager.errors import LeaderElectionLost
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
@@ -78,6 +79,7 @@ class FakeCluster:
         self.cache_error: Exception | None = None
         self.cache_options: CacheOptions | None = None
         self.writes = WriteTracker()
+        self.aggregations: list[Aggregation] = []
         self.before_write: Callable[[], None] = lambda: None
         self._open = False
 
@@ -110,6 +112,9 @@ class FakeCluster:
         assert before_write is not None
         self.before_write = before_write
         return self.reading_client
+
+    def aggregate(self, aggregation: Aggregation) -> None:
+        self.aggregations.append(aggregation)
 
     def event_recorder_for(self, name: str) -> EventRecorder:
         return self.recorder

@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
 
+from pilotage.rest.listing import BackoffOptions, ListerWatcher, Paced
 
-@dataclass(frozen=True, slots=True)
-class BackoffOptions:
-    """client-go's numbers for lists and watches, in seconds."""
-
-    first: float = 0.8
-    limit: float = 30.0
-    factor: float = 2.0
-    jitter: float = 1.0
-    """A wait is longer by a random part of this share of it: with 1.0, a wait of 2 s is one of 2 to 4 s."""
-    reset_after: float = 120.0
-    """Without trouble for so long, the next wait is the first one again."""
+__all__ = ["Backoff", "BackoffOptions", "backoff_of"]
 
 
 class Backoff:
@@ -38,3 +28,10 @@ class Backoff:
         wait = base * (1 + options.jitter * self._random.random())
         self._last = now + wait
         return wait
+
+
+def backoff_of(source: ListerWatcher, asked: BackoffOptions | None) -> BackoffOptions:
+    """How soon to try again: what was asked for, else what the source says, else what holds for API servers."""
+    if asked is not None:
+        return asked
+    return source.backoff if isinstance(source, Paced) else BackoffOptions()

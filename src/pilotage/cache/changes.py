@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from pilotage.cache.backoff import Backoff, BackoffOptions
+from pilotage.cache.backoff import Backoff, BackoffOptions, backoff_of
 from pilotage.cache.change import Applied, Bookmark, Change, Deleted, Listening, Replaced, Trouble, Undecodable
 from pilotage.cache.intake import Intake, Item
 from pilotage.cache.pager import Listing, Pager, unread
@@ -61,7 +61,8 @@ class ChangesOptions:
     """Objects of another kind are left out."""
     intake: Intake | None = None
     page_size: int = 500
-    backoff: BackoffOptions = field(default=BackoffOptions())
+    backoff: BackoffOptions | None = None
+    """How soon to try again; None: what the source says, else client-go's numbers."""
     silence_seconds: float | None = None
     """How long a watch may say nothing; None: what the source says."""
     watch_seconds: tuple[int, int] = (300, 600)
@@ -124,11 +125,11 @@ class _Follower:
         self._source = source
         self._options = options
         self._random = options.random or random.Random()  # noqa: S311  # spreads the load, is no secret
-        self._backoff = Backoff(options.backoff, self._random)
+        self._backoff = Backoff(backoff_of(source, options.backoff), self._random)
         self._intake = options.intake or Intake(options.gvk)
         self._pager = Pager(source, self._intake, options.page_size)
         self._streaming = source.streaming
-        self._silence = options.silence_seconds or source.silence_seconds
+        self._promised = float("inf")
         self._version = "0"
         self._fruitless = 0
         self._eventful = False
@@ -159,7 +160,7 @@ class _Follower:
         self._eventful = self._told_by_event = False
         initial = _Initial() if self.stage is _Stage.STREAM else None
         opened = loop.time()
-        with Deadline(self._silence) as deadline:
+        with Deadline(self._silence()) as deadline:
             async with self._source.watch(self._watch_options()) as events:
                 if initial is None:
                     deadline.waiting = False
@@ -264,12 +265,16 @@ class _Follower:
             self._version = header.resource_version
         return Bookmark(header.resource_version)
 
+    def _silence(self) -> float:
+        """How long the next watch may say nothing. A source may learn that from the list before."""
+        return self._options.silence_seconds or min(self._promised, self._source.silence_seconds)
+
     def _learn(self, header: Header, deadline: Deadline) -> None:
         """Hold a server to the rhythm of bookmarks that it has promised."""
         promised = header.annotations.get(BOOKMARK_SECONDS_ANNOTATION, "")
         if self._options.silence_seconds is None and promised.isdecimal():
-            self._silence = min(self._silence, max(EMBEDDED_SILENCE_SECONDS, 3.0 * int(promised)))
-            deadline.shorten(self._silence)
+            self._promised = max(EMBEDDED_SILENCE_SECONDS, 3.0 * int(promised))
+            deadline.shorten(self._promised)
 
 
 class _Initial:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, cast
 
 from pilotage.cache import metrics
 from pilotage.cache.backoff import Backoff
@@ -29,15 +29,32 @@ from pilotage.meta import objects
 from pilotage.rest.listing import ListerWatcher
 from pilotage.telemetry.logs import logger
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
 
-Source = ListerWatcher | Callable[[], Awaitable[ListerWatcher]]
-"""A collection, or a function that looks it up when the informer starts."""
+    T = TypeVar("T", default=Any)  # so that `Informer` alone is one of whatever; Python has that since 3.13
+else:
+    from typing import TypeVar
+
+    T = TypeVar("T")
+
+
+class Collection(Protocol):
+    """Something that can be followed, and has a face of its own besides: `devices.v1alpha1.gpus`."""
+
+    def lister_watcher(self) -> ListerWatcher:
+        """What an informer follows."""
+
+
+Source = ListerWatcher | Collection | Callable[[], Awaitable[ListerWatcher]]
+"""A collection, what has one, or a function that looks it up when the informer starts."""
 
 _BREATH = 200
 """Events told in one go before others on the loop get their turn."""
 _REPORTS = 1000
 """Undecodable objects that are remembered."""
+_SAME_TROUBLE_SECONDS = 30.0
+"""How often a trouble is logged that does not change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +77,7 @@ class Informer(Generic[T]):
 
     def __init__(self, source: Source, options: InformerOptions) -> None:
         self.options = options
-        self._source = source
+        self._source: ListerWatcher | Callable[[], Awaitable[ListerWatcher]] = _followed(source)
         self._read: Callable[[bytes], T] = reader_of(options.kind)
         self._log = logger("pilotage.cache").bind(kind=str(options.gvk), **_named(options.namespace))
         self._store = Store(self._report)
@@ -72,6 +89,7 @@ class Informer(Generic[T]):
         self._state = "new"
         self._undecodable: dict[Key, str] = {}
         self._events = self._troubles = self._handler_failures = 0
+        self._shown, self._shown_again = ("", ""), 0.0
         self.last_error: Exception | None = None
         """What went wrong last with the list or the watch; None once it works again."""
 
@@ -364,7 +382,12 @@ class Informer(Generic[T]):
             self._log.info("The server has forgotten the version; listing again", version=self.resource_version)
             return
         shown = not_served(self.options.gvk) if isinstance(error, NotFound) else error
-        self._log.warning(f"The {stage} failed; trying again", error=f"{type(shown).__name__}: {shown}")
+        text, now = f"{type(shown).__name__}: {shown}", asyncio.get_running_loop().time()
+        again = self._shown == (stage, text) and now < self._shown_again
+        log = self._log.debug if again else self._log.warning  # a local socket is tried many times in a minute
+        log(f"The {stage} failed; trying again", error=text)
+        if not again:
+            self._shown, self._shown_again = (stage, text), now + _SAME_TROUBLE_SECONDS
         self._progress.failed()
 
     async def _resync(self) -> None:
@@ -409,6 +432,11 @@ class Informer(Generic[T]):
     def _handler_failed(self) -> None:
         self._handler_failures += 1
         metrics.HANDLER_FAILURES.labels(str(self.options.gvk)).inc()
+
+
+def _followed(source: Source) -> ListerWatcher | Callable[[], Awaitable[ListerWatcher]]:
+    has: Callable[[], ListerWatcher] | None = getattr(source, "lister_watcher", None)
+    return has() if has is not None else cast("ListerWatcher | Callable[[], Awaitable[ListerWatcher]]", source)
 
 
 def _is_held(data: bytes, uid: str, before: int | None) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pilotage.cache.backoff import BackoffOptions
 from pilotage.cache.changes import ChangesOptions
@@ -32,7 +32,8 @@ class InformerOptions:
     """Runs once for each version of an object, before it is kept."""
     resync: float = 0.0
     """Seconds between replays of the store to handlers that do not ask for a period of their own; 0: never."""
-    backoff: BackoffOptions = field(default=BackoffOptions())
+    backoff: BackoffOptions | None = None
+    """How soon to try again after a failure; None: what the source says, else client-go's numbers."""
     silence_seconds: float | None = None
     """How long a watch may say nothing before it is opened again; None: what the source says."""
 

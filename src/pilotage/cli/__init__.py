@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from pilotage.cli import crd, demo, serve
+from pilotage.cli import crd, demo, device, manifests, serve
 from pilotage.errors import PilotageError
 
 
@@ -19,7 +19,7 @@ def parser() -> argparse.ArgumentParser:
     )
     root.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     subparsers = root.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for module in (demo, serve, crd):
+    for module in (demo, serve, device, crd, manifests):
         module.register(subparsers)
     return root
 

@@ -1,4 +1,4 @@
-"""`pilotage demo`: an operator on the embedded server, that says what it does and why."""
+"""`pilotage demo`: an operator on the embedded server and on fake GPUs, that says what it does and why."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ def register(subparsers: Any) -> None:
         "demo",
         help="show an operator at work",
         description="An operator on an API server in this process: it waits for a Secret, creates a StatefulSet, mends "
-        "what somebody changes, follows its Database and cleans up after it. It leaves nothing behind.",
+        "what somebody changes, follows its Database and cleans up after it. Then a fake GPU breaks, and the Node "
+        "follows it. It leaves nothing behind.",
     )
     command.add_argument(
         "--once", action="store_true", help="end after the demonstration, instead of waiting for Ctrl-C"

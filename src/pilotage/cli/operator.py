@@ -1,4 +1,4 @@
-"""What `pilotage demo` shows: an operator at work on the embedded server, told line by line."""
+"""What `pilotage demo` shows: an operator at work on the embedded server and on fake GPUs, told line by line."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import dataclasses
 import signal
 from typing import Annotated, Literal
 
+from pilotage.cli.gpus import GPUs
+from pilotage.cli.said import IDLE_SECONDS, say
 from pilotage.client.outcome import Outcome, create_or_patch
 from pilotage.cluster import Cluster
 from pilotage.controller import ControllerBuilder, Event, Request, Result, enqueue_requests_from
@@ -20,7 +22,6 @@ from pilotage.types.core.v1 import Container, PodSpec, PodTemplateSpec, Secret
 from pilotage.types.meta.v1 import LabelSelector
 
 FINALIZER = "demo.pilotage.dev/stateful-set"
-IDLE_SECONDS = 30
 
 
 class DatabaseSpec(Model):
@@ -126,12 +127,13 @@ def told(event: Event) -> bool:
 async def demonstration(*, once: bool) -> None:
     """Let the operator meet a new object, a late Secret, a tampered child, a change, a refusal and a deletion."""
     say("An API server starts in this process, on memory: no cluster, no socket. An operator runs on it.")
-    async with Manager(Cluster.embedded("memory:")) as manager:
-        cluster = manager.cluster
-        assert isinstance(cluster, Cluster)
+    cluster = Cluster.embedded("memory:")
+    async with GPUs(lively=not once) as gpus, Manager(cluster) as manager:
         await _install(cluster)
         DatabaseReconciler(manager).setup_with_manager(manager)
+        gpus.join(manager)
         await _story(cluster, manager)
+        await gpus.story(cluster, manager)
         if not once:
             await _interrupted()
     say("Done.")
@@ -181,7 +183,3 @@ async def _interrupted() -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, stop.set)
     say("That was the demonstration; the operator still runs. Press Ctrl-C to stop it.")
     await stop.wait()
-
-
-def say(line: str) -> None:
-    print(line, flush=True)

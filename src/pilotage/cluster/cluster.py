@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from pilotage.client.client import Client
 from pilotage.cluster.events import EventBroadcaster, EventRecorder
 from pilotage.cluster.installation import install
-from pilotage.cluster.worlds import Embedded, Nowhere, Remote, World
+from pilotage.cluster.routing import Aggregation, RoutedTransport
+from pilotage.cluster.worlds import Embedded, Nowhere, Remote, World, unfollowable
 from pilotage.cluster.writes import TrackedTransport, WriteTracker
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.kinds import GroupVersionKind
@@ -38,6 +39,7 @@ class Cluster:
         self._exits = AsyncExitStack()
         self._client: Client | None = None
         self._transport: TrackedTransport | None = None
+        self._aggregations: dict[str, Aggregation] = {}
         self._events = EventBroadcaster()
         self.scheme = scheme or Scheme(fallback=builtin.type_for)
         self.rest_mapper = RESTMapper()
@@ -109,12 +111,29 @@ class Cluster:
     def is_open(self) -> bool:
         return self._client is not None
 
+    def aggregate(self, aggregation: Aggregation) -> None:
+        """Let a group of kinds come from another server than this cluster's, for all its clients and caches.
+
+        Reads, writes and informers of that group go there, and its kinds are known without discovery. Before anything
+        of the group is used.
+        """
+        if aggregation.group in self._aggregations:
+            raise InvalidDefinition(f"{aggregation.group} comes from another server already; it can be added once")
+        self._aggregations[aggregation.group] = aggregation
+        others = [one for one in self.rest_mapper.mappings if one.resource.group != aggregation.group]
+        self.rest_mapper.replace([*aggregation.mappings, *others])
+
     async def install(self, *types: type[Resource]) -> None:
         """Apply the CRDs of these types and wait until they are served."""
         await install(self.client, types)
 
     async def lister_watcher_for(self, options: InformerOptions) -> ListerWatcher:
         """What an informer with these options is to follow."""
+        aggregation = self._aggregations.get(options.gvk.group)
+        if aggregation is not None:
+            return await aggregation.lister_watcher_for(options)
+        if isinstance(self._world, Nowhere):
+            raise unfollowable(str(options.gvk))
         return await self.client.lister_watcher(
             options.kind, namespace=options.namespace, silence_seconds=self._world.silence_seconds
         )
@@ -153,7 +172,8 @@ class Cluster:
         if self._client is not None:
             raise InvalidDefinition("the cluster is open already")
         async with AsyncExitStack() as exits:
-            transport = self._transport = TrackedTransport(await self._world.open(exits), self.writes)
+            routed = RoutedTransport(await self._world.open(exits), self._aggregations)
+            transport = self._transport = TrackedTransport(routed, self.writes)
             await exits.enter_async_context(self._events.attach(transport))
             self._client = Client(transport, scheme=self.scheme, rest_mapper=self.rest_mapper)
             self._exits = exits.pop_all()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.mapper import RESTMapping
-from pilotage.rest import Page, Request, Response, WatchEvent
+from pilotage.rest import Page, Request, Response, Verb, WatchEvent
 from pilotage.rest.listing import EMBEDDED_SILENCE_SECONDS, SILENCE_SECONDS
 
 if TYPE_CHECKING:
@@ -99,8 +99,23 @@ class NoTransport:
         pass
 
 
-def _refuse(request: Request) -> NoReturn:
-    raise InvalidDefinition(
-        f"cannot {request.verb.value} {request.resource.group_resource}: Cluster.none() has no API server. Give the "
-        "cache an informer for this kind (CacheOptions(new_informer=…)), or use Cluster.connect() or Cluster.embedded()"
+def unfollowable(resource: str) -> InvalidDefinition:
+    """The error for an informer that would have no API server to follow."""
+    return InvalidDefinition(
+        f"cannot follow {resource}: {_NO_SERVER}. Give the cache an informer for this kind "
+        f"(CacheOptions(new_informer=…)), {_SERVERS}"
     )
+
+
+def _refuse(request: Request) -> NoReturn:
+    what = f"cannot {request.verb.value} {request.resource.group_resource}: {_NO_SERVER}"
+    if request.verb in (Verb.GET, Verb.LIST, Verb.WATCH):
+        raise InvalidDefinition(f"{what}. Read it through a cache that has an informer for this kind, {_SERVERS}")
+    raise InvalidDefinition(f"{what}, and an informer only reads: nothing was written; {_SERVERS}")
+
+
+_NO_SERVER = "Cluster.none() has no API server"
+_SERVERS = (
+    "add the server that has the kind (manager.add_device_api() for GPUs), or use Cluster.connect() or "
+    "Cluster.embedded()"
+)

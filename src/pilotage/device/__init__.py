@@ -1,1 +1,98 @@
-"""The Device API: the GPUs of a node over gRPC on a Unix socket; its server, its client, its providers."""
+"""The Device API: the GPUs of a node over gRPC on a Unix socket; its server, its client, its providers.
+
+    async with device.connect() as devices:
+        for gpu in await devices.v1alpha1.gpus.list():
+            print(gpu.metadata.name)
+
+Names are imported when they are first used: the client needs the extra `pilotage[device]`, the kinds
+(`pilotage.device.v1alpha1`) need nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pilotage.device.client.clientset import Devices as Devices
+    from pilotage.device.client.config import Config as Config
+    from pilotage.device.client.gpus import GPUs as GPUs
+    from pilotage.device.client.interceptors import Invocation as Invocation
+    from pilotage.device.client.interceptors import Invoke as Invoke
+    from pilotage.device.client.interceptors import Open as Open
+    from pilotage.device.client.interceptors import StreamInterceptor as StreamInterceptor
+    from pilotage.device.client.interceptors import UnaryInterceptor as UnaryInterceptor
+    from pilotage.device.client.target import Target as Target
+    from pilotage.device.rpc import Incoming as Incoming
+    from pilotage.device.rpc import Reply as Reply
+    from pilotage.telemetry.logs import Logger
+
+_MODULES = {
+    "client.clientset": "Devices",
+    "client.config": "Config",
+    "client.gpus": "GPUs",
+    "client.interceptors": "Invocation Invoke Open StreamInterceptor UnaryInterceptor",
+    "client.target": "Target",
+    "rpc": "Incoming Reply",
+}
+_HOMES = {name: f"pilotage.device.{module}" for module, names in _MODULES.items() for name in names.split()}
+
+__all__ = ["connect", *sorted(_HOMES)]  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def connect(
+    target: str | Target = "",
+    *,
+    wire: str = "v6",
+    unary_interceptors: Sequence[UnaryInterceptor] = (),
+    stream_interceptors: Sequence[StreamInterceptor] = (),
+    provider_id: str = "",
+    metadata: Mapping[str, str] | None = None,
+    logger: Logger | None = None,
+    user_agent: str = "",
+    plaintext: bool = False,
+    ca_file: str = "",
+    keepalive_seconds: float = 300.0,
+    keepalive_timeout_seconds: float = 20.0,
+) -> Devices:
+    """The Device API of this node, or of the server at `target`; it is connected when it is first used.
+
+    Without a target it is what NVIDIA_DEVICE_API_TARGET names, else the socket
+    `/var/run/nvidia-device-api/device-api.sock`. The options are those of `Config`. Raises InvalidDefinition for what
+    cannot work, and MissingExtra where `pilotage[device]` is not installed.
+    """
+    from pilotage.device.client.clientset import Devices
+    from pilotage.device.client.config import Config
+    from pilotage.device.client.target import Target
+
+    given = {"logger": logger, "user_agent": user_agent}
+    return Devices(
+        Config(
+            target=target if isinstance(target, Target) else Target.parse(target),
+            wire=wire,
+            provider_id=provider_id,
+            metadata=dict(metadata or {}),
+            unary_interceptors=tuple(unary_interceptors),
+            stream_interceptors=tuple(stream_interceptors),
+            plaintext=plaintext,
+            ca_file=ca_file,
+            keepalive_seconds=keepalive_seconds,
+            keepalive_timeout_seconds=keepalive_timeout_seconds,
+            **{name: value for name, value in given.items() if value},  # type: ignore[arg-type]  # each its own type
+        )
+    )
+
+
+if not TYPE_CHECKING:  # a type checker would take it for "every name is there"
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f"module 'pilotage.device' has no attribute {name!r}")
+        value = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__]

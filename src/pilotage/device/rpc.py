@@ -92,7 +92,8 @@ class Outgoing(Protocol):
     def write(self, frames: Sequence[bytes]) -> bool:
         """Send frames at once, all or nothing; False where there is no room: then `await drained()`, and try again.
 
-        Never waits, and never keeps anything. Raises RPCError (CANCELLED) when the stream is over.
+        Never waits. It keeps at most the part of one call for which the caller's window had no room: until that has gone
+        out, there is no room. Raises RPCError (CANCELLED) when the stream is over.
         """
 
     async def drained(self) -> None:
@@ -109,6 +110,9 @@ StreamHandler = Callable[[Call, bytes, Outgoing], Awaitable[None]]
 """Answers a call with a stream, which ends (OK, or with the RPCError raised) when this returns. Cancelled when the
 caller goes."""
 
+BidiHandler = Callable[[Call, AsyncIterator[bytes], Outgoing], Awaitable[None]]
+"""Answers a stream of messages with a stream; otherwise a StreamHandler. The messages end when the caller's half does."""
+
 
 @dataclass(frozen=True, slots=True)
 class Handlers:
@@ -116,6 +120,7 @@ class Handlers:
 
     unary: Mapping[str, UnaryHandler]
     stream: Mapping[str, StreamHandler]
+    bidi: Mapping[str, BidiHandler] = field(default_factory=dict)
 
 
 class Channel(Protocol):

@@ -13,7 +13,10 @@ from pilotage.http.server import serve
 from pilotage.manager.errors import AddressUnavailable
 from pilotage.manager.health import text_response
 from pilotage.manager.runnables import Group
+from pilotage.telemetry.logs import logger
 from pilotage.telemetry.metrics import CONTENT_TYPE, REGISTRY, Registry
+
+log = logger("pilotage.manager")
 
 METRICS_PATH = "/metrics"
 
@@ -64,6 +67,8 @@ class Server:
     async def start(self) -> None:
         """Serve until cancelled."""
         await self.open()
+        host, port = self.address
+        log.info(f"Starting {self.name}", bind_address=f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
         try:
             await asyncio.Event().wait()
         finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from pilotage.cache.cache import Cache
 from pilotage.client.client import Client
@@ -28,6 +29,9 @@ from pilotage.manager.world import ClusterLike
 from pilotage.meta.mapper import RESTMapper
 from pilotage.meta.scheme import Scheme
 from pilotage.telemetry.logs import logger
+
+if TYPE_CHECKING:
+    from pilotage.device.client.clientset import Devices
 
 log = logger("pilotage.manager")
 
@@ -59,6 +63,7 @@ class Manager:
             **self.options.metrics_extra_handlers,
             METRICS_PATH: metrics_handler(),
         }
+        self._devices: Devices | None = None
         self._exits: AsyncExitStack | None = None
         self._cache: Cache | None = None
         self._client: Client | None = None
@@ -116,6 +121,23 @@ class Manager:
         """Add a runnable. After the start it starts at once; once a stop has begun it is refused (ManagerStopped)."""
         self._lifecycle.add(runnable)
 
+    def add_device_api(self, target: str | Devices = "") -> Devices:
+        """Let GPUs come from the Device API of this node: read from this manager's cache, written to that server.
+
+        All other kinds come from the cluster as before. `target` is as for `device.connect`, and the connection is
+        closed with the manager; `Devices` that are connected already stay the caller's. Before the start only.
+        """
+        from pilotage.manager.devices import aggregation, opened
+
+        self._check_not_started("the Device API")
+        devices = opened(target)
+        self.cluster.aggregate(aggregation(devices))
+        if devices is not target:
+            self._devices = devices
+            if self._exits is not None:
+                self._exits.push_async_callback(devices.close)
+        return devices
+
     def add_healthz_check(self, name: str, check: Check) -> None:
         """Add to what `/healthz` looks at: whether the process should be restarted. Before the start only."""
         self._add_check(self._healthz, name, check)
@@ -172,6 +194,8 @@ class Manager:
         if self._exits is not None:
             raise AlreadyStarted("the manager was opened already; make another one")
         async with AsyncExitStack() as exits:
+            if self._devices is not None:
+                exits.push_async_callback(self._devices.close)
             if not self.cluster.is_open:
                 await exits.enter_async_context(self.cluster)
             self._lifecycle.elector = self._new_elector()
@@ -238,10 +262,7 @@ class Manager:
             await self._open_server(exits, Server(_HEALTH, routes, options.health_probe_bind_address))
 
     async def _open_server(self, exits: AsyncExitStack, server: Server) -> None:
-        log.info(f"Starting {server.name}")
         await server.open()
-        host, port = server.address
-        log.info(f"Serving {server.name}", bind_address=f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
         exits.push_async_callback(server.close)
         self._servers[server.name] = server
         self.add(server)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pilotage.cache.plan import CacheOptions
     from pilotage.client.client import Client
     from pilotage.cluster.events import EventRecorder
+    from pilotage.cluster.routing import Aggregation
     from pilotage.cluster.writes import WriteTracker
     from pilotage.meta.mapper import RESTMapper
     from pilotage.meta.scheme import Scheme
@@ -41,5 +42,8 @@ class ClusterLike(Protocol):
 
     def cached_client(self, cache: Cache, *, before_write: Callable[[], None] | None = None) -> Client:
         """A client that reads from `cache`; `before_write` is called before each write and may refuse it by raising."""
+
+    def aggregate(self, aggregation: Aggregation) -> None:
+        """Let a group of kinds come from another server."""
 
     def event_recorder_for(self, name: str) -> EventRecorder: ...

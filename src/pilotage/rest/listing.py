@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import Form, ListOptions, Request, Verb
@@ -20,6 +20,19 @@ EMBEDDED_SILENCE_SECONDS = 10.0
 
 BOOKMARK_SECONDS_ANNOTATION = "pilotage.dev/bookmark-seconds"
 """On a bookmark: how often the server sends one. Whoever watches over HTTP learns so how long silence may last."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackoffOptions:
+    """How soon to try again after a list or a watch that failed: client-go's numbers, in seconds."""
+
+    first: float = 0.8
+    limit: float = 30.0
+    factor: float = 2.0
+    jitter: float = 1.0
+    """A wait is longer by a random part of this share of it: with 1.0, a wait of 2 s is one of 2 to 4 s."""
+    reset_after: float = 120.0
+    """Without trouble for so long, the next wait is the first one again."""
 
 
 class ListerWatcher(Protocol):
@@ -38,6 +51,14 @@ class ListerWatcher(Protocol):
 
     def watch(self, options: ListOptions) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
         """Changes after `options.resource_version`. Open, and its errors raised, when the block is entered."""
+
+
+@runtime_checkable
+class Paced(Protocol):
+    """A collection that says itself how soon to try again, such as one at the other end of a local socket."""
+
+    @property
+    def backoff(self) -> BackoffOptions: ...
 
 
 @dataclass(frozen=True, slots=True)

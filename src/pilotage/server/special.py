@@ -68,7 +68,7 @@ def time_causes(served: Served, document: Document) -> list[Cause]:
 
 def of(served: Served) -> Special:
     """The rules of a kind; plain ones where it has none of its own."""
-    return _PLAIN if served.custom else _SPECIAL.get(served.group_resource, _PLAIN)
+    return (_CUSTOM if served.custom else _SPECIAL).get(served.group_resource, _PLAIN)
 
 
 def held(document: Document) -> bool:
@@ -151,4 +151,8 @@ _SPECIAL: dict[tuple[str, str], Special] = {
     ("apiextensions.k8s.io", "customresourcedefinitions"): Special(
         definitions.prepare, definitions.causes, definitions.mark, keeps_status=True, hurried=False
     ),
+}
+_CUSTOM: dict[tuple[str, str], Special] = {
+    # The Device API names GPUs by their UUIDs as they stand, and providers create them with what they know of them.
+    ("device.nvidia.com", "gpus"): Special(name="path", keeps_status=True),
 }

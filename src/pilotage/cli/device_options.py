@@ -1,0 +1,142 @@
+"""What `pilotage device serve` is asked to do, read from its options and refused where it would not be safe."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import ssl
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pilotage.cli.failure import CommandError
+from pilotage.device.access import Access, Remote
+from pilotage.device.client.target import Target
+from pilotage.device.grpc.options import ServerOptions
+from pilotage.device.providers.provider import Provider
+from pilotage.device.server.serving import DeviceServerOptions
+from pilotage.device.wire import Generation
+
+if TYPE_CHECKING:
+    from pilotage.device.providers.nvml import NVMLOptions
+
+
+def server_options(options: argparse.Namespace) -> DeviceServerOptions:
+    """What the options ask for. Raises CommandError and InvalidDefinition."""
+    target = Target.parse(options.target)
+    return DeviceServerOptions(
+        ssl=_tls(options, target),
+        plaintext=options.insecure_loopback,
+        targets=(target,),
+        access=_access(options, target),
+        providers=tuple(_provider(name, options) for name in dict.fromkeys(options.provider)),
+        storage=options.storage,
+        profile=Generation(options.profile),
+        gate_seconds=options.gate_seconds,
+        heartbeat_seconds=options.heartbeat_timeout,
+        shutdown_grace=options.shutdown_grace_period,
+        socket_group=options.group,
+        socket_mode=options.socket_mode,
+        metrics_address=options.metrics_bind_address,
+        health_address=options.health_probe_bind_address,
+        grpc=_limits(options),
+    )
+
+
+def _limits(options: argparse.Namespace) -> ServerOptions:
+    """Who may have many connections may also make them all at once: after a restart they do."""
+    return ServerOptions(
+        connections=options.connections,
+        connections_per_uid=options.connections_per_uid,
+        connect_burst=max(ServerOptions().connect_burst, options.connections_per_uid),
+        requests_per_second=options.requests_per_second,
+    )
+
+
+def _access(options: argparse.Namespace, target: Target) -> Access:
+    remote = Remote.REFUSED
+    if not target.path:
+        remote = Remote.WRITE if options.allow_remote_write else Remote.READ
+    group = os.getegid() if options.group is None else options.group
+    return Access(
+        read_uids=frozenset(options.allow_read_uid),
+        read_gids=frozenset({group, *options.allow_read_gid}),
+        write_uids=frozenset(options.allow_write_uid),
+        write_gids=frozenset(options.allow_write_gid),
+        remote=remote,
+    )
+
+
+def _tls(options: argparse.Namespace, target: Target) -> ssl.SSLContext | None:
+    """The server's side of TLS; None where there is none. Refuses what others could read along."""
+    files = (options.tls_cert, options.tls_key)
+    if target.path:
+        if any(files) or options.tls_client_ca or options.insecure_loopback:
+            raise CommandError(f"{target} is a Unix socket: TLS and --insecure-loopback are for HOST:PORT")
+        return None
+    if all(files):
+        if options.insecure_loopback:
+            raise CommandError("with --tls-cert there is TLS: leave out --insecure-loopback")
+        return _context(options.tls_cert, options.tls_key, options.tls_client_ca)
+    if any(files) or options.tls_client_ca:
+        raise CommandError("TLS needs both --tls-cert and --tls-key")
+    if not options.insecure_loopback:
+        raise CommandError(
+            f"{target} would be open to everybody who can reach it: give --tls-cert and --tls-key, or listen on a Unix "
+            "socket; on a loopback address --insecure-loopback does without TLS"
+        )
+    if not target.is_loopback:
+        raise CommandError(f"--insecure-loopback is for a loopback address such as 127.0.0.1, and {target} is none")
+    return None
+
+
+def _context(certificate: Path, key: Path, client_ca: Path | None) -> ssl.SSLContext:
+    from pilotage.http.tls import server_context
+
+    for file in filter(None, (certificate, key, client_ca)):
+        if not file.is_file():
+            raise CommandError(f"there is no file {file}")
+    try:
+        return server_context(str(certificate), str(key), client_ca_file=str(client_ca or ""))
+    except (OSError, ssl.SSLError) as error:
+        raise CommandError(f"{certificate} and {key} are no certificate and its key: {error}") from error
+
+
+def _provider(name: str, options: argparse.Namespace) -> Provider:
+    """What is imported is imported for this provider alone."""
+    match name:
+        case "fake":
+            from pilotage.device.providers.fake import FakeOptions, FakeProvider
+
+            return FakeProvider(
+                FakeOptions(options.count, options.period, options.seed, options.failures, options.removals)
+            )
+        case "nvml":
+            return _nvml(options)
+        case _:
+            return _replay(options)
+
+
+def _nvml(options: argparse.Namespace) -> Provider:
+    from pilotage.device.providers.nvml import NVMLProvider
+    from pilotage.device.providers.nvml_bindings import BoundLibrary
+    from pilotage.device.providers.nvml_worker import WorkerThread
+
+    return NVMLProvider(_nvml_options(options), worker=lambda: WorkerThread(BoundLibrary(options.driver_root)))
+
+
+def _replay(options: argparse.Namespace) -> Provider:
+    from pilotage.device.providers.replay import replay_provider
+
+    if options.recording is None:
+        raise CommandError("the provider replay needs a recording: name it with --recording FILE")
+    try:
+        return replay_provider(options.recording, _nvml_options(options))
+    except OSError as error:
+        raise CommandError(f"the recording {options.recording} cannot be read: {error.strerror}") from error
+
+
+def _nvml_options(options: argparse.Namespace) -> NVMLOptions:
+    from pilotage.device.providers.nvml import NVMLOptions
+    from pilotage.device.providers.xids import parse_xids
+
+    return NVMLOptions(poll_seconds=options.poll_seconds, ignored_xids=parse_xids(options.ignored_xids))

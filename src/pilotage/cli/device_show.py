@@ -1,0 +1,147 @@
+"""What `pilotage device get` and `watch` run: the GPUs of a node for people and for scripts."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pilotage.cli.device_table import HEADINGS, WIDE_HEADINGS, row
+from pilotage.cli.table import Table
+from pilotage.client.targets import reader_of
+from pilotage.device.client.clientset import Devices
+from pilotage.device.client.config import Config
+from pilotage.device.client.following import followed
+from pilotage.device.client.target import Target
+from pilotage.device.client.transport import BACKOFF
+from pilotage.device.v1alpha1 import GPU
+from pilotage.meta import objects, yamltext
+from pilotage.rest import ListOptions, Page, WatchEvent
+from pilotage.rest.listing import ListerWatcher
+from pilotage.telemetry.logs import Logger, configure_logging, logger
+
+CHANGE_HEADINGS = ("TIME", "EVENT", *HEADINGS[:-1])
+_WIDEST = {"EVENT": "MODIFIED", "READY": "Unknown"}
+
+_Clock = Callable[[], datetime]
+
+
+def connection(options: argparse.Namespace) -> Config:
+    """How to reach the server, by the command's options."""
+    return Config(
+        target=Target.parse(options.target),
+        wire=options.profile,
+        ca_file=options.tls_ca,
+        plaintext=options.insecure_loopback,
+        logger=_silent(),
+    )
+
+
+async def get(config: Config, name: str, output: str) -> None:
+    """Write the GPUs, or one of them, to standard output."""
+    async with Devices(config) as devices:
+        gpus = devices.v1alpha1.gpus
+        found: Sequence[GPU] = [await gpus.get(name)] if name else await gpus.list()
+        if not found and output in ("table", "wide"):
+            print(f"there are no GPUs at {config.target}", file=sys.stderr)
+            return
+        sys.stdout.write(_text(found, output, single=bool(name)))
+
+
+async def watch(config: Config, name: str, *, clock: _Clock = lambda: datetime.now(UTC)) -> None:
+    """Write the GPUs as a table, then a row for each change, until cancelled. A server that goes is waited for."""
+    configure_logging(logging.WARNING)
+    table = Table(CHANGE_HEADINGS, _WIDEST)
+    read = reader_of(GPU)
+
+    def changed(event: WatchEvent) -> tuple[str, ...]:
+        now = clock()
+        cells = row(read(event.object), now)[:-1]
+        return (now.astimezone().strftime("%H:%M:%S"), event.type, *cells)
+
+    def begin(page: Page) -> None:
+        wanted = [WatchEvent("ADDED", item) for item in page.items if _is_of(name, item)]
+        print("\n".join(table.begin([changed(event) for event in wanted])), flush=True)
+
+    async with Devices(config) as devices:
+        await devices.v1alpha1.gpus.list()  # fails at once where following would wait
+        source = _Begun(devices.v1alpha1.gpus.lister_watcher(), begin)
+        log = logger("pilotage.device")
+        async with aclosing(followed(source, ListOptions(), BACKOFF, log)) as events:
+            async for event in events:
+                if source.is_old():
+                    continue
+                if _is_of(name, event.object):
+                    print(table.row(changed(event)), flush=True)
+
+
+@dataclass(slots=True)
+class _Begun:
+    """A source of GPUs whose first list is handed on whole; `is_old` says which of the events after it are from it."""
+
+    source: ListerWatcher
+    on_first: Callable[[Page], None]
+    _left: int = -1
+
+    @property
+    def streaming(self) -> bool:
+        return self.source.streaming
+
+    @property
+    def silence_seconds(self) -> float:
+        return self.source.silence_seconds
+
+    async def list(self, options: ListOptions) -> Page:
+        page = await self.source.list(options)
+        if self._left < 0:
+            self._left = len(page.items)
+            self.on_first(page)
+        return page
+
+    def watch(self, options: ListOptions) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+        return self.source.watch(options)
+
+    def is_old(self) -> bool:
+        old = self._left > 0
+        self._left -= old
+        return old
+
+
+def _is_of(name: str, data: bytes | memoryview) -> bool:
+    return not name or objects.header(data).name == name
+
+
+def _text(gpus: Sequence[GPU], output: str, *, single: bool) -> str:
+    match output:
+        case "json":
+            return json.dumps(_document(gpus, single), indent=2) + "\n"
+        case "yaml":
+            return yamltext.write(_document(gpus, single))
+        case "name":
+            info = GPU.__resource__
+            return "".join(f"{info.singular}.{info.gvk.group}/{gpu.metadata.name}\n" for gpu in gpus)
+    wide = output == "wide"
+    now = datetime.now(UTC)
+    rows = [row(gpu, now, wide=wide) for gpu in gpus]
+    return "\n".join([*Table(WIDE_HEADINGS if wide else HEADINGS).begin(rows), ""])
+
+
+def _document(gpus: Sequence[GPU], single: bool) -> dict[str, object]:
+    documents = [objects.document_of(gpu) for gpu in gpus]
+    if single:
+        return documents[0]
+    gvk = GPU.__resource__.gvk
+    return {"apiVersion": gvk.api_version, "kind": f"{gvk.kind}List", "items": documents}
+
+
+def _silent() -> Logger:
+    """What a client logs is of no use to somebody who asks once, and gets one line when it fails."""
+    standard = logging.getLogger("pilotage.cli.silent")
+    standard.propagate = False
+    standard.addHandler(logging.NullHandler())
+    return Logger(standard)

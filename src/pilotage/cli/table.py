@@ -1,0 +1,66 @@
+"""Tables for people: columns aligned, nothing in them that a terminal would act on, times as ages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+NONE = "-"
+_GAP = "   "
+_LONGEST = 300
+
+
+class Table:
+    """Rows under headings. Rows that come later keep to the columns, as long as they fit.
+
+    `widest` has, by heading, the longest cell to make room for, where it may come later.
+    """
+
+    def __init__(self, headings: Sequence[str], widest: Mapping[str, str] | None = None) -> None:
+        self._headings = tuple(headings)
+        self._widths = [max(len(heading), len((widest or {}).get(heading, ""))) for heading in headings]
+
+    def begin(self, rows: Sequence[Sequence[str]]) -> list[str]:
+        """The headings and the first rows, as lines; they make the columns as wide as they need to be."""
+        cleaned = [[clean(cell) for cell in row] for row in rows]
+        for row in cleaned:
+            self._widths = [max(width, len(cell)) for width, cell in zip(self._widths, row, strict=True)]
+        return [self._line(self._headings), *map(self._line, cleaned)]
+
+    def row(self, cells: Sequence[str]) -> str:
+        """One more row."""
+        return self._line([clean(cell) for cell in cells])
+
+    def _line(self, cells: Sequence[str]) -> str:
+        return _GAP.join(cell.ljust(width) for cell, width in zip(cells, self._widths, strict=True)).rstrip()
+
+
+def clean(cell: str) -> str:
+    """A cell as it may be shown: in one line, without control characters, not endless; `-` where there is nothing."""
+    shown = "".join(character if character.isprintable() else "?" for character in cell[:_LONGEST])
+    return (shown if len(cell) <= _LONGEST else f"{shown}…") or NONE
+
+
+def age(since: datetime | None, now: datetime) -> str:
+    """How long ago something was, as precisely as one cares to know: `8s`, `3m5s`, `47m`, `5h`, `12d`, `3y40d`."""
+    if since is None:
+        return NONE
+    seconds = max(0, int((now - since) / timedelta(seconds=1)))
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    if minutes < 2:
+        return f"{seconds}s"
+    if minutes < 10:
+        return _two(minutes, "m", seconds % 60, "s")
+    if hours < 3:
+        return f"{minutes}m"
+    if hours < 8:
+        return _two(hours, "h", minutes % 60, "m")
+    if days < 2:
+        return f"{hours}h"
+    if days < 8:
+        return _two(days, "d", hours % 24, "h")
+    return f"{days}d" if days < 730 else _two(days // 365, "y", days % 365, "d")
+
+
+def _two(large: int, large_unit: str, small: int, small_unit: str) -> str:
+    return f"{large}{large_unit}" + (f"{small}{small_unit}" if small else "")

@@ -1,0 +1,60 @@
+"""Routing: a group of kinds that another server serves, as if it were one of the cluster's own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pilotage.meta.mapper import RESTMapping
+from pilotage.rest import Page, Request, Response, Transport, WatchEvent
+from pilotage.rest.listing import ListerWatcher
+
+if TYPE_CHECKING:
+    from pilotage.cache.options import InformerOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """Where a group's kinds are instead: what serves them, which they are, and how they are followed."""
+
+    group: str
+    transport: Transport
+    mappings: tuple[RESTMapping, ...]
+    lister_watcher_for: Callable[[InformerOptions], Awaitable[ListerWatcher]]
+
+
+class RoutedTransport:
+    """Sends requests for aggregated groups to their servers, and all others to the cluster's.
+
+    Neither needs the other: what is aggregated is known without discovery, and stays known while the cluster's API
+    server does not answer.
+    """
+
+    def __init__(self, main: Transport, aggregations: dict[str, Aggregation]) -> None:
+        self._main = main
+        self._aggregations = aggregations  # shared with the cluster, which adds to it
+
+    async def call(self, request: Request) -> Response:
+        return await self._for(request).call(request)
+
+    async def list(self, request: Request) -> Page:
+        return await self._for(request).list(request)
+
+    def watch(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+        return self._for(request).watch(request)
+
+    async def resources(self) -> Sequence[RESTMapping]:
+        """What is aggregated, and what the cluster serves of other groups."""
+        found = [mapping for one in self._aggregations.values() for mapping in one.mappings]
+        found += [one for one in await self._main.resources() if one.resource.group not in self._aggregations]
+        return found
+
+    async def close(self) -> None:
+        """Close the cluster's; who has made the others closes them."""
+        await self._main.close()
+
+    def _for(self, request: Request) -> Transport:
+        found = self._aggregations.get(request.resource.group)
+        return found.transport if found is not None else self._main

@@ -1,0 +1,48 @@
+"""The connection to a server, made with the gRPC library that `pilotage[device]` installs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pilotage.device import extra
+from pilotage.device.rpc import Channel
+from pilotage.errors import InvalidDefinition
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
+    from pilotage.device.client.config import Config
+
+
+def new_channel(config: Config) -> Channel:
+    """A channel to the target. It connects when it is first used. Raises MissingExtra."""
+    extra.require()
+    from pilotage.device.grpc.channel import GRPCChannel
+    from pilotage.device.grpc.options import ChannelOptions
+
+    return GRPCChannel(
+        config.target,
+        ChannelOptions(
+            ssl=_ssl(config.ca_file) if config.target.needs_tls(plaintext=config.plaintext) else None,
+            user_agent=config.user_agent,
+            keepalive_seconds=config.keepalive_seconds,
+            keepalive_timeout=config.keepalive_timeout_seconds,
+        ),
+    )
+
+
+def user_agent() -> str:
+    """`nvidia-device-api/0.1.0 (linux/amd64)`: what NVIDIA's SDK of this wire generation calls itself."""
+    extra.require()
+    from pilotage.device.grpc.options import default_user_agent
+
+    return default_user_agent()
+
+
+def _ssl(ca_file: str) -> SSLContext:
+    import ssl
+
+    try:
+        return ssl.create_default_context(cafile=ca_file or None)
+    except OSError as error:
+        raise InvalidDefinition(f"{ca_file} holds no certificates to trust: {error}") from None

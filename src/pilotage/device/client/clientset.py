@@ -1,0 +1,105 @@
+"""The clientset: everything that a program wants of the Device API of its node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from types import TracebackType
+from typing import Protocol
+
+from pilotage.client.client import Client
+from pilotage.client.targets import Kind, form_of, gvk_of
+from pilotage.device.client.channel import new_channel
+from pilotage.device.client.config import Config
+from pilotage.device.client.gpus import GPUs
+from pilotage.device.client.interceptors import InterceptedChannel, LatencyLog
+from pilotage.device.client.target import Target
+from pilotage.device.client.transport import MAPPING, DeviceListerWatcher, DeviceTransport
+from pilotage.device.client.waiting import WaitingChannel
+from pilotage.device.rpc import Channel
+from pilotage.device.wire import Generation
+from pilotage.errors import InvalidDefinition, NoMatch
+from pilotage.meta.mapper import RESTMapper
+
+
+class Following(Protocol):
+    """An informer's options, as far as they are needed here."""
+
+    @property
+    def kind(self) -> Kind: ...
+
+
+@dataclass(frozen=True, slots=True)
+class V1alpha1:
+    """The kinds of `device.nvidia.com/v1alpha1`."""
+
+    gpus: GPUs
+
+
+class Devices:
+    """The Device API of a node: `devices.v1alpha1.gpus`, and `devices.client` for those who have a Client's code.
+
+    It is connected when it is first used, and again whenever the connection broke; `async with` closes it. A `channel`
+    of one's own takes the place of the connection.
+    """
+
+    def __init__(self, config: Config | None = None, *, channel: Channel | None = None) -> None:
+        self.config = config if config is not None else Config()
+        latency = LatencyLog(self.config.logger, str(self.config.target))
+        self._transport = DeviceTransport(
+            InterceptedChannel(
+                WaitingChannel(channel if channel is not None else new_channel(self.config)),
+                [latency.unary, *self.config.unary_interceptors],
+                [latency.stream, *self.config.stream_interceptors],
+            ),
+            _generation(self.config.wire),
+            metadata=self.config.call_metadata,
+        )
+        self._closed = False
+
+    @property
+    def target(self) -> Target:
+        return self.config.target
+
+    @property
+    def transport(self) -> DeviceTransport:
+        """The seam that a client, a cache or a cluster reads and writes through."""
+        return self._transport
+
+    @cached_property
+    def client(self) -> Client:
+        """Reads and writes GPUs as a Client does objects of a cluster: `client.get(GPU, "gpu-0")`."""
+        return Client(self._transport, rest_mapper=RESTMapper((MAPPING,)), user_agent=self.config.user_agent)
+
+    @cached_property
+    def v1alpha1(self) -> V1alpha1:
+        return V1alpha1(GPUs(self.client, self._transport, self.config.logger, self.config.provider_id))
+
+    async def lister_watcher_for(self, options: Following) -> DeviceListerWatcher:
+        """What an informer with these options is to follow; so that `SharedInformerFactory(devices)` works."""
+        if gvk_of(options.kind) != MAPPING.gvk:
+            gvk = gvk_of(options.kind)
+            raise NoMatch(f"the Device API serves {MAPPING.gvk.kind}, not {gvk.kind} of {gvk.api_version}")
+        return DeviceListerWatcher(self._transport, form_of(options.kind))
+
+    async def close(self) -> None:
+        """Let go of the connection. Doing it twice is fine."""
+        if not self._closed:
+            self._closed = True
+            await self._transport.close()
+
+    async def __aenter__(self) -> Devices:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+def _generation(wire: str) -> Generation:
+    try:
+        return Generation(wire)
+    except ValueError:
+        known = ", ".join(Generation)
+        raise InvalidDefinition(f"there is no wire {wire[:50]!r} of the Device API: it is one of {known}") from None

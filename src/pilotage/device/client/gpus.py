@@ -1,0 +1,124 @@
+"""The GPUs of a node: read, followed and written."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+
+from pilotage.client.client import Client
+from pilotage.client.objectlist import ObjectList
+from pilotage.client.reader import Labels, selector_text
+from pilotage.client.targets import reader_of
+from pilotage.client.watching import WatchedEvent
+from pilotage.client.writer import AnyPatch
+from pilotage.device.client.following import followed
+from pilotage.device.client.transport import BACKOFF, DeviceListerWatcher, DeviceTransport
+from pilotage.device.v1alpha1 import GPU
+from pilotage.rest import Form, ListOptions
+from pilotage.telemetry.logs import Logger
+
+
+class GPUs:
+    """`devices.v1alpha1.gpus`. An informer can be made of it: `Informer(gpus, InformerOptions(GPU))`."""
+
+    def __init__(self, client: Client, transport: DeviceTransport, logger: Logger, provider_id: str = "") -> None:
+        self._client = client
+        self._transport = transport
+        self._log = logger
+        self._provider_id = provider_id
+
+    # Reading
+
+    async def get(self, name: str, *, resource_version: str = "") -> GPU:
+        """The GPU; raises NotFound. With a `resource_version`, one that is not older than that."""
+        return await self._client.get(GPU, name, resource_version=resource_version)
+
+    async def find(self, name: str) -> GPU | None:
+        """The GPU, or None where there is none."""
+        return await self._client.find(GPU, name)
+
+    async def list(
+        self, *, labels: Labels = None, resource_version: str = "", resource_version_match: str = ""
+    ) -> ObjectList[GPU]:
+        """The GPUs of this node, as one snapshot."""
+        return await self._client.list(
+            GPU, labels=labels, resource_version=resource_version, resource_version_match=resource_version_match
+        )
+
+    def watch(
+        self,
+        *,
+        labels: Labels = None,
+        resource_version: str = "",
+        allow_bookmarks: bool = False,
+        timeout_seconds: int | None = None,
+    ) -> AbstractAsyncContextManager[AsyncIterator[WatchedEvent[GPU]]]:
+        """Changes after `resource_version` (a list's), for the length of the block; without one, ADDED for each first.
+
+        It is one stream: the iterator ends when the server ends it, and raises when it breaks (ConnectionLost) or when
+        the version is forgotten (Gone). `follow` goes on after all that.
+        """
+        return self._client.watch(
+            GPU,
+            labels=labels,
+            resource_version=resource_version,
+            allow_bookmarks=allow_bookmarks,
+            timeout_seconds=timeout_seconds,
+        )
+
+    @asynccontextmanager
+    async def follow(self, *, labels: Labels = None) -> AsyncIterator[AsyncIterator[WatchedEvent[GPU]]]:
+        """Every GPU as ADDED, then each change, for the length of the block, whatever becomes of the server.
+
+        After a restart the watch goes on where it stopped; where the server has forgotten that place, the GPUs are
+        listed and what has changed meanwhile comes as ADDED, MODIFIED and DELETED. Each change comes once. Raises only
+        what waiting does not mend, such as Forbidden.
+        """
+        async with aclosing(self._followed(ListOptions(label_selector=selector_text(labels)))) as events:
+            yield events
+
+    def lister_watcher(self, form: Form = Form.OBJECT) -> DeviceListerWatcher:
+        """What an informer follows."""
+        return DeviceListerWatcher(self._transport, form)
+
+    # Writing
+
+    async def create(self, gpu: GPU) -> GPU:
+        """Create the GPU; raises AlreadyExists, and MethodNotSupported where the server is read-only."""
+        return await self._client.create(gpu)
+
+    async def update(self, gpu: GPU) -> GPU:
+        """Write all but the status; raises Conflict if somebody has written it since it was read."""
+        return await self._client.update(gpu)
+
+    async def update_status(self, gpu: GPU) -> GPU:
+        """Write the status: this provider's conditions, while those of other providers stay as they are."""
+        return await self._client.update_status(gpu)
+
+    async def patch(self, gpu: GPU | str, patch: AnyPatch, *, subresource: str = "") -> GPU:
+        """Change a part of a GPU, or of the one with this name. A mapping is a merge patch, a list a JSON patch."""
+        if isinstance(gpu, str):
+            return await self._client.patch(GPU, patch, name=gpu, subresource=subresource)
+        return await self._client.patch(gpu, patch, subresource=subresource)
+
+    async def patch_status(self, gpu: GPU | str, patch: AnyPatch) -> GPU:
+        """Change a part of the status: `patch_status("gpu-0", {"status": {"recommendedAction": "RESTART_BM"}})`."""
+        return await self.patch(gpu, patch, subresource="status")
+
+    async def delete(self, gpu: GPU | str, *, uid: str = "", resource_version: str = "") -> None:
+        """Delete a GPU, or the one with this name; raises NotFound. `uid` and `resource_version` are conditions, and
+        raise Conflict where they do not hold."""
+        if isinstance(gpu, str):
+            await self._client.delete(GPU, gpu, uid=uid, resource_version=resource_version)
+        else:
+            await self._client.delete(gpu, uid=uid, resource_version=resource_version)
+
+    async def heartbeat(self, names: Sequence[str]) -> None:
+        """Say as a provider that these GPUs are looked after. Without it for a while, they become Unknown."""
+        await self._transport.heartbeat(self._provider_id, names)
+
+    async def _followed(self, selection: ListOptions) -> AsyncGenerator[WatchedEvent[GPU], None]:
+        read = reader_of(GPU)
+        async with aclosing(followed(self.lister_watcher(), selection, BACKOFF, self._log)) as lines:
+            async for line in lines:
+                yield WatchedEvent(line, read)

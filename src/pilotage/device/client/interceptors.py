@@ -1,0 +1,152 @@
+"""Interceptors: functions around every call of a channel, in order; and the one that logs how long calls take.
+
+    async def traced(call: Invocation, proceed: Invoke) -> Reply:
+        return await proceed(call.with_metadata({"x-request-id": "nv-trace-123"}))
+
+An interceptor gets the call and what comes after it. It may change the call, look at the answer, or answer itself; an
+error passes through it unless it catches it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeVar
+
+from pilotage.device.rpc import Channel, Code, Incoming, Reply, RPCError
+from pilotage.errors import ConnectionLost
+from pilotage.telemetry.logs import Logger
+
+T = TypeVar("T")
+
+_QUIET = (Code.CANCELLED, Code.DEADLINE_EXCEEDED)
+"""What a caller does to its own calls is no error of anybody's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """A call that is about to be made."""
+
+    method: str
+    """In full: `/nvidia.nvsentinel.v1alpha1.GpuService/ListGpus`."""
+    message: bytes = field(default=b"", repr=False)
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    """Keys in lower case."""
+    timeout: float | None = None
+    """Seconds. A stream has none."""
+
+    def with_metadata(self, metadata: Mapping[str, str]) -> Invocation:
+        """The same call with these metadata too."""
+        return replace(self, metadata={**self.metadata, **metadata})
+
+
+Invoke = Callable[[Invocation], Awaitable[Reply]]
+UnaryInterceptor = Callable[[Invocation, Invoke], Awaitable[Reply]]
+"""Around a call with one answer. Raises RPCError for what the server says, ConnectionLost where no answer came."""
+
+Open = Callable[[Invocation], Awaitable[Incoming]]
+StreamInterceptor = Callable[[Invocation, Open], Awaitable[Incoming]]
+"""Around the opening of a stream: what it returns is what the caller reads from."""
+
+
+class InterceptedChannel:
+    """A channel whose calls go through interceptors; the first one is the outermost."""
+
+    def __init__(
+        self, inner: Channel, unary: Sequence[UnaryInterceptor] = (), stream: Sequence[StreamInterceptor] = ()
+    ) -> None:
+        self._inner = inner
+        self._unary = tuple(unary)
+        self._stream = tuple(stream)
+        self._invoke: Invoke = self._call
+        for interceptor in reversed(self._unary):
+            self._invoke = partial(_around, interceptor, self._invoke)
+
+    async def unary(
+        self, method: str, message: bytes, *, metadata: Mapping[str, str] | None = None, timeout: float | None = None
+    ) -> Reply:
+        return await self._invoke(Invocation(method, message, metadata or {}, timeout))
+
+    def stream(
+        self, method: str, message: bytes, *, metadata: Mapping[str, str] | None = None
+    ) -> AbstractAsyncContextManager[Incoming]:
+        return self._opened(Invocation(method, message, metadata or {}))
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+    async def _call(self, call: Invocation) -> Reply:
+        return await self._inner.unary(call.method, call.message, metadata=call.metadata, timeout=call.timeout)
+
+    @asynccontextmanager
+    async def _opened(self, call: Invocation) -> AsyncIterator[Incoming]:
+        async with AsyncExitStack() as stack:
+
+            async def opened(call: Invocation) -> Incoming:
+                stream = self._inner.stream(call.method, call.message, metadata=call.metadata)
+                return await stack.enter_async_context(stream)
+
+            proceed: Open = opened
+            for interceptor in reversed(self._stream):
+                proceed = partial(_around, interceptor, proceed)
+            yield await proceed(call)
+
+
+async def _around(
+    interceptor: Callable[[Invocation, Callable[[Invocation], Awaitable[T]]], Awaitable[T]],
+    proceed: Callable[[Invocation], Awaitable[T]],
+    call: Invocation,
+) -> T:
+    return await interceptor(call, proceed)
+
+
+class LatencyLog:
+    """Logs how long each call took and how it ended; of a stream, how long it took to open.
+
+    What went well, and what the caller itself cut short, is of the level DEBUG; a failure is an ERROR. That nobody
+    listens is one once: those who follow a server that is down try again many times in a minute.
+    """
+
+    def __init__(self, logger: Logger, target: str = "") -> None:
+        self._log = logger.bind(**{"grpc.target": target}) if target else logger
+        self._unreachable = False
+
+    async def unary(self, call: Invocation, proceed: Invoke) -> Reply:
+        return await self._timed("RPC finished", call, proceed)
+
+    async def stream(self, call: Invocation, proceed: Open) -> Incoming:
+        return await self._timed("Stream opened", call, proceed)
+
+    async def _timed(self, message: str, call: Invocation, proceed: Callable[[Invocation], Awaitable[T]]) -> T:
+        time = asyncio.get_running_loop().time
+        begun = time()
+        try:
+            answer = await proceed(call)
+        except RPCError as error:
+            self._unreachable = False
+            self._failed(call, time() - begun, error.code, error)
+            raise
+        except ConnectionLost as error:
+            code = Code.DEADLINE_EXCEEDED if error.timed_out else Code.UNAVAILABLE
+            known, self._unreachable = self._unreachable, not error.sent
+            self._failed(call, time() - begun, code, error, quietly=known and not error.sent)
+            raise
+        except asyncio.CancelledError as error:
+            self._failed(call, time() - begun, Code.CANCELLED, error)
+            raise
+        self._unreachable = False
+        self._log.debug(message, **_fields(call, time() - begun, Code.OK))
+        return answer
+
+    def _failed(
+        self, call: Invocation, seconds: float, code: Code, error: BaseException, *, quietly: bool = False
+    ) -> None:
+        log = self._log.debug if quietly or code in _QUIET else self._log.error
+        log("RPC failed", **_fields(call, seconds, code), error=str(error) or type(error).__name__)
+
+
+def _fields(call: Invocation, seconds: float, code: Code) -> dict[str, object]:
+    return {"grpc.method": call.method, "duration": round(seconds, 6), "code": int(code)}

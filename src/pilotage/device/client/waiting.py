@@ -1,0 +1,62 @@
+"""Waiting for a server that is just starting: a call that could not be begun is begun again, for a moment."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pilotage.device.rpc import Channel, Incoming, Reply
+from pilotage.errors import ConnectionLost
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to wait for somebody to listen, and how often to look, in seconds."""
+
+    total: float = 1.0
+    first: float = 0.02
+    longest: float = 0.1
+
+
+class WaitingChannel:
+    """A channel whose calls wait for the server where nobody listens. A call of which anything was sent is not sent
+    again: it may have been done."""
+
+    def __init__(self, inner: Channel, patience: Patience | None = None) -> None:
+        self._inner = inner
+        self._patience = patience or Patience()
+
+    async def unary(
+        self, method: str, message: bytes, *, metadata: Mapping[str, str] | None = None, timeout: float | None = None
+    ) -> Reply:
+        return await self._begun(lambda: self._inner.unary(method, message, metadata=metadata, timeout=timeout))
+
+    def stream(
+        self, method: str, message: bytes, *, metadata: Mapping[str, str] | None = None
+    ) -> AbstractAsyncContextManager[Incoming]:
+        return self._stream(lambda: self._inner.stream(method, message, metadata=metadata))
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+    @asynccontextmanager
+    async def _stream(self, opening: Callable[[], AbstractAsyncContextManager[Incoming]]) -> AsyncIterator[Incoming]:
+        async with AsyncExitStack() as stack:
+            yield await self._begun(lambda: stack.enter_async_context(opening()))
+
+    async def _begun(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        time = asyncio.get_running_loop().time
+        until, pause = time() + self._patience.total, self._patience.first
+        while True:
+            try:
+                return await attempt()
+            except ConnectionLost as error:
+                if error.sent or time() + pause > until:
+                    raise
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, self._patience.longest)

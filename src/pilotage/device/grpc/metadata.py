@@ -1,0 +1,142 @@
+"""gRPC's words in HTTP/2 headers: metadata, deadlines, status and message."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+from collections.abc import Iterable, Mapping
+from urllib.parse import unquote_to_bytes
+
+from pilotage.device.grpc.frames import block
+from pilotage.device.rpc import STATUS_METADATA, Code, RPCError
+
+CONTENT_TYPE = "application/grpc"
+ANSWER = block([(":status", "200"), ("content-type", CONTENT_TYPE)])
+"""Opens every answer."""
+DONE = block([("grpc-status", "0")])
+"""Ends every answer to a call that went well."""
+
+_LONGEST_MESSAGE = 1500
+_LONGEST_STATUS = 5000  # together with the message well under the 8 KiB of metadata that grpcio takes by default
+_KEY = re.compile(r"[0-9a-z_.-]+")
+_VALUE = re.compile(r"[\x20-\x7e]*")
+_TIMEOUT = re.compile(r"([0-9]{1,8})([HMSmun])")
+_UNITS = {"H": 3600.0, "M": 60.0, "S": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9}
+_PLAIN = frozenset(range(0x20, 0x7F)) - {0x25}
+
+_HTTP = {
+    400: Code.INTERNAL,
+    401: Code.UNAUTHENTICATED,
+    403: Code.PERMISSION_DENIED,
+    404: Code.UNIMPLEMENTED,
+    429: Code.UNAVAILABLE,
+    502: Code.UNAVAILABLE,
+    503: Code.UNAVAILABLE,
+    504: Code.UNAVAILABLE,
+}
+
+
+def custom(fields: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """The metadata that are the application's own. A key that comes twice has both values, with a comma between.
+
+    Values of keys that end with `-bin` stay as they are on the wire: base64.
+    """
+    found: dict[str, str] = {}
+    for name, value in fields:
+        key = name.decode("latin-1").lower()
+        if key.startswith((":", "grpc-")) or key in ("content-type", "te"):
+            continue
+        text = value.decode("latin-1")
+        found[key] = f"{found[key]},{text}" if key in found else text
+    return found
+
+
+def spelt(metadata: Mapping[str, str]) -> bytes:
+    """Metadata as a header block. Raises ValueError for what headers cannot carry."""
+    for key, value in metadata.items():
+        if not _KEY.fullmatch(key) or key.startswith("grpc-"):
+            raise ValueError(f"{key!r} is no key of metadata: use a-z, 0-9, '_', '-' and '.', not beginning with grpc-")
+        if not _VALUE.fullmatch(value):
+            raise ValueError(f"the metadata {key} have a value that is not printable ASCII: encode it, or shorten it")
+    return block(metadata.items())
+
+
+def timeout_text(seconds: float) -> str:
+    """How `grpc-timeout` says it: rounded up, in eight digits at most."""
+    for unit, size in (("u", 1e-6), ("m", 1e-3), ("S", 1.0), ("M", 60.0)):
+        number = math.ceil(max(seconds, 0.0) / size)
+        if number < 10**8:
+            return f"{number}{unit}"
+    return "99999999M"
+
+
+def timeout_seconds(text: str) -> float:
+    """What `grpc-timeout` says. Raises ValueError."""
+    match = _TIMEOUT.fullmatch(text)
+    if match is None:
+        raise ValueError(f"grpc-timeout {text[:40]!r} is no number with a unit, such as 5S or 100m")
+    return int(match[1]) * _UNITS[match[2]]
+
+
+def failure(error: RPCError) -> list[tuple[str, str]]:
+    """The trailers of a call that failed. A Status too long for what clients take is left out."""
+    fields = [("grpc-status", str(int(error.code)))]
+    if error.message:
+        fields.append(("grpc-message", escaped(error.message)))
+    if error.status:
+        encoded = base64.b64encode(error.status).decode("ascii").rstrip("=")
+        if len(encoded) <= _LONGEST_STATUS:
+            fields.append((STATUS_METADATA, encoded))
+    return fields
+
+
+def outcome(fields: Mapping[str, str]) -> RPCError | None:
+    """What trailers (or an answer that is only trailers) say: None for OK."""
+    status = fields.get("grpc-status", "")
+    if status == "0":
+        return None
+    message = unescaped(fields.get("grpc-message", ""))
+    if not (status.isascii() and status.isdecimal()):
+        return RPCError(Code.UNKNOWN, message or f"the stream ended without a status (grpc-status {status[:20]!r})")
+    code = Code(int(status)) if len(status) < 3 and int(status) <= 16 else Code.UNKNOWN
+    return RPCError(code, message, status=_binary(fields.get(STATUS_METADATA, "")))
+
+
+def refused_by_http(fields: Mapping[str, str]) -> RPCError | None:
+    """What an answer says that is no gRPC: a proxy's, or a web server's. None where it is gRPC."""
+    status = fields.get(":status", "")
+    if status == "200" and fields.get("content-type", "").startswith(CONTENT_TYPE):
+        return None
+    if status == "200":
+        text = f"the answer is {fields.get('content-type', 'of no type')[:80]}, not {CONTENT_TYPE}"
+        return RPCError(Code.UNKNOWN, f"{text}: is this a gRPC server?")
+    code = _HTTP.get(int(status), Code.UNKNOWN) if status.isdecimal() else Code.UNKNOWN
+    return RPCError(code, unescaped(fields.get("grpc-message", "")) or f"HTTP status {status[:20]}")
+
+
+def escaped(text: str) -> str:
+    """A message as `grpc-message` carries it; cut where it is very long."""
+    parts: list[str] = []
+    length = 0
+    for character in text:
+        octets = character.encode("utf-8", "replace")
+        part = "".join(chr(octet) if octet in _PLAIN else f"%{octet:02X}" for octet in octets)
+        length += len(part)
+        if length > _LONGEST_MESSAGE:
+            parts.append("...")
+            break
+        parts.append(part)
+    return "".join(parts)
+
+
+def unescaped(text: str) -> str:
+    return unquote_to_bytes(text.encode("latin-1")).decode("utf-8", "replace")
+
+
+def _binary(text: str) -> bytes:
+    try:
+        return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return b""

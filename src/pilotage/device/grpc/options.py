@@ -1,0 +1,98 @@
+"""Every bound of the server and of the channel. Sizes are bytes, times are seconds."""
+
+from __future__ import annotations
+
+import platform
+import ssl as tls
+from dataclasses import dataclass
+
+KIBIBYTE = 1024
+MEBIBYTE = 1024 * KIBIBYTE
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """What a server grants its clients."""
+
+    message_bytes: int = 4 * MEBIBYTE
+    """A request; a larger one gets RESOURCE_EXHAUSTED as soon as its length is known."""
+    reply_bytes: int = 16 * MEBIBYTE
+    """A reply; a larger one becomes RESOURCE_EXHAUSTED, which says so."""
+    metadata_bytes: int = 16 * KIBIBYTE
+    """The metadata of a call, as HTTP/2 counts them; more ends the connection."""
+    buffer_bytes: int = 8 * MEBIBYTE
+    """On one connection: requests that have not come whole, and answers that wait for the client (one larger answer is
+    let through). A call over it gets RESOURCE_EXHAUSTED."""
+    total_buffer_bytes: int = 64 * MEBIBYTE
+    """The same, on all connections together; small calls are taken though it is used up."""
+    streams: int = 100
+    """Calls at once on one connection; further ones are refused, and may be sent again."""
+    connections: int = 64
+    connections_per_uid: int = 16
+    """Further connections are closed at once. Who has no uid (TCP) counts by address."""
+    connects_per_second: float = 20.0
+    connect_burst: int = 64
+    """New connections of one uid; 0 a second: as many as they like."""
+    requests_per_second: float = 100.0
+    request_burst: int = 10
+    """Calls of one uid; 0 a second: as many as they like."""
+    request_patience: float = 1.0
+    """How long a call beyond the burst waits for its turn; one that would wait longer gets RESOURCE_EXHAUSTED."""
+    handshake_seconds: float = 10.0
+    """From the connection to HTTP/2's settings, and for TLS."""
+    request_seconds: float = 10.0
+    """From a call's headers to the end of its message; then DEADLINE_EXCEEDED."""
+    stall_seconds: float = 30.0
+    """How long a client may leave what was sent to it unread before its connection is cut, and how long a reply waits
+    for the client's window."""
+    idle_seconds: float = 600.0
+    """How long a connection may have no call before it is asked to go; 0: for ever."""
+    keepalive_seconds: float = 60.0
+    """Silence after which a client is asked for a sign of life; 0: never."""
+    keepalive_timeout: float = 20.0
+    ping_seconds: float = 5.0
+    """How often a client may ask for a sign of life while nothing is sent to it; the third time too often ends it."""
+    grace_seconds: float = 5.0
+    """What running calls have to finish when the server stops."""
+    window_bytes: int = MEBIBYTE
+    """What a client may send ahead."""
+    write_buffer_bytes: int = 64 * KIBIBYTE
+    """What waits for a client besides what the kernel holds, before `write` says that there is no room."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelOptions:
+    """How a client connects, and what it takes."""
+
+    ssl: tls.SSLContext | None = None
+    """For a host and a port; a Unix socket needs none."""
+    server_name: str = ""
+    """The name that the server's certificate is to have, where it is not the target's host."""
+    user_agent: str = ""
+    """Empty: `nvidia-device-api/<version> (<os>/<arch>)`."""
+    message_bytes: int = 16 * MEBIBYTE
+    """A message received; a larger one raises RPCError, RESOURCE_EXHAUSTED."""
+    metadata_bytes: int = 64 * KIBIBYTE
+    connect_seconds: float = 5.0
+    """To connect, with TLS and the server's settings."""
+    open_seconds: float = 0.2
+    """How long a stream waits for the server's headers: some servers send them with the first message only."""
+    keepalive_seconds: float = 300.0
+    """Silence after which the server is asked for a sign of life; 0: never."""
+    keepalive_timeout: float = 20.0
+    keepalive_without_calls: bool = True
+    window_bytes: int = MEBIBYTE
+    """What a server may send ahead of who reads."""
+
+
+def default_user_agent() -> str:
+    """As NVIDIA's SDK names itself: system and machine in Go's words."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        release = version("pilotage")
+    except PackageNotFoundError:  # run from a tree that is not installed
+        release = "devel"
+    machine = platform.machine().lower()
+    architecture = {"x86_64": "amd64", "aarch64": "arm64"}.get(machine, machine or "unknown")
+    return f"nvidia-device-api/{release} ({platform.system().lower() or 'unknown'}/{architecture})"

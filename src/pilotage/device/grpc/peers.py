@@ -1,0 +1,83 @@
+"""Who is at the other end of an accepted socket, and what each of them has open."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import sys
+from dataclasses import dataclass, field
+
+from pilotage.device.grpc.guard import Bucket
+from pilotage.device.grpc.options import ServerOptions
+from pilotage.device.rpc import Peer
+
+_CREDENTIALS = struct.Struct("iII")  # a uid has no sign: -1 would be a caller without one
+_PEERGROUPS = 59  # SO_PEERGROUPS, for which Python has no name
+_GROUPS_BYTES = 1024  # the most that Python asks a socket for: 256 groups
+_ACCOUNTS = 1024
+
+
+def peer_of(accepted: socket.socket) -> Peer:
+    """What the kernel says about the other end, as it was when it connected. Raises OSError when it has gone."""
+    if accepted.family != socket.AF_UNIX:
+        host, port = accepted.getpeername()[:2]
+        return Peer(address=f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
+    if not hasattr(socket, "SO_PEERCRED"):
+        return Peer(address="unix")
+    raw = accepted.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    pid, uid, gid = _CREDENTIALS.unpack(raw)
+    return Peer(uid=uid, gid=gid, pid=pid, groups=_groups(accepted), address=f"unix:pid={pid}")
+
+
+def _groups(accepted: socket.socket) -> tuple[int, ...]:
+    if not sys.platform.startswith("linux"):
+        return ()
+    try:
+        raw = accepted.getsockopt(socket.SOL_SOCKET, _PEERGROUPS, _GROUPS_BYTES)
+    except OSError:  # more groups than that, or a kernel from before 4.13
+        return ()
+    return struct.unpack(f"{len(raw) // 4}I", raw)
+
+
+@dataclass(slots=True)
+class Account:
+    """What those of one uid have, together."""
+
+    requests: Bucket | None
+    connects: Bucket | None
+    connections: int = 0
+    said: float = field(default=float("-inf"))
+    """When it was last logged that one of them was refused."""
+
+
+class Accounts:
+    """One account for each uid; for each address where there is no uid."""
+
+    def __init__(self, options: ServerOptions) -> None:
+        self._options = options
+        self._accounts: dict[int | str, Account] = {}
+
+    def of(self, peer: Peer, now: float) -> Account:
+        key: int | str = peer.uid if peer.uid >= 0 else peer.address.rpartition(":")[0]
+        account = self._accounts.get(key)
+        if account is None:
+            if len(self._accounts) >= _ACCOUNTS:
+                self._purge(now)
+            account = self._accounts[key] = self._new(now)
+        return account
+
+    def _new(self, now: float) -> Account:
+        options = self._options
+        requests = options.requests_per_second
+        connects = options.connects_per_second
+        return Account(
+            Bucket(requests, options.request_burst, now) if requests else None,
+            Bucket(connects, options.connect_burst, now) if connects else None,
+        )
+
+    def _purge(self, now: float) -> None:
+        """Forget who has nothing open and nothing to wait for."""
+        for key, account in list(self._accounts.items()):
+            buckets = (account.requests, account.connects)
+            if not account.connections and all(bucket is None or bucket.full(now) for bucket in buckets):
+                del self._accounts[key]

@@ -1,0 +1,199 @@
+"""From what was read of a GPU to its conditions and the recommended action: a plain function over plain data.
+
+| Type | True when | Unknown when |
+|---|---|---|
+| `Ready` | neither `ResetRequired` nor `HardwareFailure` is True | it cannot be read |
+| `Degraded` | it works, but slower or with damaged memory or links | it cannot be read, or an XID is in no catalogue |
+| `ResetRequired` | it must be reset, or the machine restarted, to be good again | it is lost, or cannot be read |
+| `HardwareFailure` | no reset will help, or it has fallen off the bus | it cannot be read |
+
+A degraded GPU stays ready. All four are there always, each once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from pilotage.device.providers.actions import Action, most_severe
+from pilotage.device.providers.history import History
+from pilotage.device.providers.nvml_readings import (
+    ClockReason,
+    Identity,
+    Lost,
+    Reading,
+    Readings,
+    RecoveryAction,
+    Unreadable,
+)
+
+Status = Literal["True", "False", "Unknown"]
+
+READY, DEGRADED, RESET_REQUIRED, HARDWARE_FAILURE = "Ready", "Degraded", "ResetRequired", "HardwareFailure"
+TYPES = (READY, DEGRADED, RESET_REQUIRED, HARDWARE_FAILURE)
+"""The types of conditions that are ours."""
+UNKNOWN = "StatusUnknown"
+READY_MESSAGE = "driver is posting ready status"
+
+_GOOD = {
+    DEGRADED: ("NotDegraded", "the GPU works as it should"),
+    RESET_REQUIRED: ("ResetNotRequired", "no reset is needed"),
+    HARDWARE_FAILURE: ("NoFailure", "no hardware failure is known"),
+}
+_LOST_REASON = "GPUFallenOffBus"
+_DRIVER_REASON = "DriverRecoveryAction"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """One condition, without its time."""
+
+    type: str
+    status: Status
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How a GPU is, in the API's words."""
+
+    conditions: tuple[State, ...]
+    action: Action = Action.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is wrong."""
+
+    type: str
+    reason: str
+    message: str
+    action: Action = Action.NONE
+    certain: bool = True
+
+
+def health(identity: Identity, reading: Reading, history: History) -> Health:
+    """The four conditions of a GPU and what to do about it."""
+    if isinstance(reading, Unreadable):
+        return unknown(reading.message)
+    if isinstance(reading, Lost):
+        return lost(reading.message)
+    found = list(findings(identity, reading, history))
+    states = [_state(type_, [finding for finding in found if finding.type == type_]) for type_ in _GOOD]
+    return Health((_ready(states), *states), most_severe(finding.action for finding in found))
+
+
+def unknown(message: str) -> Health:
+    """Nothing can be said."""
+    return Health(tuple(State(type_, "Unknown", UNKNOWN, message) for type_ in TYPES))
+
+
+def lost(message: str) -> Health:
+    """The GPU has fallen off the bus."""
+    text = f"the GPU has fallen off the bus: {message}"
+    return Health(
+        (
+            State(READY, "False", _LOST_REASON, text),
+            State(DEGRADED, "Unknown", UNKNOWN, text),
+            State(RESET_REQUIRED, "Unknown", UNKNOWN, text),
+            State(HARDWARE_FAILURE, "True", _LOST_REASON, text),
+        ),
+        Action.RESTART_BM,
+    )
+
+
+def findings(identity: Identity, readings: Readings, history: History) -> Iterator[Finding]:
+    """All that is wrong with a GPU that answers, the most telling first."""
+    for latched in sorted(history.latched, key=lambda latched: latched.message):
+        yield Finding(latched.type, latched.reason, latched.message, latched.action, latched.known)
+    yield from _verdict(readings)
+    yield from _memory(readings)
+    yield from _slowdowns(identity, readings, history)
+    yield from _links(readings, history)
+
+
+def _ready(states: Iterable[State]) -> State:
+    bad = [state for state in states if state.type in (HARDWARE_FAILURE, RESET_REQUIRED) and state.status == "True"]
+    if not bad:
+        return State(READY, "True", "DriverReady", READY_MESSAGE)
+    worst = min(bad, key=lambda state: state.type != HARDWARE_FAILURE)
+    return State(READY, "False", worst.reason, worst.message)
+
+
+def _state(type_: str, found: list[Finding]) -> State:
+    if not found:
+        reason, message = _GOOD[type_]
+        return State(type_, "False", reason, message)
+    found.sort(key=lambda finding: not finding.certain)  # stable: what is certain first
+    message = "; ".join(dict.fromkeys(finding.message for finding in found))
+    return State(type_, "True" if found[0].certain else "Unknown", found[0].reason, message)
+
+
+def _verdict(readings: Readings) -> Iterator[Finding]:
+    """What the driver itself asks for."""
+    if readings.reset_demanded:
+        yield Finding(RESET_REQUIRED, "DeviceUnresponsive", "the GPU refuses calls until it is reset", _RESET)
+    match readings.recovery_action:
+        case None | RecoveryAction.NONE:
+            return
+        case RecoveryAction.GPU_RESET | RecoveryAction.DRAIN_AND_RESET | RecoveryAction.BUS_RESET:
+            yield Finding(RESET_REQUIRED, _DRIVER_REASON, "the driver asks for a reset of the GPU", _RESET)
+        case RecoveryAction.NODE_REBOOT | RecoveryAction.SYSTEM_REBOOT:
+            text = "the driver asks for a restart of the machine"
+            yield Finding(RESET_REQUIRED, _DRIVER_REASON, text, Action.RESTART_BM)
+        case RecoveryAction.DRAIN_P2P | RecoveryAction.RECOVER_IMEX_DOMAIN:
+            yield Finding(DEGRADED, "NVLinkError", "the driver asks for an end of traffic between GPUs")
+        case other:
+            text = f"the driver asks for something that is not known here (recovery action {other})"
+            yield Finding(DEGRADED, UNKNOWN, text, Action.CONTACT_SUPPORT, certain=False)
+
+
+def _memory(readings: Readings) -> Iterator[Finding]:
+    rows, ecc = readings.remapped_rows, readings.ecc
+    if rows is not None and rows.failure:
+        text = "rows of memory cannot be remapped any more"
+        yield Finding(HARDWARE_FAILURE, "RowRemappingThresholdExceeded", text, Action.CONTACT_SUPPORT)
+    if ecc.sram_threshold_exceeded:
+        text = "too many errors in SRAM that could not be corrected"
+        yield Finding(HARDWARE_FAILURE, "SRAMUncorrectableErrorThresholdExceeded", text, Action.CONTACT_SUPPORT)
+    if readings.recovery_action is None and ecc.uncorrected_volatile:
+        # A driver that says what is to be done knows whether the error was contained.
+        text = "memory errors that could not be corrected since the last reset"
+        yield Finding(RESET_REQUIRED, "DoubleBitECCError", text, _RESET)
+    if rows is not None and rows.pending:
+        text = "rows of memory are to be remapped at the next reset"
+        yield Finding(DEGRADED, "MemoryRowRemappingPending", text, _RESET)
+    if readings.retired_pending:
+        yield Finding(DEGRADED, "MemoryRowRemappingPending", "pages of memory are to be retired at the next reset")
+
+
+def _slowdowns(identity: Identity, readings: Readings, history: History) -> Iterator[Finding]:
+    slowed = history.slowed
+    if slowed & ClockReason.POWER_BRAKE:
+        yield Finding(DEGRADED, "PowerBrakeSlowdown", "slowed down by the power supply")
+    if too_hot(readings.margin, identity.slowdown_margin) or slowed & _THERMAL:
+        yield Finding(DEGRADED, "ThermalSlowdown", "slowed down because it is too hot")
+    if slowed & ClockReason.HARDWARE_SLOWDOWN and not slowed & (_THERMAL | ClockReason.POWER_BRAKE):
+        yield Finding(DEGRADED, "HardwareSlowdown", "slowed down by the hardware")
+    if slowed & ClockReason.SYNC_BOOST:
+        yield Finding(DEGRADED, "SyncBoostSlowdown", "slowed down to the slowest GPU of its group")
+
+
+def too_hot(margin: int | None, slowdown_margin: int | None) -> bool:
+    """Whether the T.Limit margin is below the offset at which this model slows down; data that is missing says no."""
+    return margin is not None and slowdown_margin is not None and margin < slowdown_margin
+
+
+def _links(readings: Readings, history: History) -> Iterator[Finding]:
+    if history.links_down:
+        links = ", ".join(str(link) for link in sorted(history.links_down))
+        yield Finding(RESET_REQUIRED, "NVLinkError", f"NVLinks that were up are down: {links}", _RESET)
+    if readings.fabric_failed:
+        text = "the GPU could not be registered with the NVLink fabric"
+        yield Finding(HARDWARE_FAILURE, "NVLinkFailure", text, Action.CONTACT_SUPPORT)
+
+
+_RESET = Action.COMPONENT_RESET
+_THERMAL = ClockReason.HARDWARE_THERMAL | ClockReason.SOFTWARE_THERMAL

@@ -1,0 +1,139 @@
+"""The GPUs of one provider in the Device API: registered, brought up to date when something changed, removed.
+
+A GPU that a provider made has its name in a label, so that it removes none but its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from pilotage.client.client import Client
+from pilotage.client.conflicts import retry_on_conflict
+from pilotage.device.providers.actions import Vocabulary, spelled
+from pilotage.device.providers.conditions import Health, State
+from pilotage.device.v1alpha1 import GPU, GPUSpec, GPUStatus
+from pilotage.errors import AlreadyExists, NotFound
+from pilotage.meta import times
+from pilotage.meta.models import Condition, ObjectMeta
+
+PROVIDER_LABEL = "pilotage.dev/provider"
+
+_Settled = tuple[tuple[State, ...], Health]
+
+
+class Inventory:
+    """Writes a provider's GPUs, and only what differs from what is stored."""
+
+    def __init__(
+        self,
+        client: Client,
+        provider: str,
+        *,
+        vocabulary: Vocabulary = Vocabulary.ENUM,
+        clock: times.Clock = times.system_clock,
+    ) -> None:
+        self._client = client
+        self._provider = provider
+        self._vocabulary = vocabulary
+        self._clock = clock
+        self._settled: dict[str, _Settled] = {}
+        """By name: the conditions as they were stored after our last write, and what we had wanted to be stored."""
+
+    async def stored(self) -> dict[str, GPU]:
+        """Every GPU there is, by name; also those of others."""
+        return {gpu.metadata.name: gpu for gpu in await self._client.list(GPU)}
+
+    async def find(self, name: str) -> GPU | None:
+        """One GPU; None if it is not there."""
+        return await self._client.find(GPU, name)
+
+    async def apply(self, name: str, uuid: str, health: Health, stored: GPU | None) -> bool:
+        """Make a GPU so, of which `stored` is what is there; True if anything was written."""
+        if stored is None:
+            written = await self._created(name, uuid, health)
+        elif stored.spec.uuid == uuid and self._settled.get(name) == (states(stored, health), health):
+            return False
+        else:
+            same = stored if stored.spec.uuid == uuid else await self._identified(name, uuid)
+            written = await self._written(same, health)
+        self._settled[name] = (states(written, health), health)
+        return True
+
+    async def remove(self, gpu: GPU) -> bool:
+        """Delete a GPU if it is this provider's and still the one that was read; True if it was deleted."""
+        self._settled.pop(gpu.metadata.name, None)
+        if gpu.metadata.labels.get(PROVIDER_LABEL) != self._provider:
+            return False
+        try:
+            await self._client.delete(gpu, uid=gpu.metadata.uid)
+        except NotFound:
+            return False
+        return True
+
+    async def remove_others_than(self, names: Iterable[str], stored: Mapping[str, GPU]) -> Sequence[str]:
+        """Delete those of this provider's GPUs that are not there any more; which they were."""
+        kept = set(names)
+        return [name for name, gpu in stored.items() if name not in kept and await self.remove(gpu)]
+
+    async def _created(self, name: str, uuid: str, health: Health) -> GPU:
+        gpu = GPU(metadata=ObjectMeta(name=name, labels={PROVIDER_LABEL: self._provider}), spec=GPUSpec(uuid=uuid))
+        gpu.status = self._status(gpu, health)
+        try:
+            created = await self._client.create(gpu)
+        except AlreadyExists:  # somebody else has told it meanwhile
+            return await self._written(await self._identified(name, uuid), health)
+        # A server that takes no status with a new object is told it afterwards.
+        return created if states(created, health) == health.conditions else await self._written(created, health)
+
+    async def _identified(self, name: str, uuid: str) -> GPU:
+        """The GPU of this name is another one than before."""
+
+        async def attempt() -> GPU:
+            gpu = await self._client.live.get(GPU, name)
+            if gpu.spec.uuid == uuid:
+                return gpu
+            gpu.spec.uuid = uuid
+            return await self._client.update(gpu)
+
+        return await retry_on_conflict(attempt)
+
+    async def _written(self, gpu: GPU, health: Health) -> GPU:
+        name = gpu.metadata.name
+        latest: GPU | None = gpu
+
+        async def attempt() -> GPU:
+            nonlocal latest
+            target = latest if latest is not None else await self._client.live.get(GPU, name)
+            latest = None  # after a conflict it is read again
+            target.status = self._status(target, health)
+            return await self._client.update_status(target)
+
+        return await retry_on_conflict(attempt)
+
+    def _status(self, gpu: GPU, health: Health) -> GPUStatus:
+        """Our conditions alone: those of other providers are theirs to send."""
+        before = {condition.type: condition for condition in gpu.status.conditions}
+        now = times.now(self._clock)
+        conditions = [_condition(state, before.get(state.type), now) for state in health.conditions]
+        return GPUStatus(conditions=conditions, recommended_action=spelled(health.action, self._vocabulary))
+
+
+def states(gpu: GPU, health: Health) -> tuple[State, ...]:
+    """What is stored of the conditions that `health` speaks of."""
+    types = {state.type for state in health.conditions}
+    return tuple(
+        State(condition.type, condition.status, condition.reason, condition.message)
+        for condition in gpu.status.conditions
+        if condition.type in types
+    )
+
+
+def _condition(state: State, before: Condition | None, now: times.Time) -> Condition:
+    unchanged = before is not None and before.status == state.status
+    return Condition(
+        type=state.type,
+        status=state.status,
+        reason=state.reason,
+        message=state.message,
+        last_transition_time=before.last_transition_time if before is not None and unchanged else now,
+    )

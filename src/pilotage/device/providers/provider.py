@@ -1,0 +1,33 @@
+"""The seam between a provider and the Device API, in the same process or at the other end of the socket."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from pilotage.client.client import Client
+
+
+class ProviderAccess(Protocol):
+    """What a provider may do."""
+
+    @property
+    def client(self) -> Client:
+        """Reads and writes GPUs as this provider: a status that it writes replaces no condition of another one."""
+
+    async def heartbeat(self, names: Sequence[str]) -> None:
+        """Say that these GPUs are looked after. Without it for a while, their conditions become Unknown."""
+
+    def inventory_complete(self) -> None:
+        """Say that all GPUs there are have been told, even if there are none. May be said again."""
+
+
+class Provider(Protocol):
+    """Tells which GPUs there are and how they are."""
+
+    @property
+    def name(self) -> str:
+        """Names the provider in its GPUs' conditions and in metrics: `nvml`."""
+
+    async def run(self, devices: ProviderAccess) -> None:
+        """Tell until cancelled. What goes wrong at the hardware's side is told and tried again, not raised."""

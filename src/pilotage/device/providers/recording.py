@@ -1,0 +1,149 @@
+"""A recording of what NVIDIA's management library answered: who asked what when, as JSON.
+
+    {"format": 1, "recorded": "2026-01-01T00:00:00Z", "seconds": 60.0,
+     "subscribed": {"0": 10},
+     "answers": {"-1": {"count": [[0.0, {"value": 1}]]},
+                 "0": {"temperature": [[0.0, {"value": 31}], [12.5, {"value": 32}]],
+                       "numa": [[0.0, {"code": 3, "error": "Not Supported"}]]}},
+     "events": [[30.0, {"device": 0, "type": 8, "data": 31}]],
+     "marks": [[0.0, "idle"], [20.0, "load"]]}
+
+Times are seconds since the beginning. An answer stands until the next one; only those that differ are kept. The GPU
+with the number -1 is no GPU: what is asked of the library itself.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from pilotage.device.providers.nvml_library import Answer, DeviceEvent, Library, NVMLError
+from pilotage.errors import DecodeError, PilotageError
+
+MAX_BYTES = 64 * 1024 * 1024
+
+
+class Said(msgspec.Struct, omit_defaults=True):
+    """One answer: a value, or an error's code and text."""
+
+    value: Any = None
+    code: int = 0
+    error: str = ""
+
+    def result(self) -> Answer:
+        """The value; raises NVMLError where the answer was one."""
+        if self.code:
+            raise NVMLError(self.code, self.error)
+        answer: Answer = self.value
+        return answer
+
+
+class RecordedEvent(msgspec.Struct):
+    """An event of a GPU."""
+
+    device: int
+    type: int
+    data: int
+
+
+Answers: TypeAlias = dict[str, dict[str, list[tuple[float, Said]]]]
+
+
+class Recording(msgspec.Struct):
+    """What was answered, and when."""
+
+    format: Literal[1] = 1
+    recorded: str = ""
+    seconds: float = 0.0
+    subscribed: dict[str, int] = {}
+    answers: Answers = {}
+    events: list[tuple[float, RecordedEvent]] = []
+    marks: list[tuple[float, str]] = []
+
+    def answer(self, call: str, device: int, at: float) -> Said | None:
+        """What was said last at that time, or first, if nothing had been said yet; None if it was never asked."""
+        said = self.answers.get(str(device), {}).get(call)
+        if not said:
+            return None
+        return said[max(bisect_right(said, at, key=lambda entry: entry[0]) - 1, 0)][1]
+
+
+def load(path: str | Path) -> Recording:
+    """Read a recording from a file. Raises DecodeError for what is none."""
+    data = Path(path).read_bytes()
+    if len(data) > MAX_BYTES:
+        raise DecodeError(f"{path}: a recording has at most {MAX_BYTES} bytes, and this has {len(data)}")
+    try:
+        return msgspec.json.decode(data, type=Recording)
+    except msgspec.DecodeError as error:
+        raise DecodeError(f"{path} is no recording of NVML: {error}") from error
+
+
+def anonymous(recording: Recording) -> Recording:
+    """The same recording with UUIDs and serial numbers that are nobody's."""
+    for device, calls in recording.answers.items():
+        for call, value in (("uuid", f"GPU-{device:0>8}-0000-4000-8000-000000000000"), ("serial", f"{device:0>13}")):
+            calls[call] = [(at, said if said.code else Said(value)) for at, said in calls.get(call, ())]
+    return recording
+
+
+class RecordingLibrary:
+    """A `Library` that writes down what another one answers. `clock` counts seconds."""
+
+    def __init__(self, library: Library, clock: Callable[[], float]) -> None:
+        self.recording = Recording()
+        self._library = library
+        self._clock = clock
+        self._start = clock()
+
+    def mark(self, text: str) -> None:
+        """Note what begins now."""
+        self.recording.marks.append((self._now(), text))
+
+    def finished(self) -> Recording:
+        """The recording, which ends now."""
+        self.recording.seconds = self._now()
+        return self.recording
+
+    def open(self) -> None:
+        self._noted("open", -1, self._library.open)
+
+    def close(self) -> None:
+        self._library.close()
+
+    def ask(self, call: str, device: int = -1) -> Answer:
+        return self._noted(call, device, lambda: self._library.ask(call, device))
+
+    def subscribe(self, device: int, types: int) -> int:
+        supported = self._library.subscribe(device, types)
+        self.recording.subscribed[str(device)] = supported
+        return supported
+
+    def wait(self, seconds: float) -> DeviceEvent | None:
+        event = self._library.wait(seconds)
+        if event is not None:
+            self.recording.events.append((self._now(), RecordedEvent(event.device, event.type, event.data)))
+        return event
+
+    def _noted(self, call: str, device: int, ask: Callable[[], Answer]) -> Answer:
+        try:
+            answer = ask()
+        except NVMLError as error:
+            self._note(call, device, Said(code=error.code, error=str(error)))
+            raise
+        except PilotageError:
+            raise
+        self._note(call, device, Said(value=answer))
+        return answer
+
+    def _note(self, call: str, device: int, said: Said) -> None:
+        answers = self.recording.answers.setdefault(str(device), {}).setdefault(call, [])
+        if not answers or answers[-1][1] != said:
+            answers.append((self._now(), said))
+
+    def _now(self) -> float:
+        return round(self._clock() - self._start, 3)

@@ -1,0 +1,96 @@
+"""What every call of the server goes through: who may, how it is counted, and how it fails."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from pilotage.device.codes import rpc_error
+from pilotage.device.rpc import Call, Code, Peer, RPCError
+from pilotage.device.server import metrics
+from pilotage.device.server.service import Caller
+from pilotage.errors import ApiError, BadRequest, DecodeError, Forbidden, ServiceUnavailable, StorageError
+from pilotage.telemetry.logs import logger
+
+PROVIDER_ID = "provider-id"
+_log = logger("device.server")
+_audit = logger("device.audit")
+
+Allows = Callable[[Peer, str], bool]
+"""Whether somebody may call a method."""
+
+
+def allow_all(peer: Peer, method: str) -> bool:
+    """For a server that nobody but its own process reaches."""
+    return True
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a call came to, for the log: the object it was about, and the code."""
+
+    name: str = ""
+    code: Code = Code.OK
+    started: float = field(default_factory=time.perf_counter)
+
+
+@contextmanager
+def handled(call: Call, allows: Allows, *, kind: str = "unary", audited: bool = False) -> Iterator[Outcome]:
+    """Around the handling of a call. Lets out nothing but RPCError (and what cancels it)."""
+    labels = (kind, call.method.rpartition("/")[0].lstrip("/"), call.name)
+    metrics.STARTED.labels(*labels).inc()
+    outcome = Outcome()
+    try:
+        if not allows(call.peer, call.name):
+            raise Forbidden(f"{_who(call.peer)} may not call {call.name}")
+        yield outcome
+    except RPCError as error:
+        outcome.code = error.code
+        raise
+    except ApiError as error:
+        failure = rpc_error(error)
+        outcome.code = failure.code
+        raise failure from error
+    except DecodeError as error:
+        outcome.code = Code.INVALID_ARGUMENT
+        raise rpc_error(BadRequest(str(error))) from error
+    except StorageError as error:
+        outcome.code = Code.UNAVAILABLE
+        _log.warning("the storage could not answer", method=call.name, error=error)
+        raise rpc_error(ServiceUnavailable("the server's storage cannot answer; try again")) from error
+    except Exception as error:
+        outcome.code = Code.INTERNAL
+        _log.exception("a call failed for a reason of the server's own", method=call.name)
+        raise RPCError(Code.INTERNAL, "the server has failed; its log says why") from error
+    except BaseException:
+        outcome.code = Code.CANCELLED
+        raise
+    finally:
+        metrics.HANDLED.labels(*labels, outcome.code.name).inc()
+        metrics.HANDLING_SECONDS.labels(*labels).observe(time.perf_counter() - outcome.started)
+        if audited:
+            _write_audit(call, outcome)
+
+
+def caller_of(call: Call, provider: str = "") -> Caller:
+    """Who calls: the provider that the message names, else the one of the metadata, else the user."""
+    return Caller(provider or call.metadata.get(PROVIDER_ID, ""), call.peer)
+
+
+def _write_audit(call: Call, outcome: Outcome) -> None:
+    caller = caller_of(call)
+    _audit.info(
+        "write",
+        method=call.name,
+        name=outcome.name,
+        code=outcome.code.name,
+        provider=caller.identity,
+        uid=call.peer.uid,
+        pid=call.peer.pid,
+    )
+
+
+def _who(peer: Peer) -> str:
+    return f"uid {peer.uid}, gid {peer.gid}" if peer.uid >= 0 else f"the caller at {peer.address or 'no address'}"

@@ -1,0 +1,91 @@
+"""The server over plain HTTP: metrics for Prometheus, probes for the kubelet, and who is speaking."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib.metadata import PackageNotFoundError, version
+
+import msgspec
+
+from pilotage.device.server.health import Health
+from pilotage.errors import InvalidDefinition
+from pilotage.http.limits import Limits
+from pilotage.http.messages import Handler, Request, Response
+from pilotage.http.server import Server, serve
+from pilotage.telemetry.metrics import CONTENT_TYPE, REGISTRY, Registry
+
+_LIMITS = Limits(connections=64, body_bytes=64 * 1024, grace_seconds=1.0)
+_METRICS = ("/metrics", "/version")
+_PROBES = ("/healthz", "/livez", "/readyz", "/version")
+
+
+@asynccontextmanager
+async def endpoints(
+    health: Health, *, metrics_address: str = "", health_address: str = "", registry: Registry = REGISTRY
+) -> AsyncIterator[list[Server]]:
+    """Serve what has an address (`HOST:PORT`; empty or 0: nothing) for the length of the block.
+
+    Both may have the same one.
+    """
+    paths: dict[tuple[str, int], tuple[str, ...]] = {}
+    for address, wanted in ((metrics_address, _METRICS), (health_address, _PROBES)):
+        if place := parse_address(address):
+            paths[place] = (*paths.get(place, ()), *wanted)
+    async with AsyncExitStack() as stack:
+        servers = []
+        for (host, port), served in paths.items():
+            try:
+                server = await stack.enter_async_context(
+                    serve(handler(health, served, registry), host, port, limits=_LIMITS)
+                )
+            except (OSError, OverflowError) as error:
+                raise InvalidDefinition(f"cannot listen at {host}:{port}: {error}; choose another address") from error
+            servers.append(server)
+        yield servers
+
+
+def handler(health: Health, paths: Iterable[str], registry: Registry = REGISTRY) -> Handler:
+    """Answers the paths that it is given."""
+    served = frozenset(paths)
+
+    async def answer(request: Request) -> Response:
+        path = request.target.partition("?")[0].rstrip("/")
+        if path not in served:
+            return _text(404, "404 page not found")
+        if request.method not in ("GET", "HEAD"):
+            return Response(405, [("content-type", "text/plain"), ("allow", "GET, HEAD")], b"method not allowed\n")
+        match path:
+            case "/metrics":
+                return Response(200, [("content-type", CONTENT_TYPE)], registry.render().encode())
+            case "/version":
+                return Response(200, [("content-type", "application/json")], msgspec.json.encode(build()))
+            case "/readyz":
+                return _text(200, "ok") if health.is_ready else _text(503, "the server does not know its GPUs yet")
+        return _text(200, "ok")
+
+    return answer
+
+
+def build() -> dict[str, str]:
+    """Who is speaking."""
+    try:
+        own = version("pilotage")
+    except PackageNotFoundError:  # run from its sources
+        own = "0"
+    return {"name": "pilotage", "version": own}
+
+
+def parse_address(text: str) -> tuple[str, int] | None:
+    """Host and port of `HOST:PORT`; None for "" and "0", which mean that nothing is served."""
+    if text in ("", "0"):
+        return None
+    host, colon, port = text.rpartition(":")
+    bracketed = host.startswith("[") and host.endswith("]")
+    if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65535 or (":" in host and not bracketed):
+        raise InvalidDefinition(f"{text[:100]!r} is no address to listen at: write HOST:PORT, or :PORT for every one")
+    return (host[1:-1] if bracketed else host, int(port))
+
+
+def _text(status: int, text: str) -> Response:
+    return Response(status, [("content-type", "text/plain; charset=utf-8")], f"{text}\n".encode())

@@ -1,0 +1,96 @@
+"""The gRPC face: turns calls into the service's requests, and its answers into messages."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from pilotage.device import wire
+from pilotage.device.rpc import BidiHandler, Call, Handlers, Outgoing, Reply, StreamHandler, UnaryHandler, frame
+from pilotage.device.server.calls import Allows, allow_all, caller_of, handled
+from pilotage.device.server.health import Health
+from pilotage.device.server.hub import Hub
+from pilotage.device.server.providing import ProviderFace
+from pilotage.device.server.service import DeviceService
+from pilotage.device.wire import Generation, provider, reflection
+from pilotage.device.wire.health import CHECK, WATCH
+from pilotage.meta import objects
+from pilotage.rest.request import Request, Verb
+from pilotage.rest.response import WatchEvent
+
+_OPTIONS = {wire.UNDERSTOOD: wire.UNDERSTOOD_OPTIONS}
+"""In the initial metadata of every answer: a client can tell that its own metadata were understood."""
+
+
+def encode(generation: str, event: WatchEvent) -> bytes:
+    """The hub's encoder."""
+    return wire.encode_event(Generation(generation), event)
+
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """Answers calls in one generation of the wire, under both names of its package."""
+
+    service: DeviceService
+    hub: Hub
+    health: Health
+    generation: Generation = Generation.V6
+    allows: Allows = allow_all
+
+    def handlers(self) -> Handlers:
+        """Everything that the server answers."""
+        unary: dict[str, UnaryHandler] = {CHECK: self.health.check}
+        stream: dict[str, StreamHandler] = {WATCH: self.health.watch}
+        for package in wire.PACKAGES:
+            for name in self.generation.methods:
+                if name in wire.STREAMS:
+                    stream[wire.method_path(name, package)] = self._watch
+                else:
+                    unary[wire.method_path(name, package)] = self._call
+        if self.generation is Generation.V6:  # its messages hold those of V6
+            own = ProviderFace(self.service, self.allows)
+            unary |= {wire.provider_path(name): own.handler(name) for name in provider.METHODS}
+        return Handlers(unary, stream, dict.fromkeys(reflection.METHODS, _reflect(self.generation, self.allows)))
+
+    async def _call(self, call: Call, message: bytes) -> Reply:
+        writes = call.name not in _READS
+        with handled(call, self.allows, audited=writes) as outcome:
+            request = wire.decode_request(self.generation, call.name, message, call.metadata)
+            outcome.name = request.name or _created(request)
+            transport = self.service.transport(caller_of(call))
+            if request.verb is Verb.LIST:
+                return Reply(wire.encode_page(self.generation, await transport.list(request)), _OPTIONS)
+            response = await transport.call(request)
+            return Reply(wire.encode_response(self.generation, call.name, response.body), _OPTIONS)
+
+    async def _watch(self, call: Call, message: bytes, out: Outgoing) -> None:
+        with handled(call, self.allows, kind="server_stream"):
+            request = wire.decode_request(self.generation, call.name, message, call.metadata)
+            if not caller_of(call).provider:
+                self.service.gate.check()
+            await self.hub.serve(request, self.generation, out, _OPTIONS)
+
+
+_READS = ("GetGpu", "ListGpus")
+
+
+def _created(request: Request) -> str:
+    """The name of what is to be created, for the log."""
+    return objects.header(request.body).name if request.verb is Verb.CREATE else ""
+
+
+def _reflect(generation: Generation, allows: Allows) -> BidiHandler:
+    """What the server can be asked, for tools that have no .proto files."""
+
+    async def answer(call: Call, questions: AsyncIterator[bytes], out: Outgoing) -> None:
+        with handled(call, allows, kind="bidi_stream"):
+            known = wire.descriptors(generation)
+            async for question in questions:
+                await _write(out, frame(reflection.answer(question, known)))
+
+    return answer
+
+
+async def _write(out: Outgoing, message: bytes) -> None:
+    while not out.write([message]):
+        await out.drained()

@@ -1,0 +1,275 @@
+"""Fan-out: one follower of the storage's log writes every change, as one piece of bytes, to all who watch.
+
+A subscription is a cursor on the hub's log. One that keeps up is written to at the moment of the change, by the
+follower itself; one that has no room serves itself from the log until it has caught up. Nobody waits for anybody, and
+whoever is too far behind, for too long, is told to list again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from types import TracebackType
+
+from pilotage.device.rpc import Outgoing, RPCError, frame
+from pilotage.device.server import metrics
+from pilotage.device.server.log import Change, ChangeLog
+from pilotage.device.server.rates import Rate
+from pilotage.device.server.stored import public
+from pilotage.device.server.subscription import Subscription
+from pilotage.errors import Compacted, Gone, ServiceUnavailable, StatusDetails, StorageError, TooManyRequests
+from pilotage.rest.request import Request
+from pilotage.rest.response import WatchEvent
+from pilotage.server import records
+from pilotage.server.served import Served
+from pilotage.server.watching import BOOKMARK_SECONDS
+from pilotage.storage.interface import Entry, Event, Storage, Watch
+from pilotage.telemetry.logs import logger
+
+Encode = Callable[[str, WatchEvent], bytes]
+"""The message of an event in a generation of the wire."""
+_log = logger("device.hub")
+
+
+@dataclass(frozen=True, slots=True)
+class HubOptions:
+    """How much is kept for how many. Times are seconds, sizes bytes."""
+
+    log_events: int = 4096
+    """Changes that are kept ready to be sent. A watch from before them reads the storage's history first."""
+    log_bytes: int = 16 * 1024 * 1024
+    history_bytes: int = 32 * 1024 * 1024
+    """Of the storage's history; what is older is compacted."""
+    lag_events: int = 256
+    """How far a watch may fall behind once it had caught up."""
+    drain_seconds: float = 30.0
+    """How long a watch may take nothing at all."""
+    subscribers: int = 256
+    subscriptions_per_second: float = 10.0
+    subscription_burst: int = 512
+    """After a restart all come back at once, and each twice: the first time, its version may be gone."""
+    bookmark_seconds: float = BOOKMARK_SECONDS
+
+
+class Hub:
+    """Serves watches from one follower. An async context manager; the follower runs for the length of its block."""
+
+    def __init__(
+        self, storage: Storage, served: Served, prefix: str, encode: Encode, options: HubOptions | None = None
+    ) -> None:
+        self.storage = storage
+        self.served = served
+        self.prefix = prefix
+        self.options = options or HubOptions()
+        self.log = ChangeLog(storage.oldest, events=self.options.log_events, size=self.options.log_bytes)
+        self._encode = encode
+        self._current: dict[str, _Current] = {}
+        self._subscriptions: dict[Subscription, None] = {}
+        self._live: dict[Subscription, None] = {}
+        self._rate = Rate(self.options.subscriptions_per_second, self.options.subscription_burst)
+        self._history: deque[tuple[int, int]] = deque()
+        self._history_held = 0
+        self._closed = False
+        self._fewer = asyncio.Event()
+        self._cursor: Watch = storage.watch(prefix, since=storage.oldest)
+        self._follower: asyncio.Task[None] | None = None
+
+    @property
+    def position(self) -> int:
+        """Everything up to this version has been written to whoever keeps up."""
+        return self._cursor.position
+
+    @property
+    def subscribers(self) -> int:
+        """How many watches are open."""
+        return len(self._subscriptions)
+
+    def values(self) -> tuple[int, Collection[bytes]]:
+        """The version of the last change, and all GPUs as they are stored: for counting them."""
+        return self.position, [current.entry.value for current in self._current.values()]
+
+    async def __aenter__(self) -> Hub:
+        await self._restart()
+        self._follower = asyncio.create_task(self._follow(), name="device hub")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+        if self._follower is not None:
+            self._follower.cancel()
+            await asyncio.gather(self._follower, return_exceptions=True)
+
+    def close(self) -> None:
+        """End every watch, quietly, and begin no more: the server is going down."""
+        self._closed = True
+        for subscription in list(self._subscriptions):
+            subscription.end(None)
+
+    async def ended(self, seconds: float) -> None:
+        """Wait until no watch is open any more, but not longer than that."""
+        deadline = asyncio.get_running_loop().time() + seconds
+        while self._subscriptions and asyncio.get_running_loop().time() < deadline:
+            self._fewer.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(deadline):
+                    await self._fewer.wait()
+
+    async def serve(
+        self, request: Request, generation: str, out: Outgoing, metadata: Mapping[str, str] | None = None
+    ) -> None:
+        """One watch, from its first event to its last. Returns when it ends well; raises ApiError and RPCError."""
+        subscription = Subscription(self, request, generation, out)
+        with self._admitted(subscription):
+            await subscription.run(metadata)
+
+    def added(self, entry: Entry, generation: str) -> bytes:
+        """The frame that says that a GPU is there; made once for as long as the GPU stays as it is."""
+        current = self._current.get(entry.key)
+        if current is None or current.entry.revision != entry.revision:
+            return self.render("ADDED", generation, entry, entry.revision)
+        found = current.frames.get(generation)
+        if found is None:
+            found = current.frames[generation] = self.render("ADDED", generation, entry, entry.revision)
+        return found
+
+    def render(self, kind: str, generation: str, entry: Entry, revision: int) -> bytes:
+        """The frame of an event about an entry of the storage."""
+        return self.message(WatchEvent(kind, public(records.view(entry, self.served, revision))), generation)
+
+    def message(self, event: WatchEvent, generation: str) -> bytes:
+        """The frame of an event."""
+        return frame(self._encode(generation, event))
+
+    def go_live(self, subscription: Subscription) -> None:
+        """From now on changes are written to it at once. It must stand at the end of the log."""
+        self._live[subscription] = None
+
+    @contextmanager
+    def _admitted(self, subscription: Subscription) -> Iterator[None]:
+        options = self.options
+        if self._closed:
+            raise ServiceUnavailable("the server is going down", details=StatusDetails(retry_after_seconds=1))
+        if len(self._subscriptions) >= options.subscribers:
+            raise _refused(f"{options.subscribers} watches are open already, and no more are allowed at a time")
+        if not self._rate.allows(asyncio.get_running_loop().time()):
+            raise _refused(f"more than {options.subscriptions_per_second:g} watches a second are begun")
+        subscription.place = self.log.end
+        self._subscriptions[subscription] = None
+        metrics.STREAMS.labels().inc()
+        try:
+            yield
+        finally:
+            del self._subscriptions[subscription]
+            self._live.pop(subscription, None)
+            self._fewer.set()
+            metrics.STREAMS.labels().dec()
+
+    async def _follow(self) -> None:
+        while True:
+            try:
+                async for batch in self._cursor:
+                    self._publish([Change(event) for event in batch])
+                    await self._forget_history()
+            except Compacted as error:
+                _log.error("the hub was overtaken by the storage's log: all watches must list again", error=error)
+                for subscription in list(self._subscriptions):
+                    subscription.end(Gone("the server has lost track of its own changes; list again"))
+                await self._restart()
+            except StorageError as error:
+                _log.info("the hub ends with its storage", reason=error)
+                self.close()
+                return
+
+    async def _restart(self) -> None:
+        """Begin with what is there now. The follower reads from the oldest history on, so that watches can resume."""
+        since = self.storage.oldest
+        snapshot = await self.storage.list(self.prefix)
+        self._current = {entry.key: _Current(entry) for entry in snapshot.entries}
+        self._history.clear()
+        self._history_held = 0
+        self.log.clear(since)
+        self._cursor = self.storage.watch(self.prefix, since=since)
+
+    def _publish(self, changes: Sequence[Change]) -> None:
+        self.log.extend(changes)
+        for change in changes:
+            self._apply(change.event)
+            self._history.append((change.revision, change.size))
+            self._history_held += change.size
+        now, shared, told = asyncio.get_running_loop().time(), _Shared(self, changes), 0
+        for subscription in list(self._live):
+            frames = shared.frames_for(subscription)
+            try:
+                if frames and not subscription.out.write(frames):
+                    self._fall_behind(subscription)
+                    continue
+            except RPCError:  # it has gone, and its own task is about to notice
+                del self._live[subscription]
+                continue
+            if frames:
+                subscription.spoke = now
+            subscription.place = self.log.end
+            told += 1
+        for change in changes:
+            metrics.EVENTS.labels(change.kind).inc(told)
+        if len(self._live) < len(self._subscriptions):
+            for subscription in list(self._subscriptions):
+                subscription.check_lag()
+
+    def _apply(self, event: Event) -> None:
+        current = self._current.get(event.key)
+        if event.entry is None:
+            if current is not None and current.entry.revision < event.revision:
+                del self._current[event.key]
+        elif current is None or current.entry.revision < event.revision:
+            self._current[event.key] = _Current(event.entry)
+
+    def _fall_behind(self, subscription: Subscription) -> None:
+        del self._live[subscription]
+        subscription.wake()
+
+    async def _forget_history(self) -> None:
+        """Keep the storage's history small: it is there for watches to resume from, and takes memory."""
+        revision = 0
+        while self._history_held > self.options.history_bytes and len(self._history) > 1:
+            revision, size = self._history.popleft()
+            self._history_held -= size
+        if revision > self.storage.oldest:
+            await self.storage.compact(revision)
+
+
+class _Current:
+    """A GPU as it is, with the frames that say so."""
+
+    __slots__ = ("entry", "frames")
+
+    def __init__(self, entry: Entry) -> None:
+        self.entry = entry
+        self.frames: dict[str, bytes] = {}
+
+
+class _Shared:
+    """The frames of one publication: joined once for all who get all of it."""
+
+    def __init__(self, hub: Hub, changes: Sequence[Change]) -> None:
+        self._hub = hub
+        self._changes = changes
+        self._joined: dict[str, tuple[bytes, ...]] = {}
+
+    def frames_for(self, subscription: Subscription) -> Sequence[bytes]:
+        if not subscription.selection.everything or subscription.since >= self._changes[0].revision:
+            return subscription.frames_of(self._changes)
+        found = self._joined.get(subscription.generation)
+        if found is None:
+            frames = [change.frame(self._hub.render, subscription.generation) for change in self._changes]
+            found = self._joined[subscription.generation] = (b"".join(frames),)
+        return found
+
+
+def _refused(message: str) -> TooManyRequests:
+    return TooManyRequests(f"{message}; try again later", details=StatusDetails(retry_after_seconds=1))

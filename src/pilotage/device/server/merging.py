@@ -1,0 +1,148 @@
+"""What a provider's status makes of a GPU's: its own conditions replaced, those of others left alone. No I/O.
+
+A condition belongs to the provider that wrote its type first, until it stops sending it or is lost. What a caller sends
+of others' conditions is ignored, be it because it sends back what it has read, be it on purpose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pilotage.meta import times
+
+Document = dict[str, Any]
+
+PROVIDER_LOST = "ProviderLost"
+"""The reason of conditions whose provider is silent. Whoever has something better to say may take them over."""
+_NO_ACTION = ("", "NONE", "UNKNOWN")
+_SEVERITY = (
+    ("RestartApp",),
+    ("COMPONENT_RESET", "ResetGPU"),
+    ("ResetFabric",),
+    ("RESTART_VM", "RestartVM"),
+    ("RESTART_BM", "RebootNode"),
+    ("REPLACE_VM",),
+    ("RUN_DCGMEUD", "RunExtendedUtilityDiagnostics"),
+    ("RUN_FIELDDIAG", "RunFieldDiagnostics"),
+    ("CONTACT_SUPPORT", "ReportIssue"),
+)
+_RANKS = {action: rank for rank, actions in enumerate(_SEVERITY, 1) for action in actions}
+
+
+def merged(old: Document, sent: Document, provider: str, now: str) -> Document:
+    """The stored status once `provider` has sent one.
+
+    Neither document is changed. Whoever sends others' conditions has read the whole status and sends it back; then the
+    recommended action that it read is not its own either.
+    """
+    before = {condition["type"]: condition for condition in old.get("conditions", ())}
+    wanted = {condition["type"]: condition for condition in sent.get("conditions") or ()}
+    mine = {kind for kind in wanted if _may_write(before.get(kind), wanted[kind], provider)}
+    conditions = [
+        _written(condition, wanted[kind], provider, now) if kind in mine else condition
+        for kind, condition in before.items()
+        if kind in mine or not _belongs(condition, provider)
+    ]
+    conditions += [_written(None, wanted[kind], provider, now) for kind in wanted if kind not in before]
+    action = _clean(sent.get("recommendedAction"))
+    records: dict[str, Document] = dict(old.get("providers", {}))
+    echoed = wanted.keys() - mine and action == _clean(old.get("recommendedAction"))
+    if echoed:
+        action = records.get(provider, {}).get("recommendedAction", "")
+    records[provider] = {"recommendedAction": action} if action else {}
+    for name in _owners(before.values()) - _owners(conditions) - {provider}:
+        records.pop(name, None)  # it was lost, and others have taken over all that it had to say
+    return _status(conditions, records)
+
+
+def with_condition(status: Document, condition: Document) -> Document:
+    """A public status with one condition added or replaced, for `merged` to be sent."""
+    conditions = [one for one in status.get("conditions", ()) if one["type"] != condition["type"]]
+    return status | {"conditions": [*conditions, condition]}
+
+
+def lost(status: Document, provider: str, message: str, now: str) -> Document:
+    """The stored status once a provider is silent: nobody knows any more what it knew. Others' conditions stay."""
+    conditions = [
+        _unknown(condition, message, now) if _belongs(condition, provider) and not is_lost(condition) else condition
+        for condition in status.get("conditions", ())
+    ]
+    return status | {"conditions": conditions}
+
+
+def owns(status: Document, provider: str) -> bool:
+    """Whether a condition of the stored status is this provider's."""
+    return any(_belongs(condition, provider) for condition in status.get("conditions", ()))
+
+
+def is_lost(condition: Document) -> bool:
+    """Whether a condition has lost its provider."""
+    return condition.get("status") == "Unknown" and condition.get("reason") == PROVIDER_LOST
+
+
+def most_severe(actions: Iterable[str]) -> str:
+    """Of several recommended actions the one that takes most; what is not known is above none, and below the rest."""
+    known = [action for action in actions if _clean(action)]
+    return max(known, key=lambda action: (_RANKS.get(action, 0), action), default="")
+
+
+def _belongs(condition: Document, provider: str) -> bool:
+    return bool(condition.get("provider", "") == provider)
+
+
+def _may_write(existing: Document | None, wanted: Document, provider: str) -> bool:
+    if existing is None or _belongs(existing, provider):
+        return True
+    return is_lost(existing) and not _says_the_same(existing, wanted)
+
+
+def _says_the_same(one: Document, other: Document) -> bool:
+    return all((one.get(key) or "") == (other.get(key) or "") for key in ("status", "reason", "message"))
+
+
+def _written(existing: Document | None, wanted: Document, provider: str, now: str) -> Document:
+    """A condition as it is kept. Its transition time changes with its status: to the time given, if that is new."""
+    condition = {key: value for key, value in wanted.items() if value is not None}
+    given = condition.get("lastTransitionTime") or ""
+    if existing is not None:
+        was = existing.get("lastTransitionTime") or ""
+        if existing.get("status") == wanted.get("status"):
+            given = was
+        elif _same_time(given, was):
+            given = ""
+    condition["lastTransitionTime"] = given or now
+    condition["provider"] = provider
+    condition.setdefault("reason", "")
+    condition.setdefault("message", "")
+    return condition
+
+
+def _unknown(condition: Document, message: str, now: str) -> Document:
+    result = condition | {"status": "Unknown", "reason": PROVIDER_LOST, "message": message}
+    if condition.get("status") != "Unknown":
+        result["lastTransitionTime"] = now
+    return result
+
+
+def _same_time(one: str, other: str) -> bool:
+    try:
+        return one == other or times.parse(one) == times.parse(other)
+    except (ValueError, TypeError):  # no time at all: the schema says so
+        return False
+
+
+def _clean(action: object) -> str:
+    return action if isinstance(action, str) and action not in _NO_ACTION else ""
+
+
+def _status(conditions: list[Document], records: dict[str, Document]) -> Document:
+    kept = {name: record for name, record in records.items() if record}
+    status: Document = {"conditions": conditions} if conditions else {}
+    if action := most_severe(record.get("recommendedAction", "") for record in kept.values()):
+        status["recommendedAction"] = action
+    return status | ({"providers": kept} if kept else {})
+
+
+def _owners(conditions: Iterable[Document]) -> set[str]:
+    return {condition.get("provider", "") for condition in conditions}

@@ -1,0 +1,289 @@
+"""The Device API without a wire: the registry of one kind, with providers, limits and a gate in front of it."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+from pilotage.device.rpc import Peer
+from pilotage.device.server import merging
+from pilotage.device.server.admission import Limits, check_name, check_provider
+from pilotage.device.server.gate import Gate
+from pilotage.device.server.stored import DEFINITION, GPUS, definition, public
+from pilotage.device.server.supervision import Supervision
+from pilotage.device.server.writing import Writer, check_version
+from pilotage.errors import BadRequest, Conflict, Gone, NotFound, RequestTooLarge, RevisionConflict
+from pilotage.meta import times
+from pilotage.meta.kinds import GroupVersionResource
+from pilotage.meta.mapper import RESTMapping
+from pilotage.rest import Transport
+from pilotage.rest.request import Request, Verb
+from pilotage.rest.response import Page, Response, WatchEvent
+from pilotage.server import records
+from pilotage.server.house import House
+from pilotage.server.registry import Registry
+from pilotage.server.served import Served
+from pilotage.storage.interface import Delete, Put, Storage
+
+_DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+_READS = (Verb.GET, Verb.LIST, Verb.WATCH)
+_BODIES = 4
+"""A body may be so many times as large as an object: a patch can say much to little effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who is calling."""
+
+    provider: str = ""
+    """The provider that the caller says it is; empty where it says nothing."""
+    peer: Peer = field(default=Peer())
+
+    @property
+    def identity(self) -> str:
+        """Whose conditions it writes: the provider's, else those of the user."""
+        return self.provider or (f"uid:{self.peer.uid}" if self.peer.uid >= 0 else "unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceOptions:
+    """What can be chosen about a service. Times are seconds."""
+
+    gate_seconds: float = 30.0
+    """How long readers wait for a first GPU; 0: not at all."""
+    heartbeat_seconds: float = 30.0
+    """How long a provider that sends heartbeats may be silent before its conditions become Unknown."""
+    limits: Limits = field(default=Limits())
+
+
+class DeviceService:
+    """Serves the GPUs in a storage, whose life is the caller's. An async context manager; use it inside its block.
+
+    `transport(caller)` is all there is to calling it: `client.Client` works on it, in process and out.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        options: ServiceOptions | None = None,
+        *,
+        clock: times.Clock = times.system_clock,
+        chance: random.Random | None = None,
+    ) -> None:
+        self.options = options or ServiceOptions()
+        self.house = House(storage, tenant="devices", clock=clock, chance=chance or random.SystemRandom())
+        self.registry = Registry(self.house)
+        self.gate = Gate(self.options.gate_seconds)
+        self.supervision = Supervision(
+            timeout=self.options.heartbeat_seconds,
+            most=self.options.limits.providers,
+            on_lost=self._on_lost,
+            on_noted=self._on_noted,
+        )
+        self.writer = Writer(self.registry, self.options.limits, self._admitted)
+        self._exits = AsyncExitStack()
+        self._creating = asyncio.Lock()
+        self._served: Served | None = None
+
+    @property
+    def served(self) -> Served:
+        """What the registry knows of GPUs."""
+        assert self._served is not None, "the service is used outside of its block"
+        return self._served
+
+    @property
+    def _notes(self) -> str:
+        """Under which keys it is noted who sends heartbeats. Not on the GPUs: a note must not look like a change."""
+        return f"{self.house.prefix}heartbeats/"
+
+    @property
+    def prefix(self) -> str:
+        """Under which keys of the storage the GPUs are."""
+        return self.house.prefix + self.served.prefix("")
+
+    async def __aenter__(self) -> DeviceService:
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self.registry)
+            await self._install()
+            self._served = await self.house.catalogue.find(GPUS)
+            self.gate.start()
+            stack.callback(self.gate.stop)
+            await self._remember()
+            stack.push_async_callback(_cancelled, asyncio.create_task(self.supervision.run(), name="supervision"))
+            self._exits = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._exits.aclose()
+
+    def transport(self, caller: Caller | None = None) -> Transport:
+        """Calls in the name of somebody. Raises BadRequest where the provider's id is none."""
+        caller = caller or Caller()
+        if caller.provider:
+            check_provider(caller.provider)
+        return _Transport(self, caller)
+
+    def heartbeat(self, provider: str, names: Sequence[str] = ()) -> bool:
+        """A provider is alive, and with it all that it has said, also of GPUs that it does not name.
+
+        From the first one on it is missed when it is silent, and that outlives the server on a storage that does.
+        False where it had been missed: its conditions are Unknown until it writes them again.
+        """
+        check_provider(provider)
+        if len(names) > self.options.limits.objects:
+            raise BadRequest(f"a heartbeat names {len(names)} GPUs, and at most {self.options.limits.objects} are kept")
+        return self.supervision.heartbeat(provider)
+
+    async def set_condition(self, caller: Caller, name: str, condition: Mapping[str, Any]) -> Response:
+        """One condition of a caller's, beside those it has."""
+        check_name(name)
+        check_provider(caller.identity)
+        self.supervision.seen(caller.identity)
+        return _public(await self.writer.set_condition(name, dict(condition), caller.identity))
+
+    def inventory_complete(self) -> None:
+        """All GPUs there are have been told, even if there are none: readers may come in."""
+        self.gate.open()
+
+    async def count(self) -> int:
+        """How many GPUs there are."""
+        snapshot = await self.house.storage.list(self.prefix, limit=1)
+        return len(snapshot.entries) + snapshot.remaining
+
+    @asynccontextmanager
+    async def _admitted(self) -> AsyncIterator[int]:
+        """The number of GPUs, while nobody else adds one. When the block ends well, one more is there."""
+        async with self._creating:
+            yield await self.count()
+        self.gate.open()
+
+    async def _install(self) -> None:
+        """Make the registry serve GPUs, in the form of today."""
+        wanted = definition()
+        name = Request(Verb.GET, _DEFINITIONS, name=DEFINITION)
+        while True:
+            try:
+                found: dict[str, Any] = msgspec.json.decode((await self.registry.call(name)).body)
+            except NotFound:
+                await self.registry.call(Request(Verb.CREATE, _DEFINITIONS, body=msgspec.json.encode(wanted)))
+                return
+            found["spec"]["versions"] = wanted["spec"]["versions"]
+            with suppress(Conflict):
+                await self.registry.call(replace(name, verb=Verb.UPDATE, body=msgspec.json.encode(found)))
+                return
+
+    async def _remember(self) -> None:
+        """Take up where an earlier run of the server was: which GPUs there are, and who sends heartbeats."""
+        if await self.count():
+            self.gate.open()
+        for entry in (await self.house.storage.list(self._notes)).entries:
+            self.supervision.expect(entry.key.removeprefix(self._notes))
+
+    async def _on_lost(self, provider: str) -> bool:
+        """Say on its GPUs that a provider is lost; whether it has any."""
+        message = f"the provider {provider!r} has not been heard of for {self.supervision.timeout:g} s"
+        names = await self._names_of(provider)
+        for name in names:
+            if not self.supervision.is_lost(provider):
+                return True  # it has come back meanwhile
+            await self.writer.rewrite(name, lambda status: merging.lost(status, provider, message, self.house.now()))
+        return bool(names)
+
+    async def _on_noted(self, provider: str, sends: bool) -> None:
+        """Keep in mind, beyond the end of this process, whether a provider sends heartbeats."""
+        key = self._notes + provider
+        operation = Put(key, b"") if sends else Delete(key)
+        with suppress(RevisionConflict):  # to delete what is not there
+            await self.house.commit(operation)
+
+    async def _names_of(self, provider: str) -> list[str]:
+        snapshot = await self.house.storage.list(self.prefix)
+        documents = [records.decode(entry.value) for entry in snapshot.entries]
+        return [
+            document["metadata"]["name"] for document in documents if merging.owns(document.get("status", {}), provider)
+        ]
+
+
+class _Transport:
+    """A `rest.Transport` in the name of one caller."""
+
+    def __init__(self, service: DeviceService, caller: Caller) -> None:
+        self._service = service
+        self._caller = caller
+
+    async def call(self, request: Request) -> Response:
+        self._check(request)
+        service = self._service
+        if request.verb is Verb.GET:
+            check_name(request.name)
+            return _public(await service.registry.call(request))
+        writer, provider = service.writer, self._caller.identity
+        service.supervision.seen(provider)
+        match request.verb:
+            case Verb.CREATE:
+                return _public(await writer.create(request, provider))
+            case Verb.UPDATE:
+                return _public(await writer.update(request, provider))
+            case Verb.PATCH:
+                return _public(await writer.patch(request, provider))
+        check_name(request.name)
+        return _public(await service.registry.call(request))
+
+    async def list(self, request: Request) -> Page:
+        self._check(request)
+        page = await self._service.registry.list(request)
+        return replace(page, items=[public(item) for item in page.items])
+
+    @asynccontextmanager
+    async def watch(self, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+        self._check(request)
+        check_reached(request, self._service.house.storage)
+        async with self._service.registry.watch(request) as events:
+            yield (WatchEvent(kind, public(data)) async for kind, data in events)
+
+    async def resources(self) -> Sequence[RESTMapping]:
+        return [self._service.served.mapping]
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
+
+    def _check(self, request: Request) -> None:
+        """Raises ApiError for what no caller may ask, or not yet."""
+        if request.resource != GPUS:
+            raise NotFound("the Device API serves no such resource: it has gpus.v1alpha1.device.nvidia.com")
+        limit = _BODIES * self._service.options.limits.object_bytes
+        if len(request.body) > limit:
+            raise RequestTooLarge(
+                f"the body of the request has {len(request.body)} bytes, and at most {limit} are read"
+            )
+        check_version(request.options.resource_version)
+        if request.verb in _READS and not self._caller.provider:
+            self._service.gate.check()
+
+
+def check_reached(request: Request, storage: Storage) -> None:
+    """Raises Gone for a watch from a version that has not happened: the server was set back, and it would be silent."""
+    version = int(request.options.resource_version or "0")
+    if version > storage.revision:
+        raise Gone(
+            f"the resource version {version} is ahead of the server's, {storage.revision}: the server has begun anew "
+            "since it was given out; list again"
+        )
+
+
+def _public(response: Response) -> Response:
+    return replace(response, body=public(response.body))
+
+
+async def _cancelled(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

@@ -1,0 +1,194 @@
+"""The server whole: storage, service, hub, providers and the sockets it listens on, opened and closed in order."""
+
+from __future__ import annotations
+
+import socket as sockets
+import ssl as tls
+import time
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+
+from pilotage.device import extra, wire
+from pilotage.device.access import Access, Remote
+from pilotage.device.client.target import Target
+from pilotage.device.grpc.options import ServerOptions
+from pilotage.device.providers.provider import Provider
+from pilotage.device.server import metrics
+from pilotage.device.server.admission import Limits
+from pilotage.device.server.endpoints import build, endpoints
+from pilotage.device.server.face import Face, encode
+from pilotage.device.server.health import Health
+from pilotage.device.server.hub import Hub, HubOptions
+from pilotage.device.server.providers import ProviderTasks
+from pilotage.device.server.service import DeviceService, ServiceOptions
+from pilotage.device.socket import listen
+from pilotage.device.wire import Generation
+from pilotage.errors import InvalidDefinition
+from pilotage.storage import Storage, open_storage
+from pilotage.telemetry.logs import logger
+
+_log = logger("device.server")
+_STREAMS_SECONDS = 1.0
+"""How long watches have to say goodbye."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceServerOptions:
+    """What can be chosen about a server. Times are seconds."""
+
+    storage: str = "memory:"
+    """`memory:`, whose versions begin at the time in microseconds, or `sqlite:PATH`, which survives a restart."""
+    profile: Generation = Generation.V6
+    """What is spoken. V6 understands the requests of V2 and V3 too."""
+    providers: Sequence[Provider] = ()
+    """In this process. Others may write from outside."""
+    targets: Sequence[Target] = ()
+    """Where to listen; by default where NVIDIA_DEVICE_API_TARGET says, else on the socket of the SDK."""
+    listeners: Sequence[sockets.socket] = ()
+    """Sockets that listen already, and stay the caller's. With some, nothing is listened on by default."""
+    socket_mode: int = 0o660
+    directory_mode: int = 0o750
+    socket_group: int | None = None
+    access: Access | None = None
+    """Who may read and write; by default the socket's group may read, and the own user and root may write."""
+    ssl: tls.SSLContext | None = None
+    """For targets with a host."""
+    plaintext: bool = False
+    """A target with a loopback host needs no TLS."""
+    gate_seconds: float = 30.0
+    heartbeat_seconds: float = 30.0
+    limits: Limits = field(default=Limits())
+    hub: HubOptions = field(default=HubOptions())
+    grpc: ServerOptions = field(default=ServerOptions())
+    metrics_address: str = ""
+    health_address: str = ""
+    shutdown_grace: float = 25.0
+    """How long calls under way may take when the server goes down."""
+
+
+class DeviceServer:
+    """A running server, for the length of its `async with` block.
+
+    When it ends, it says NOT_SERVING, stops its providers, ends its streams, lets calls finish, and closes its storage,
+    in this order.
+    """
+
+    def __init__(self, options: DeviceServerOptions | None = None) -> None:
+        extra.require()
+        self.options = options or DeviceServerOptions()
+        self._targets = _targets(self.options)
+        self._exits = AsyncExitStack()
+        self._service: DeviceService | None = None
+        self._hub: Hub | None = None
+        self.health = Health([f"{package}.{wire.SERVICE}" for package in wire.PACKAGES])
+
+    @property
+    def target(self) -> Target:
+        """Where clients find it; the first place, if there are several."""
+        return self._targets[0]
+
+    @property
+    def service(self) -> DeviceService:
+        """What is served, for callers in this process."""
+        assert self._service is not None, "the server is used outside of its block"
+        return self._service
+
+    @property
+    def hub(self) -> Hub:
+        """Who watches."""
+        assert self._hub is not None, "the server is used outside of its block"
+        return self._hub
+
+    async def __aenter__(self) -> DeviceServer:
+        async with AsyncExitStack() as stack:
+            await self._open(stack)
+            self._exits = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._exits.aclose()
+
+    async def _open(self, stack: AsyncExitStack) -> None:
+        options = self.options
+        storage = await opened_storage(options.storage)
+        stack.push_async_callback(storage.close)
+        chosen = ServiceOptions(options.gate_seconds, options.heartbeat_seconds, options.limits)
+        service = self._service = await stack.enter_async_context(DeviceService(storage, chosen))
+        hub = self._hub = await stack.enter_async_context(
+            Hub(storage, service.served, service.prefix, encode, options.hub)
+        )
+        census = metrics.Census(hub.values)
+        census.register()
+        stack.callback(census.unregister)
+        metrics.set_build_info(build()["version"])
+        await stack.enter_async_context(
+            endpoints(self.health, metrics_address=options.metrics_address, health_address=options.health_address)
+        )
+        tasks = ProviderTasks(service)
+        stack.push_async_callback(tasks.close)
+        tasks.start(options.providers)
+        await self._listen(stack, service, hub)
+        stack.push_async_callback(self._wind_down, tasks, hub)
+        service.gate.on_open(self.health.serve)
+
+    async def _listen(self, stack: AsyncExitStack, service: DeviceService, hub: Hub) -> None:
+        from pilotage.device.grpc.server import serve  # with it comes HTTP/2
+
+        options = self.options
+        access = options.access or Access.of_socket_group(options.socket_group)
+        face = Face(service, hub, self.health, options.profile, access.allows)
+        handlers = face.handlers()
+        chosen = replace(options.grpc, grace_seconds=options.shutdown_grace)
+        for target in self._targets[: len(self._targets) - len(options.listeners)]:
+            if target.path:
+                modes = {"mode": options.socket_mode, "directory_mode": options.directory_mode}
+                listener = stack.enter_context(listen(target.path, **modes, group=options.socket_group))
+                server = serve(handlers, sock=listener, options=chosen, admit=access.admit)
+            else:
+                _check_remote(target, options)
+                ssl = options.ssl if target.needs_tls(plaintext=options.plaintext) else None
+                server = serve(
+                    handlers, host=target.host, port=target.port, ssl=ssl, options=chosen, admit=access.admit
+                )
+            await stack.enter_async_context(server)
+            _log.info("listening", target=target)
+        for listener in options.listeners:
+            await stack.enter_async_context(serve(handlers, sock=listener, options=chosen, admit=access.admit))
+
+    async def _wind_down(self, tasks: ProviderTasks, hub: Hub) -> None:
+        self.health.shut_down()
+        await tasks.close()
+        hub.close()
+        await hub.ended(_STREAMS_SECONDS)
+
+
+async def opened_storage(url: str) -> Storage:
+    """Open a storage. One in memory begins at the time, so that a version from before a restart is never met again."""
+    if url == "memory:":
+        from pilotage.storage.memory import MemoryStorage
+
+        return MemoryStorage(first_revision=time.time_ns() // 1000)
+    return await open_storage(url)
+
+
+def _targets(options: DeviceServerOptions) -> list[Target]:
+    given = [_target_of(listener) for listener in options.listeners]
+    if options.targets or given:
+        return [*options.targets, *given]
+    return [Target.parse()]
+
+
+def _target_of(listener: sockets.socket) -> Target:
+    name = listener.getsockname()
+    return Target(path=str(name)) if isinstance(name, str) else Target(host=str(name[0]), port=int(name[1]))
+
+
+def _check_remote(target: Target, options: DeviceServerOptions) -> None:
+    if options.ssl is None and target.needs_tls(plaintext=options.plaintext):
+        raise InvalidDefinition(f"{target} needs TLS: give a certificate, or listen on a Unix socket")
+    if options.access is None or options.access.remote is Remote.REFUSED:
+        raise InvalidDefinition(f"nobody may call at {target}: say in `access` whether callers there may read or write")

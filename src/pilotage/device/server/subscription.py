@@ -1,0 +1,245 @@
+"""One watch: what it is to be told, how far it has come, and how it is served while it does not keep up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from pilotage.device.rpc import Outgoing
+from pilotage.device.server import metrics
+from pilotage.device.server.log import Change
+from pilotage.errors import ApiError, Compacted, Gone, ServiceUnavailable, StorageError
+from pilotage.rest.listing import BOOKMARK_SECONDS_ANNOTATION
+from pilotage.rest.request import Request
+from pilotage.rest.response import WatchEvent
+from pilotage.server.reading import version_number_or_bad
+from pilotage.server.selection import Selection
+from pilotage.server.watching import END_OF_INITIAL_EVENTS, check_watch_options
+from pilotage.storage.interface import Entry
+from pilotage.telemetry.logs import logger
+
+if TYPE_CHECKING:
+    from pilotage.device.server.hub import Hub
+
+_CHUNK_FRAMES = 64
+_CHUNK_BYTES = 16 * 1024
+_log = logger("device.hub")
+
+
+class Subscription:
+    """A cursor on the hub's log, with a task of its own: whoever calls `run`."""
+
+    def __init__(self, hub: Hub, request: Request, generation: str, out: Outgoing) -> None:
+        self._hub = hub
+        self._options = request.options
+        check_watch_options(request.options)
+        self.selection = Selection(hub.served, request.options.label_selector, request.options.field_selector)
+        self.generation = generation
+        self.out = out
+        self.since = 0
+        """Nothing up to this version is told: it has been already, or was not asked for."""
+        self.place = 0
+        """In the log: where the next change to be told stands."""
+        self.spoke = asyncio.get_running_loop().time()
+        self._slack = hub.options.log_events
+        """How far behind it was when it came: it may be so much further behind until it has caught up."""
+        self._ended = False
+        self._error: ApiError | None = None
+        self._woken = asyncio.Event()
+        self._scope: asyncio.Timeout | None = None
+
+    def wake(self) -> None:
+        """It has fallen behind, and is to serve itself."""
+        self._woken.set()
+
+    def end(self, error: ApiError | None) -> None:
+        """It is over: with an error, or well."""
+        if self._ended:
+            return
+        self._ended, self._error = True, error
+        if self._scope is not None and not self._scope.expired():
+            self._scope.reschedule(asyncio.get_running_loop().time())
+
+    def check_lag(self) -> None:
+        """Evict it if it is too far behind."""
+        behind, bound = self._hub.log.end - self.place, self._hub.options.lag_events
+        if not self._ended and behind > bound + self._slack:
+            self._evict(behind, f"is {behind} changes behind, and may be {bound}")
+
+    async def run(self, metadata: Mapping[str, str] | None) -> None:
+        """Tell everything, until it ends. Raises what it ends with."""
+        seconds = self._options.timeout_seconds or 0
+        try:
+            async with asyncio.timeout(seconds if seconds > 0 else None) as whole:
+                await self._tell(metadata)
+        except TimeoutError:
+            if not whole.expired():
+                raise
+        except StorageError as error:
+            raise ServiceUnavailable(f"the server is going down: {error}") from error
+
+    async def _tell(self, metadata: Mapping[str, str] | None) -> None:
+        initial = await self._begin()
+        self._take_place()
+        await self.out.open(metadata)
+        await self._deliver(initial)
+        await self._replay()
+        self._take_place()
+        while not self._ended:
+            if self.place < self._hub.log.end:
+                await self._catch_up()
+            else:
+                await self._listen()
+        if self._error is not None:
+            raise self._error
+
+    def _take_place(self) -> None:
+        log = self._hub.log
+        self.place = log.place_after(self.since)
+        self._slack = log.end - self.place if self.since >= log.floor else self._hub.options.log_events
+
+    async def _begin(self) -> Iterator[bytes]:
+        """Where it begins, and what there is to tell of what was before. Raises ApiError where it cannot begin."""
+        options, storage = self._options, self._hub.storage
+        version = version_number_or_bad(options.resource_version or "0")
+        if version > storage.revision:
+            raise Gone(
+                f"the resource version {version} is ahead of the server's, {storage.revision}: the server has begun "
+                "anew since it was given out; list again"
+            )
+        whole = options.send_initial_events or (version == 0 and options.send_initial_events is None)
+        if not whole:
+            self.since = version or storage.revision
+            if self.since < min(self._hub.log.floor, storage.oldest):
+                raise _too_old(self.since, storage.oldest)
+            return iter(())
+        snapshot = await storage.list(self._hub.prefix)  # from here on the log has everything: nothing is between
+        self.since = snapshot.revision
+        entries = [entry for entry in snapshot.entries if self.selection.matches(entry)]
+        metrics.EVENTS.labels("ADDED").inc(len(entries))
+        return self._initial_frames(entries)
+
+    def _initial_frames(self, entries: Sequence[Entry]) -> Iterator[bytes]:
+        for entry in entries:
+            yield self._hub.added(entry, self.generation)
+        if self._options.send_initial_events and self._options.allow_watch_bookmarks:
+            yield self._bookmark(self.since, {END_OF_INITIAL_EVENTS: "true"})
+
+    def frames_of(self, changes: Sequence[Change]) -> list[bytes]:
+        """What this watch is told of changes: what enters its selection is added, what leaves it is deleted."""
+        if self.selection.everything:
+            return [self._frame(change, "") for change in changes if change.revision > self.since]
+        return [
+            self._frame(change, kind)
+            for change in changes
+            if change.revision > self.since and (kind := self._kind(change))
+        ]
+
+    def _frame(self, change: Change, kind: str) -> bytes:
+        return change.frame(self._hub.render, self.generation, kind)
+
+    def _kind(self, change: Change) -> str:
+        selected, was = self.selection.matches(change.event.entry), self.selection.matches(change.event.previous)
+        if selected:
+            return "MODIFIED" if was else "ADDED"
+        return "DELETED" if was else ""
+
+    async def _replay(self) -> None:
+        """Tell what is older than the log, from the storage's history. (There is a change at the log's floor.)"""
+        if self.since >= self._hub.log.floor:
+            return
+        history = self._hub.storage.watch(self._hub.prefix, since=self.since)
+        try:
+            while self.since < self._hub.log.floor and not self._ended:
+                changes = [Change(event) for event in await anext(aiter(history))]
+                await self._deliver(iter(self.frames_of(changes)))
+                self.since = changes[-1].revision
+        except Compacted as error:
+            raise _too_old(self.since, error.oldest) from error
+
+    async def _catch_up(self) -> None:
+        """Tell a piece of the log."""
+        log = self._hub.log
+        if self.place < log.first:
+            self._evict(log.end - self.place, "is behind everything that the server keeps")
+            return
+        changes = log.since(self.place, _CHUNK_FRAMES)
+        await self._deliver(iter(self.frames_of(changes)))
+        self.place += len(changes)
+
+    async def _listen(self) -> None:
+        """Let the hub write, until it finds no room or it is time for a bookmark."""
+        self._slack = 0
+        self._woken.clear()
+        self._hub.go_live(self)
+        silence = self._hub.options.bookmark_seconds if self._options.allow_watch_bookmarks else None
+        if await self._pause(self._woken.wait(), None if silence is None else self.spoke + silence):
+            return
+        told_all = self.place >= self._hub.log.end  # else a bookmark would promise what has not been told
+        if silence is not None and told_all and not self._ended and self._now() >= self.spoke + silence:
+            self.spoke = self._now()
+            self.out.write([self._bookmark(max(self.since, self._hub.position), {})])
+
+    async def _deliver(self, frames: Iterator[bytes]) -> None:
+        """Write all of them, a piece at a time, and wait for room in between."""
+        for piece in _pieces(frames):
+            patience = self._now() + self._hub.options.drain_seconds
+            while not self._ended and not self.out.write(piece):
+                if not await self._pause(self.out.drained(), patience) and not self._ended:
+                    self._evict(
+                        self._hub.log.end - self.place, f"has taken nothing for {self._hub.options.drain_seconds:g} s"
+                    )
+            if self._ended:
+                return
+            self.spoke = self._now()
+            await asyncio.sleep(0)  # a long way to catch up must not keep others from being served
+
+    async def _pause(self, awaitable: Awaitable[object], until: float | None) -> bool:
+        """Wait for something, or until then, or until this watch is ended; whether it has happened."""
+        try:
+            async with asyncio.timeout_at(until) as self._scope:
+                await awaitable
+        except TimeoutError:
+            if self._scope is None or not self._scope.expired():
+                raise
+            return False
+        finally:
+            self._scope = None
+        return True
+
+    def _evict(self, behind: int, why: str) -> None:
+        metrics.EVICTIONS.labels().inc()
+        metrics.DROPPED.labels().inc(behind)
+        _log.warning("a watch is too slow and is ended", behind=behind, reason=why)
+        self.end(Gone(f"this watch {why}: it is ended so that it cannot miss anything unnoticed; list again"))
+
+    def _bookmark(self, version: int, annotations: dict[str, str]) -> bytes:
+        gvk = self._hub.served.gvk
+        seconds = {BOOKMARK_SECONDS_ANNOTATION: f"{self._hub.options.bookmark_seconds:g}"}
+        metadata = {"resourceVersion": str(version), "annotations": seconds | annotations}
+        document = {"kind": gvk.kind, "apiVersion": gvk.api_version, "metadata": metadata}
+        return self._hub.message(WatchEvent("BOOKMARK", msgspec.json.encode(document)), self.generation)
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+
+def _pieces(frames: Iterator[bytes]) -> Iterator[list[bytes]]:
+    """Frames in pieces that are likely to find room: none is larger than a chunk, unless it is a single frame."""
+    piece: list[bytes] = []
+    size = 0
+    for frame in frames:
+        if piece and (size + len(frame) > _CHUNK_BYTES or len(piece) >= _CHUNK_FRAMES):
+            yield piece
+            piece, size = [], 0
+        piece.append(frame)
+        size += len(frame)
+    if piece:
+        yield piece
+
+
+def _too_old(version: int, oldest: int) -> Gone:
+    return Gone(f"too old resource version: {version} ({oldest - 1})")

@@ -1,0 +1,155 @@
+"""Create, update and patch of GPUs: read what is there, decide on documents, write on condition; again if overtaken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from pilotage.device.server import admission, merging, metrics
+from pilotage.device.server.admission import Limits
+from pilotage.device.server.patches import patch_of
+from pilotage.device.server.stored import GPUS, public, public_status
+from pilotage.errors import BadRequest, Conflict, MethodNotSupported, NotFound, TooManyRequests
+from pilotage.rest.request import Request, Verb
+from pilotage.rest.response import Response
+from pilotage.server import records
+from pilotage.server.house import House
+from pilotage.server.registry import Registry
+from pilotage.server.served import Served
+
+Document = dict[str, Any]
+Change = Callable[[Document], Document]
+
+
+class Writer:
+    """Writes to the registry what callers mean."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        limits: Limits,
+        admitted: Callable[[], AbstractAsyncContextManager[int]],
+    ) -> None:
+        self._registry = registry
+        self._limits = limits
+        self._admitted = admitted
+        """How many GPUs there are, while nobody else adds one."""
+
+    @property
+    def _house(self) -> House:
+        return self._registry.house
+
+    async def create(self, request: Request, provider: str) -> Response:
+        """A new GPU, with the status that it was sent with: its conditions are the provider's."""
+        document = admission.read(request.body)
+        name = document["metadata"].get("name", "")
+        document["status"] = self._merged({}, document, provider, name)
+        body = self._encoded(document)
+        async with self._admitted() as count:
+            if count >= self._limits.objects and not await self._exists(name):
+                raise TooManyRequests(f"there are {count} GPUs already, and no more are kept")
+            response = await self._registry.call(replace(request, body=body))
+        metrics.UPDATES.labels("create").inc()
+        return response
+
+    async def update(self, request: Request, provider: str) -> Response:
+        """What is to be said of a GPU beside its status; or, of the subresource, the caller's part of the status."""
+        document = admission.read(request.body, request.name)
+        return await self._changed(request, provider, lambda _: document)
+
+    async def patch(self, request: Request, provider: str) -> Response:
+        """As update, with the next state made by a patch from what callers see of the present one."""
+        admission.check_name(request.name)
+        patch = patch_of(await self._served(), request)
+        return await self._changed(request, provider, lambda stored: patch(public(msgspec.json.encode(stored))))
+
+    async def set_condition(self, name: str, condition: Document, provider: str) -> Response:
+        """One condition of the caller's, beside those it has."""
+
+        def with_condition(stored: Document) -> Document:
+            status = merging.with_condition(public_status(stored.get("status", {})), condition)
+            return {"metadata": {}, "status": status}
+
+        request = Request(Verb.UPDATE, GPUS, name=name, subresource="status")
+        return await self._changed(request, provider, with_condition)
+
+    async def rewrite(self, name: str, change: Change) -> None:
+        """The server's own change of a stored status. A GPU that is gone is left alone."""
+        request = Request(Verb.UPDATE, GPUS, name=name, subresource="status")
+        while True:
+            try:
+                stored = await self._stored(request)
+                await self._put(request, stored | {"status": change(stored.get("status", {}))})
+            except NotFound:
+                return
+            except Conflict:
+                continue
+            return
+
+    async def _changed(self, request: Request, provider: str, change: Change) -> Response:
+        if request.subresource not in ("", "status"):
+            raise MethodNotSupported(f"a GPU has no subresource {request.subresource[:50]!r}: there is status")
+        while True:
+            stored = await self._stored(request)
+            wanted = change(stored)
+            check_identity(await self._served(), request, wanted["metadata"], stored["metadata"])
+            if request.subresource:
+                status = self._merged(stored.get("status", {}), wanted, provider, request.name)
+                wanted = stored | {"status": status}
+            else:
+                wanted["status"] = stored.get("status", {})
+            try:
+                return await self._put(request, wanted, stored["metadata"]["resourceVersion"])
+            except Conflict:
+                continue  # overtaken: decide again on what is there now
+
+    async def _put(self, request: Request, document: Document, version: str = "") -> Response:
+        if version:
+            document = document | {"metadata": document["metadata"] | {"resourceVersion": version}}
+        body = self._encoded(document)
+        response = await self._registry.call(replace(request, verb=Verb.UPDATE, body=body, content_type=""))
+        metrics.UPDATES.labels("update_status" if request.subresource else "update").inc()
+        return response
+
+    def _encoded(self, document: Document) -> bytes:
+        body = msgspec.json.encode(document)
+        admission.check(document, body, self._limits)
+        return body
+
+    def _merged(self, old: Document, document: Document, provider: str, name: str) -> Document:
+        sent = admission.status_of(document, name)
+        return merging.merged(old, sent, provider, self._house.now())
+
+    async def _stored(self, request: Request) -> Document:
+        get = Request(Verb.GET, GPUS, name=request.name)
+        return records.decode((await self._registry.call(get)).body)
+
+    async def _exists(self, name: str) -> bool:
+        return await self._house.storage.get(self._house.key(await self._served(), "", name)) is not None
+
+    async def _served(self) -> Served:
+        return await self._house.catalogue.find(GPUS)
+
+
+def check_identity(served: Served, request: Request, metadata: Document, current: Document) -> None:
+    """The name, uid and version that a caller gives must be those of the object; what it leaves out does not count."""
+    if metadata.get("name", request.name) != request.name:
+        raise BadRequest(f"the name in the GPU is {str(metadata['name'])[:100]!r}, not {request.name!r} as in the call")
+    uid, version = metadata.get("uid") or current["uid"], metadata.get("resourceVersion") or ""
+    if version not in ("", "0", current["resourceVersion"]):
+        check_version(str(version))
+        raise served.conflict(request.name)
+    if uid != current["uid"]:
+        raise served.conflict(
+            request.name, f"Precondition failed: UID in precondition: {uid}, UID in object meta: {current['uid']}"
+        )
+
+
+def check_version(version: str) -> None:
+    """Raises BadRequest for what is no resource version."""
+    if version and not (version.isascii() and version.isdigit() and len(version) < 20):
+        raise BadRequest(f"{version[:50]!r} is no resource version: a decimal number is needed")

@@ -1,0 +1,66 @@
+"""The Device API's wire: requests and answers to protobuf messages and back, for each generation. No I/O.
+
+Objects are Kubernetes JSON outside and messages inside. Protobuf is imported when something is first encoded or
+decoded; without it that raises MissingExtra, which names `pilotage[device]`.
+"""
+
+from pilotage.device.wire.client import (
+    OutgoingCall,
+    decode_event,
+    decode_page,
+    decode_response,
+    encode_request,
+    shaped,
+)
+from pilotage.device.wire.descriptors import DescribedFile, Descriptors, descriptors
+from pilotage.device.wire.generation import KIND, PACKAGES, RESOURCE, SERVICE, STREAMS, Generation, method_path
+from pilotage.device.wire.options import PROVIDER_ID, UNDERSTOOD, UNDERSTOOD_OPTIONS
+from pilotage.device.wire.provider import (
+    Acknowledged,
+    Heartbeat,
+    Registered,
+    RegisterGPU,
+    Unregistered,
+    UnregisterGPU,
+    Updated,
+    UpdateGPUCondition,
+    UpdateGPUStatus,
+    provider_path,
+)
+from pilotage.device.wire.server import decode_request, encode_event, encode_page, encode_response
+
+__all__ = [
+    "KIND",
+    "PACKAGES",
+    "PROVIDER_ID",
+    "RESOURCE",
+    "SERVICE",
+    "STREAMS",
+    "UNDERSTOOD",
+    "UNDERSTOOD_OPTIONS",
+    "Acknowledged",
+    "DescribedFile",
+    "Descriptors",
+    "Generation",
+    "Heartbeat",
+    "OutgoingCall",
+    "RegisterGPU",
+    "Registered",
+    "UnregisterGPU",
+    "Unregistered",
+    "UpdateGPUCondition",
+    "UpdateGPUStatus",
+    "Updated",
+    "decode_event",
+    "decode_page",
+    "decode_request",
+    "decode_response",
+    "descriptors",
+    "encode_event",
+    "encode_page",
+    "encode_request",
+    "encode_response",
+    "method_path",
+    "provider_path",
+    "shaped",
+]

@@ -1,0 +1,150 @@
+"""GPUs as Kubernetes JSON, decoded as far as the wire can say it. Other keys are passed over: the wire has no place."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, TypeAlias
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from pilotage.device.wire.generation import KIND
+from pilotage.errors import DecodeError
+from pilotage.meta import times
+from pilotage.rest.response import Bytes
+
+Integer: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+Time: TypeAlias = Annotated[datetime, msgspec.Meta(tz=True)]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NEVER = -62_135_596_800
+"""The first second of the year 1: what Go's zero time becomes."""
+_LAST = 253_402_300_799
+"""The last second of the year 9999."""
+
+
+class Metadata(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What of an object's metadata the wire can carry, and `finalizers` and `owner_references`, which it cannot."""
+
+    name: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: Integer = 0
+    creation_timestamp: Time | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    finalizers: list[str] | None = None
+    owner_references: list[msgspec.Raw] | None = None
+
+
+class Spec(msgspec.Struct, frozen=True):
+    uuid: str = ""
+
+
+class Condition(msgspec.Struct, frozen=True, rename="camel"):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    last_transition_time: Time | UnsetType | None = UNSET
+    observed_generation: Integer | UnsetType | None = UNSET
+
+
+class Status(msgspec.Struct, frozen=True, rename="camel"):
+    conditions: list[Condition] | None = None
+    recommended_action: str | UnsetType | None = UNSET
+
+
+class Object(msgspec.Struct, frozen=True, rename="camel"):
+    """A GPU. A bookmark has neither spec nor status."""
+
+    api_version: str = KIND.api_version
+    kind: str = KIND.kind
+    metadata: Metadata = Metadata()
+    spec: Spec | UnsetType | None = UNSET
+    status: Status | UnsetType | None = UNSET
+
+
+_object = msgspec.json.Decoder(Object).decode
+_status = msgspec.json.Decoder(Status).decode
+_condition = msgspec.json.Decoder(Condition).decode
+write = msgspec.json.Encoder().encode
+"""Compact JSON of a GPU, a status or a condition."""
+
+
+def read(body: Bytes) -> Object:
+    """A GPU from its JSON. Raises DecodeError."""
+    try:
+        return _object(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise DecodeError(f"this is not the JSON of a {KIND.kind}: {error}") from None
+
+
+def read_stored(body: Bytes) -> Object:
+    """A GPU from its JSON; what a schema lets pass in a condition but no message can hold is left away.
+
+    So that nobody can write a GPU that spoils every list: a time with a leap second is one. Raises DecodeError.
+    """
+    try:
+        return _object(body)
+    except msgspec.MsgspecError:
+        return _salvaged(body)
+
+
+def read_status(body: Bytes) -> Status:
+    """A status from its JSON. Raises DecodeError."""
+    try:
+        return _status(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise DecodeError(f"this is not the JSON of a status: {error}") from None
+
+
+def read_condition(body: Bytes) -> Condition:
+    """A condition from its JSON. Raises DecodeError."""
+    try:
+        return _condition(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise DecodeError(f"this is not the JSON of a condition: {error}") from None
+
+
+def seconds(time: datetime) -> int | None:
+    """A time as the wire has it: whole seconds since 1970, rounded down; Kubernetes' times have no more.
+
+    None for what the wire cannot say: in UTC, the very beginning of the year 1 and before, and past the year 9999.
+    """
+    since: timedelta = time - _EPOCH
+    count = since.days * 86_400 + since.seconds
+    return count if _NEVER < count <= _LAST else None
+
+
+def time(count: int) -> datetime | None:
+    """The time of so many seconds since 1970; None for Go's zero time. Raises DecodeError for years past 9999."""
+    if count == _NEVER:
+        return None
+    if not _NEVER < count <= _LAST:
+        raise DecodeError(f"there is no such time as {count} seconds after 1970")
+    return datetime.fromtimestamp(count, UTC)
+
+
+def _salvaged(body: Bytes) -> Object:
+    try:
+        document = msgspec.json.decode(body)
+        for condition in document["status"]["conditions"]:
+            condition["lastTransitionTime"] = _salvaged_time(condition.get("lastTransitionTime"))
+            condition["observedGeneration"] = _salvaged_integer(condition.get("observedGeneration"))
+        return msgspec.convert(document, Object)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, LookupError, TypeError, AttributeError) as error:
+        raise DecodeError(f"this is not the JSON of a {KIND.kind}: {error}") from None
+
+
+def _salvaged_time(value: object) -> datetime | None:
+    try:
+        return times.parse(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def _salvaged_integer(value: object) -> int | None:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, int) and -(2**63) <= value < 2**63 else None

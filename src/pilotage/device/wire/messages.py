@@ -1,0 +1,69 @@
+"""The classes of protobuf messages, made from the descriptor sets when they are first needed.
+
+Each set has a descriptor pool of its own, because all generations have the same message names.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from pilotage.device.wire.generation import PACKAGES, Generation
+from pilotage.errors import DecodeError, MissingExtra
+
+GRPC = "grpc"
+"""The set with gRPC's own services: health and reflection."""
+
+MessageClass = Any
+"""A class of messages: made at run time, so no type checker knows its fields."""
+
+
+@cache
+def classes(name: str) -> dict[str, MessageClass]:
+    """The message classes of a set, by the messages' full names."""
+    try:
+        from google.protobuf import descriptor_pool, message_factory
+    except ImportError:
+        raise _missing() from None
+    pool = descriptor_pool.DescriptorPool()
+    found: dict[str, MessageClass] = {}
+    for file in file_protos(name):
+        pool.AddSerializedFile(file.SerializeToString())
+        for message in file.message_type:
+            full = f"{file.package}.{message.name}"
+            found[full] = message_factory.GetMessageClass(pool.FindMessageTypeByName(full))
+    return found
+
+
+def file_protos(name: str) -> list[Any]:
+    """The FileDescriptorProtos of a set; what a file imports comes before it."""
+    try:
+        from google.protobuf import descriptor_pb2
+    except ImportError:
+        raise _missing() from None
+    from pilotage.device.wire.generated.descriptors import SETS
+
+    return list(descriptor_pb2.FileDescriptorSet.FromString(SETS[name]).file)
+
+
+def gpu_message(generation: Generation, name: str) -> MessageClass:
+    """A message class of a generation's GpuService."""
+    return classes(generation.value)[f"{PACKAGES[0]}.{name}"]
+
+
+def parsed(message_class: MessageClass, data: bytes) -> Any:
+    """A message from its bytes. Raises DecodeError."""
+    from google.protobuf.message import DecodeError as Undecodable
+
+    try:
+        return message_class.FromString(data)
+    except (Undecodable, UnicodeDecodeError, RecursionError) as error:
+        name = message_class.DESCRIPTOR.name
+        raise DecodeError(
+            f"these {len(data)} bytes are no {name} ({error}); does the other side speak another generation of the "
+            "Device API?"
+        ) from None
+
+
+def _missing() -> MissingExtra:
+    return MissingExtra("the Device API", "device")

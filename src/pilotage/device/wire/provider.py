@@ -1,0 +1,232 @@
+"""The messages of ProviderService: what providers tell a server, and its answers.
+
+Statuses and conditions are plain documents, as they stand in a GPU's JSON. `decode` raises BadRequest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from pilotage.device.wire import documents
+from pilotage.device.wire.generation import PACKAGES, Generation, method_path
+from pilotage.device.wire.messages import classes, parsed
+from pilotage.device.wire.objects import codec
+from pilotage.device.wire.tolerance import check_name
+from pilotage.errors import BadRequest, DecodeError
+
+SERVICE = "ProviderService"
+METHODS = ("RegisterGpu", "UnregisterGpu", "UpdateGpuStatus", "UpdateGpuCondition", "Heartbeat")
+
+Document = Mapping[str, Any]
+
+
+def provider_path(name: str) -> str:
+    """A method in full: `/nvidia.device.v1alpha1.ProviderService/Heartbeat`."""
+    return method_path(name, PACKAGES[1], SERVICE)
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterGPU:
+    """A provider has found a GPU."""
+
+    name: str
+    uuid: str
+    provider_id: str
+    initial_status: Document | None = None
+
+    def encode(self) -> bytes:
+        message = _new("RegisterGpuRequest", name=self.name, provider_id=self.provider_id)
+        message.spec.uuid = self.uuid
+        if self.initial_status is not None:
+            _write_status(self.initial_status, message.initial_status)
+        return _bytes(message)
+
+    @classmethod
+    def decode(cls, data: bytes) -> RegisterGPU:
+        message = _read("RegisterGpuRequest", data)
+        check_name(message.name)
+        status = _status(message.initial_status) if message.HasField("initial_status") else None
+        return cls(message.name, message.spec.uuid, message.provider_id, status)
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """The answer to RegisterGPU. `created` is False where the GPU was there already."""
+
+    created: bool
+    resource_version: int
+
+    def encode(self) -> bytes:
+        return _bytes(_new("RegisterGpuResponse", created=self.created, resource_version=self.resource_version))
+
+    @classmethod
+    def decode(cls, data: bytes) -> Registered:
+        message = _read("RegisterGpuResponse", data)
+        return cls(message.created, message.resource_version)
+
+
+@dataclass(frozen=True, slots=True)
+class UnregisterGPU:
+    """A GPU is gone."""
+
+    name: str
+
+    def encode(self) -> bytes:
+        return _bytes(_new("UnregisterGpuRequest", name=self.name))
+
+    @classmethod
+    def decode(cls, data: bytes) -> UnregisterGPU:
+        message = _read("UnregisterGpuRequest", data)
+        check_name(message.name)
+        return cls(message.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Unregistered:
+    """The answer to UnregisterGPU. `deleted` is False where there was no such GPU."""
+
+    deleted: bool
+
+    def encode(self) -> bytes:
+        return _bytes(_new("UnregisterGpuResponse", deleted=self.deleted))
+
+    @classmethod
+    def decode(cls, data: bytes) -> Unregistered:
+        return cls(_read("UnregisterGpuResponse", data).deleted)
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateGPUStatus:
+    """All that a provider has to say of a GPU's state."""
+
+    name: str
+    status: Document
+    provider_id: str
+
+    def encode(self) -> bytes:
+        message = _new("UpdateGpuStatusRequest", name=self.name, provider_id=self.provider_id)
+        _write_status(self.status, message.status)
+        return _bytes(message)
+
+    @classmethod
+    def decode(cls, data: bytes) -> UpdateGPUStatus:
+        message = _read("UpdateGpuStatusRequest", data)
+        check_name(message.name)
+        if not message.HasField("status"):
+            raise BadRequest("the request holds no status")
+        return cls(message.name, _status(message.status), message.provider_id)
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateGPUCondition:
+    """One condition of a GPU; all others stay."""
+
+    name: str
+    condition: Document
+    provider_id: str
+
+    def encode(self) -> bytes:
+        message = _new("UpdateGpuConditionRequest", name=self.name, provider_id=self.provider_id)
+        condition = documents.read_condition(msgspec.json.encode(self.condition))
+        message.condition.SetInParent()
+        codec(Generation.V6).write_condition(condition, message.condition)
+        return _bytes(message)
+
+    @classmethod
+    def decode(cls, data: bytes) -> UpdateGPUCondition:
+        message = _read("UpdateGpuConditionRequest", data)
+        check_name(message.name)
+        if not message.condition.type:
+            raise BadRequest("the request holds no condition with a type")
+        return cls(message.name, _condition(message.condition), message.provider_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Updated:
+    """The answer to UpdateGPUStatus and UpdateGPUCondition."""
+
+    resource_version: int
+
+    def encode(self) -> bytes:
+        return _bytes(_new("UpdateGpuStatusResponse", resource_version=self.resource_version))
+
+    @classmethod
+    def decode(cls, data: bytes) -> Updated:
+        return cls(_read("UpdateGpuStatusResponse", data).resource_version)
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """A provider lives, and watches over these GPUs."""
+
+    provider_id: str
+    gpu_names: tuple[str, ...] = ()
+
+    def encode(self) -> bytes:
+        return _bytes(_new("HeartbeatRequest", provider_id=self.provider_id, gpu_names=self.gpu_names))
+
+    @classmethod
+    def decode(cls, data: bytes) -> Heartbeat:
+        message = _read("HeartbeatRequest", data)
+        for name in message.gpu_names:
+            check_name(name)
+        return cls(message.provider_id, tuple(message.gpu_names))
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledged:
+    """The answer to Heartbeat."""
+
+    acknowledged: bool = True
+
+    def encode(self) -> bytes:
+        return _bytes(_new("HeartbeatResponse", acknowledged=self.acknowledged))
+
+    @classmethod
+    def decode(cls, data: bytes) -> Acknowledged:
+        return cls(_read("HeartbeatResponse", data).acknowledged)
+
+
+def _class(name: str) -> Any:
+    return classes(Generation.V6.value)[f"{PACKAGES[1]}.{name}"]
+
+
+def _new(name: str, /, **fields: object) -> Any:
+    return _class(name)(**fields)
+
+
+def _read(name: str, data: bytes) -> Any:
+    try:
+        return parsed(_class(name), data)
+    except DecodeError as error:
+        raise BadRequest(str(error)) from None
+
+
+def _bytes(message: Any) -> bytes:
+    data: bytes = message.SerializeToString()
+    return data
+
+
+def _write_status(status: Document, message: Any) -> None:
+    codec(Generation.V6).write_status(documents.read_status(msgspec.json.encode(status)), message)
+
+
+def _status(message: Any) -> Document:
+    return _document(codec(Generation.V6).read_status, message)
+
+
+def _condition(message: Any) -> Document:
+    return _document(codec(Generation.V6).read_condition, message)
+
+
+def _document(read: Any, message: Any) -> Document:
+    try:
+        found = read(message)
+    except DecodeError as error:
+        raise BadRequest(str(error)) from None
+    document: dict[str, Any] = msgspec.json.decode(documents.write(found))
+    return document

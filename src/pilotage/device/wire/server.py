@@ -1,0 +1,199 @@
+"""The answering side: messages to requests, and JSON to the messages that answer them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from pilotage.device.wire import documents, options, tolerance
+from pilotage.device.wire.documents import Object
+from pilotage.device.wire.generation import KIND, RESOURCE, Generation
+from pilotage.device.wire.messages import gpu_message, parsed
+from pilotage.device.wire.objects import codec, fill
+from pilotage.device.wire.tolerance import check_name, check_namespace
+from pilotage.errors import BadRequest, DecodeError, MethodNotSupported, UnsupportedMediaType
+from pilotage.rest.request import DeleteOptions, ListOptions, PatchType, Request, Verb
+from pilotage.rest.response import Bytes, Page, WatchEvent
+
+_USER_AGENT = "user-agent"
+_PATCHES = (PatchType.JSON.value, PatchType.MERGE.value, PatchType.STRATEGIC.value)
+
+
+def decode_request(
+    generation: Generation, method: str, message: bytes, metadata: Mapping[str, str] | None = None
+) -> Request:
+    """The request that a call stands for; `method` is the bare name, and the keys of `metadata` are in lower case.
+
+    A server of V6 understands the requests of V2 and V3 too. Raises BadRequest, MethodNotSupported and
+    UnsupportedMediaType.
+    """
+    if method not in generation.methods:
+        raise MethodNotSupported(
+            f"the Device API of generation {generation.value.upper()} has no method {method[:100]}"
+        )
+    try:
+        return _READERS[method](_Call(generation, method, message, metadata or {}))
+    except DecodeError as error:
+        raise BadRequest(str(error)) from None
+
+
+def encode_response(generation: Generation, method: str, body: Bytes) -> bytes:
+    """The answer to anything but ListGpus and WatchGpus."""
+    if method == "DeleteGpu":
+        return b""
+    if method == "GetGpu":
+        answer = gpu_message(generation, "GetGpuResponse")()
+        fill(generation, body, answer.gpu)
+    else:
+        answer = gpu_message(generation, "Gpu")()
+        fill(generation, body, answer)
+    return _bytes(answer)
+
+
+def encode_page(generation: Generation, page: Page) -> bytes:
+    """The answer to ListGpus."""
+    answer = gpu_message(generation, "ListGpusResponse")()
+    found = answer.gpu_list
+    found.SetInParent()
+    if generation is Generation.V8:
+        found.type_meta.kind, found.type_meta.api_version = f"{KIND.kind}List", KIND.api_version
+        found.list_meta.resource_version = page.resource_version
+    elif generation is not Generation.V1:
+        found.metadata.resource_version = page.resource_version
+    write, read, add = codec(generation).write, documents.read_stored, found.items.add
+    for body in page.items:
+        write(read(body), add())
+    return _bytes(answer)
+
+
+def encode_event(generation: Generation, event: WatchEvent) -> bytes:
+    """A message of WatchGpus. An ERROR is sent without its Status, for which there is no place: end the stream with
+    an error that says it instead."""
+    message = gpu_message(generation, "WatchGpusResponse")()
+    message.type = event.type
+    if event.type != "ERROR":
+        fill(generation, event.object, message.object)
+    return _bytes(message)
+
+
+def _bytes(message: Any) -> bytes:
+    data: bytes = message.SerializeToString()
+    return data
+
+
+class _Call(NamedTuple):
+    generation: Generation
+    method: str
+    message: bytes
+    metadata: Mapping[str, str]
+
+    def parsed(self) -> Any:
+        return parsed(gpu_message(self.generation, f"{self.method}Request"), self.message)
+
+    def request(self, verb: Verb, **parts: Any) -> Request:
+        return Request(verb, RESOURCE, user_agent=self.metadata.get(_USER_AGENT, ""), **parts)
+
+
+def _read_get(call: _Call) -> Request:
+    asked = tolerance.read_get(call.message) if call.generation is Generation.V6 else _plainly_get(call)
+    check_name(asked.name)
+    check_namespace(asked.namespace)
+    return call.request(Verb.GET, name=asked.name, options=asked.options)
+
+
+def _plainly_get(call: _Call) -> tolerance.Asked:
+    found = call.parsed()
+    if call.generation in (Generation.V1, Generation.V2):
+        return tolerance.Asked(name=found.name)
+    namespace = found.opts.namespace if call.generation is Generation.V3 else found.namespace
+    return tolerance.Asked(found.name, namespace, ListOptions(resource_version=found.opts.resource_version))
+
+
+def _read_list(call: _Call) -> Request:
+    asked = tolerance.read_list(call.message) if call.generation is Generation.V6 else _plainly_list(call)
+    check_namespace(asked.namespace)
+    verb = Verb.WATCH if call.method == "WatchGpus" else Verb.LIST
+    wanted = asked.options
+    if call.generation is not Generation.V8:
+        wanted = options.from_metadata(verb, call.metadata, wanted)
+    return call.request(verb, options=wanted)
+
+
+def _plainly_list(call: _Call) -> tolerance.Asked:
+    found = call.parsed()
+    match call.generation:
+        case Generation.V2:
+            return tolerance.Asked(options=ListOptions(resource_version=found.resource_version))
+        case Generation.V3:
+            wanted = ListOptions(resource_version=found.opts.resource_version)
+            return tolerance.Asked(namespace=found.opts.namespace, options=wanted)
+        case Generation.V8:
+            return tolerance.Asked(namespace=found.namespace, options=options.read_newest(found.opts))
+    return tolerance.Asked()
+
+
+def _read_create(call: _Call) -> Request:
+    return call.request(Verb.CREATE, body=documents.write(_given(call)))
+
+
+def _read_update(call: _Call) -> Request:
+    document = _given(call)
+    return call.request(Verb.UPDATE, name=document.metadata.name, body=documents.write(document))
+
+
+def _read_update_status(call: _Call) -> Request:
+    document = _given(call)
+    if not document.status:
+        raise BadRequest("the GPU has no status: there is nothing to update")
+    body = documents.write(document)
+    return call.request(Verb.UPDATE, name=document.metadata.name, subresource="status", body=body)
+
+
+def _given(call: _Call) -> Object:
+    """The GPU of a write, with metadata and a name."""
+    found = call.parsed()
+    if not found.HasField("gpu"):
+        raise BadRequest("the request holds no gpu")
+    objects = codec(call.generation)
+    if not objects.has_metadata(found.gpu):
+        raise BadRequest("the gpu has no metadata")
+    document = objects.read_given(found.gpu)
+    check_name(document.metadata.name)
+    check_namespace(objects.namespace(found.gpu))
+    return document
+
+
+def _read_delete(call: _Call) -> Request:
+    found = call.parsed()
+    check_name(found.name)
+    check_namespace(found.namespace)
+    conditions = found.opts.preconditions
+    wanted = DeleteOptions(uid=conditions.uid, resource_version=conditions.resource_version)
+    return call.request(Verb.DELETE, name=found.name, delete=wanted)
+
+
+def _read_patch(call: _Call) -> Request:
+    found = call.parsed()
+    check_name(found.name)
+    check_namespace(found.namespace)
+    if found.patch_type not in _PATCHES:
+        raise UnsupportedMediaType(f"a patch of the type {found.patch_type[:100]!r} is none of: {', '.join(_PATCHES)}")
+    subresources = list(found.subresources)
+    if subresources not in ([], ["status"]):
+        raise BadRequest(f"a GPU has no subresource but status, not {', '.join(subresources)[:100]!r}")
+    subresource = "".join(subresources)
+    return call.request(
+        Verb.PATCH, name=found.name, subresource=subresource, body=found.data, content_type=found.patch_type
+    )
+
+
+_READERS: dict[str, Callable[[_Call], Request]] = {
+    "GetGpu": _read_get,
+    "ListGpus": _read_list,
+    "WatchGpus": _read_list,
+    "CreateGpu": _read_create,
+    "UpdateGpu": _read_update,
+    "UpdateGpuStatus": _read_update_status,
+    "DeleteGpu": _read_delete,
+    "PatchGpu": _read_patch,
+}

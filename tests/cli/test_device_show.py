@@ -1,0 +1,133 @@
+"""`pilotage device get` and `watch`: what they show of a server."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pilotage.meta import yamltext
+
+from .device_processes import COMMAND, serving, shown
+
+UUID = r"GPU-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A server with two fake GPUs to which nothing happens."""
+    path = tmp_path_factory.mktemp("device") / "device-api.sock"
+    with serving(path, "--provider", "fake", "--count", "2", "--period", "0"):
+        yield path
+
+
+def test_the_gpus_are_a_table(target: Path) -> None:
+    ran = shown("get", target=target)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    heading, *rows = ran.stdout.splitlines()
+    assert heading.split() == ["NAME", "UUID", "READY", "REASON", "CONDITIONS", "ACTION", "AGE"]
+    assert [re.fullmatch(rf"gpu-\d +{UUID} +True +DriverReady +- +- +\d+s", row) is not None for row in rows] == [
+        True,
+        True,
+    ]
+    assert {line.index("READY") if "READY" in line else line.index("True") for line in (heading, *rows)} == {
+        heading.index("READY")
+    }
+
+
+def test_the_wide_table_has_versions_and_messages(target: Path) -> None:
+    heading, *rows = shown("get", "-o", "wide", target=target).stdout.splitlines()
+    assert heading.split()[-2:] == ["VERSION", "MESSAGE"]
+    assert all(row.endswith("driver is posting ready status") for row in rows)
+
+
+def test_one_gpu_is_asked_for_by_its_name(target: Path) -> None:
+    assert shown("get", "gpu-1", "-o", "name", target=target).stdout == "gpu.device.nvidia.com/gpu-1\n"
+
+
+def test_json_and_yaml_say_the_same_of_a_list_and_of_one(target: Path) -> None:
+    listed = json.loads(shown("get", "-o", "json", target=target).stdout)
+    assert (listed["apiVersion"], listed["kind"]) == ("device.nvidia.com/v1alpha1", "GPUList")
+    assert [item["metadata"]["name"] for item in listed["items"]] == ["gpu-0", "gpu-1"]
+    assert yamltext.read(shown("get", "-o", "yaml", target=target).stdout) == listed
+    assert json.loads(shown("get", "gpu-0", "-o", "json", target=target).stdout) == listed["items"][0]
+
+
+def test_a_gpu_that_is_not_there_is_one_line(target: Path) -> None:
+    ran = shown("get", "gpu-9", target=target)
+    assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (1, "", 1)
+    assert "gpu-9" in ran.stderr
+
+
+@pytest.mark.parametrize("command", ["get", "watch"])
+def test_no_server_is_one_clear_line(command: str, tmp_path: Path) -> None:
+    ran = shown(command, target=tmp_path / "nowhere.sock")
+    assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (1, "", 1)
+    assert ran.stderr.startswith(f"pilotage: unix://{tmp_path}/nowhere.sock: there is no such socket")
+
+
+def test_a_target_that_is_none_is_one_clear_line() -> None:
+    ran = shown("get", "--target", "http://x")
+    assert (ran.returncode, ran.stderr.count("\n")) == (1, 1)
+
+
+def test_a_reader_that_goes_away_is_no_failure(target: Path) -> None:
+    command = f"{' '.join(COMMAND)} get --target unix://{target} | true; echo ${{PIPESTATUS[0]}}"
+    ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+    assert (ran.stdout, ran.stderr) == ("0\n", "")
+
+
+def test_changes_follow_the_table_and_ctrl_c_is_the_proper_end(tmp_path: Path) -> None:
+    path = tmp_path / "device-api.sock"
+    fakes = ("--provider", "fake", "--count", "2", "--seed", "1")
+    with (
+        serving(path, *fakes, "--period", "0.1") as server,
+        subprocess.Popen(
+            [*COMMAND, "watch", "--target", f"unix://{path}"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as watching,
+    ):
+        try:
+            assert watching.stdout is not None
+            lines = [watching.stdout.readline().rstrip("\n") for _ in range(5)]
+            assert lines[0].split() == ["TIME", "EVENT", "NAME", "UUID", "READY", "REASON", "CONDITIONS", "ACTION"]
+            assert [line.split()[1:3] for line in lines[1:3]] == [["ADDED", "gpu-0"], ["ADDED", "gpu-1"]]
+            assert {line.split()[1] for line in lines[3:]} == {"MODIFIED"}
+            assert all(re.match(r"\d\d:\d\d:\d\d ", line) for line in lines[1:])
+            assert len({line.index("GPU-") for line in lines[1:]}) == 1
+            server.stop(signal.SIGKILL)
+            with serving(path, *fakes, "--period", "0", "--count", "1"):
+                for line in watching.stdout:  # until it has noticed that the server came back, with one GPU less
+                    if "DELETED" in line:
+                        break
+                assert line.split()[1:3] == ["DELETED", "gpu-1"]
+                watching.send_signal(signal.SIGINT)
+                _, errors = watching.communicate(timeout=30)
+        finally:
+            watching.kill()
+    assert watching.returncode == 0
+    assert "Traceback" not in errors
+
+
+def test_one_gpu_can_be_watched_alone(tmp_path: Path) -> None:
+    path = tmp_path / "device-api.sock"
+    with (
+        serving(path, "--provider", "fake", "--count", "2", "--period", "0.05"),
+        subprocess.Popen(
+            [*COMMAND, "watch", "gpu-1", "--target", f"unix://{path}"], stdout=subprocess.PIPE, text=True
+        ) as watching,
+    ):
+        try:
+            assert watching.stdout is not None
+            names = [watching.stdout.readline().split()[2] for _ in range(5)]
+        finally:
+            watching.send_signal(signal.SIGINT)
+            watching.communicate(timeout=30)
+    assert names == ["NAME", "gpu-1", "gpu-1", "gpu-1", "gpu-1"]

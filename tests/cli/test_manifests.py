@@ -1,0 +1,248 @@
+"""`pilotage manifests --device`: an API server takes all of it, and what it grants is the least."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pilotage.cli import main
+from pilotage.device.client.target import DEFAULT
+from pilotage.meta import yamltext
+from pilotage.meta.kinds import GroupVersionResource
+from pilotage.meta.objects import document_of
+from pilotage.meta.unstructured import Unstructured
+from pilotage.rest import Request, Verb
+
+from ..realcluster import RealCluster
+from ..worlds import World, over_there
+
+Document = dict[str, Any]
+
+AGENT_MAY = {
+    ("", "nodes", "get"),
+    ("", "nodes", "list"),
+    ("", "nodes", "watch"),
+    ("", "nodes", "patch"),
+    ("", "nodes/status", "patch"),
+    ("", "events", "create"),
+    ("", "events", "patch"),
+}
+
+
+@pytest.fixture
+def written(capsys: pytest.CaptureFixture[str]) -> list[Document]:
+    """What is written to standard output, by default."""
+    return manifests(capsys)
+
+
+def manifests(capsys: pytest.CaptureFixture[str], *options: str) -> list[Document]:
+    assert main(["manifests", "--device", *options]) == 0
+    return yamltext.read_all(capsys.readouterr().out)
+
+
+def one(documents: list[Document], kind: str, name: str) -> Document:
+    (found,) = [each for each in documents if each["kind"] == kind and each["metadata"]["name"] == name]
+    return found
+
+
+def pod(documents: list[Document], component: str) -> Document:
+    spec: Document = one(documents, "DaemonSet", f"device-api-{component}")["spec"]["template"]["spec"]
+    return spec
+
+
+def only_container(documents: list[Document], component: str) -> Document:
+    (container,) = pod(documents, component)["containers"]
+    return dict(container)
+
+
+def environment(container: Document) -> Document:
+    return {each["name"]: each.get("value", each.get("valueFrom")) for each in container["env"]}
+
+
+async def test_a_server_that_is_strict_takes_all_of_it_and_keeps_every_field(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    namespace = f"device-{secrets.token_hex(4)}"
+    strict = world.client.with_field_validation("Strict")
+    for document in manifests(capsys, "--namespace", namespace):
+        stored = await strict.create(Unstructured(document))
+        assert missing(document, document_of(stored)) == []
+    assert world.warnings == []
+
+
+@pytest.mark.cluster
+async def test_the_agent_gets_the_rights_it_needs_and_no_others(
+    real_control_plane: RealCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    namespace = f"device-{secrets.token_hex(4)}"
+    async with over_there(real_control_plane) as world:
+        for document in manifests(capsys, "--namespace", namespace):
+            await world.client.create(Unstructured(document))
+        for right in AGENT_MAY:
+            assert await may(world, f"{namespace}:device-api-agent", right), right
+            assert not await may(world, f"{namespace}:device-api-server", right), right
+        for right in [("", "nodes", "delete"), ("", "nodes", "create"), ("", "secrets", "get"), ("", "pods", "list")]:
+            assert not await may(world, f"{namespace}:device-api-agent", right), right
+
+
+async def may(world: World, account: str, right: tuple[str, str, str]) -> bool:
+    """Whether a service account has a right, as the server's own authorizer says."""
+    group, resource, verb = right
+    name, _, subresource = resource.partition("/")
+    attributes = {"group": group, "resource": name, "subresource": subresource, "verb": verb}
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {"user": f"system:serviceaccount:{account}", "resourceAttributes": attributes},
+    }
+    reviews = GroupVersionResource("authorization.k8s.io", "v1", "subjectaccessreviews")
+    answer = await world.transport.call(Request(Verb.CREATE, reviews, body=json.dumps(review).encode()))
+    return bool(json.loads(answer.body)["status"]["allowed"])
+
+
+def missing(wanted: object, found: object, path: str = "") -> list[str]:
+    """Where the stored object lacks what was written; what the server added is its own affair."""
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        return [place for key in wanted for place in missing(wanted[key], found.get(key), f"{path}.{key}")]
+    if isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
+        pairs = enumerate(zip(wanted, found, strict=True))
+        return [place for index, (a, b) in pairs for place in missing(a, b, f"{path}[{index}]")]
+    return [] if wanted == found else [f"{path}: {wanted!r} became {found!r}"]
+
+
+def test_the_agents_role_lists_single_rights_and_no_wildcards(written: list[Document]) -> None:
+    rules = one(written, "ClusterRole", "device-api-device-api-agent")["rules"]
+    assert {
+        (group, resource, verb)
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    } == AGENT_MAY
+
+
+@pytest.mark.parametrize("component", ["server", "agent"])
+def test_a_container_is_confined(written: list[Document], component: str) -> None:
+    context = pod(written, component)["securityContext"]
+    assert context["runAsNonRoot"] is True
+    assert context["runAsUser"] not in (0, 65534)
+    assert context["supplementalGroups"] == [5000]
+    assert context["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert only_container(written, component)["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+
+
+def test_root_does_nothing_but_hand_over_the_directory(written: list[Document]) -> None:
+    (directory,) = pod(written, "server")["initContainers"]
+    assert directory["command"] == [
+        "install",
+        "-d",
+        "-m",
+        "0750",
+        "-o",
+        "65532",
+        "-g",
+        "5000",
+        "/var/run/nvidia-device-api",
+    ]
+    assert directory["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["CHOWN", "FOWNER"]}
+    assert "initContainers" not in pod(written, "agent")
+
+
+def test_the_server_sees_all_gpus_and_asks_the_scheduler_for_none(written: list[Document]) -> None:
+    spec, container = pod(written, "server"), only_container(written, "server")
+    assert spec["runtimeClassName"] == "nvidia"
+    assert spec["nodeSelector"] == {"nvidia.com/gpu.present": "true"}
+    assert spec["automountServiceAccountToken"] is False
+    assert environment(container)["NVIDIA_VISIBLE_DEVICES"] == "all"
+    assert environment(container)["NVIDIA_DRIVER_CAPABILITIES"] == "utility"
+    assert "nvidia.com/gpu" not in str(container["resources"])
+
+
+@pytest.mark.parametrize("component", ["server", "agent"])
+def test_both_meet_at_the_same_socket_and_know_their_node(written: list[Document], component: str) -> None:
+    container = only_container(written, component)
+    assert environment(container)["NVIDIA_DEVICE_API_TARGET"] == DEFAULT
+    assert environment(container)["NODE_NAME"] == {"fieldRef": {"fieldPath": "spec.nodeName"}}
+    (volume,), (mount,) = pod(written, component)["volumes"], container["volumeMounts"]
+    assert volume["hostPath"] == {"path": "/var/run/nvidia-device-api", "type": "DirectoryOrCreate"}
+    assert (mount["mountPath"], mount.get("readOnly", False)) == ("/var/run/nvidia-device-api", component == "agent")
+
+
+def test_the_arguments_of_the_server_are_a_command_that_exists(written: list[Document]) -> None:
+    from pilotage.cli import parser
+
+    container = only_container(written, "server")
+    assert container["command"] == ["pilotage"]
+    options = parser().parse_args(container["args"])
+    assert (options.provider, options.group, options.shutdown_grace_period) == (["nvml"], 5000, 25)
+
+
+def test_names_images_and_command_can_be_chosen(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--name", "gpus", "--namespace", "kube-system", "--image", "one:1", "--agent-image", "two:2"]
+    documents = manifests(capsys, *options, "--agent-command", "python -m 'my agent'")
+    assert "Namespace" not in {document["kind"] for document in documents}
+    assert {document["metadata"].get("namespace", "kube-system") for document in documents} == {"kube-system"}
+    assert all("gpus-" in document["metadata"]["name"] for document in documents)
+    server = one(documents, "DaemonSet", "gpus-server")["spec"]["template"]["spec"]
+    agent = one(documents, "DaemonSet", "gpus-agent")["spec"]["template"]["spec"]["containers"][0]
+    assert {each["image"] for each in server["containers"] + server["initContainers"]} == {"one:1"}
+    assert (agent["image"], agent["command"]) == ("two:2", ["python", "-m", "my agent"])
+
+
+def test_files_come_in_an_order_in_which_they_can_be_applied(tmp_path: Path) -> None:
+    assert main(["manifests", "--device", "-o", str(tmp_path / "new")]) == 0
+    kinds = {
+        file.name: [document["kind"] for document in yamltext.read_all(file.read_text())]
+        for file in sorted((tmp_path / "new").iterdir())
+    }
+    assert kinds == {
+        "00-namespace.yaml": ["Namespace"],
+        "10-server.yaml": ["ServiceAccount", "DaemonSet"],
+        "20-agent.yaml": ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "DaemonSet"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ([], "one of the arguments --device is required"),
+        (["--device", "--name", "Device"], "argument --name: 'Device' "),
+        (["--device", "--namespace", "a" * 41], "must be no more than 40 characters"),
+    ],
+)
+def test_wrong_usage_is_refused(options: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as raised:
+        main(["manifests", *options])
+    assert raised.value.code == 2
+    assert text in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["", "'"])
+def test_a_command_that_is_none_is_refused(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["manifests", "--device", "--agent-command", command]) == 1
+    assert capsys.readouterr().err.startswith("pilotage: --agent-command ")
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    assert main(["manifests", "--device", "-o", str(tmp_path / "file" / "x")]) == 1
+    assert capsys.readouterr().err.startswith(f"pilotage: cannot write to {tmp_path}/file/x: ")
+
+
+def test_neither_grpc_nor_a_cluster_is_needed_to_write_them() -> None:
+    program = (
+        "import sys; sys.modules['grpclib'] = sys.modules['google.protobuf'] = None\n"
+        "from pilotage.cli import main; sys.exit(main(['manifests', '--device']))"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")

@@ -1,0 +1,105 @@
+"""Tables for people."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pilotage.cli.device_table import HEADINGS, WIDE_HEADINGS, row
+from pilotage.cli.table import Table, age, clean
+from pilotage.device.v1alpha1 import GPU, GPUSpec, GPUStatus
+from pilotage.meta.models import Condition, ObjectMeta
+
+NOW = datetime(2026, 8, 1, 12, 0, tzinfo=UTC)
+READY = Condition(type="Ready", status="True", reason="DriverReady", message="driver is posting ready status")
+
+
+def gpu(*conditions: Condition, action: str | None = None) -> GPU:
+    meta = ObjectMeta(name="gpu-0", resource_version="42", creation_timestamp=NOW - timedelta(seconds=90))
+    status = GPUStatus(conditions=list(conditions), recommended_action=action)
+    return GPU(metadata=meta, spec=GPUSpec(uuid="GPU-1"), status=status)
+
+
+def test_columns_are_as_wide_as_their_widest_cell_and_later_rows_keep_to_them() -> None:
+    table = Table(["NAME", "READY"])
+    assert table.begin([["a", "True"], ["a-long-name", ""]]) == [
+        "NAME          READY",
+        "a             True",
+        "a-long-name   -",
+    ]
+    assert table.row(["b", "False"]) == "b             False"
+    assert table.row(["a-name-that-is-longer", "False"]) == "a-name-that-is-longer   False"
+
+
+def test_room_is_kept_for_what_may_come_later() -> None:
+    assert Table(["EVENT", "NAME"], {"EVENT": "MODIFIED"}).begin([["ADDED", "a"]])[1] == "ADDED      a"
+
+
+def test_a_table_without_rows_has_its_headings() -> None:
+    assert Table(["NAME", "READY"]).begin([]) == ["NAME   READY"]
+
+
+@given(st.text())
+def test_a_cell_is_one_line_that_does_nothing_to_a_terminal(text: str) -> None:
+    shown = clean(text)
+    assert shown.isprintable()
+    assert shown != ""
+    assert len(shown) <= 301
+
+
+def test_what_would_move_the_cursor_is_shown_as_a_question_mark() -> None:
+    assert clean("gpu\x1b[2J\n\u202e") == "gpu?[2J??"
+
+
+@pytest.mark.parametrize(
+    ("passed", "shown"),
+    [
+        (timedelta(seconds=-5), "0s"),
+        (timedelta(seconds=119), "119s"),
+        (timedelta(minutes=2), "2m"),
+        (timedelta(minutes=9, seconds=59), "9m59s"),
+        (timedelta(minutes=179), "179m"),
+        (timedelta(hours=3), "3h"),
+        (timedelta(hours=7, minutes=59), "7h59m"),
+        (timedelta(hours=47), "47h"),
+        (timedelta(days=7, hours=23), "7d23h"),
+        (timedelta(days=729), "729d"),
+        (timedelta(days=800), "2y70d"),
+    ],
+)
+def test_an_age_is_as_precise_as_one_cares_to_know(passed: timedelta, shown: str) -> None:
+    assert age(NOW - passed, NOW) == shown
+
+
+def test_what_has_no_time_has_no_age() -> None:
+    assert age(None, NOW) == "-"
+
+
+def test_a_good_gpu_shows_no_conditions() -> None:
+    good = [Condition(type=kind, status="False", reason="Fine") for kind in ("Degraded", "ResetRequired")]
+    watched = Condition(type="NVMLReady", status="True", reason="Initialized")
+    assert row(gpu(READY, *good, watched), NOW) == ("gpu-0", "GPU-1", "True", "DriverReady", "", "", "90s")
+
+
+def test_a_bad_gpu_shows_what_is_wrong_and_what_to_do() -> None:
+    reset = Condition(type="ResetRequired", status="True", reason="DoubleBitECCError", message="XID 48")
+    unknown = Condition(type="NVMLReady", status="Unknown", reason="")
+    shown = row(gpu(READY, reset, unknown, action="COMPONENT_RESET"), NOW)
+    assert shown[4:6] == ("ResetRequired=True(DoubleBitECCError),NVMLReady=Unknown", "COMPONENT_RESET")
+
+
+def test_a_gpu_of_which_nothing_is_said_is_unknown() -> None:
+    assert row(gpu(), NOW)[2:4] == ("Unknown", "")
+
+
+def test_the_wide_form_has_every_condition_the_version_and_the_message_that_matters() -> None:
+    good = Condition(type="Degraded", status="False", reason="NotDegraded", message="fine")
+    bad = Condition(type="ResetRequired", status="True", reason="NVLinkError", message="XID 74")
+    shown = row(gpu(READY, good, bad), NOW, wide=True)
+    assert shown[4] == "Degraded=False(NotDegraded),ResetRequired=True(NVLinkError)"
+    assert shown[7:] == ("42", "XID 74")
+    assert row(gpu(READY, good), NOW, wide=True)[8] == "driver is posting ready status"
+    assert (len(row(gpu(), NOW)), len(shown)) == (len(HEADINGS), len(WIDE_HEADINGS))

@@ -1,0 +1,136 @@
+"""Following GPUs: nothing is told twice, nothing is left out, whatever becomes of the server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from pilotage.client.client import Client
+from pilotage.client.watching import WatchedEvent
+from pilotage.device.client.clientset import Devices
+from pilotage.device.rpc import Code, RPCError
+from pilotage.device.v1alpha1 import GPU
+from pilotage.errors import Forbidden
+
+from .fakes import RegistryChannel, device_server, gpu
+
+
+async def told(events: AsyncIterator[WatchedEvent[GPU]], count: int) -> list[tuple[str, str]]:
+    found = []
+    async with asyncio.timeout(60):
+        async for event in events:
+            found.append((event.type, event.object.metadata.name))
+            if len(found) == count:
+                return found
+    raise AssertionError(f"only {found} came")
+
+
+@asynccontextmanager
+async def following(*gpus: GPU) -> AsyncIterator[tuple[RegistryChannel, AsyncIterator[WatchedEvent[GPU]]]]:
+    """A server with these GPUs, and somebody who follows them."""
+    async with (
+        device_server(*gpus) as server,
+        Devices(channel=server) as devices,
+        devices.v1alpha1.gpus.follow() as events,
+    ):
+        yield server, events
+
+
+def other_client(server: RegistryChannel) -> Client:
+    """Somebody else who writes, past the server's face."""
+    return Client(server._transport)
+
+
+@pytest.mark.virtual_time
+async def test_it_begins_with_everything_and_goes_on_with_changes() -> None:
+    async with following(gpu("gpu-0"), gpu("gpu-1")) as (server, events):
+        assert await told(events, 2) == [("ADDED", "gpu-0"), ("ADDED", "gpu-1")]
+        await other_client(server).create(gpu("gpu-2"))
+        await other_client(server).delete(GPU, "gpu-0")
+        assert await told(events, 2) == [("ADDED", "gpu-2"), ("DELETED", "gpu-0")]
+    assert server.streams == 0
+
+
+@pytest.mark.virtual_time
+async def test_after_a_restart_it_goes_on_where_it_stopped() -> None:
+    async with following(gpu("gpu-0")) as (server, events):
+        await told(events, 1)
+        coming = asyncio.ensure_future(told(events, 2))
+        await asyncio.sleep(1)
+        server.break_streams(down=True)
+        await asyncio.sleep(3)
+        await other_client(server).create(gpu("gpu-1"))
+        await other_client(server).delete(GPU, "gpu-0")
+        server.down = False
+        begun = asyncio.get_running_loop().time()
+        assert await coming == [("ADDED", "gpu-1"), ("DELETED", "gpu-0")]
+        assert asyncio.get_running_loop().time() - begun < 1
+        assert server.methods.count("ListGpus") == 1
+
+
+@pytest.mark.virtual_time
+async def test_where_the_version_is_forgotten_the_difference_is_told() -> None:
+    async with following(gpu("gpu-0"), gpu("gpu-1"), gpu("gpu-2")) as (server, events):
+        await told(events, 3)
+        coming = asyncio.ensure_future(told(events, 3))
+        await asyncio.sleep(1)
+        server.break_streams(down=True)
+        await asyncio.sleep(2)
+        client = other_client(server)
+        await client.delete(GPU, "gpu-0")
+        await client.patch(GPU, {"metadata": {"labels": {"a": "b"}}}, name="gpu-1")
+        await client.create(gpu("gpu-3"))
+        server.failures = [RPCError(Code.OUT_OF_RANGE, "too old")]
+        server.down = False
+        assert await coming == [("DELETED", "gpu-0"), ("MODIFIED", "gpu-1"), ("ADDED", "gpu-3")]
+        assert server.methods.count("ListGpus") == 2
+
+
+@pytest.mark.virtual_time
+async def test_it_waits_for_a_server_that_has_not_started() -> None:
+    async with device_server(gpu("gpu-0")) as server, Devices(channel=server) as devices:
+        server.down = True
+        async with devices.v1alpha1.gpus.follow() as events:
+            coming = asyncio.ensure_future(told(events, 1))
+            await asyncio.sleep(30)
+            server.down = False
+            begun = asyncio.get_running_loop().time()
+            await coming
+            assert asyncio.get_running_loop().time() - begun < 1
+
+
+@pytest.mark.virtual_time
+async def test_a_server_that_forgets_every_version_is_asked_now_and_then_only() -> None:
+    async with following(gpu("gpu-0")) as (server, events):
+        coming = asyncio.ensure_future(told(events, 2))
+        watch, server.stream = server.stream, _forgetful  # type: ignore[method-assign, assignment]
+        await asyncio.sleep(10)
+        assert server.methods.count("ListGpus") < 30
+        server.stream = watch  # type: ignore[method-assign]
+        await other_client(server).create(gpu("gpu-1"))
+        assert await coming == [("ADDED", "gpu-0"), ("ADDED", "gpu-1")]
+
+
+def _forgetful(*_: object, **__: object) -> None:
+    raise RPCError(Code.OUT_OF_RANGE, "no resume")
+
+
+async def test_what_waiting_does_not_mend_is_raised() -> None:
+    async with device_server(gpu("gpu-0")) as server, Devices(channel=server) as devices:
+        server.failures = [RPCError(Code.PERMISSION_DENIED, "not you")]
+        async with devices.v1alpha1.gpus.follow() as events:
+            with pytest.raises(Forbidden):
+                await told(events, 1)
+
+
+@pytest.mark.virtual_time
+async def test_a_silent_watch_is_opened_again() -> None:
+    async with following(gpu("gpu-0")) as (server, events):
+        await told(events, 1)
+        coming = asyncio.ensure_future(told(events, 1))
+        await asyncio.sleep(100)  # bookmarks come
+        assert server.methods.count("WatchGpus") == 1
+        coming.cancel()

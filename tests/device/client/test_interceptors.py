@@ -1,0 +1,165 @@
+"""Interceptors: their order, what they may do, and what the latency log says at which level."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+
+import pytest
+
+from pilotage.device.client.interceptors import InterceptedChannel, Invocation, Invoke, LatencyLog, Open
+from pilotage.device.rpc import Code, Incoming, Reply, RPCError
+from pilotage.errors import ConnectionLost
+from pilotage.telemetry.lines import Event
+from pilotage.telemetry.logs import Logger, logger
+
+from .fakes import ScriptedChannel
+
+METHOD = "/nvidia.nvsentinel.v1alpha1.GpuService/GetGpu"
+
+
+def answering(*answers: Reply | Exception) -> ScriptedChannel:
+    left = list(answers)
+
+    def answer(method: str, message: bytes) -> Reply:
+        found = left.pop(0) if len(left) > 1 else left[0]
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    return ScriptedChannel(answer, [([b"a", b"b"], {"k": "v"})])
+
+
+@contextmanager
+def records() -> Iterator[tuple[Logger, list[tuple[str, str, Mapping[str, object]]]]]:
+    """A logger, and what it was told: level, message, fields."""
+    found: list[tuple[str, str, Mapping[str, object]]] = []
+
+    class Keeping(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            assert isinstance(record.msg, Event)
+            found.append((record.levelname, record.msg.message, record.msg.fields))
+
+    plain = logging.getLogger("tests.interceptors")
+    handler = Keeping()
+    plain.addHandler(handler)
+    plain.setLevel(logging.DEBUG)
+    plain.propagate = False
+    try:
+        yield logger("tests.interceptors"), found
+    finally:
+        plain.removeHandler(handler)
+
+
+async def test_interceptors_are_called_in_the_order_in_which_they_were_given() -> None:
+    seen: list[str] = []
+
+    def named(name: str) -> object:
+        async def interceptor(call: Invocation, proceed: Invoke) -> Reply:
+            seen.append(f"{name} before")
+            reply = await proceed(call)
+            seen.append(f"{name} after")
+            return reply
+
+        return interceptor
+
+    channel = InterceptedChannel(answering(Reply(b"x")), [named("a"), named("b")])  # type: ignore[list-item]
+    assert (await channel.unary(METHOD, b"")).message == b"x"
+    assert seen == ["a before", "b before", "b after", "a after"]
+
+
+async def test_an_interceptor_changes_the_call_and_the_answer() -> None:
+    async def traced(call: Invocation, proceed: Invoke) -> Reply:
+        reply = await proceed(call.with_metadata({"x-request-id": "nv-trace-123"}))
+        return Reply(reply.message + b"!")
+
+    inner = answering(Reply(b"x"))
+    reply = await InterceptedChannel(inner, [traced]).unary(METHOD, b"", metadata={"a": "b"}, timeout=3)
+    assert reply.message == b"x!"
+    assert inner.sent[0].metadata == {"a": "b", "x-request-id": "nv-trace-123"}
+    assert inner.sent[0].timeout == 3
+
+
+@pytest.mark.parametrize("error", [RPCError(Code.NOT_FOUND, "no"), ConnectionLost("gone", sent=False)])
+async def test_an_error_passes_through_unchanged(error: Exception) -> None:
+    async def through(call: Invocation, proceed: Invoke) -> Reply:
+        return await proceed(call)
+
+    with records() as (log, _), pytest.raises(type(error)) as raised:
+        await InterceptedChannel(answering(error), [LatencyLog(log).unary, through]).unary(METHOD, b"")
+    assert raised.value is error
+
+
+async def test_an_interceptor_may_answer_itself() -> None:
+    async def mocked(call: Invocation, proceed: Invoke) -> Reply:
+        return Reply(b"mine")
+
+    inner = answering(Reply(b"x"))
+    assert (await InterceptedChannel(inner, [mocked]).unary(METHOD, b"")).message == b"mine"
+    assert inner.sent == []
+
+
+async def test_stream_interceptors_see_the_opening_and_may_change_what_is_read() -> None:
+    seen: list[str] = []
+
+    async def outer(call: Invocation, proceed: Open) -> Incoming:
+        seen.append(call.method)
+        return await proceed(call.with_metadata({"x": "y"}))
+
+    async def inner(call: Invocation, proceed: Open) -> Incoming:
+        seen.append(str(dict(call.metadata)))
+        return await proceed(call)
+
+    channel = answering(Reply(b""))
+    async with InterceptedChannel(channel, (), [outer, inner]).stream(METHOD, b"") as incoming:
+        assert incoming.metadata == {"k": "v"}
+        assert [message async for message in incoming] == [b"a", b"b"]
+    assert seen == [METHOD, "{'x': 'y'}"]
+    assert channel.sent[0].metadata == {"x": "y"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "level", "code"),
+    [
+        (Reply(b""), "DEBUG", Code.OK),
+        (RPCError(Code.CANCELLED, "c"), "DEBUG", Code.CANCELLED),
+        (RPCError(Code.DEADLINE_EXCEEDED, "d"), "DEBUG", Code.DEADLINE_EXCEEDED),
+        (ConnectionLost("t", timed_out=True), "DEBUG", Code.DEADLINE_EXCEEDED),
+        (RPCError(Code.NOT_FOUND, "n"), "ERROR", Code.NOT_FOUND),
+        (RPCError(Code.UNAVAILABLE, "u"), "ERROR", Code.UNAVAILABLE),
+        (RPCError(Code.INTERNAL, "i"), "ERROR", Code.INTERNAL),
+        (ConnectionLost("l"), "ERROR", Code.UNAVAILABLE),
+    ],
+)
+async def test_a_call_is_logged_with_its_method_its_duration_and_its_code(
+    answer: Reply | Exception, level: str, code: Code
+) -> None:
+    with records() as (log, found):
+        channel = InterceptedChannel(answering(answer), [LatencyLog(log, "unix:///a.sock").unary])
+        with suppress(RPCError, ConnectionLost):
+            await channel.unary(METHOD, b"")
+    ((said, _, fields),) = found
+    assert said == level
+    assert (fields["grpc.method"], fields["code"], fields["grpc.target"]) == (METHOD, int(code), "unix:///a.sock")
+    assert isinstance(fields["duration"], float)
+
+
+async def test_that_nobody_listens_is_an_error_once() -> None:
+    lost = ConnectionLost("nobody", sent=False)
+    with records() as (log, found):
+        channel = InterceptedChannel(answering(lost, lost, Reply(b""), lost), [LatencyLog(log).unary])
+        for _ in range(4):
+            with suppress(ConnectionLost):
+                await channel.unary(METHOD, b"")
+    assert [level for level, _, _ in found] == ["ERROR", "DEBUG", "DEBUG", "ERROR"]
+
+
+async def test_of_a_stream_only_the_opening_is_timed() -> None:
+    with records() as (log, found):
+        channel = InterceptedChannel(answering(Reply(b"")), (), [LatencyLog(log).stream])
+        async with channel.stream(METHOD, b"") as incoming:
+            assert [(level, message) for level, message, _ in found] == [("DEBUG", "Stream opened")]
+            async for _ in incoming:
+                pass
+    assert len(found) == 1

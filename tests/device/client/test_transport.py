@@ -1,0 +1,289 @@
+"""The Device API as a transport: what goes out, what comes back, and what is made of trouble."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from pilotage.client.retries import Retries
+from pilotage.device import codes, wire
+from pilotage.device.client.transport import UNHEARD_SECONDS, DeviceListerWatcher, DeviceTransport
+from pilotage.device.rpc import Code, Reply, RPCError
+from pilotage.device.wire import Generation
+from pilotage.errors import (
+    BadRequest,
+    Conflict,
+    ConnectionLost,
+    Forbidden,
+    Gone,
+    MethodNotSupported,
+    NotAcceptable,
+    NotFound,
+    ServiceUnavailable,
+    StatusDetails,
+    TooManyRequests,
+)
+from pilotage.meta import objects
+from pilotage.rest import Form, ListOptions, Page, Request, Verb, WatchEvent
+
+from .fakes import GET, LIST, WATCH, ScriptedChannel, device_server, gpu
+
+EMPTY = wire.encode_page(Generation.V6, Page([], "7"))
+ADDED = b'{"kind":"GPU","metadata":{"name":"gpu-0","resourceVersion":"8"},"spec":{"uuid":"GPU-1"}}'
+
+
+def event(kind: str, body: bytes = ADDED) -> bytes:
+    return wire.encode_event(Generation.V6, WatchEvent(kind, body))
+
+
+def raising(*errors: Exception) -> tuple[DeviceTransport, ScriptedChannel]:
+    """A transport to a server that fails so often, then answers with an empty list."""
+    left = list(errors)
+
+    def answer(method: str, message: bytes) -> Reply:
+        if left:
+            raise left.pop(0)
+        return Reply(EMPTY)
+
+    channel = ScriptedChannel(answer)
+    return DeviceTransport(channel), channel
+
+
+async def test_get_list_and_watch_give_objects_with_their_kind_and_no_namespace() -> None:
+    async with device_server(gpu("gpu-0"), gpu("gpu-1")) as server:
+        transport = DeviceTransport(server)
+        found = objects.read((await transport.call(GET)).body)
+        assert (found["kind"], found["apiVersion"]) == ("GPU", "device.nvidia.com/v1alpha1")
+        assert "namespace" not in found["metadata"]
+        assert found["spec"] == {"uuid": "GPU-gpu-0"}
+        page = await transport.list(LIST)
+        assert [objects.header(item).name for item in page.items] == ["gpu-0", "gpu-1"]
+        async with transport.watch(WATCH) as events:
+            first = await anext(events)
+            assert (first.type, objects.header(first.object).name) == ("ADDED", "gpu-0")
+
+
+async def test_calls_have_a_timeout_and_lists_a_longer_one() -> None:
+    async with device_server(gpu("gpu-0")) as server:
+        transport = DeviceTransport(server)
+        await transport.call(GET)
+        await transport.list(LIST)
+        assert [sent.timeout for sent in server.sent] == [5.0, 10.0]
+
+
+async def test_every_call_carries_the_metadata_of_the_client() -> None:
+    async with device_server(gpu("gpu-0")) as server:
+        transport = DeviceTransport(server, metadata={"provider-id": "nvml"})
+        await transport.call(GET)
+        async with transport.watch(WATCH):
+            pass
+        await transport.heartbeat("nvml", ["gpu-0"])
+        assert [sent.metadata.get("provider-id") for sent in server.sent] == ["nvml"] * 3
+        assert server.sent[2].method == "/nvidia.device.v1alpha1.ProviderService/Heartbeat"
+
+
+async def test_metadata_alone_is_given_where_it_is_asked_for() -> None:
+    async with device_server(gpu("gpu-0", rack="a")) as server:
+        transport = DeviceTransport(server)
+        found = objects.read((await transport.call(replace(GET, form=Form.METADATA))).body)
+        assert found["kind"] == "PartialObjectMetadata"
+        assert "spec" not in found
+        assert found["metadata"]["labels"] == {"rack": "a"}
+        page = await transport.list(replace(LIST, form=Form.METADATA))
+        assert objects.read(page.items[0])["kind"] == "PartialObjectMetadata"
+        async with transport.watch(replace(WATCH, form=Form.METADATA)) as events:
+            assert objects.read((await anext(events)).object)["kind"] == "PartialObjectMetadata"
+        with pytest.raises(NotAcceptable, match="table"):
+            await transport.list(replace(LIST, form=Form.TABLE))
+
+
+async def test_a_deletion_says_what_was_deleted() -> None:
+    async with device_server(gpu("gpu-0")) as server:
+        transport = DeviceTransport(server)
+        uid = objects.header((await transport.call(GET)).body).uid
+        body = (await transport.call(Request(Verb.DELETE, wire.RESOURCE, name="gpu-0"))).body
+        assert msgspec.json.decode(body)["details"]["uid"] == uid
+        with pytest.raises(NotFound):
+            await transport.call(Request(Verb.DELETE, wire.RESOURCE, name="gpu-0"))
+
+
+async def test_what_exists_is_known_without_asking() -> None:
+    transport, channel = raising()
+    (mapping,) = await transport.resources()
+    assert str(mapping.gvk.kind) == "GPU"
+    assert not mapping.namespaced
+    assert channel.sent == []
+
+
+# Errors
+
+
+async def test_an_object_that_a_bare_code_says_is_missing_is_named() -> None:
+    transport, _ = raising(RPCError(Code.NOT_FOUND, 'gpu "gpu-0" not found'))
+    with pytest.raises(NotFound) as raised:
+        await transport.call(GET)
+    assert raised.value.status.details == StatusDetails(name="gpu-0", group="device.nvidia.com", kind="gpus")
+
+
+async def test_a_read_whose_connection_broke_is_made_again() -> None:
+    transport, channel = raising(ConnectionLost("broke"))
+    await transport.list(LIST)
+    assert len(channel.sent) == 2
+
+
+async def test_a_write_whose_connection_broke_is_not_made_again() -> None:
+    transport, channel = raising(ConnectionLost("broke"))
+    with pytest.raises(ConnectionLost):
+        await transport.call(Request(Verb.CREATE, wire.RESOURCE, body=ADDED))
+    assert len(channel.sent) == 1
+
+
+@pytest.mark.virtual_time
+async def test_a_call_that_is_put_off_is_made_again_when_the_server_says() -> None:
+    later = codes.rpc_error(TooManyRequests("slow down", details=StatusDetails(retry_after_seconds=2)))
+    transport, channel = raising(later, later)
+    begun = asyncio.get_running_loop().time()
+    await transport.list(LIST)
+    assert len(channel.sent) == 3
+    assert asyncio.get_running_loop().time() - begun >= 4
+
+
+async def test_a_server_that_does_not_say_when_is_not_asked_again() -> None:
+    transport, channel = raising(RPCError(Code.UNAVAILABLE, "not ready"))
+    with pytest.raises(ServiceUnavailable):
+        await transport.list(LIST)
+    assert len(channel.sent) == 1
+
+
+async def test_there_is_an_end_to_trying() -> None:
+    transport = DeviceTransport(ScriptedChannel(_always_lost), retries=Retries(first=0.001, lost=3))
+    with pytest.raises(ConnectionLost):
+        await transport.list(LIST)
+
+
+def _always_lost(method: str, message: bytes) -> Reply:
+    raise ConnectionLost("broke")
+
+
+# Watches
+
+
+def watching(*messages: bytes | Exception, **metadata: str) -> DeviceTransport:
+    answered = {key.replace("_", "-"): value for key, value in metadata.items()}
+    return DeviceTransport(ScriptedChannel(None, [(messages, answered)]))
+
+
+async def watched(transport: DeviceTransport, *, resource_version: str = "", label_selector: str = "") -> list[str]:
+    options = ListOptions(resource_version=resource_version, label_selector=label_selector)
+    request = replace(WATCH, options=options)
+    async with transport.watch(request) as events:
+        return [event.type async for event in events]
+
+
+async def test_the_order_of_events_is_kept_and_unknown_types_are_skipped() -> None:
+    kinds = ["ADDED", "MODIFIED", "EXPLODED", "DELETED", "ADDED"]
+    assert await watched(watching(*map(event, kinds))) == ["ADDED", "MODIFIED", "DELETED", "ADDED"]
+
+
+async def test_the_end_of_the_stream_ends_the_watch_quietly() -> None:
+    assert await watched(watching(event("ADDED"))) == ["ADDED"]
+    assert await watched(watching(event("ADDED"), RPCError(Code.CANCELLED, "bye"))) == ["ADDED"]
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        (Code.OUT_OF_RANGE, Gone),
+        (Code.RESOURCE_EXHAUSTED, Gone),
+        (Code.INVALID_ARGUMENT, Gone),
+        (Code.PERMISSION_DENIED, Forbidden),
+        (Code.NOT_FOUND, NotFound),
+        (Code.UNAVAILABLE, ServiceUnavailable),
+    ],
+)
+async def test_a_stream_that_fails_raises_once_after_what_came_before(code: Code, error: type[Exception]) -> None:
+    async with watching(event("ADDED"), RPCError(code, "because")).watch(WATCH) as events:
+        assert (await anext(events)).type == "ADDED"
+        with pytest.raises(error, match="because"):
+            await anext(events)
+        assert [one async for one in events] == []
+
+
+async def test_a_status_that_came_along_wins_over_the_code() -> None:
+    with pytest.raises(Conflict):
+        await watched(watching(codes.rpc_error(Conflict("no"))))
+
+
+async def test_leaving_the_block_ends_the_stream_however_often() -> None:
+    async with device_server(gpu("gpu-0")) as server:
+        transport = DeviceTransport(server)
+        for _ in range(3):
+            async with transport.watch(WATCH) as events:
+                await anext(events)
+                assert server.streams == 1
+            assert server.streams == 0
+
+
+async def test_a_server_whose_lists_have_no_version_cannot_resume() -> None:
+    """As NVIDIA's fake server of V2: its watch begins with everything, whatever is asked for."""
+    page = wire.encode_page(Generation.V2, Page([ADDED], ""))
+    lines = [wire.encode_event(Generation.V2, WatchEvent("ADDED", ADDED))]
+    transport = DeviceTransport(ScriptedChannel(lambda *_: Reply(page), [(lines, {})]), Generation.V2)
+    assert (await transport.list(LIST)).resource_version == ""
+    with pytest.raises(Gone, match="no version"):
+        await watched(transport, resource_version="8")
+    assert await watched(transport) == ["ADDED"]
+
+
+# Options that the wire has no field for
+
+
+async def test_a_label_selector_is_told_and_confirmed() -> None:
+    async with device_server(gpu("gpu-0", rack="a"), gpu("gpu-1", rack="b")) as server:
+        transport = DeviceTransport(server)
+        page = await transport.list(replace(LIST, options=ListOptions(label_selector="rack=b")))
+        assert [objects.header(item).name for item in page.items] == ["gpu-1"]
+        async with transport.watch(replace(WATCH, options=ListOptions(label_selector="rack=b"))) as events:
+            assert objects.header((await anext(events)).object).name == "gpu-1"
+
+
+async def test_a_selector_that_a_server_does_not_know_is_an_error_not_all_gpus() -> None:
+    async with device_server(gpu("gpu-0"), knows_options=False) as server:
+        with pytest.raises(BadRequest, match="label-selector"):
+            await DeviceTransport(server).list(replace(LIST, options=ListOptions(label_selector="rack=b")))
+    with pytest.raises(BadRequest, match="label-selector"):
+        await watched(watching(event("ADDED")), label_selector="rack=b")
+    with pytest.raises(BadRequest, match="label-selector"):
+        await watched(watching(event("ADDED"), other="metadata"), label_selector="rack=b")
+
+
+@pytest.mark.parametrize("generation", [Generation.V1, Generation.V2, Generation.V3])
+@pytest.mark.parametrize("verb", [Verb.CREATE, Verb.UPDATE, Verb.PATCH, Verb.DELETE])
+async def test_writes_in_a_read_only_generation_are_refused_before_they_are_sent(
+    generation: Generation, verb: Verb
+) -> None:
+    channel = ScriptedChannel()
+    with pytest.raises(MethodNotSupported, match="read-only"):
+        await DeviceTransport(channel, generation).call(Request(verb, wire.RESOURCE, name="gpu-0", body=ADDED))
+    assert channel.sent == []
+
+
+async def test_a_server_that_turns_out_to_be_read_only_is_said_to_be() -> None:
+    transport, _ = raising(RPCError(Code.UNIMPLEMENTED, "method CreateGpu not implemented"))
+    with pytest.raises(MethodNotSupported, match="read-only"):
+        await transport.call(Request(Verb.CREATE, wire.RESOURCE, body=ADDED))
+
+
+async def test_silence_is_suspicious_only_where_bookmarks_were_promised() -> None:
+    async with device_server() as server:
+        source = DeviceListerWatcher(DeviceTransport(server))
+        assert source.silence_seconds == UNHEARD_SECONDS
+        await source.list(ListOptions())
+        assert source.silence_seconds == 10.0
+    async with device_server(knows_options=False) as server:
+        source = DeviceListerWatcher(DeviceTransport(server))
+        await source.list(ListOptions())
+        assert source.silence_seconds == UNHEARD_SECONDS

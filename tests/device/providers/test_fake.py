@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+from collections import Counter
+from datetime import timedelta
+
+import pytest
+
+from pilotage.device.providers.fake import Change, FakeGPUs, FakeOptions, FakeProvider
+from pilotage.device.v1alpha1 import GPU, GPUSpec
+from pilotage.errors import InvalidDefinition
+from pilotage.meta.models import ObjectMeta
+
+from .fakes import BEGINNING, device_api, virtual_clock
+
+UUID = re.compile(r"GPU-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+
+
+def provider(**options: object) -> FakeProvider:
+    return FakeProvider(FakeOptions(**options), clock=virtual_clock)  # type: ignore[arg-type]  # each its own type
+
+
+@pytest.mark.virtual_time
+async def test_eight_gpus_are_ready_at_the_start() -> None:
+    async with device_api() as world, world.running(provider()):
+        await asyncio.sleep(1)
+        gpus = await world.gpus()
+        assert [gpu.metadata.name for gpu in gpus] == [f"gpu-{number}" for number in range(8)]
+        assert all(UUID.fullmatch(gpu.spec.uuid) for gpu in gpus)
+        assert len({gpu.spec.uuid for gpu in gpus}) == 8
+        for gpu in gpus:
+            [condition] = gpu.status.conditions
+            assert (condition.type, condition.status, condition.reason) == ("Ready", "True", "DriverReady")
+            assert condition.message == "driver is posting ready status"
+            assert gpu.status.recommended_action is None
+
+
+@pytest.mark.virtual_time
+async def test_every_period_one_gpu_flips_and_keeps_reason_and_message() -> None:
+    async with device_api() as world, world.running(provider(seed=1)):
+        await asyncio.sleep(1)
+        before = await world.gpus()
+        for tick in range(1, 20):
+            await asyncio.sleep(2)
+            after = await world.gpus()
+            [(old, new)] = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
+            [was], [now] = old.status.conditions, new.status.conditions
+            assert {was.status, now.status} == {"True", "False"}
+            assert (was.reason, was.message) == (now.reason, now.message)
+            assert now.last_transition_time == BEGINNING + timedelta(seconds=2 * tick)
+            before = after
+
+
+@pytest.mark.virtual_time
+async def test_same_seed_gives_the_same_uuids_and_changes_and_no_seed_others() -> None:
+    async def seen(seed: int | None) -> list[tuple[str, str]]:
+        async with device_api() as world, world.running(provider(seed=seed)):
+            await asyncio.sleep(31)
+            return [(gpu.spec.uuid, gpu.status.conditions[0].status) for gpu in await world.gpus()]
+
+    assert await seen(7) == await seen(7)
+    assert await seen(7) != await seen(8)
+    assert await seen(None) != await seen(None)
+
+
+@pytest.mark.virtual_time
+async def test_new_run_takes_over_its_gpus_gives_them_new_uuids_and_removes_only_its_own() -> None:
+    async with device_api() as world:
+        async with world.running(provider(count=3)):
+            await asyncio.sleep(1)
+        first = await world.gpus()
+        await world.client.create(GPU(metadata=ObjectMeta(name="other"), spec=GPUSpec(uuid="GPU-other")))
+        async with world.running(provider(count=2)):
+            await asyncio.sleep(1)
+            second = await world.gpus()
+        assert [gpu.metadata.name for gpu in second] == ["gpu-0", "gpu-1", "other"]
+        assert [gpu.metadata.uid for gpu in second[:2]] == [gpu.metadata.uid for gpu in first[:2]]
+        assert second[0].spec.uuid != first[0].spec.uuid
+
+
+@pytest.mark.virtual_time
+async def test_failures_ask_for_a_reset_and_are_repaired() -> None:
+    async with device_api() as world, world.running(provider(seed=3, failures=1.0)):
+        await asyncio.sleep(3)
+        [broken] = [gpu for gpu in await world.gpus() if gpu.status.recommended_action]
+        assert broken.status.recommended_action == "COMPONENT_RESET"
+        assert {c.type: c.status for c in broken.status.conditions} == {"Ready": "False", "ResetRequired": "True"}
+        await asyncio.sleep(2)
+        mended = await world.client.get(GPU, broken.metadata.name)
+        assert {c.type: c.status for c in mended.status.conditions} == {"Ready": "True", "ResetRequired": "False"}
+        assert mended.status.recommended_action is None
+
+
+@pytest.mark.virtual_time
+async def test_removed_gpu_comes_again_with_its_uuid() -> None:
+    async with device_api() as world, world.running(provider(seed=3, removals=1.0)):
+        await asyncio.sleep(1)
+        before = {gpu.metadata.name: gpu.spec.uuid for gpu in await world.gpus()}
+        await asyncio.sleep(2)
+        assert len(await world.gpus()) == 7
+        await asyncio.sleep(2)
+        assert {gpu.metadata.name: gpu.spec.uuid for gpu in await world.gpus()} == before
+
+
+@pytest.mark.virtual_time
+async def test_heartbeats_keep_the_conditions_known_and_their_end_does_not() -> None:
+    async with device_api() as world:
+        async with world.running(provider(period=0)):
+            await asyncio.sleep(120)
+            assert {gpu.status.conditions[0].status for gpu in await world.gpus()} == {"True"}
+        await asyncio.sleep(40)
+        assert {gpu.status.conditions[0].status for gpu in await world.gpus()} == {"Unknown"}
+
+
+@pytest.mark.virtual_time
+async def test_no_gpus_at_all_is_a_complete_inventory() -> None:
+    async with device_api() as world, world.running(provider(count=0)):
+        await asyncio.sleep(5)
+        assert await world.gpus() == []
+        assert world.service.gate.is_open
+
+
+def test_shares_of_changes_are_those_asked_for() -> None:
+    fakes = FakeGPUs(FakeOptions(failures=0.2, removals=0.1), random.Random(1))
+    changes = Counter(happened[1] for happened in (fakes.tick() for _ in range(5000)) if happened)
+    assert set(changes) == set(Change)
+    assert 0.15 < (changes[Change.FAILED] + changes[Change.REPAIRED]) / 5000 < 0.25
+    assert 0.05 < (changes[Change.REMOVED] + changes[Change.RETURNED]) / 5000 < 0.15
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"count": -1}, {"count": 5000}, {"period": -1}, {"period": float("nan")}, {"failures": 1.5}, {"removals": -0.1}],
+)
+def test_options_that_cannot_work_are_refused(options: dict[str, float]) -> None:
+    with pytest.raises(InvalidDefinition):
+        FakeOptions(**options)  # type: ignore[arg-type]  # each its own type

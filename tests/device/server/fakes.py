@@ -1,0 +1,219 @@
+"""Device servers for tests, and short words for what is asked of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from pilotage.client.retries import Retries
+from pilotage.device.client.target import Target
+from pilotage.device.client.transport import DeviceTransport
+from pilotage.device.grpc.channel import GRPCChannel
+from pilotage.device.grpc.options import ServerOptions
+from pilotage.device.rpc import Code, RPCError
+from pilotage.device.server.service import Caller, DeviceService, ServiceOptions
+from pilotage.device.server.serving import DeviceServer, DeviceServerOptions
+from pilotage.device.server.stored import GPUS
+from pilotage.meta import times
+from pilotage.rest import DeleteOptions, ListOptions, PatchType, Request, Transport, Verb
+from pilotage.storage.memory import MemoryStorage
+
+Document = dict[str, Any]
+FIRST = 1_700_000_000_000_000
+"""A version to begin with that is as long as a real one."""
+
+
+def gpu(name: str = "gpu-0", **more: Any) -> Document:
+    """A GPU as a caller sends it."""
+    metadata = {"name": name} | more.pop("metadata", {})
+    document = {"apiVersion": "device.nvidia.com/v1alpha1", "kind": "GPU", "metadata": metadata}
+    return document | {"spec": {"uuid": f"GPU-{name}"}} | more
+
+
+def condition(kind: str = "Ready", status: str = "True", **more: str) -> Document:
+    return {"type": kind, "status": status, "reason": "Tested", "message": ""} | more
+
+
+def status(*conditions: Document, action: str = "") -> Document:
+    return {"conditions": list(conditions)} | ({"recommendedAction": action} if action else {})
+
+
+class Api:
+    """A transport with fewer words."""
+
+    def __init__(self, transport: Transport) -> None:
+        self.transport = transport
+
+    async def create(self, document: Document) -> Document:
+        return await self.call(Verb.CREATE, body=document)
+
+    async def get(self, name: str = "gpu-0", version: str = "") -> Document:
+        return await self.call(Verb.GET, name=name, options=ListOptions(resource_version=version))
+
+    async def update(self, document: Document) -> Document:
+        return await self.call(Verb.UPDATE, name=document["metadata"]["name"], body=document)
+
+    async def update_status(self, document: Document) -> Document:
+        return await self.call(Verb.UPDATE, name=document["metadata"]["name"], subresource="status", body=document)
+
+    async def set_status(self, name: str, *conditions: Document, action: str = "") -> Document:
+        """Write a status without having read it."""
+        return await self.update_status(gpu(name, status=status(*conditions, action=action)))
+
+    async def patch(
+        self, name: str, patch: object, kind: PatchType = PatchType.MERGE, subresource: str = ""
+    ) -> Document:
+        return await self.call(Verb.PATCH, name=name, body=patch, content_type=kind.value, subresource=subresource)
+
+    async def delete(self, name: str = "gpu-0", **conditions: str) -> Document:
+        return await self.call(Verb.DELETE, name=name, delete=DeleteOptions(**conditions))
+
+    async def call(self, verb: Verb, body: object = None, **more: Any) -> Document:
+        data = b"" if body is None else json.dumps(body).encode()
+        document: Document = json.loads((await self.transport.call(Request(verb, GPUS, body=data, **more))).body)
+        return document
+
+    async def list(self, **options: Any) -> tuple[list[Document], str]:
+        page = await self.transport.list(Request(Verb.LIST, GPUS, options=ListOptions(**options)))
+        return [json.loads(bytes(item)) for item in page.items], page.resource_version
+
+    async def names(self, **options: Any) -> list[str]:
+        return [document["metadata"]["name"] for document in (await self.list(**options))[0]]
+
+    @asynccontextmanager
+    async def watch(self, **options: Any) -> AsyncIterator[AsyncIterator[tuple[str, Document]]]:
+        request = Request(Verb.WATCH, GPUS, options=ListOptions(**options))
+        async with self.transport.watch(request) as events:
+            yield ((kind, json.loads(bytes(data))) async for kind, data in events)
+
+
+def virtual_clock() -> times.Time:
+    """The wall clock of a loop whose time is virtual."""
+    return asyncio.get_running_loop().now()  # type: ignore[attr-defined, no-any-return]
+
+
+@asynccontextmanager
+async def service(
+    storage: MemoryStorage | None = None, *, clock: times.Clock = times.system_clock, **options: Any
+) -> AsyncIterator[DeviceService]:
+    """A service whose gate is open, unless it is asked to be shut."""
+    chosen = ServiceOptions(**{"gate_seconds": 0, **options})
+    made = DeviceService(storage or MemoryStorage(first_revision=FIRST), chosen, clock=clock)
+    async with made as opened:
+        yield opened
+
+
+def api(opened: DeviceService, provider: str = "nvml") -> Api:
+    return Api(opened.transport(Caller(provider)))
+
+
+class Node:
+    """A Device API that tests can call as any provider: in this process, or over a socket."""
+
+    def __init__(self, opened: DeviceService, connect: Any, server: DeviceServer | None = None) -> None:
+        self.service = opened
+        self._connect = connect
+        self._server = server
+
+    @property
+    def server(self) -> DeviceServer:
+        assert self._server is not None, "this one is in the process, without a server"
+        return self._server
+
+    def api(self, provider: str = "nvml") -> Api:
+        return Api(self._connect(provider))
+
+
+@asynccontextmanager
+async def in_process(folder: Path) -> AsyncIterator[Node]:
+    async with service() as opened:
+        yield Node(opened, lambda provider: opened.transport(Caller(provider)))
+
+
+@asynccontextmanager
+async def over_socket(folder: Path, **options: Any) -> AsyncIterator[Node]:
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(DeviceServer(server_options(folder, **options)))
+        channel = GRPCChannel(server.target)
+        stack.push_async_callback(channel.close)
+
+        def connect(provider: str) -> DeviceTransport:
+            return DeviceTransport(channel, metadata={"provider-id": provider}, retries=Retries(tries=0))
+
+        yield Node(server.service, connect, server)
+
+
+def server_options(folder: Path, **options: Any) -> DeviceServerOptions:
+    """On a socket in the folder, open at once, and in a hurry to end."""
+    target = Target(path=str(folder / "device.sock"))
+    fast = ServerOptions(requests_per_second=0)
+    chosen = {"targets": (target,), "gate_seconds": 0, "grpc": fast, "shutdown_grace": 1.0, **options}
+    return DeviceServerOptions(**chosen)
+
+
+class Out:
+    """The sending half of a stream that has room for so many bytes, until they are read."""
+
+    def __init__(self, room: int = 1 << 30) -> None:
+        self.room = room
+        self.frames: list[bytes] = []
+        self.writes = 0
+        self.metadata: Mapping[str, str] | None = None
+        self.opened = asyncio.Event()
+        self.gone = False
+        self._more = asyncio.Event()
+        self._drained = asyncio.Event()
+
+    async def open(self, metadata: Mapping[str, str] | None = None) -> None:
+        self.metadata = metadata
+        self.opened.set()
+
+    def write(self, frames: Sequence[bytes]) -> bool:
+        if self.gone:
+            raise RPCError(Code.CANCELLED, "gone")
+        size = sum(map(len, frames))
+        if size > self.room:
+            self._drained.clear()
+            return False
+        self.room -= size
+        self.writes += 1
+        self.frames += frames
+        self._more.set()
+        return True
+
+    async def drained(self) -> None:
+        await self._drained.wait()
+
+    async def closed(self) -> None:
+        await asyncio.Event().wait()
+
+    def drain(self, room: int = 1 << 30) -> None:
+        """The other end has read."""
+        self.room = room
+        self._drained.set()
+
+    def events(self) -> list[tuple[str, Document]]:
+        """What was sent, where messages are `TYPE JSON`."""
+        found, data = [], b"".join(self.frames)
+        while data:
+            length = int.from_bytes(data[1:5], "big")
+            kind, _, text = data[5 : 5 + length].partition(b" ")
+            found.append((kind.decode(), json.loads(text)))
+            data = data[5 + length :]
+        return found
+
+    async def until(self, count: int) -> list[tuple[str, Document]]:
+        """The events, once there are so many."""
+        while len(self.events()) < count:
+            self._more.clear()
+            await self._more.wait()
+        return self.events()
+
+
+def plain_encode(generation: str, event: Any) -> bytes:
+    """`TYPE JSON`: a wire that tests can read."""
+    return event.type.encode() + b" " + bytes(event.object)

@@ -1,0 +1,380 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from pilotage.device.rpc import Code, RPCError
+from pilotage.device.server import metrics
+from pilotage.device.server.hub import Hub, HubOptions
+from pilotage.device.server.service import DeviceService
+from pilotage.device.server.stored import GPUS
+from pilotage.errors import ApiError, BadRequest, Gone, Invalid, ServiceUnavailable, TooManyRequests
+from pilotage.rest import ListOptions, Request, Verb, WatchEvent
+from pilotage.rest.listing import BOOKMARK_SECONDS_ANNOTATION
+
+from .fakes import Api, Document, Out, api, condition, gpu, plain_encode, service, virtual_clock
+
+pytestmark = pytest.mark.virtual_time
+
+
+class Stage:
+    """A hub with a service behind it, and watches in front."""
+
+    def __init__(self, hub: Hub, opened: DeviceService, tasks: asyncio.TaskGroup) -> None:
+        self.hub = hub
+        self.service = opened
+        self.api: Api = api(opened)
+        self._tasks = tasks
+
+    def watch(self, out: Out | None = None, generation: str = "v6", **options: Any) -> Watch:
+        out = out or Out()
+        request = Request(Verb.WATCH, GPUS, options=ListOptions(**options))
+        return Watch(out, self._tasks.create_task(_outcome(self.hub.serve(request, generation, out))))
+
+    async def toggle(self, count: int, name: str = "gpu-0") -> Document:
+        document: Document = {}
+        for _ in range(count):
+            self._flipped = not getattr(self, "_flipped", False)
+            document = await self.api.set_status(name, condition(status="True" if self._flipped else "False"))
+        return document
+
+
+class Watch:
+    def __init__(self, out: Out, task: asyncio.Task[BaseException | None]) -> None:
+        self.out = out
+        self.task = task
+
+    async def kinds(self, count: int) -> list[str]:
+        return [kind for kind, _ in await self.out.until(count)]
+
+
+async def _outcome(watch: Any) -> BaseException | None:
+    try:
+        await watch
+    except (ApiError, RPCError) as error:
+        return error
+    return None
+
+
+@asynccontextmanager
+async def stage(encode: Any = plain_encode, **options: Any) -> AsyncIterator[Stage]:
+    options = {"subscriptions_per_second": 1000.0, "subscription_burst": 1000} | options
+    async with service(clock=virtual_clock) as opened:
+        await api(opened).create(gpu())
+        hub = Hub(opened.house.storage, opened.served, opened.prefix, encode, HubOptions(**options))
+        async with hub, asyncio.TaskGroup() as tasks:
+            yield Stage(hub, opened, tasks)
+            hub.close()
+
+
+async def settled() -> None:
+    """Until everything that can run has run: a moment of virtual time."""
+    await asyncio.sleep(0.001)
+
+
+async def test_a_watch_gets_what_is_there_and_then_each_change_once() -> None:
+    async with stage() as here:
+        watch = here.watch()
+        await watch.kinds(1)
+        await here.toggle(3)
+        await here.api.create(gpu("gpu-1"))
+        await here.api.delete("gpu-0")
+        assert await watch.kinds(6) == ["ADDED", *["MODIFIED"] * 3, "ADDED", "DELETED"]
+        versions = [int(document["metadata"]["resourceVersion"]) for _, document in watch.out.events()]
+        assert versions == sorted(set(versions))
+
+
+async def test_what_the_server_alone_keeps_is_not_told() -> None:
+    async with stage() as here:
+        watch = here.watch()
+        await here.api.set_status("gpu-0", condition(), action="RESTART_BM")
+        for _, document in await watch.out.until(2):
+            assert "providers" not in document.get("status", {})
+            assert all("provider" not in one for one in document["status"].get("conditions", ()))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_change_falls_between_snapshot_and_subscription(seed: int) -> None:
+    from pilotage.testing import loop
+
+    async def run() -> None:
+        async with stage() as here, asyncio.TaskGroup() as tasks:
+            writing = tasks.create_task(here.toggle(50))
+            watches = []
+            for _ in range(10):
+                watches.append(here.watch())
+                await asyncio.sleep(0)
+            last = (await writing)["metadata"]["resourceVersion"]
+            await settled()
+            for watch in watches:
+                events = watch.out.events()
+                versions = [int(document["metadata"]["resourceVersion"]) for _, document in events]
+                assert versions == list(range(versions[0], int(last) + 1))
+                assert [kind for kind, _ in events] == ["ADDED", *["MODIFIED"] * (len(events) - 1)]
+
+    loop.run(run(), seed=seed)
+
+
+async def test_an_event_is_encoded_once_for_all_watches_and_changes_of_one_turn_are_one_write() -> None:
+    encoded: list[WatchEvent] = []
+
+    def counting(generation: str, event: WatchEvent) -> bytes:
+        encoded.append(event)
+        return plain_encode(generation, event)
+
+    async with stage(counting) as here:
+        watches = [here.watch() for _ in range(20)]
+        for watch in watches:
+            await watch.kinds(1)
+        assert len(encoded) == 1
+        encoded.clear()
+        writes = watches[0].out.writes
+        await asyncio.gather(*(here.api.create(gpu(f"gpu-1{number}")) for number in range(3)))
+        for watch in watches:
+            assert await watch.kinds(4) == ["ADDED"] * 4
+        assert len(encoded) == 3
+        assert watches[0].out.writes == writes + 1
+
+
+async def test_each_generation_of_the_wire_has_its_own_bytes() -> None:
+    async with stage(lambda generation, event: f"{generation.upper()} ".encode() + bytes(event.object)) as here:
+        old, new = here.watch(generation="v6"), here.watch(generation="v8")
+        await here.toggle(1)
+        assert await old.kinds(2) == ["V6", "V6"]
+        assert await new.kinds(2) == ["V8", "V8"]
+
+
+async def test_a_watch_without_room_serves_itself_and_joins_the_others_again() -> None:
+    async with stage() as here:
+        slow, fast = here.watch(), here.watch()
+        await slow.kinds(1)
+        slow.out.room = 0
+        await here.toggle(100)
+        assert len(await fast.out.until(101)) == 101
+        assert len(slow.out.events()) == 1
+        slow.out.drain()
+        assert len(await slow.out.until(101)) == 101
+        await here.toggle(1)
+        assert slow.out.events() == fast.out.events() or await slow.out.until(102) == await fast.out.until(102)
+
+
+async def test_a_watch_too_far_behind_is_told_so_and_others_are_not_touched() -> None:
+    async with stage(lag_events=50) as here:
+        slow, fast = here.watch(), here.watch()
+        await slow.kinds(1)
+        slow.out.room = 0
+        await here.toggle(51)
+        await fast.kinds(52)
+        error = await slow.task
+        assert isinstance(error, Gone)
+        assert "changes behind, and may be 50" in str(error)
+        await here.toggle(1)
+        assert len(await fast.kinds(53)) == 53
+        assert here.hub.subscribers == 1
+
+
+async def test_a_watch_that_takes_nothing_for_too_long_is_told_so() -> None:
+    async with stage(drain_seconds=30) as here:
+        dropped = metrics.DROPPED.labels().value
+        slow = here.watch()
+        await slow.kinds(1)
+        slow.out.room = 0
+        await here.toggle(2)
+        began = asyncio.get_running_loop().time()
+        error = await slow.task
+        assert isinstance(error, Gone)
+        assert "has taken nothing for 30 s" in str(error)
+        assert asyncio.get_running_loop().time() - began == pytest.approx(30, abs=0.1)
+        assert metrics.DROPPED.labels().value == dropped + 2
+
+
+async def test_a_watch_that_never_takes_its_first_event_is_told_so() -> None:
+    async with stage(lag_events=10) as here:
+        slow = here.watch(Out(room=0))
+        await slow.out.opened.wait()
+        await here.toggle(11)
+        assert isinstance(await slow.task, Gone)
+
+
+async def test_a_watch_that_comes_from_far_has_time_to_catch_up() -> None:
+    async with stage(lag_events=5) as here:
+        version = (await here.api.get())["metadata"]["resourceVersion"]
+        await here.toggle(100)
+        watch = here.watch(resource_version=version)
+        assert await watch.kinds(100) == ["MODIFIED"] * 100
+        assert not watch.task.done()
+
+
+async def test_a_watch_from_before_the_log_goes_on_from_the_storages_history() -> None:
+    async with stage(log_events=8) as here:
+        version = (await here.api.get())["metadata"]["resourceVersion"]
+        await here.toggle(100)
+        watch = here.watch(resource_version=version)
+        await here.toggle(5)
+        events = await watch.out.until(105)
+        first = int(version) + 1
+        assert [int(document["metadata"]["resourceVersion"]) for _, document in events] == list(
+            range(first, first + 105)
+        )
+
+
+async def test_a_version_that_nobody_remembers_is_gone() -> None:
+    async with stage(log_events=8) as here:
+        version = (await here.api.get())["metadata"]["resourceVersion"]
+        await here.toggle(20)
+        storage = here.service.house.storage
+        await storage.compact(storage.revision)
+        assert isinstance(await here.watch(resource_version=version).task, Gone)
+        assert isinstance(await here.watch(resource_version="1").task, Gone)
+
+
+async def test_the_log_remembers_what_the_storage_has_forgotten() -> None:
+    async with stage() as here:
+        version = (await here.api.get())["metadata"]["resourceVersion"]
+        await here.toggle(3)
+        await settled()
+        storage = here.service.house.storage
+        await storage.compact(storage.revision)
+        assert await here.watch(resource_version=version).kinds(3) == ["MODIFIED"] * 3
+
+
+async def test_a_version_ahead_of_the_server_is_gone_not_silent() -> None:
+    async with stage() as here:
+        error = await here.watch(resource_version=str(here.service.house.storage.revision + 1)).task
+        assert isinstance(error, Gone)
+        assert "begun anew" in str(error)
+
+
+async def test_bookmarks_come_to_those_who_asked_after_silence_alone() -> None:
+    async with stage(bookmark_seconds=3) as here:
+        asked, other = here.watch(allow_watch_bookmarks=True), here.watch()
+        await asked.kinds(1)
+        await asyncio.sleep(2)
+        document = await here.toggle(1)
+        await asked.kinds(2)
+        await asyncio.sleep(2)
+        assert len(asked.out.events()) == 2
+        await asyncio.sleep(1.1)
+        kind, bookmark = asked.out.events()[2]
+        assert kind == "BOOKMARK"
+        assert int(bookmark["metadata"]["resourceVersion"]) >= int(document["metadata"]["resourceVersion"])
+        assert bookmark["metadata"]["annotations"] == {BOOKMARK_SECONDS_ANNOTATION: "3"}
+        await asyncio.sleep(6)
+        assert len(asked.out.events()) == 5
+        assert len(other.out.events()) == 2
+
+
+async def test_a_bookmark_never_promises_what_has_not_been_told() -> None:
+    async with stage(bookmark_seconds=3) as here:
+        watch = here.watch(allow_watch_bookmarks=True)
+        await watch.kinds(1)
+        watch.out.room = 0
+        await here.toggle(3)
+        await asyncio.sleep(10)
+        watch.out.drain()
+        events = await watch.out.until(5)
+        assert [kind for kind, _ in events] == ["ADDED", *["MODIFIED"] * 3, "BOOKMARK"]
+
+
+async def test_a_watch_ends_well_when_its_time_is_up() -> None:
+    async with stage() as here:
+        began = asyncio.get_running_loop().time()
+        watch = here.watch(timeout_seconds=7)
+        assert await watch.task is None
+        assert asyncio.get_running_loop().time() - began == pytest.approx(7)
+        assert here.hub.subscribers == 0
+
+
+async def test_a_watch_may_begin_now_with_nothing() -> None:
+    async with stage() as here:
+        watch = here.watch(send_initial_events=False, resource_version_match="NotOlderThan")
+        await watch.out.opened.wait()
+        await settled()
+        await here.toggle(1)
+        assert await watch.kinds(1) == ["MODIFIED"]
+
+
+async def test_options_that_make_no_sense_are_refused_before_the_stream_is_open() -> None:
+    async with stage() as here:
+        for options, error in (
+            ({"label_selector": "a=("}, BadRequest),
+            ({"resource_version": "seven"}, BadRequest),
+            ({"send_initial_events": True}, Invalid),
+            ({"resource_version_match": "Exact"}, Invalid),
+        ):
+            watch = here.watch(**options)
+            assert isinstance(await watch.task, error)
+            assert not watch.out.opened.is_set()
+
+
+async def test_there_are_only_so_many_watches() -> None:
+    async with stage(subscribers=2) as here:
+        first, second = here.watch(), here.watch()
+        await settled()
+        assert isinstance(await here.watch().task, TooManyRequests)
+        first.out.gone = True
+        await here.toggle(1)
+        first.task.cancel()
+        await settled()
+        assert await here.watch().kinds(1) == ["ADDED"]
+        assert await second.kinds(2) == ["ADDED", "MODIFIED"]
+
+
+async def test_watches_are_begun_only_so_fast() -> None:
+    async with stage(subscriptions_per_second=10, subscription_burst=20) as here:
+        await asyncio.sleep(1)
+        watches = [here.watch() for _ in range(25)]
+        await settled()
+        refused = [watch for watch in watches if watch.task.done()]
+        assert len(refused) == 5
+        error = refused[0].task.result()
+        assert isinstance(error, TooManyRequests)
+        assert error.retry_after_seconds
+        await asyncio.sleep(0.1)
+        assert await here.watch().kinds(1) == ["ADDED"]
+
+
+async def test_a_watcher_that_has_gone_hurts_nobody() -> None:
+    async with stage() as here:
+        gone, other = here.watch(), here.watch()
+        await gone.kinds(1)
+        gone.out.gone = True
+        await here.toggle(2)
+        assert len(await other.kinds(3)) == 3
+        gone.task.cancel()
+
+
+async def test_closing_ends_all_watches_well_and_begins_no_more() -> None:
+    async with stage() as here:
+        quick, slow = here.watch(), here.watch()
+        await quick.kinds(1)
+        slow.out.room = 0
+        await here.toggle(1)
+        await settled()
+        here.hub.close()
+        await here.hub.ended(1)
+        assert here.hub.subscribers == 0
+        assert (await quick.task, await slow.task) == (None, None)
+        assert isinstance(await here.watch().task, ServiceUnavailable)
+
+
+async def test_history_is_compacted_when_it_grows_large() -> None:
+    async with stage(history_bytes=20_000) as here:
+        await here.toggle(200)
+        await settled()
+        storage = here.service.house.storage
+        assert storage.revision - storage.oldest < 100
+        assert await here.watch(resource_version=str(storage.oldest)).kinds(1)
+
+
+async def test_a_stream_that_is_over_ends_its_watch_with_what_it_said() -> None:
+    async with stage() as here:
+        out = Out()
+        out.gone = True
+        error = await here.watch(out).task
+        assert isinstance(error, RPCError)
+        assert error.code is Code.CANCELLED

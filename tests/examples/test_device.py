@@ -1,0 +1,191 @@
+"""The examples of the Device API as they stand, each in a process of its own, against a fake server in another."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+NAMES = [f"gpu-{number}" for number in range(8)]
+UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+WATCH_METHOD = "/nvidia.nvsentinel.v1alpha1.GpuService/WatchGpus"
+PATIENCE = 60.0
+
+
+@dataclass
+class Program:
+    """A program that runs; its lines are read as they come."""
+
+    process: subprocess.Popen[str]
+    _lines: queue.Queue[str | None] = field(default_factory=queue.Queue)
+
+    def __post_init__(self) -> None:
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def line(self) -> str:
+        found = self._lines.get(timeout=PATIENCE)
+        assert found is not None, "the program ended"
+        return found
+
+    def event(self) -> dict[str, Any]:
+        """The next log line, without its time."""
+        found: dict[str, Any] = json.loads(self.line())
+        del found["time"]
+        return found
+
+    def end(self, number: signal.Signals) -> tuple[int, list[str]]:
+        """The exit code after a signal, and the lines that still came."""
+        self.process.send_signal(number)
+        left = [*iter(lambda: self._lines.get(timeout=PATIENCE), None)]
+        return self.process.wait(PATIENCE), left
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._lines.put(line.rstrip("\n"))
+        self._lines.put(None)
+
+
+@contextmanager
+def running(*command: str, environment: dict[str, str]) -> Iterator[Program]:
+    process = subprocess.Popen(
+        [sys.executable, "-W", "error", *command],
+        env=os.environ | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        yield Program(process)
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+@pytest.fixture
+def target() -> Iterator[str]:
+    """A fake server that changes one GPU every 0.3 s, in a folder whose name is short enough for a socket."""
+    with tempfile.TemporaryDirectory(prefix="pt") as folder:
+        address = f"unix://{folder}/api/device-api.sock"
+        command = ["-m", "pilotage.cli", "device", "serve", "--provider", "fake", "--period", "0.3"]
+        with running(*command, environment={"NVIDIA_DEVICE_API_TARGET": address}) as server:
+            while "listening on" not in server.line():
+                pass
+            yield address
+
+
+@contextmanager
+def example(name: str, target: str, *arguments: str) -> Iterator[Program]:
+    environment = {"NVIDIA_DEVICE_API_TARGET": target, "KUBECONFIG": "/nowhere"}
+    with running(str(EXAMPLES / name), *arguments, environment=environment) as program:
+        yield program
+
+
+def named(event: dict[str, Any]) -> tuple[Any, Any]:
+    assert UUID.fullmatch(event["uuid"]), event
+    return event["message"], event["name"]
+
+
+def test_the_quick_start_lists_the_gpus(target: str) -> None:
+    with example("basic_client.py", target) as program:
+        lines = [program.line() for _ in range(9)]
+        assert program.process.wait(PATIENCE) == 0
+    for line, name in zip(lines, NAMES, strict=False):
+        assert re.fullmatch(rf"GPU: {name} \| Ready: (True|False)", line)
+    assert UUID.search(lines[8])
+
+
+def test_the_basic_client_discovers_looks_and_tells(target: str) -> None:
+    with example("device_basic_client.py", target) as program:
+        assert program.event() == {
+            "level": "info",
+            "logger": "basic-client",
+            "message": "discovered GPUs",
+            "count": 8,
+            "target": target,
+        }
+        assert named(program.event()) == ("details", "gpu-0")
+        for name in NAMES:
+            event = program.event()
+            assert named(event) == ("status", name)
+            assert event["status"] in ("Ready", "NotReady")
+        assert program.process.wait(PATIENCE) == 0
+
+
+def test_the_basic_client_says_that_nobody_listens() -> None:
+    with example("device_basic_client.py", "unix:///nowhere/api.sock") as program:
+        events = [program.event(), program.event()]
+        assert program.process.wait(PATIENCE) == 1
+    assert [event["level"] for event in events] == ["error", "error"]
+    assert events[1]["message"] == "failed to read the GPUs"
+    assert "/nowhere/api.sock" in events[1]["error"]
+
+
+def test_the_streaming_daemon_follows_until_it_is_told_to_stop(target: str) -> None:
+    with example("streaming_daemon.py", target) as program:
+        events = [program.event() for _ in range(3)]
+        assert [event["message"] for event in events] == [
+            "retrieved GPU list",
+            "starting long-lived watch stream",
+            "watch stream established, waiting for events...",
+        ]
+        assert events[0]["count"] == 8
+        assert events[1]["method"] == WATCH_METHOD
+        changes = [program.event() for _ in range(10)]
+        assert all(named(change)[0] == "gpu status changed" for change in changes)
+        assert [(change["event"], change["name"]) for change in changes[:8]] == [("ADDED", name) for name in NAMES]
+        assert {change["event"] for change in changes[8:]} == {"MODIFIED"}
+        assert {change["status"] for change in changes} <= {"Ready", "NotReady"}
+        code, left = program.end(signal.SIGTERM)
+    assert code == 0
+    assert json.loads(left[-1])["message"] == "received shutdown signal, stopping watch"
+
+
+def test_the_controller_shim_reconciles_gpus_without_an_api_server(target: str) -> None:
+    with example("controller_shim.py", target) as program:
+        check_the_shim(program)
+        code, _ = program.end(signal.SIGINT)
+        assert code == 0
+
+
+def test_the_controller_shim_in_hybrid_mode_needs_a_cluster(target: str) -> None:
+    with example("controller_shim.py", target, "cluster") as program:
+        assert program.process.wait(PATIENCE) == 1
+
+
+def check_the_shim(program: Program) -> None:
+    """The expected output, line for line."""
+    events = [program.event() for _ in range(5)]
+    assert [(event["level"], event["message"]) for event in events] == [
+        ("info", "starting manager"),
+        ("info", "Starting metrics server"),
+        ("info", "Starting EventSource"),
+        ("info", "Starting Controller"),
+        ("info", "Starting workers"),
+    ]
+    assert events[0]["logger"] == "setup"
+    assert [event.get("controller") for event in events] == [None, None, "gpu", "gpu", "gpu"]
+    assert events[2]["source"] == "kind source: GPU"
+    assert events[4]["worker count"] == 1
+    first = [program.event() for _ in range(8)]
+    assert sorted(map(named, first)) == [("Reconciled GPU", name) for name in NAMES]
+    for _ in range(3):
+        toggled = program.event()
+        assert named(toggled)[0] == "Reconciled GPU"
+        assert toggled["controller"] == "gpu"
