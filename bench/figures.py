@@ -54,8 +54,8 @@ def cpu_of(pid: int) -> float:
     """Seconds of CPU that a process has used; 0 for none."""
     if not pid:
         return 0.0
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / 100
+    # What clock_getcpuclockid(3) gives on Linux: exact, where /proc counts in hundredths of a second.
+    return time.clock_gettime((~pid << 3) | 2)
 
 
 def peak_memory() -> float:

@@ -6,6 +6,7 @@ BENCH_SECONDS (120) is how long the load goes on.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import platform
 import sys
@@ -21,11 +22,6 @@ from tests.device.servers import device_server
 SECONDS = float(os.environ.get("BENCH_SECONDS", "120"))
 LIMITS = ("--requests-per-second", "0", "--connections", "200", "--connections-per-uid", "200")
 SERVER = ("--gate-seconds", "0", "--log-level", "error", *LIMITS)
-
-SINGLE, LIST = (15.0, 30.0), (20.0, 40.0)
-"""Milliseconds for p95 and p99, of NVIDIA's own load test."""
-FAN_OUT = 100.0
-"""Milliseconds from a change to the last watcher, p99."""
 
 broken: list[str] = []
 
@@ -46,7 +42,7 @@ async def under_load(folder: Path, storage: str) -> None:
         share = (cpu_of(server.pid) - before) / (time.monotonic() - begun)
     for kind, latencies in sorted(outcome.calls.items()):
         print(latencies.line(kind))
-        p95, p99 = LIST if kind == "list" else SINGLE
+        p95, p99 = load.BOUNDS[kind == "list"]
         bound(f"p95 of {kind}", latencies.percentile(95), p95)
         bound(f"p99 of {kind}", latencies.percentile(99), p99)
     print(
@@ -65,16 +61,16 @@ async def many_watchers(folder: Path) -> None:
         writes = await fanout.writes_alone(target, server.pid, plan)
         print(f"  writes alone cost the server {writes / plan.changes * 1e6:.0f} us of CPU each")
         whole = await fanout.ours(target, server.pid, plan)
-    print(whole.line("ours, watched by the SDK", writes))
+    print(whole.lines("ours, watched by the SDK", writes))
     with device_server(folder, *SERVER) as server:
         bare = await fanout.ours(Target.parse(server.target), server.pid, plan, way="channel")
-    print(bare.line("ours, watched by bare channels", writes))
+    print(bare.lines("ours, watched by bare channels", writes))
     anchor = await asyncio.to_thread(fanout.plain_grpclib, folder, plan, 240)
-    print(anchor.line("plain grpclib, bare channels", 0.0))
-    ratio = (bare.server_cpu - writes) / len(bare.latencies) * 1e6 / anchor.microseconds
+    print(anchor.lines("plain grpclib, bare channels"))
+    ratio = bare.microseconds(writes) / anchor.microseconds()
     print(f"  a delivery costs {ratio:.2f} of what it costs with plain grpclib")
     for name, found in (("the SDK", whole), ("bare channels", bare)):
-        bound(f"p99 of the fan-out to {name}", found.latencies.percentile(99), FAN_OUT)
+        bound(f"p99 of the fan-out to {name}", found.latencies.percentile(99), fanout.BOUND)
         if found.short or found.repeated:
             broken.append(f"{found.short} watchers missed changes, {found.repeated} came twice")
 
@@ -98,6 +94,7 @@ async def beginnings(folder: Path) -> None:
 
 
 async def main() -> int:
+    logging.getLogger("pilotage").setLevel(logging.CRITICAL)  # conflicts are part of the load
     print(f"Python {platform.python_version()}, {os.cpu_count()} cores")
     with tempfile.TemporaryDirectory() as folder:
         await under_load(Path(folder), "memory:")

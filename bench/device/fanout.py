@@ -21,6 +21,9 @@ from pilotage.device.client.target import Target
 from pilotage.device.v1alpha1 import GPUStatus
 from pilotage.meta.models import Condition
 
+BOUND = 100.0
+"""Milliseconds from a change to a watcher, p99."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fanout:
@@ -50,19 +53,19 @@ class Delivered:
     """Seconds, for writes and deliveries."""
     watcher_cpu: float
 
-    def line(self, name: str, writes: float) -> str:
-        """`writes`: the seconds of CPU that the writes cost without any watcher."""
-        deliveries = len(self.latencies)
-        each = (self.server_cpu - writes) / deliveries * 1e6
-        return (
-            f"  {name:<34} {deliveries:>8,} deliveries  p50 {self.latencies.percentile(50):6.1f}  "
-            f"p99 {self.latencies.percentile(99):6.1f}  most {self.latencies.percentile(100):6.1f} ms   "
-            f"{each:5.1f} us of server CPU each   ({self.watcher_cpu / deliveries * 1e6:.0f} us in the watcher)"
-        )
+    def microseconds(self, writes: float = 0.0) -> float:
+        """Of the server's CPU for one delivery, without `writes`: the seconds that the writes cost with no watcher."""
+        return (self.server_cpu - writes) / len(self.latencies) * 1e6
 
-    @property
-    def microseconds(self) -> float:
-        return self.server_cpu / len(self.latencies) * 1e6
+    def lines(self, name: str, writes: float = 0.0) -> str:
+        count, latencies = len(self.latencies), self.latencies
+        watcher = self.watcher_cpu / count * 1e6
+        return (
+            f"  {name:<30} {count:>8,} deliveries   p50 {latencies.percentile(50):6.1f}   "
+            f"p99 {latencies.percentile(99):6.1f}   most {latencies.percentile(100):6.1f} ms\n"
+            f"  {'':<30} {self.microseconds(writes):8.1f} us of server CPU for each, "
+            f"{self.microseconds():.1f} with its share of the write; {watcher:.0f} us in the watcher"
+        )
 
 
 @contextmanager

@@ -25,6 +25,8 @@ from pilotage.errors import Conflict
 from pilotage.meta.models import Condition, ObjectMeta
 
 RETRIES = 3
+BOUNDS = ((15.0, 30.0), (20.0, 40.0))
+"""Milliseconds for p95 and p99: of single calls, and of lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +108,20 @@ async def run(target: Target, mix: Mix, *, seed: int = 1) -> Outcome:
             tasks = [group.create_task(watcher.run(target)) for watcher in watchers]
             for watcher in watchers:
                 await watcher.opened.wait()
-            half, quarter = mix.gpus // 2, mix.gpus // 4
+            half, quarter, seconds = mix.gpus // 2, mix.gpus // 4, mix.seconds
+
+            async def both(number: int) -> None:
+                """The watchdog and the monitor at once, on one GPU: one of them is told of a conflict."""
+                await asyncio.gather(
+                    updated(outcome, watchdog, "Watched", number % quarter, number),
+                    updated(outcome, monitor, "Monitored", number % quarter, number),
+                )
+
             await asyncio.gather(
-                paced(mix.heartbeats, mix.seconds, lambda n: updated(outcome, heartbeat, "Ready", n % half, n)),
-                paced(mix.updates, mix.seconds, lambda n: updated(outcome, watchdog, "Watched", n % quarter, n)),
-                paced(mix.updates, mix.seconds, lambda n: updated(outcome, monitor, "Monitored", n % quarter, n)),
-                paced(mix.gets, mix.seconds, lambda n: got(outcome, reader, random.randrange(mix.gpus))),
-                paced(1 / mix.list_every, mix.seconds, lambda n: listed(outcome, reader, mix.gpus)),
+                paced(mix.heartbeats, seconds, lambda n: updated(outcome, heartbeat, "Ready", n % half, n), random),
+                paced(mix.updates, seconds, both, random),
+                paced(mix.gets, seconds, lambda n: got(outcome, reader, random.randrange(mix.gpus)), random),
+                paced(1 / mix.list_every, seconds, lambda n: listed(outcome, reader, mix.gpus), random),
             )
             state = {item.metadata.name: int(item.metadata.resource_version) for item in await reader.list()}
             for watcher in watchers:
@@ -126,12 +135,18 @@ async def run(target: Target, mix: Mix, *, seed: int = 1) -> Outcome:
     return outcome
 
 
-async def paced(rate: float, seconds: float, work: Callable[[int], Awaitable[None]]) -> None:
-    """Begin `rate` of them a second, whether or not those before are done: a slow server gets no relief."""
+async def paced(
+    rate: float, seconds: float, work: Callable[[int], Awaitable[None]], random: Random | None = None
+) -> None:
+    """Begin `rate` of them a second, whether or not those before are done: a slow server gets no relief.
+
+    With `random`, each begins at any moment of its slot, so that several of these do not beat in time.
+    """
     began = time.monotonic()
     async with asyncio.TaskGroup() as group:
         for number in range(max(1, int(rate * seconds))):
-            await asyncio.sleep(max(0.0, began + number / rate - time.monotonic()))
+            due = began + (number + (random.random() if random is not None else 0.0)) / rate
+            await asyncio.sleep(max(0.0, due - time.monotonic()))
             group.create_task(_coroutine(work(number)))
 
 

@@ -65,7 +65,8 @@ def build(folder: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="building-", dir=folder.parent) as scratch:
         target = Path(scratch) / folder.name
         for program in PROGRAMS:
-            command = [go, "build", "-buildvcs=false", "-trimpath", "-o", str(target / program), f"./cmd/{program}"]
+            flags = ["-buildvcs=false", "-trimpath", "-ldflags=-s -w"]
+            command = [go, "build", *flags, "-o", str(target / program), f"./cmd/{program}"]
             # Standard output is the caller's, who reads the folder from it.
             result = subprocess.run(command, cwd=MODULE, env=os.environ | home | ours, stdout=sys.stderr, check=False)
             if result.returncode != 0:

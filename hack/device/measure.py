@@ -31,10 +31,11 @@ from typing import Any, Literal
 
 import msgspec
 
-from pilotage.device.providers.nvml import NVMLOptions, NVMLProvider, open_library
+from pilotage.device.providers.nvml import NVMLOptions, NVMLProvider
 from pilotage.device.providers.nvml_bindings import BoundLibrary
 from pilotage.device.providers.nvml_calls import DEVICE_CALLS, IDENTITY_CALLS, SYSTEM_CALLS
 from pilotage.device.providers.nvml_library import Library, NVMLError
+from pilotage.device.providers.nvml_opening import open_library
 from pilotage.device.providers.nvml_worker import WorkerThread
 from pilotage.device.providers.record import record
 from pilotage.device.providers.recording import load

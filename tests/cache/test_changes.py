@@ -310,6 +310,30 @@ async def test_another_backoff_is_kept_to() -> None:
     assert source.times[:5] == [0.0, 1.0, 3.0, 5.0, 7.0]
 
 
+async def test_a_source_may_say_itself_how_soon_to_try_again() -> None:
+    source = Impatient([ServiceUnavailable("down")] * 3 + [page(version=5)])
+    await taken(follow(source), watches(source, 1))
+    assert source.times[:4] == [0.0, 0.25, 0.75, 1.25]
+    source = Impatient([ServiceUnavailable("down"), page(version=5)])
+    await taken(follow(source, backoff=BackoffOptions(first=1, limit=2, factor=2, jitter=0)), watches(source, 1))
+    assert source.times[:2] == [source.times[0], source.times[0] + 1.0]
+
+
+class Impatient(Scripted):
+    backoff = BackoffOptions(first=0.25, limit=0.5, factor=2, jitter=0)
+
+
+async def test_a_source_may_learn_from_its_list_how_long_silence_lasts() -> None:
+    class Learning(Scripted):
+        async def list(self, options: ListOptions) -> Page:
+            self.silence_seconds = 10.0
+            return await super().list(options)
+
+    source = Learning([page(version=5)], [[added("a", 6), 1e6], []], silence_seconds=86400.0)
+    await taken(follow(source), watches(source, 2))
+    assert source.times[-1] <= 11
+
+
 @pytest.mark.covers("T99")
 async def test_after_two_minutes_without_trouble_waits_are_short_again() -> None:
     source = Scripted([page(version=5)], [[REFUSED]] * 4 + [[bookmark(6), 60.0, bookmark(6), 70.0, REFUSED]])

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pilotage.cache.backoff import BackoffOptions
 from pilotage.cache.event import InformerEvent, ResourceEventHandler
 from pilotage.cache.informer import Informer
 from pilotage.cache.options import InformerOptions
@@ -384,3 +385,24 @@ async def test_a_collection_that_is_looked_up_is_looked_up_until_it_is_there() -
         await made.wait_for_sync()
     assert len(tries) == 3
     assert made.statistics().troubles == 2
+
+
+async def test_an_informer_can_be_made_of_what_has_a_collection() -> None:
+    class Shelf:
+        def lister_watcher(self) -> ListerWatcher:
+            return Scripted([page("a", version=1)])
+
+    made: Informer[ConfigMap] = Informer(Shelf(), InformerOptions(ConfigMap))
+    async with running(made):
+        await made.wait_for_sync()
+        assert made.get("a", namespace="default").metadata.name == "a"
+
+
+async def test_a_trouble_that_stays_the_same_is_logged_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    source = Scripted([ConnectionLost("nobody listens")] * 70 + [page("a", version=1)])
+    quick = BackoffOptions(first=1, limit=1, jitter=0)
+    async with synced(source, backoff=quick):
+        pass
+    levels = [record.levelname for record in caplog.records if "trying again" in record.getMessage()]
+    assert (levels.count("WARNING"), levels.count("DEBUG")) == (3, 67)

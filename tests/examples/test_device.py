@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import queue
@@ -19,11 +20,18 @@ from typing import Any
 
 import pytest
 
+from ..realcluster import RealCluster
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = [f"gpu-{number}" for number in range(8)]
 UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 WATCH_METHOD = "/nvidia.nvsentinel.v1alpha1.GpuService/WatchGpus"
 PATIENCE = 60.0
+GIVEN = {
+    "basic_client.py": "f6d9ece74a42a57c37026f6b7e4ca2b9a534a09441051f7307609b97891d0c10",
+    "controller_shim.py": "8a3500cc76eb300e7be0c0ab99423ba4467b7f6a450c6acb6c34389b8b841c8a",
+}
+"""Programs that are promised to run as they stand."""
 
 
 @dataclass
@@ -164,9 +172,29 @@ def test_the_controller_shim_reconciles_gpus_without_an_api_server(target: str) 
         assert code == 0
 
 
-def test_the_controller_shim_in_hybrid_mode_needs_a_cluster(target: str) -> None:
-    with example("controller_shim.py", target, "cluster") as program:
-        assert program.process.wait(PATIENCE) == 1
+def test_the_controller_shim_runs_with_a_cluster_too(target: str, tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    serve = ["-m", "pilotage.cli", "serve", "--bind", "127.0.0.1:0", "--kubeconfig", str(kubeconfig)]
+    with running(*serve, environment={}) as cluster:
+        while not kubeconfig.exists():
+            cluster.line()
+        environment = {"NVIDIA_DEVICE_API_TARGET": target, "KUBECONFIG": str(kubeconfig)}
+        with running(str(EXAMPLES / "controller_shim.py"), "cluster", environment=environment) as program:
+            check_the_shim(program)
+            assert program.end(signal.SIGTERM)[0] == 0
+
+
+@pytest.mark.cluster
+def test_the_controller_shim_runs_with_a_real_cluster_too(target: str, real_control_plane: RealCluster) -> None:
+    environment = {"NVIDIA_DEVICE_API_TARGET": target, "KUBECONFIG": str(real_control_plane.kubeconfig)}
+    with running(str(EXAMPLES / "controller_shim.py"), "cluster", environment=environment) as program:
+        check_the_shim(program)
+        assert program.end(signal.SIGTERM)[0] == 0
+
+
+def test_the_contract_programs_stand_as_they_were_given() -> None:
+    digests = {name: hashlib.sha256((EXAMPLES / name).read_bytes()).hexdigest() for name in GIVEN}
+    assert digests == GIVEN
 
 
 def check_the_shim(program: Program) -> None:

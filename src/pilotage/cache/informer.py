@@ -379,16 +379,22 @@ class Informer(Generic[T]):
         self.last_error = error
         metrics.TROUBLES.labels(str(self.options.gvk), stage).inc()
         if isinstance(error, Gone):
-            self._log.info("The server has forgotten the version; listing again", version=self.resource_version)
+            log = self._log.debug if self._told_lately(stage, "Gone") else self._log.info
+            log("The server has forgotten the version; listing again", version=self.resource_version)
             return
         shown = not_served(self.options.gvk) if isinstance(error, NotFound) else error
-        text, now = f"{type(shown).__name__}: {shown}", asyncio.get_running_loop().time()
-        again = self._shown == (stage, text) and now < self._shown_again
-        log = self._log.debug if again else self._log.warning  # a local socket is tried many times in a minute
+        text = f"{type(shown).__name__}: {shown}"
+        log = self._log.debug if self._told_lately(stage, text) else self._log.warning
         log(f"The {stage} failed; trying again", error=text)
-        if not again:
-            self._shown, self._shown_again = (stage, text), now + _SAME_TROUBLE_SECONDS
         self._progress.failed()
+
+    def _told_lately(self, stage: str, text: str) -> bool:
+        """Whether the last trouble was the same a moment ago: a local socket is tried many times in a minute."""
+        now = asyncio.get_running_loop().time()
+        if self._shown == (stage, text) and now < self._shown_again:
+            return True
+        self._shown, self._shown_again = (stage, text), now + _SAME_TROUBLE_SECONDS
+        return False
 
     async def _resync(self) -> None:
         loop = asyncio.get_running_loop()

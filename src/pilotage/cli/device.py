@@ -126,7 +126,7 @@ def _serve_limits(command: argparse.ArgumentParser) -> None:
         ("--connections-per-uid", 16, "connections at once of one user"),
         ("--requests-per-second", 100, "calls a second of one user; 0: as many as they like"),
     ):
-        group.add_argument(option, type=int, default=default, metavar="N", help=f"{what} (default: %(default)s)")
+        group.add_argument(option, type=number, default=default, metavar="N", help=f"{what} (default: %(default)s)")
 
 
 def _serve_providers(command: argparse.ArgumentParser) -> None:
@@ -239,6 +239,13 @@ def seconds(text: str) -> float:
     if not 0 <= number < 1e9:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
     return number
+
+
+def number(text: str) -> int:
+    """How many: none or more."""
+    if not (text.isascii() and text.isdecimal() and int(text) < 10**6):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 to 999999")
+    return int(text)
 
 
 def mode(text: str) -> int:

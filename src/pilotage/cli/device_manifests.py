@@ -60,7 +60,7 @@ class DeviceManifests:
     image: str = "pilotage:latest"
     agent_image: str = ""
     """The server's, where it is empty."""
-    agent_command: tuple[str, ...] = ("python", "/agent/main.py")
+    agent_command: tuple[str, ...] = ("python", "/agent/gpu_agent.py")
 
     def files(self) -> dict[str, list[Resource]]:
         """The objects by the file that they belong in; in the order of the files' names they can be applied."""

@@ -33,7 +33,7 @@ def register(subparsers: Any) -> None:
     command.add_argument("--agent-image", default="", metavar="IMAGE", help="the image of the agent (default: --image)")
     command.add_argument(
         "--agent-command",
-        default="python /agent/main.py",
+        default="python /agent/gpu_agent.py",
         metavar="COMMAND",
         help="what starts the agent in its image (default: %(default)s)",
     )

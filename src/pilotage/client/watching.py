@@ -50,10 +50,14 @@ async def watched(
     events: AsyncIterator[WatchEvent], read: Callable[[Bytes], T], about: Callable[[ApiError], ApiError]
 ) -> AsyncGenerator[WatchedEvent[T], None]:
     """The events of a watch. An ERROR event is raised as the error it stands for (`Gone` for a forgotten version)."""
-    async for event in events:
-        if event.type == "ERROR":
-            raise about(_error(event.object))
-        yield WatchedEvent(event, read)
+    try:
+        async for event in events:
+            if event.type == "ERROR":
+                raise _error(event.object)
+            yield WatchedEvent(event, read)
+    except ApiError as error:
+        about(error)
+        raise
 
 
 def _error(data: Bytes) -> ApiError:

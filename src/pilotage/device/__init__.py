@@ -53,6 +53,8 @@ def connect(
     user_agent: str = "",
     plaintext: bool = False,
     ca_file: str = "",
+    cert_file: str = "",
+    key_file: str = "",
     keepalive_seconds: float = 300.0,
     keepalive_timeout_seconds: float = 20.0,
 ) -> Devices:
@@ -62,24 +64,27 @@ def connect(
     `/var/run/nvidia-device-api/device-api.sock`. The options are those of `Config`. Raises InvalidDefinition for what
     cannot work, and MissingExtra where `pilotage[device]` is not installed.
     """
+    from pilotage.device.client.channel import default_user_agent
     from pilotage.device.client.clientset import Devices
-    from pilotage.device.client.config import Config
+    from pilotage.device.client.config import Config, default_logger
     from pilotage.device.client.target import Target
 
-    given = {"logger": logger, "user_agent": user_agent}
     return Devices(
         Config(
             target=target if isinstance(target, Target) else Target.parse(target),
             wire=wire,
+            user_agent=user_agent or default_user_agent(),
             provider_id=provider_id,
             metadata=dict(metadata or {}),
             unary_interceptors=tuple(unary_interceptors),
             stream_interceptors=tuple(stream_interceptors),
+            logger=logger or default_logger(),
             plaintext=plaintext,
             ca_file=ca_file,
+            cert_file=cert_file,
+            key_file=key_file,
             keepalive_seconds=keepalive_seconds,
             keepalive_timeout_seconds=keepalive_timeout_seconds,
-            **{name: value for name, value in given.items() if value},  # type: ignore[arg-type]  # each its own type
         )
     )
 

@@ -92,8 +92,8 @@ class Outgoing(Protocol):
     def write(self, frames: Sequence[bytes]) -> bool:
         """Send frames at once, all or nothing; False where there is no room: then `await drained()`, and try again.
 
-        Never waits. It keeps at most the part of one call for which the caller's window had no room: until that has gone
-        out, there is no room. Raises RPCError (CANCELLED) when the stream is over.
+        Never waits. It keeps at most the part of one call for which the caller's window had no room: until that has
+        gone out, there is no room. Raises RPCError (CANCELLED) when the stream is over.
         """
 
     async def drained(self) -> None:
@@ -111,7 +111,8 @@ StreamHandler = Callable[[Call, bytes, Outgoing], Awaitable[None]]
 caller goes."""
 
 BidiHandler = Callable[[Call, AsyncIterator[bytes], Outgoing], Awaitable[None]]
-"""Answers a stream of messages with a stream; otherwise a StreamHandler. The messages end when the caller's half does."""
+"""Answers a stream of messages with a stream; otherwise as a StreamHandler. The messages end when the caller's half
+does."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import socket
 import ssl as tls
 from dataclasses import dataclass, field
@@ -89,11 +90,21 @@ _KEEPALIVE_PROBES = 3
 async def _open(loop: asyncio.AbstractEventLoop, connection: ClientConnection, address: Address) -> asyncio.Transport:
     delay = _HAPPY_EYEBALLS_SECONDS
     host, port = (address.host, address.port) if address.proxy is None else (address.proxy.host, address.proxy.port)
-    if isinstance(loop, asyncio.BaseEventLoop):
+    if isinstance(loop, asyncio.BaseEventLoop) and not _is_address(host):
         transport, _ = await loop.create_connection(lambda: connection, host, port, happy_eyeballs_delay=delay)
-    else:  # uvloop tries one address after the other
+    else:
+        # uvloop tries one address after the other. And where there is but one, there is no race to run: asyncio's
+        # loses the socket when it is cancelled in the moment in which it has connected.
         transport, _ = await loop.create_connection(lambda: connection, host, port)
     return transport
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 async def _through(connection: ClientConnection, address: Address, proxy: Proxy) -> None:

@@ -73,6 +73,7 @@ class Relay:
         self._links: dict[Link, None] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
+        self._stopped = False
 
     @property
     def address(self) -> tuple[str, int]:
@@ -91,6 +92,7 @@ class Relay:
     async def stop(self) -> None:
         """Cut everything; returns when nothing is left running."""
         assert self._server is not None
+        self._stopped = True
         self._server.close()
         self.cut_all()
         for task in self._tasks:
@@ -107,10 +109,14 @@ class Relay:
         return next((link for link in self._links if link.server_port == server_port), None)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._stopped:  # it was accepted in the same moment
+            writer.transport.abort()
+            return
         self.traffic.connections += 1
         task = asyncio.get_running_loop().create_task(self._relay(self.traffic.connections, reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: writer.close())  # also of a task that is cancelled before its first step
 
     async def _relay(self, number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -126,8 +132,7 @@ class Relay:
                 group.create_task(self._pump(link, "down", server_reader, writer))
         finally:
             del self._links[link]
-            for side in (writer, server_writer):
-                side.close()
+            server_writer.close()
 
     async def _pump(
         self, link: Link, direction: Direction, reader: asyncio.StreamReader, writer: asyncio.StreamWriter

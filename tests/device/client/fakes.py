@@ -64,6 +64,8 @@ class RegistryChannel:
         self.failures: list[Exception] = []
         """Raised by the next calls, one each."""
         self.closed = False
+        self.frozen = False
+        """Whether streams say nothing any more."""
         self.streams = 0
         self._broken = asyncio.Event()
 
@@ -120,6 +122,8 @@ class RegistryChannel:
         coming: asyncio.Future[WatchEvent | None] = asyncio.get_running_loop().create_future()
         try:
             while True:
+                if self.frozen:
+                    await broken
                 coming = asyncio.ensure_future(anext(events, None))
                 await asyncio.wait([coming, broken], return_when=asyncio.FIRST_COMPLETED)
                 if broken.done():
@@ -131,8 +135,8 @@ class RegistryChannel:
                     raise RPCError(Code.OUT_OF_RANGE, "too old", status=bytes(event.object))
                 yield wire.encode_event(self._generation, event)
         finally:
-            broken.cancel()
-            coming.cancel()
+            for task in (broken, coming):
+                task.cancel()
             await asyncio.wait([coming])
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import ssl
 import subprocess
 import sys
 from dataclasses import FrozenInstanceError
@@ -14,8 +16,10 @@ from pilotage import device
 from pilotage.cache.factory import SharedInformerFactory
 from pilotage.cache.informer import Informer
 from pilotage.cache.options import InformerOptions
+from pilotage.device.access import Access, Remote
 from pilotage.device.client.config import Config
 from pilotage.device.client.target import ENVIRONMENT, Target
+from pilotage.device.server.serving import DeviceServer, DeviceServerOptions
 from pilotage.device.v1alpha1 import GPU
 from pilotage.errors import (
     AlreadyExists,
@@ -34,6 +38,7 @@ from pilotage.meta.models import Condition
 from pilotage.meta.unstructured import metadata_only
 from pilotage.types.core.v1 import Pod
 
+from ...http.certificates import Authority
 from .fakes import device_server, gpu
 from .serving import serving, socket_target
 
@@ -68,8 +73,10 @@ def test_a_config_cannot_be_changed() -> None:
         ({"user_agent": "a\nb"}, "user agent"),
         ({"provider_id": "ü"}, "provider-id"),
         ({"metadata": {"a": "\0"}}, "metadata a"),
+        ({"metadata": {"A b": "c"}}, "no key"),
         ({"keepalive_seconds": 0}, "keepalive"),
         ({"target": "node.example:1", "ca_file": "/nowhere.pem"}, "nowhere.pem"),
+        ({"target": "node.example:1", "cert_file": "/no.pem"}, "/no.pem"),
     ],
 )
 def test_what_cannot_work_is_refused_when_it_is_made(options: dict[str, object], message: str) -> None:
@@ -201,9 +208,10 @@ async def test_the_client_is_an_ordinary_one() -> None:
 
 async def test_a_forgotten_version_is_gone() -> None:
     async with serving(gpu("gpu-0")) as target, device.connect(target) as devices:
-        with pytest.raises(Gone):
+        with pytest.raises(Gone) as raised:
             async with devices.v1alpha1.gpus.watch(resource_version="7") as events:
                 await anext(events)
+        assert (raised.value.group, raised.value.kind) == ("device.nvidia.com", "GPU")
 
 
 async def test_nobody_listening_is_said_with_the_place() -> None:
@@ -236,6 +244,36 @@ async def test_writes_to_a_read_only_generation_say_so() -> None:
         assert [one.metadata.name for one in await devices.v1alpha1.gpus.list()] == ["gpu-0"]
         with pytest.raises(MethodNotSupported, match="read-only"):
             await devices.v1alpha1.gpus.create(gpu("gpu-1"))
+
+
+async def test_a_server_elsewhere_is_reached_over_tls_with_a_certificate_on_both_sides(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    own = authority.issue("server")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=authority.ca_file)
+    context.load_cert_chain(own.cert_file, own.key_file)
+    context.verify_mode = ssl.CERT_REQUIRED
+    target = Target(host="127.0.0.1", port=free_port())
+    options = DeviceServerOptions(
+        targets=[target], ssl=context, access=Access(remote=Remote.READ), gate_seconds=0.0, shutdown_grace=1.0
+    )
+    shown = authority.issue("client")
+    ca_file = authority.ca_file
+    async with DeviceServer(options):
+        async with device.connect(
+            target, ca_file=ca_file, cert_file=shown.cert_file, key_file=shown.key_file
+        ) as devices:
+            assert list(await devices.v1alpha1.gpus.list()) == []
+        async with device.connect(target, ca_file=ca_file) as devices:
+            with pytest.raises(ConnectionLost):
+                await devices.v1alpha1.gpus.list()
+        async with device.connect(target) as devices:
+            with pytest.raises(ConnectionLost, match="certificate"):
+                await devices.v1alpha1.gpus.list()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
 
 
 # Informers

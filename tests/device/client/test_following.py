@@ -127,10 +127,24 @@ async def test_what_waiting_does_not_mend_is_raised() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_a_silent_watch_is_opened_again() -> None:
+async def test_bookmarks_keep_a_watch_alive() -> None:
     async with following(gpu("gpu-0")) as (server, events):
         await told(events, 1)
         coming = asyncio.ensure_future(told(events, 1))
-        await asyncio.sleep(100)  # bookmarks come
+        await asyncio.sleep(50)
         assert server.methods.count("WatchGpus") == 1
-        coming.cancel()
+        await other_client(server).create(gpu("gpu-1"))
+        assert await coming == [("ADDED", "gpu-1")]
+
+
+@pytest.mark.virtual_time
+async def test_a_watch_that_says_nothing_though_bookmarks_were_promised_is_opened_again() -> None:
+    async with following(gpu("gpu-0")) as (server, events):
+        await told(events, 1)
+        server.frozen = True
+        coming = asyncio.ensure_future(told(events, 1))
+        await asyncio.sleep(15)
+        server.frozen = False
+        await other_client(server).create(gpu("gpu-1"))
+        assert await coming == [("ADDED", "gpu-1")]
+        assert server.methods.count("WatchGpus") in (2, 3)

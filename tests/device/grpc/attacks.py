@@ -1,7 +1,7 @@
 """Ways to hurt an HTTP/2 server, each a program: `python attacks.py <name> <socket> <seconds> <uid>`.
 
-An attacker becomes that user, if it may, connects, sends as fast as it can until it is cut, and connects again. It prints what it saw, as JSON: how
-often it was connected and how often it was told to go, with the codes it was told.
+An attacker becomes that user, if it may, connects, sends as fast as it can until it is cut, and connects again. It
+prints what it saw, as JSON: how often it was connected and how often it was told to go, with the codes it was told.
 """
 
 from __future__ import annotations

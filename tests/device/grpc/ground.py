@@ -125,3 +125,9 @@ async def channel(listening: Listening | str, options: ChannelOptions | None = N
         yield opened
     finally:
         await opened.close()
+
+
+def port(listening: Listening) -> int:
+    """Where a server listens that has no path."""
+    assert isinstance(listening.address, tuple)
+    return listening.address[1]

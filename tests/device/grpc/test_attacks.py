@@ -3,69 +3,88 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import resource
 import sys
 import time
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+from unittest import mock
 
 import pytest
 
+from pilotage.device.grpc.channel import GRPCChannel
 from pilotage.device.grpc.frames import ErrorCode
 from pilotage.device.grpc.options import ServerOptions
+from pilotage.device.grpc.server import Listening
 
 from . import attacks
 from .ground import ECHO, channel, served
 
-SECONDS = 0.6
-NOTICEABLE = 0.025
-"""A p99 below which nobody would complain, whatever it was before."""
-
+SECONDS = 0.4
 NOBODY = 65534
 OPTIONS = replace(ServerOptions(), stall_seconds=0.2, request_seconds=0.2)
-FLOODS = [name for name in attacks.ATTACKS if name not in ("half_open_streams", "slow_reader", "shut_window")]
+PATIENT = ("half_open_streams", "slow_reader", "shut_window")
+
+LONGEST_TURN = 0.006
+"""Seconds of CPU that one callback may take. What holds the loop for longer, all other clients wait for."""
+UNNOTICED = 0.06
+"""A p99 that is fine whatever it was before: on a busy machine the attacker alone takes a core."""
+MEMORY = 32 << 20
 
 
-@pytest.mark.parametrize("name", FLOODS)
+@dataclass
+class Seen:
+    """What an attack did."""
+
+    quiet: float
+    loud: float
+    longest_turn: float
+    memory: int
+    attacker: dict[str, Any]
+
+    def check(self) -> None:
+        assert self.longest_turn < LONGEST_TURN
+        assert self.memory < MEMORY
+        if os.geteuid() == 0:  # else the attacker has the well-behaved client's uid, and takes its share of calls
+            assert self.loud <= max(2 * self.quiet, UNNOTICED)
+
+
+@pytest.mark.parametrize("name", [name for name in attacks.ATTACKS if name not in PATIENT])
 async def test_a_flood_is_cut_with_goaway_and_others_hardly_notice(name: str) -> None:
-    async with served(options=OPTIONS) as listening, channel(listening) as well_behaved:
-        await _latencies(well_behaved, 0.1)
-        quiet = await _latencies(well_behaved, SECONDS / 2)
-        memory, cpu = _memory(), time.process_time()
-        attacker = await _attacker(name, str(listening.address))
-        loud = await _latencies(well_behaved, SECONDS)
-        seen = json.loads((await attacker.communicate())[0])
-        statistics = listening.statistics()
-        print(
-            f"{name:26} p99 {quiet * 1e3:6.2f} {loud * 1e3:6.2f} ms cpu {time.process_time() - cpu:.2f} mem {_memory() - memory >> 20} MiB {seen} cut {statistics.cut} refused {statistics.refused}"
-        )
-    assert statistics.cut > 0
-    assert seen["told"] > 0
-    assert set(seen["codes"]) <= {ErrorCode.ENHANCE_YOUR_CALM}
-    assert loud <= max(2 * quiet, NOTICEABLE)
-    assert _memory() - memory < 32 << 20
+    async with served(options=OPTIONS) as listening:
+        seen = await _attacked(name, listening)
+        assert listening.statistics().cut > 0
+    assert seen.attacker["told"] > 0
+    assert set(seen.attacker["codes"]) == {ErrorCode.ENHANCE_YOUR_CALM}
+    seen.check()
 
 
-@pytest.mark.parametrize("name", ["half_open_streams", "slow_reader", "shut_window"])
-async def test_who_waits_for_ever_holds_little_and_not_for_long(name: str) -> None:
-    async with served(options=OPTIONS) as listening, channel(listening) as well_behaved:
-        await _latencies(well_behaved, 0.1)
-        quiet = await _latencies(well_behaved, SECONDS / 2)
-        memory = _memory()
-        cpu = time.process_time()
-        attacker = await _attacker(name, str(listening.address))
-        loud = await _latencies(well_behaved, SECONDS)
-        seen = json.loads((await attacker.communicate())[0])
-        print(
-            f"{name:26} p99 {quiet * 1e3:6.2f} {loud * 1e3:6.2f} ms cpu {time.process_time() - cpu:.2f} mem {_memory() - memory >> 20} MiB {seen} {listening.statistics()}"
-        )
-        assert loud <= max(2 * quiet, NOTICEABLE)
-        assert _memory() - memory < 64 << 20
-        async with asyncio.timeout(10):
+@pytest.mark.parametrize("name", PATIENT)
+async def test_who_makes_the_server_wait_holds_little_and_not_for_long(name: str) -> None:
+    async with served(options=OPTIONS) as listening:
+        seen = await _attacked(name, listening)
+        async with asyncio.timeout(10), channel(listening) as other:
             while listening.statistics().connections > 1:
-                await well_behaved.unary(ECHO, b"")
+                await other.unary(ECHO, b"")
         assert listening.statistics().streams == 0
+    seen.check()
+
+
+async def _attacked(name: str, listening: Listening) -> Seen:
+    async with channel(listening) as well_behaved:
+        await _p99(well_behaved, 0.1)
+        quiet = await _p99(well_behaved, SECONDS / 2)
+        memory = _peak_memory()
+        with _longest_turn() as turn:
+            attacker = await _attacker(name, str(listening.address))
+            loud = await _p99(well_behaved, SECONDS)
+            output, _ = await attacker.communicate()
+        return Seen(quiet, loud, turn[0], _peak_memory() - memory, json.loads(output))
 
 
 async def _attacker(name: str, path: str) -> asyncio.subprocess.Process:
@@ -78,11 +97,8 @@ async def _attacker(name: str, path: str) -> asyncio.subprocess.Process:
     return attacker
 
 
-async def _latencies(calling: object, seconds: float) -> float:
-    """The p99 of calls one after another, ten milliseconds apart."""
-    from pilotage.device.grpc.channel import GRPCChannel
-
-    assert isinstance(calling, GRPCChannel)
+async def _p99(calling: GRPCChannel, seconds: float) -> float:
+    """Of calls one after another, at a rate that the server grants everybody."""
     loop = asyncio.get_running_loop()
     until = loop.time() + seconds
     taken = []
@@ -94,5 +110,24 @@ async def _latencies(calling: object, seconds: float) -> float:
     return sorted(taken)[int(len(taken) * 0.99)]
 
 
-def _memory() -> int:
+@contextmanager
+def _longest_turn() -> Iterator[list[float]]:
+    """The CPU time of the loop's longest callback: it says the same on a busy machine as on an idle one."""
+    longest = [0.0]
+    run = asyncio.Handle._run
+
+    def timed(handle: asyncio.Handle) -> None:
+        began = time.thread_time()
+        run(handle)
+        longest[0] = max(longest[0], time.thread_time() - began)
+
+    gc.disable()  # the heap of all these tests is not the server's
+    try:
+        with mock.patch.object(asyncio.Handle, "_run", timed):  # no other place sees every callback
+            yield longest
+    finally:
+        gc.enable()
+
+
+def _peak_memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

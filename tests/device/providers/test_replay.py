@@ -7,8 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pilotage.device.providers.nvml import NVMLOptions, open_library
+from pilotage.device.providers.nvml import NVMLOptions
 from pilotage.device.providers.nvml_library import EventType, NVMLError, Return
+from pilotage.device.providers.nvml_opening import open_library
 from pilotage.device.providers.nvml_readings import read
 from pilotage.device.providers.record import main, record
 from pilotage.device.providers.recording import RecordedEvent, Recording, RecordingLibrary, Said, load

@@ -19,7 +19,7 @@ from pilotage.device.server.service import Caller, DeviceService, ServiceOptions
 from pilotage.device.server.serving import DeviceServer, DeviceServerOptions
 from pilotage.device.server.stored import GPUS
 from pilotage.meta import times
-from pilotage.rest import DeleteOptions, ListOptions, PatchType, Request, Transport, Verb
+from pilotage.rest import DeleteOptions, ListOptions, PatchType, Request, Transport, Verb, WatchEvent
 from pilotage.storage.memory import MemoryStorage
 
 Document = dict[str, Any]
@@ -69,19 +69,20 @@ class Api:
     ) -> Document:
         return await self.call(Verb.PATCH, name=name, body=patch, content_type=kind.value, subresource=subresource)
 
-    async def delete(self, name: str = "gpu-0", **conditions: str) -> Document:
-        return await self.call(Verb.DELETE, name=name, delete=DeleteOptions(**conditions))
+    async def delete(self, name: str = "gpu-0", *, uid: str = "", resource_version: str = "") -> Document:
+        conditions = DeleteOptions(uid=uid, resource_version=resource_version)
+        return await self.call(Verb.DELETE, name=name, delete=conditions)
 
     async def call(self, verb: Verb, body: object = None, **more: Any) -> Document:
         data = b"" if body is None else json.dumps(body).encode()
         document: Document = json.loads((await self.transport.call(Request(verb, GPUS, body=data, **more))).body)
         return document
 
-    async def list(self, **options: Any) -> tuple[list[Document], str]:
+    async def list(self, **options: Any) -> tuple[Sequence[Document], str]:
         page = await self.transport.list(Request(Verb.LIST, GPUS, options=ListOptions(**options)))
         return [json.loads(bytes(item)) for item in page.items], page.resource_version
 
-    async def names(self, **options: Any) -> list[str]:
+    async def names(self, **options: Any) -> Sequence[str]:
         return [document["metadata"]["name"] for document in (await self.list(**options))[0]]
 
     @asynccontextmanager
@@ -165,6 +166,7 @@ class Out:
         self.metadata: Mapping[str, str] | None = None
         self.opened = asyncio.Event()
         self.gone = False
+        self.wrote = asyncio.Event()
         self._more = asyncio.Event()
         self._drained = asyncio.Event()
 
@@ -182,6 +184,7 @@ class Out:
         self.room -= size
         self.writes += 1
         self.frames += frames
+        self.wrote.set()
         self._more.set()
         return True
 
@@ -214,6 +217,6 @@ class Out:
         return self.events()
 
 
-def plain_encode(generation: str, event: Any) -> bytes:
+def plain_encode(generation: str, event: WatchEvent) -> bytes:
     """`TYPE JSON`: a wire that tests can read."""
     return event.type.encode() + b" " + bytes(event.object)

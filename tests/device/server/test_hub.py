@@ -12,9 +12,10 @@ from pilotage.device.server import metrics
 from pilotage.device.server.hub import Hub, HubOptions
 from pilotage.device.server.service import DeviceService
 from pilotage.device.server.stored import GPUS
-from pilotage.errors import ApiError, BadRequest, Gone, Invalid, ServiceUnavailable, TooManyRequests
+from pilotage.errors import ApiError, BadRequest, Gone, InternalError, Invalid, ServiceUnavailable, TooManyRequests
 from pilotage.rest import ListOptions, Request, Verb, WatchEvent
 from pilotage.rest.listing import BOOKMARK_SECONDS_ANNOTATION
+from pilotage.storage.interface import Put
 
 from .fakes import Api, Document, Out, api, condition, gpu, plain_encode, service, virtual_clock
 
@@ -30,10 +31,10 @@ class Stage:
         self.api: Api = api(opened)
         self._tasks = tasks
 
-    def watch(self, out: Out | None = None, generation: str = "v6", **options: Any) -> Watch:
+    def watch(self, out: Out | None = None, generation: str = "v6", caller: str = "", **options: Any) -> Watch:
         out = out or Out()
         request = Request(Verb.WATCH, GPUS, options=ListOptions(**options))
-        return Watch(out, self._tasks.create_task(_outcome(self.hub.serve(request, generation, out))))
+        return Watch(out, self._tasks.create_task(_outcome(self.hub.serve(request, generation, out, caller=caller))))
 
     async def toggle(self, count: int, name: str = "gpu-0") -> Document:
         document: Document = {}
@@ -66,7 +67,11 @@ async def stage(encode: Any = plain_encode, **options: Any) -> AsyncIterator[Sta
     async with service(clock=virtual_clock) as opened:
         await api(opened).create(gpu())
         hub = Hub(opened.house.storage, opened.served, opened.prefix, encode, HubOptions(**options))
-        async with hub, asyncio.TaskGroup() as tasks:
+        async with (
+            asyncio.timeout(3600),
+            hub,
+            asyncio.TaskGroup() as tasks,
+        ):  # of virtual time: a test that waits in vain
             yield Stage(hub, opened, tasks)
             hub.close()
 
@@ -91,6 +96,7 @@ async def test_a_watch_gets_what_is_there_and_then_each_change_once() -> None:
 async def test_what_the_server_alone_keeps_is_not_told() -> None:
     async with stage() as here:
         watch = here.watch()
+        await watch.kinds(1)
         await here.api.set_status("gpu-0", condition(), action="RESTART_BM")
         for _, document in await watch.out.until(2):
             assert "providers" not in document.get("status", {})
@@ -133,9 +139,13 @@ async def test_an_event_is_encoded_once_for_all_watches_and_changes_of_one_turn_
         assert len(encoded) == 1
         encoded.clear()
         writes = watches[0].out.writes
-        await asyncio.gather(*(here.api.create(gpu(f"gpu-1{number}")) for number in range(3)))
+        storage, key = here.service.house.storage, f"{here.service.prefix}gpu-0"
+        entry = await storage.get(key)
+        assert entry is not None
+        for number in range(3):  # without a turn for anybody else
+            await storage.commit(Put(key, entry.value.replace(b"GPU-gpu-0", b"GPU-%d" % number)))
         for watch in watches:
-            assert await watch.kinds(4) == ["ADDED"] * 4
+            assert await watch.kinds(4) == ["ADDED", *["MODIFIED"] * 3]
         assert len(encoded) == 3
         assert watches[0].out.writes == writes + 1
 
@@ -143,6 +153,8 @@ async def test_an_event_is_encoded_once_for_all_watches_and_changes_of_one_turn_
 async def test_each_generation_of_the_wire_has_its_own_bytes() -> None:
     async with stage(lambda generation, event: f"{generation.upper()} ".encode() + bytes(event.object)) as here:
         old, new = here.watch(generation="v6"), here.watch(generation="v8")
+        await old.kinds(1)
+        await new.kinds(1)
         await here.toggle(1)
         assert await old.kinds(2) == ["V6", "V6"]
         assert await new.kinds(2) == ["V8", "V8"]
@@ -175,6 +187,19 @@ async def test_a_watch_too_far_behind_is_told_so_and_others_are_not_touched() ->
         await here.toggle(1)
         assert len(await fast.kinds(53)) == 53
         assert here.hub.subscribers == 1
+
+
+async def test_a_watch_behind_everything_that_is_kept_is_told_so_and_skips_nothing() -> None:
+    async with stage(log_events=8, lag_events=50) as here:
+        slow = here.watch()
+        await slow.kinds(1)
+        slow.out.room = 0
+        for _ in range(20):
+            await here.toggle(1)
+            await settled()
+        slow.out.drain()
+        assert isinstance(await slow.task, Gone)
+        assert len(slow.out.events()) <= 2
 
 
 async def test_a_watch_that_takes_nothing_for_too_long_is_told_so() -> None:
@@ -220,6 +245,16 @@ async def test_a_watch_from_before_the_log_goes_on_from_the_storages_history() -
         assert [int(document["metadata"]["resourceVersion"]) for _, document in events] == list(
             range(first, first + 105)
         )
+
+
+async def test_changes_from_before_a_watch_do_not_count_as_its_lag() -> None:
+    async with stage(lag_events=5) as here:
+        await here.toggle(100)  # the follower has not had its turn, and tells all of them at once
+        watch = here.watch()
+        await watch.kinds(1)
+        await settled()
+        await here.toggle(1)
+        assert (await watch.kinds(2))[1] == "MODIFIED"
 
 
 async def test_a_version_that_nobody_remembers_is_gone() -> None:
@@ -313,7 +348,7 @@ async def test_options_that_make_no_sense_are_refused_before_the_stream_is_open(
 
 async def test_there_are_only_so_many_watches() -> None:
     async with stage(subscribers=2) as here:
-        first, second = here.watch(), here.watch()
+        first, second = here.watch(caller="a"), here.watch(caller="b")
         await settled()
         assert isinstance(await here.watch().task, TooManyRequests)
         first.out.gone = True
@@ -336,6 +371,33 @@ async def test_watches_are_begun_only_so_fast() -> None:
         assert error.retry_after_seconds
         await asyncio.sleep(0.1)
         assert await here.watch().kinds(1) == ["ADDED"]
+
+
+async def test_one_caller_cannot_take_all_the_room_nor_all_the_turns() -> None:
+    async with stage(subscribers=8, subscriptions_per_second=10, subscription_burst=20) as here:
+        await asyncio.sleep(1)
+        greedy = [here.watch(caller="uid:1") for _ in range(30)]
+        await settled()
+        assert sum(not watch.task.done() for watch in greedy) == 6
+        assert await here.watch(caller="uid:2").kinds(1) == ["ADDED"]
+
+
+async def test_a_change_that_cannot_be_told_ends_the_watches_instead_of_being_left_out() -> None:
+    def choosy(generation: str, event: WatchEvent) -> bytes:
+        if b"GPU-unspeakable" in bytes(event.object):
+            raise ValueError("no words for it")
+        return plain_encode(generation, event)
+
+    async with stage(choosy) as here:
+        watch = here.watch()
+        await watch.kinds(1)
+        await here.api.update(gpu(spec={"uuid": "GPU-unspeakable"}))
+        assert isinstance(await watch.task, InternalError)
+        await here.api.update(gpu(spec={"uuid": "GPU-1"}))
+        again = here.watch()
+        await again.kinds(1)
+        await here.toggle(1)
+        assert await again.kinds(2) == ["ADDED", "MODIFIED"]
 
 
 async def test_a_watcher_that_has_gone_hurts_nobody() -> None:

@@ -23,7 +23,7 @@ def new_channel(config: Config) -> Channel:
     return GRPCChannel(
         config.target,
         ChannelOptions(
-            ssl=_ssl(config.ca_file) if config.target.needs_tls(plaintext=config.plaintext) else None,
+            ssl=_ssl(config) if config.target.needs_tls(plaintext=config.plaintext) else None,
             user_agent=config.user_agent,
             keepalive_seconds=config.keepalive_seconds,
             keepalive_timeout=config.keepalive_timeout_seconds,
@@ -31,18 +31,22 @@ def new_channel(config: Config) -> Channel:
     )
 
 
-def user_agent() -> str:
+def default_user_agent() -> str:
     """`nvidia-device-api/0.1.0 (linux/amd64)`: what NVIDIA's SDK of this wire generation calls itself."""
     extra.require()
-    from pilotage.device.grpc.options import default_user_agent
+    from pilotage.device.grpc import options
 
-    return default_user_agent()
+    return options.default_user_agent()
 
 
-def _ssl(ca_file: str) -> SSLContext:
+def _ssl(config: Config) -> SSLContext:
     import ssl
 
     try:
-        return ssl.create_default_context(cafile=ca_file or None)
-    except OSError as error:
-        raise InvalidDefinition(f"{ca_file} holds no certificates to trust: {error}") from None
+        context = ssl.create_default_context(cafile=config.ca_file or None)
+        if config.cert_file:
+            context.load_cert_chain(config.cert_file, config.key_file or None)
+    except OSError as error:  # an SSLError is one
+        files = ", ".join(filter(None, (config.ca_file, config.cert_file, config.key_file)))
+        raise InvalidDefinition(f"the certificates for {config.target} cannot be used ({files}): {error}") from None
+    return context

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pilotage.device.client.channel import user_agent
+from pilotage.device.client.channel import default_user_agent
 from pilotage.device.client.interceptors import StreamInterceptor, UnaryInterceptor
 from pilotage.device.client.target import Target
 from pilotage.errors import InvalidDefinition
 from pilotage.telemetry.logs import Logger, logger
 
-DEFAULT_KEEPALIVE_SECONDS = 300.0
-DEFAULT_KEEPALIVE_TIMEOUT_SECONDS = 20.0
+_KEY = re.compile(r"[0-9a-z_.-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,22 +22,25 @@ class Config:
     target: Target = field(default_factory=Target.parse)
     wire: str = "v6"
     """The wire's generation: v6, or v1, v2, v3 and v8 for servers of theirs. v1, v2 and v3 are read-only."""
-    user_agent: str = field(default_factory=user_agent)
+    user_agent: str = field(default_factory=default_user_agent)
     provider_id: str = ""
     """As which provider to write; empty: the server takes the uid of this process."""
     metadata: Mapping[str, str] = field(default_factory=dict)
     """Sent with every call; keys in lower case."""
     unary_interceptors: tuple[UnaryInterceptor, ...] = ()
     stream_interceptors: tuple[StreamInterceptor, ...] = ()
-    logger: Logger = field(default_factory=lambda: logger("pilotage.device"))
+    logger: Logger = field(default_factory=lambda: default_logger())
     """Where everything goes that the client logs: latencies, lost connections, watches that begin again."""
     plaintext: bool = False
     """Whether a server on the loopback interface is spoken to without TLS. A Unix socket never needs it."""
     ca_file: str = ""
     """Who may vouch for a server elsewhere; empty: whom the system trusts."""
-    keepalive_seconds: float = DEFAULT_KEEPALIVE_SECONDS
+    cert_file: str = ""
+    """The certificate that a server elsewhere is shown, where it wants one, with its key or with `key_file`."""
+    key_file: str = ""
+    keepalive_seconds: float = 300.0
     """How often a connection is probed that is silent."""
-    keepalive_timeout_seconds: float = DEFAULT_KEEPALIVE_TIMEOUT_SECONDS
+    keepalive_timeout_seconds: float = 20.0
 
     def __post_init__(self) -> None:
         self.target.needs_tls(plaintext=self.plaintext)  # refuses what is not safe
@@ -45,6 +48,10 @@ class Config:
         if not self.user_agent:
             raise InvalidDefinition("the user agent is empty: leave it out, or name your program")
         for key, value in {"provider-id": self.provider_id, **self.metadata}.items():
+            if not _KEY.fullmatch(key) or key.startswith("grpc-"):
+                raise InvalidDefinition(
+                    f"{key[:50]!r} is no key of metadata: lower case letters, digits, '-', '_', '.'"
+                )
             _check_header(f"metadata {key}", value)
         if self.keepalive_seconds <= 0 or self.keepalive_timeout_seconds <= 0:
             raise InvalidDefinition("keepalive is a number of seconds above 0")
@@ -53,6 +60,10 @@ class Config:
     def call_metadata(self) -> dict[str, str]:
         """What every call carries."""
         return {**self.metadata, **({"provider-id": self.provider_id} if self.provider_id else {})}
+
+
+def default_logger() -> Logger:
+    return logger("pilotage.device")
 
 
 def _check_header(what: str, value: str) -> None:

@@ -30,6 +30,10 @@ _PASSING = (ConnectionLost, ServiceUnavailable, TooManyRequests, Timeout, Intern
 """What goes by itself: the server is away, is starting, or has too much to do."""
 
 
+_FORGETFUL_SECONDS = 1.0
+"""How often a server is listed that forgets every version at once."""
+
+
 async def followed(
     source: ListerWatcher, selection: ListOptions, backoff: BackoffOptions, log: Logger
 ) -> AsyncGenerator[WatchEvent, None]:
@@ -55,7 +59,8 @@ async def followed(
                             yield told
             await asyncio.sleep(pauses.after_end())
         except Gone:
-            log.info("The server has forgotten the version; listing again", version=state.version or "")
+            say = log.info if pauses.fruitless == 0 else log.debug
+            say("The server has forgotten the version; listing again", version=state.version or "")
             state.version = None
             await asyncio.sleep(pauses.after_gone())
         except _PASSING as error:
@@ -109,7 +114,8 @@ class _Pauses:
         self._options = options
         self._random = Random()  # noqa: S311  # spreads the load, is no secret
         self._next = options.first
-        self._fruitless = 0
+        self.fruitless = 0
+        """How often the version was forgotten before anything was told."""
         self._told = False
         self._silent = True
 
@@ -117,7 +123,7 @@ class _Pauses:
         self._told, self._silent = False, True
 
     def fruitful(self) -> None:
-        self._next, self._fruitless, self._silent = self._options.first, 0, False
+        self._next, self.fruitless, self._silent = self._options.first, 0, False
 
     def trouble(self, log: Logger, error: Exception) -> None:
         """Log the first of several troubles."""
@@ -127,7 +133,8 @@ class _Pauses:
 
     def next(self, error: Exception | None = None) -> float:
         asked = error.retry_after_seconds if isinstance(error, ApiError) else 0
-        wait = max(self._next, float(asked)) * (1 + self._options.jitter * self._random.random())
+        base = max(self._next, min(float(asked), self._options.limit))  # a server that goes down asks for too much
+        wait = base * (1 + self._options.jitter * self._random.random())
         self._next = min(self._next * self._options.factor, self._options.limit)
         return wait
 
@@ -137,8 +144,8 @@ class _Pauses:
 
     def after_gone(self) -> float:
         """A list mends it; but a server that forgets every version at once must not be asked in a loop."""
-        self._fruitless += 1
-        return 0.0 if self._fruitless == 1 else self._options.limit
+        self.fruitless += 1
+        return 0.0 if self.fruitless == 1 else _FORGETFUL_SECONDS
 
 
 async def _heard(events: AsyncIterator[WatchEvent], seconds: float) -> AsyncGenerator[WatchEvent, None]:

@@ -64,8 +64,8 @@ class Timeouts:
 class DeviceTransport:
     """Carries requests for GPUs to a Device API server.
 
-    What a server refuses is raised as the API server's error (`api_error`); a read whose connection broke is made once
-    more, and so is any call that the server puts off and says until when.
+    What a server refuses is raised as the API server's error (`api_error`); a read whose connection broke is made
+    again, and so is any call that the server puts off and says until when.
     """
 
     def __init__(
@@ -179,7 +179,6 @@ class DeviceTransport:
                 failure, cause = error, None
                 pause = self._retries.after_loss(verb, error, attempt, self._random)
             else:
-                self._note(reply.metadata)
                 return call.method, reply
             if pause is None or time() - begun + pause > self._retries.total:
                 raise failure from cause
@@ -193,7 +192,7 @@ class DeviceTransport:
         return self._retries.after_answer(verb, error.status.code, wait, attempt, self._random)
 
     async def _events(self, incoming: Incoming, request: Request) -> AsyncGenerator[WatchEvent, None]:
-        unchecked = not incoming.metadata
+        unchecked, whole = not incoming.metadata, request.form is Form.OBJECT
         try:
             async for message in incoming:
                 if unchecked:  # they come with the first message from servers that do not send them at once
@@ -202,21 +201,19 @@ class DeviceTransport:
                 event = wire.decode_event(self._generation, message)
                 if event is None:
                     continue  # of a type that is not known here
-                yield (
-                    event if event.type == "ERROR" else WatchEvent(event.type, wire.shaped(event.object, request.form))
-                )
+                if whole or event.type == "ERROR":
+                    yield event
+                else:
+                    yield WatchEvent(event.type, wire.shaped(event.object, request.form))
         except RPCError as error:
             if error.code is Code.CANCELLED and not error.status:
                 return
             raise _explained(error, request) from error
 
-    def _note(self, metadata: Mapping[str, str]) -> None:
-        said = metadata.get(wire_options.UNDERSTOOD, "")
-        self._understood = frozenset(part.strip() for part in said.split(",") if part.strip())
-
     def _check_understood(self, options: ListOptions, metadata: Mapping[str, str]) -> None:
         """Refuse an answer to another question than was asked: what a server does not know, it leaves out silently."""
-        self._note(metadata)
+        said = metadata.get(wire_options.UNDERSTOOD, "")
+        self._understood = frozenset(part.strip() for part in said.split(","))
         if self._generation is wire.Generation.V8:
             return
         asked = {

@@ -30,6 +30,7 @@ class WaitingChannel:
     def __init__(self, inner: Channel, patience: Patience | None = None) -> None:
         self._inner = inner
         self._patience = patience or Patience()
+        self._closed = False
 
     async def unary(
         self, method: str, message: bytes, *, metadata: Mapping[str, str] | None = None, timeout: float | None = None
@@ -42,6 +43,7 @@ class WaitingChannel:
         return self._stream(lambda: self._inner.stream(method, message, metadata=metadata))
 
     async def close(self) -> None:
+        self._closed = True
         await self._inner.close()
 
     @asynccontextmanager
@@ -56,7 +58,7 @@ class WaitingChannel:
             try:
                 return await attempt()
             except ConnectionLost as error:
-                if error.sent or time() + pause > until:
+                if error.sent or self._closed or time() + pause > until:
                     raise
             await asyncio.sleep(pause)
             pause = min(pause * 2, self._patience.longest)

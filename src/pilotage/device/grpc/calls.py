@@ -172,8 +172,8 @@ class IncomingCall(Stream):
         except RPCError as error:
             await self._end(error)
         except asyncio.CancelledError:
-            if self.host.stopping and not self.ended:
-                self.fail(_stopping())
+            if not self.ended:  # else it was the caller who went
+                self.fail(_stopping() if self.host.stopping else RPCError(Code.CANCELLED, "the call was cancelled"))
             raise
         except Exception as error:
             if isinstance(error, TimeoutError) and deadline.expired():

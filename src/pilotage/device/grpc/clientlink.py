@@ -30,7 +30,6 @@ class ClientLink(Link[OutgoingCall]):
         """Whether no more calls can be begun."""
         self._options = options
         self._target = target
-        self._next_id = 1
         self._parting = ""
         self._places: deque[asyncio.Future[None]] = deque()
         self._timer: asyncio.TimerHandle | None = None
@@ -43,9 +42,9 @@ class ClientLink(Link[OutgoingCall]):
             await self._place()
         if self.gone:
             raise self._lost(sent=False)
-        call = OutgoingCall(self, self._next_id, self._options.message_bytes)
-        self._next_id += 2
-        if self._next_id > _LAST_ID:
+        call = OutgoingCall(self, self.next_id, self._options.message_bytes)
+        self.next_id += 2
+        if self.next_id > _LAST_ID:
             self.gone = True
         self.streams[call.id] = call
         payload = frame(message)

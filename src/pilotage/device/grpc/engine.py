@@ -26,7 +26,7 @@ _ID = 0x7FFFFFFF
 _SMALL = 128  # bytes in a DATA frame, under which a whole request would be an exception
 _CONTINUATIONS = 8
 _SETTINGS_AT_ONCE = 64
-_BLOCKS_AT_ONCE = 4
+_BLOCKS_AT_ONCE = {True: 64, False: 1}  # of a client, which trusts its server; of a server
 _LARGEST_FRAME = 65536  # of those that a peer would take, the largest that we send: others want their turn
 
 
@@ -68,6 +68,8 @@ class Engine(ABC, Generic[S]):
         self.peer_streams = 1 << 31
         self.last_id = 0
         """The last stream that the peer has opened."""
+        self.next_id = 1
+        """The next stream that we open, where we are the client: they open all."""
         self.sent_frames = 0
         """DATA frames, and answers' headers."""
         self.received_messages = 0
@@ -81,7 +83,8 @@ class Engine(ABC, Generic[S]):
         self._rest = b""
         self._partial: _Partial | None = None
         self._blocks = 0
-        self._earned = 0
+        self._most_blocks = _BLOCKS_AT_ONCE[client]
+        self._earned: dict[Nuisance, int] = {}
         self._unspoken = frames.NO_TABLE
         self._decoder = Decoder(max_header_list_size=bounds.header_bytes)
         self._takers: dict[int, Callable[[int, int, bytes], None]] = {
@@ -168,8 +171,11 @@ class Engine(ABC, Generic[S]):
             if size > frames.DEFAULT_FRAME_BYTES:
                 raise Violation(ErrorCode.FRAME_SIZE_ERROR, f"a frame of {size} bytes")
             stop = start + frames.HEAD_BYTES + size
-            if stop > end or self._blocks >= _BLOCKS_AT_ONCE:
+            if stop > end:
                 break
+            if kind == frames.HEADERS and self._blocks >= self._most_blocks:
+                self._rest = data[start:]
+                return False
             payload = data[start + frames.HEAD_BYTES : stop]
             start = stop
             if kind == frames.DATA and self._greeted and self._partial is None:
@@ -177,7 +183,7 @@ class Engine(ABC, Generic[S]):
             else:
                 self._take(kind, flags, stream_id & _ID, payload)
         self._rest = data[start:]
-        return self._blocks < _BLOCKS_AT_ONCE
+        return True
 
     def _preface(self, data: bytes) -> bytes:
         expected = self._expected
@@ -265,11 +271,14 @@ class Engine(ABC, Generic[S]):
             self.opened(stream_id, fields, ended)
         else:
             self._stray(stream_id)
-            self._count(Nuisance.OTHER)
+            if not self._client:  # a client may get what it has cancelled; a server is sent nothing after the end
+                raise Violation(ErrorCode.STREAM_CLOSED, f"HEADERS on stream {stream_id}, which is over")
 
     def _take_priority(self, flags: int, stream_id: int, payload: bytes) -> None:
         if len(payload) != 5:
             raise Violation(ErrorCode.FRAME_SIZE_ERROR, "PRIORITY of a wrong length")
+        if stream_id == 0:
+            raise Violation(ErrorCode.PROTOCOL_ERROR, "PRIORITY on stream 0")
         self._count(Nuisance.OTHER)
 
     def _take_reset(self, flags: int, stream_id: int, payload: bytes) -> None:
@@ -315,6 +324,8 @@ class Engine(ABC, Generic[S]):
             self.frame_bytes = min(value, _LARGEST_FRAME)
         elif key == Setting.MAX_CONCURRENT_STREAMS:
             self.peer_streams = value
+        elif key == Setting.ENABLE_PUSH and value > 1:
+            raise Violation(ErrorCode.PROTOCOL_ERROR, "a push that is neither on nor off")
 
     def _take_push(self, flags: int, stream_id: int, payload: bytes) -> None:
         raise Violation(ErrorCode.PROTOCOL_ERROR, "PUSH_PROMISE")
@@ -324,7 +335,7 @@ class Engine(ABC, Generic[S]):
             raise Violation(ErrorCode.FRAME_SIZE_ERROR, "PING of a wrong length")
         if stream_id:
             raise Violation(ErrorCode.PROTOCOL_ERROR, "PING on a stream")
-        self._count(Nuisance.PING)
+        self._count_answer(Nuisance.PING)
         if not flags & frames.ACK:
             self.write(frames.frame(frames.PING, frames.ACK, 0, payload))
             self.pinged()
@@ -339,32 +350,37 @@ class Engine(ABC, Generic[S]):
     def _take_window_update(self, flags: int, stream_id: int, payload: bytes) -> None:
         if len(payload) != 4:
             raise Violation(ErrorCode.FRAME_SIZE_ERROR, "WINDOW_UPDATE of a wrong length")
-        self._count_window_update()
+        self._count_answer(Nuisance.WINDOW_UPDATE)
         increment = int.from_bytes(payload, "big") & _ID
         if stream_id == 0:
             self.window = _widened(self.window, increment)
             self.unblock()
         elif (stream := self.streams.get(stream_id)) is not None:
+            if increment and stream.window + increment > frames.LARGEST_WINDOW:
+                stream.break_off(ErrorCode.FLOW_CONTROL_ERROR)
+                stream.take_reset(ErrorCode.FLOW_CONTROL_ERROR)
+                return
             stream.window = _widened(stream.window, increment)
             if stream in self.blocked:
                 stream.pump()
         else:
             self._stray(stream_id)
 
-    def _count_window_update(self) -> None:
+    def _count_answer(self, nuisance: Nuisance) -> None:
+        """Who is sent much has much to answer: for each frame up to two updates, on the stream and on the connection,
+        and a ping or two (gRPC's clients measure the delay with them)."""
         guard = self.guard
         if guard is None:
             return
-        if guard.exhausted(Nuisance.WINDOW_UPDATE):
-            # Who is sent much has much to acknowledge: twice for each frame, on the stream and on the connection.
-            guard.grant(Nuisance.WINDOW_UPDATE, 2 * (self.sent_frames - self._earned))
-            self._earned = self.sent_frames
-        guard.count(Nuisance.WINDOW_UPDATE)
+        if guard.exhausted(nuisance):
+            guard.grant(nuisance, 2 * (self.sent_frames - self._earned.get(nuisance, 0)))
+            self._earned[nuisance] = self.sent_frames
+        guard.count(nuisance)
 
     def _stray(self, stream_id: int) -> None:
         """A frame on a stream that is over, which may well be, or that never was."""
-        opened_by_us = bool(stream_id % 2) is self._client
-        if stream_id == 0 or (not opened_by_us and stream_id > self.last_id):
+        last = self.next_id - 2 if self._client else self.last_id
+        if stream_id % 2 == 0 or stream_id > last:
             raise Violation(ErrorCode.PROTOCOL_ERROR, f"a frame on stream {stream_id}, which nobody has opened")
 
     def _count(self, nuisance: Nuisance, number: int = 1) -> None:

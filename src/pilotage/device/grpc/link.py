@@ -35,6 +35,7 @@ class Link(Engine[S], asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._ping_sent: float | None = None
         self._again: asyncio.Handle | None = None
+        self._behind = False
         self._buffer = bytearray(_READ_BYTES)  # of one's own: to get one for each read costs more than to read
         self._view = memoryview(self._buffer)
 
@@ -62,15 +63,20 @@ class Link(Engine[S], asyncio.BufferedProtocol):
         except Abuse as abuse:
             self.cut(ErrorCode.ENHANCE_YOUR_CALM, str(abuse))
         else:
-            if not done and self._transport is not None:
-                self._transport.pause_reading()
-                self._again = self.loop.call_soon(self._go_on)
+            self._yield_turn(done)
 
-    def _go_on(self) -> None:
-        self._again = None
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.resume_reading()
-            self._receive(b"")
+    def _yield_turn(self, done: bool) -> None:
+        """Go on in the next turn of the loop where there is more, and read no more before that is done."""
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        if not done:
+            if not self._behind:
+                transport.pause_reading()
+            self._again = self.loop.call_soon(self._receive, b"")
+        elif self._behind:
+            transport.resume_reading()
+        self._behind = not done
 
     def pause_writing(self) -> None:
         self.paused = True

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import platform
-import ssl as tls
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ssl as tls
 
 KIBIBYTE = 1024
 MEBIBYTE = 1024 * KIBIBYTE

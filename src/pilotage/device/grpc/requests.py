@@ -10,6 +10,8 @@ from pilotage.device.grpc.metadata import ANSWER, CONTENT_TYPE, failure, timeout
 from pilotage.device.rpc import Call, Code, Peer, RPCError
 
 _OWN = frozenset((b"content-type", b"te"))
+_PSEUDO = frozenset((b":method", b":scheme", b":path", b":authority"))
+_OF_CONNECTIONS = frozenset((b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +29,35 @@ class Refusal(Exception):
         super().__init__()
 
 
+class Malformed(Exception):
+    """Headers that HTTP/2 does not allow."""
+
+
 def read(fields: Iterable[tuple[bytes, bytes]], peer: Peer) -> Request:
-    """Raises Refusal."""
+    """Raises Refusal and Malformed."""
     own: dict[bytes, str] = {}
     metadata: dict[str, str] = {}
+    begun = False
     for name, value in fields:
         text = value.decode("latin-1")
-        if name[:1] == b":" or name[:5] == b"grpc-" or name in _OWN:
+        if name[:1] == b":":
+            if begun or name in own or name not in _PSEUDO:
+                raise Malformed(f"{name[:20]!r} where it may not be")
             own[name] = text
+            continue
+        begun = True
+        if name[:5] == b"grpc-" or name in _OWN:
+            own[name] = text
+        elif name in _OF_CONNECTIONS or name != name.lower():
+            raise Malformed(f"{name[:20]!r}, which HTTP/2 does not have")
         else:
-            key = name.decode("latin-1").lower()
+            key = name.decode("latin-1")
             metadata[key] = f"{metadata[key]},{text}" if key in metadata else text
+    if (
+        not (own.get(b":method") and own.get(b":scheme") and own.get(b":path"))
+        or own.get(b"te", "trailers") != "trailers"
+    ):
+        raise Malformed("no request")
     _check_http(own)
     encoding = own.get(b"grpc-encoding", "identity")
     if encoding != "identity":

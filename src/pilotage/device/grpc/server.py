@@ -105,6 +105,7 @@ class Listening:
         self._accepting: asyncio.Task[None] | None = None
         self._sweeping: asyncio.TimerHandle | None = None
         self._tick = _tick(options)
+        self._stopping = False
         self._accepted = 0
         self._refused = 0
 
@@ -124,11 +125,8 @@ class Listening:
         )
 
     async def drain(self, grace: float) -> None:
-        """Stop: accept nothing, end the streams, let running calls finish within `grace`, close."""
-        if self._accepting is not None:
-            self._accepting.cancel()
-            await asyncio.wait([self._accepting])
-            self._accepting = None
+        """Stop: refuse who comes, end the streams, let running calls finish within `grace`, close."""
+        self._stopping = True
         for link in self._links:
             link.stop()
         await _within(grace, {task for link in self._links for task in link.running})
@@ -144,6 +142,10 @@ class Listening:
             task.cancel()
         while self._tasks:
             await asyncio.wait(self._tasks)
+        if self._accepting is not None:  # before the socket goes: the loop still listens on it
+            self._accepting.cancel()
+            await asyncio.wait([self._accepting])
+            self._accepting = None
         if self._sweeping is not None:
             self._sweeping.cancel()
             self._sweeping = None
@@ -190,6 +192,8 @@ class Listening:
     def _refusal(self, peer: Peer, account: Account, now: float) -> str:
         """Why this one may not connect; empty where it may."""
         options = self.options
+        if self._stopping:
+            return "the server is shutting down"
         if len(self._tasks) >= options.connections:
             return f"there are {options.connections} connections already"
         if account.connections >= options.connections_per_uid:

@@ -85,6 +85,10 @@ class ServerLink(Link[IncomingCall]):
         except requests.Refusal as refusal:
             self._refuse(stream_id, refusal.answer, ended)
             return
+        except requests.Malformed:
+            self.write(frames.reset(stream_id, ErrorCode.PROTOCOL_ERROR))
+            self._nuisance()
+            return
         now = self.loop.time()
         route = self._shared.routes.get(request.call.method)
         delay = self._delay(now)

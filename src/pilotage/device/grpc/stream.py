@@ -10,6 +10,8 @@ from typing import Protocol
 from pilotage.device.grpc import frames
 from pilotage.device.grpc.frames import ErrorCode
 
+_PRESSURE_PAUSE = 0.05
+
 
 class Connection(Protocol):
     """What a stream needs of its connection."""
@@ -46,6 +48,7 @@ class Stream(ABC):
         """Whether our half has ended, or both."""
         self._rest: memoryview | None = None
         self._end_after = False
+        self._starved = False
         self._waiter: asyncio.Future[None] | None = None
 
     @abstractmethod
@@ -76,7 +79,10 @@ class Stream(ABC):
             connection.sent_frames += 1
             connection.write((size << 48 | self.id).to_bytes(9, "big") + payload)  # DATA and no flags: both are zero
             return True
-        if self.window <= 0 or connection.window <= 0 or not connection.may_keep(size):
+        if self.window <= 0 or connection.window <= 0:
+            return False
+        if not connection.may_keep(size):
+            self._starved = True
             return False
         self.keep(payload)
         return True
@@ -114,6 +120,9 @@ class Stream(ABC):
 
     async def room(self) -> None:
         """Wait until something may be sent, or the stream is over."""
+        if self._starved:
+            self._starved = False
+            await asyncio.sleep(_PRESSURE_PAUSE)  # nobody tells when others need less memory
         while not self.ended and not self.has_room():
             await self._woken()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -11,6 +11,7 @@ from pilotage.device.providers.conditions import TYPES, Health
 from pilotage.device.providers.history import History, adopted, advanced
 from pilotage.device.providers.inventory import PROVIDER_LABEL
 from pilotage.device.providers.nvml_metrics import Gauges
+from pilotage.device.providers.nvml_opening import Shown
 from pilotage.device.providers.nvml_readings import Identity, Lost, Reading, Unreadable
 from pilotage.device.v1alpha1 import GPU
 
@@ -47,18 +48,6 @@ class Device:
         self.lost = self.lost or isinstance(reading, Lost)
         self.history = advanced(self.history, reading, now)
         self.gauges.show(reading)
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What the library shows after it was opened."""
-
-    identities: Sequence[Identity]
-    unidentified: int = 0
-    """GPUs that are there and cannot even say who they are."""
-    telling: frozenset[int] = frozenset()
-    """The indexes of those that tell events."""
-    driver: str = ""
 
 
 class Fleet:

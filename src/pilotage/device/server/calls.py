@@ -32,6 +32,8 @@ class Outcome:
     """What a call came to, for the log: the object it was about, and the code."""
 
     name: str = ""
+    provider: str = ""
+    """Where the message itself names one."""
     code: Code = Code.OK
     started: float = field(default_factory=time.perf_counter)
 
@@ -80,7 +82,7 @@ def caller_of(call: Call, provider: str = "") -> Caller:
 
 
 def _write_audit(call: Call, outcome: Outcome) -> None:
-    caller = caller_of(call)
+    caller = caller_of(call, outcome.provider)
     _audit.info(
         "write",
         method=call.name,

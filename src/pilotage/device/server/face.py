@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from pilotage.device.server.providing import ProviderFace
 from pilotage.device.server.service import DeviceService
 from pilotage.device.wire import Generation, provider, reflection
 from pilotage.device.wire.health import CHECK, WATCH
+from pilotage.errors import TooManyRequests
 from pilotage.meta import objects
 from pilotage.rest.request import Request, Verb
 from pilotage.rest.response import WatchEvent
@@ -68,9 +70,12 @@ class Face:
             request = wire.decode_request(self.generation, call.name, message, call.metadata)
             if not caller_of(call).provider:
                 self.service.gate.check()
-            await self.hub.serve(request, self.generation, out, _OPTIONS)
+            who = f"uid:{call.peer.uid}" if call.peer.uid >= 0 else "remote"
+            await self.hub.serve(request, self.generation, out, caller=who, metadata=_OPTIONS)
 
 
+MAX_QUESTIONS = 1000
+"""On one stream of reflection: a tool asks a few."""
 _READS = ("GetGpu", "ListGpus")
 
 
@@ -84,9 +89,12 @@ def _reflect(generation: Generation, allows: Allows) -> BidiHandler:
 
     async def answer(call: Call, questions: AsyncIterator[bytes], out: Outgoing) -> None:
         with handled(call, allows, kind="bidi_stream"):
-            known = wire.descriptors(generation)
+            known, asked = wire.descriptors(generation), 0
             async for question in questions:
+                if (asked := asked + 1) > MAX_QUESTIONS:
+                    raise TooManyRequests(f"more than {MAX_QUESTIONS} questions on one stream")
                 await _write(out, frame(reflection.answer(question, known)))
+                await asyncio.sleep(0)  # others want their turn
 
     return answer
 

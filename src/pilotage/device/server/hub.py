@@ -8,7 +8,7 @@ whoever is too far behind, for too long, is told to list again.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,10 +17,18 @@ from types import TracebackType
 from pilotage.device.rpc import Outgoing, RPCError, frame
 from pilotage.device.server import metrics
 from pilotage.device.server.log import Change, ChangeLog
-from pilotage.device.server.rates import Rate
+from pilotage.device.server.rates import Rates
 from pilotage.device.server.stored import public
 from pilotage.device.server.subscription import Subscription
-from pilotage.errors import Compacted, Gone, ServiceUnavailable, StatusDetails, StorageError, TooManyRequests
+from pilotage.errors import (
+    Compacted,
+    Gone,
+    InternalError,
+    ServiceUnavailable,
+    StatusDetails,
+    StorageError,
+    TooManyRequests,
+)
 from pilotage.rest.request import Request
 from pilotage.rest.response import WatchEvent
 from pilotage.server import records
@@ -29,6 +37,7 @@ from pilotage.server.watching import BOOKMARK_SECONDS
 from pilotage.storage.interface import Entry, Event, Storage, Watch
 from pilotage.telemetry.logs import logger
 
+_RESTART_SECONDS = 1.0
 Encode = Callable[[str, WatchEvent], bytes]
 """The message of an event in a generation of the wire."""
 _log = logger("device.hub")
@@ -48,7 +57,9 @@ class HubOptions:
     drain_seconds: float = 30.0
     """How long a watch may take nothing at all."""
     subscribers: int = 256
+    """Watches at once. One caller may have three quarters of them, so that there is room for another."""
     subscriptions_per_second: float = 10.0
+    """Watches that one caller may begin."""
     subscription_burst: int = 512
     """After a restart all come back at once, and each twice: the first time, its version may be gone."""
     bookmark_seconds: float = BOOKMARK_SECONDS
@@ -69,7 +80,8 @@ class Hub:
         self._current: dict[str, _Current] = {}
         self._subscriptions: dict[Subscription, None] = {}
         self._live: dict[Subscription, None] = {}
-        self._rate = Rate(self.options.subscriptions_per_second, self.options.subscription_burst)
+        self._callers: Counter[str] = Counter()
+        self._rates = Rates(self.options.subscriptions_per_second, self.options.subscription_burst)
         self._history: deque[tuple[int, int]] = deque()
         self._history_held = 0
         self._closed = False
@@ -120,11 +132,20 @@ class Hub:
                     await self._fewer.wait()
 
     async def serve(
-        self, request: Request, generation: str, out: Outgoing, metadata: Mapping[str, str] | None = None
+        self,
+        request: Request,
+        generation: str,
+        out: Outgoing,
+        *,
+        caller: str = "",
+        metadata: Mapping[str, str] | None = None,
     ) -> None:
-        """One watch, from its first event to its last. Returns when it ends well; raises ApiError and RPCError."""
+        """One watch, from its first event to its last. Returns when it ends well; raises ApiError and RPCError.
+
+        `caller` is who is held to the limits; `metadata` are sent before the first event.
+        """
         subscription = Subscription(self, request, generation, out)
-        with self._admitted(subscription):
+        with self._admitted(subscription, caller):
             await subscription.run(metadata)
 
     def added(self, entry: Entry, generation: str) -> bytes:
@@ -150,21 +171,28 @@ class Hub:
         self._live[subscription] = None
 
     @contextmanager
-    def _admitted(self, subscription: Subscription) -> Iterator[None]:
+    def _admitted(self, subscription: Subscription, caller: str) -> Iterator[None]:
         options = self.options
         if self._closed:
             raise ServiceUnavailable("the server is going down", details=StatusDetails(retry_after_seconds=1))
         if len(self._subscriptions) >= options.subscribers:
             raise _refused(f"{options.subscribers} watches are open already, and no more are allowed at a time")
-        if not self._rate.allows(asyncio.get_running_loop().time()):
-            raise _refused(f"more than {options.subscriptions_per_second:g} watches a second are begun")
+        share = max(options.subscribers * 3 // 4, 1)
+        if self._callers[caller] >= share:
+            raise _refused(f"this caller has {share} watches open already, and must leave room for others")
+        if not self._rates.allows(caller, asyncio.get_running_loop().time()):
+            raise _refused(f"this caller begins more than {options.subscriptions_per_second:g} watches a second")
         subscription.place = self.log.end
         self._subscriptions[subscription] = None
+        self._callers[caller] += 1
         metrics.STREAMS.labels().inc()
         try:
             yield
         finally:
             del self._subscriptions[subscription]
+            self._callers[caller] -= 1
+            if not self._callers[caller]:
+                del self._callers[caller]
             self._live.pop(subscription, None)
             self._fewer.set()
             metrics.STREAMS.labels().dec()
@@ -184,6 +212,12 @@ class Hub:
                 _log.info("the hub ends with its storage", reason=error)
                 self.close()
                 return
+            except Exception:
+                _log.exception("the hub has failed: all watches must list again")
+                for subscription in list(self._subscriptions):
+                    subscription.end(Gone("the server has failed to follow its own changes; list again"))
+                await asyncio.sleep(_RESTART_SECONDS)
+                await self._restart()
 
     async def _restart(self) -> None:
         """Begin with what is there now. The follower reads from the oldest history on, so that watches can resume."""
@@ -203,13 +237,18 @@ class Hub:
             self._history_held += change.size
         now, shared, told = asyncio.get_running_loop().time(), _Shared(self, changes), 0
         for subscription in list(self._live):
-            frames = shared.frames_for(subscription)
             try:
+                frames = shared.frames_for(subscription)
                 if frames and not subscription.out.write(frames):
                     self._fall_behind(subscription)
                     continue
             except RPCError:  # it has gone, and its own task is about to notice
                 del self._live[subscription]
+                continue
+            except Exception:  # no way to say it on this wire: better to end than to leave it out
+                _log.exception("a change cannot be told, so the watch is ended")
+                del self._live[subscription]
+                subscription.end(InternalError("a change cannot be told; the server's log says why"))
                 continue
             if frames:
                 subscription.spoke = now

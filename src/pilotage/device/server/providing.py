@@ -45,7 +45,7 @@ class ProviderFace:
     async def _register(self, call: Call, message: bytes, outcome: Outcome) -> bytes:
         """Idempotent: a provider that begins anew finds its GPUs there, and goes on with their status."""
         asked = messages.RegisterGPU.decode(message)
-        outcome.name = asked.name
+        outcome.name, outcome.provider = asked.name, asked.provider_id
         document = {"metadata": {"name": asked.name}, "spec": {"uuid": asked.uuid}}
         if asked.initial_status is not None:
             document["status"] = dict(asked.initial_status)
@@ -72,14 +72,14 @@ class ProviderFace:
 
     async def _update_status(self, call: Call, message: bytes, outcome: Outcome) -> bytes:
         asked = messages.UpdateGPUStatus.decode(message)
-        outcome.name = asked.name
+        outcome.name, outcome.provider = asked.name, asked.provider_id
         transport = self._service.transport(caller_of(call, asked.provider_id))
         document = {"metadata": {"name": asked.name}, "status": dict(asked.status)}
         return messages.Updated(_version(await transport.call(_status_update(asked.name, document)))).encode()
 
     async def _update_condition(self, call: Call, message: bytes, outcome: Outcome) -> bytes:
         asked = messages.UpdateGPUCondition.decode(message)
-        outcome.name = asked.name
+        outcome.name, outcome.provider = asked.name, asked.provider_id
         caller = caller_of(call, asked.provider_id)
         response = await self._service.set_condition(caller, asked.name, dict(asked.condition))
         return messages.Updated(_version(response)).encode()

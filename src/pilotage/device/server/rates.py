@@ -3,6 +3,24 @@
 from __future__ import annotations
 
 
+class Rates:
+    """A rate for each of many callers. Those who have not called for long are forgotten."""
+
+    def __init__(self, per_second: float, burst: int, *, callers: int = 1024) -> None:
+        self._per_second = per_second
+        self._burst = burst
+        self._callers = callers
+        self._rates: dict[str, Rate] = {}
+
+    def allows(self, caller: str, now: float) -> bool:
+        """Whether one more of this caller is allowed; if so, it counts."""
+        rate = self._rates.pop(caller, None) or Rate(self._per_second, self._burst)
+        self._rates[caller] = rate  # at the end: the first is who has not called for longest
+        if len(self._rates) > self._callers:
+            del self._rates[next(iter(self._rates))]
+        return rate.allows(now)
+
+
 class Rate:
     """Allows `per_second` on average, and `burst` at once after a pause."""
 

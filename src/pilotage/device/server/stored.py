@@ -6,6 +6,7 @@ A stored condition has `provider`, and a stored status has `providers`: what eac
 from __future__ import annotations
 
 from datetime import datetime
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -22,6 +23,8 @@ MAX_PROVIDERS = 32
 GPUS = GroupVersionResource(GROUP, "v1alpha1", "gpus")
 DEFINITION = f"gpus.{GROUP}"
 _PRIVATE = b'"provider'
+_KEPT_BYTES = 4096
+"""Larger GPUs are cleaned anew each time, so that what is kept stays small."""
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
@@ -79,11 +82,19 @@ def public(data: bytes | memoryview) -> bytes:
     data = bytes(data)
     if _PRIVATE not in data:
         return data
+    return _kept_cleaned(data) if len(data) <= _KEPT_BYTES else _cleaned(data)
+
+
+def _cleaned(data: bytes) -> bytes:
     document: dict[str, Any] = _decode(data)
     status = document.get("status")
     if isinstance(status, dict):
         document["status"] = public_status(status)
     return _encode(document)
+
+
+_kept_cleaned = lru_cache(maxsize=2048)(_cleaned)
+"""Most GPUs of a list are as they were in the list before."""
 
 
 def public_status(status: dict[str, Any]) -> dict[str, Any]:

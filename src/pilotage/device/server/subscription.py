@@ -65,7 +65,10 @@ class Subscription:
 
     def check_lag(self) -> None:
         """Evict it if it is too far behind."""
-        behind, bound = self._hub.log.end - self.place, self._hub.options.lag_events
+        log, bound = self._hub.log, self._hub.options.lag_events
+        if self.since >= log.floor:
+            self.place = max(self.place, log.place_after(self.since))  # what is older does not concern it
+        behind = log.end - self.place
         if not self._ended and behind > bound + self._slack:
             self._evict(behind, f"is {behind} changes behind, and may be {bound}")
 
@@ -99,7 +102,9 @@ class Subscription:
     def _take_place(self) -> None:
         log = self._hub.log
         self.place = log.place_after(self.since)
-        self._slack = log.end - self.place if self.since >= log.floor else self._hub.options.log_events
+        # The log may not have what was committed in this very turn, so it is not the log's end that counts.
+        commits = self._hub.storage.revision - self.since
+        self._slack = commits if self.since >= log.floor else self._hub.options.log_events
 
     async def _begin(self) -> Iterator[bytes]:
         """Where it begins, and what there is to tell of what was before. Raises ApiError where it cannot begin."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from pilotage.device.wire import documents, options, tolerance
@@ -16,6 +17,10 @@ from pilotage.rest.request import DeleteOptions, ListOptions, PatchType, Request
 from pilotage.rest.response import Bytes, Page, WatchEvent
 
 _USER_AGENT = "user-agent"
+_GPU_LIST = 1
+"""The number of the list in ListGpusResponse, in every generation."""
+_KEPT_BYTES = 4096
+"""Larger GPUs are encoded anew for every list, so that what is kept stays small."""
 _PATCHES = (PatchType.JSON.value, PatchType.MERGE.value, PatchType.STRATEGIC.value)
 
 
@@ -51,7 +56,7 @@ def encode_response(generation: Generation, method: str, body: Bytes) -> bytes:
 
 
 def encode_page(generation: Generation, page: Page) -> bytes:
-    """The answer to ListGpus."""
+    """The answer to ListGpus. A GPU that has not changed is not encoded again."""
     answer = gpu_message(generation, "ListGpusResponse")()
     found = answer.gpu_list
     found.SetInParent()
@@ -60,10 +65,36 @@ def encode_page(generation: Generation, page: Page) -> bytes:
         found.list_meta.resource_version = page.resource_version
     elif generation is not Generation.V1:
         found.metadata.resource_version = page.resource_version
-    write, read, add = codec(generation).write, documents.read_stored, found.items.add
-    for body in page.items:
-        write(read(body), add())
-    return _bytes(answer)
+    number = found.DESCRIPTOR.fields_by_name["items"].number
+    items = b"".join(_field(number, _item(generation, bytes(body))) for body in page.items)
+    return _field(_GPU_LIST, _bytes(found) + items)
+
+
+def _item(generation: Generation, body: bytes) -> bytes:
+    return _kept_item(generation, body) if len(body) <= _KEPT_BYTES else _new_item(generation, body)
+
+
+def _new_item(generation: Generation, body: bytes) -> bytes:
+    message = gpu_message(generation, "Gpu")()
+    fill(generation, body, message)
+    return _bytes(message)
+
+
+_kept_item = lru_cache(maxsize=2048)(_new_item)
+
+
+def _field(number: int, data: bytes) -> bytes:
+    """Bytes as a field of a message: its number, its length, itself."""
+    return _varint(number << 3 | 2) + _varint(len(data)) + data
+
+
+def _varint(value: int) -> bytes:
+    found = bytearray()
+    while value > 127:
+        found.append(value & 127 | 128)
+        value >>= 7
+    found.append(value)
+    return bytes(found)
 
 
 def encode_event(generation: Generation, event: WatchEvent) -> bytes:

@@ -1,6 +1,7 @@
 // Command v6 is a client and a server of the Device API's sixth generation.
 //
 //	v6 list [VERSION]                      the version of the list, and its items
+//	v6 other                               the same under the service's other name
 //	v6 get NAME                            one GPU
 //	v6 watch [VERSION]                     events, until the end
 //	v6 inform                              as an informer does it: list from "0", then watch from the list's version
@@ -29,7 +30,7 @@ func main() {
 	program.Run(
 		"nvidia-device-api/devel ("+runtime.GOOS+"/"+runtime.GOARCH+")",
 		map[string]program.Client{
-			"list": list, "get": get, "watch": watch, "inform": inform, "descriptor": descriptor,
+			"list": list, "other": other, "get": get, "watch": watch, "inform": inform, "descriptor": descriptor,
 			"create": create, "update": update, "update-status": updateStatus, "delete": remove,
 		},
 		func(server *grpc.Server) func([]string) {
@@ -86,6 +87,16 @@ func listed(ctx context.Context, conn *grpc.ClientConn, version string) (string,
 	version = response.GetGpuList().GetMetadata().GetResourceVersion()
 	program.Print(map[string]any{"version": version, "items": items})
 	return version, nil
+}
+
+// other lists under the package name that one line of upstream's servers has.
+func other(ctx context.Context, conn *grpc.ClientConn, _ []string) error {
+	response := &wire.ListGpusResponse{}
+	err := conn.Invoke(ctx, "/nvidia.device.v1alpha1.GpuService/ListGpus", &wire.ListGpusRequest{}, response)
+	if err == nil {
+		program.Print(map[string]any{"count": len(response.GetGpuList().GetItems())})
+	}
+	return err
 }
 
 func get(ctx context.Context, conn *grpc.ClientConn, words []string) error {

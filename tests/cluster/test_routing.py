@@ -1,0 +1,78 @@
+"""Routing: a group of kinds from another server, as if it were one of the cluster's own."""
+
+from __future__ import annotations
+
+import pytest
+
+import pilotage as pt
+from pilotage.cache.options import InformerOptions
+from pilotage.cluster.routing import Aggregation
+from pilotage.rest.listing import RestListerWatcher
+from pilotage.types.core.v1 import ConfigMap
+
+
+class Spec(pt.Model):
+    size: int = 1
+
+
+@pt.resource(group="far.pilotage.dev", version="v1", plural="boxes")
+class Box(pt.Resource):
+    spec: Spec
+
+
+BOX = Box.__resource__.gvk
+
+
+async def aggregation(other: pt.Cluster) -> Aggregation:
+    """The boxes of another cluster."""
+    await other.install(Box)
+    mapping = await other.client.rest_mapping(BOX)
+    return Aggregation(BOX.group, other.registry, (mapping,), other.lister_watcher_for)
+
+
+async def test_the_group_is_read_and_written_elsewhere_and_all_else_here() -> None:
+    async with pt.Cluster.embedded() as here, pt.Cluster.embedded() as there:
+        here.aggregate(await aggregation(there))
+        box = await here.client.create(Box(metadata=pt.ObjectMeta(name="a", namespace="default"), spec=Spec()))
+        await here.client.create(ConfigMap(metadata=pt.ObjectMeta(name="a", namespace="default")))
+        assert (await there.client.get(Box, "a", namespace="default")).metadata.uid == box.metadata.uid
+        assert await there.client.find(ConfigMap, "a", namespace="default") is None
+        assert (await here.client.get(BOX, "a", namespace="default")).metadata.uid == box.metadata.uid
+        assert here.writes.highest(pt.GroupResource(BOX.group, "boxes")) == int(box.metadata.resource_version)
+
+
+async def test_the_kinds_are_known_before_and_after_discovery() -> None:
+    async with pt.Cluster.embedded() as there:
+        here = pt.Cluster.embedded()
+        here.aggregate(await aggregation(there))
+        assert here.rest_mapper.kind_for("boxes") == BOX
+        async with here:
+            await here.client.rest_mapping(pt.GroupVersionKind("", "v1", "ConfigMap"))
+            assert here.rest_mapper.kind_for("boxes") == BOX
+            with pytest.raises(pt.NoMatch):
+                await here.client.rest_mapping(pt.GroupVersionKind("far.pilotage.dev", "v1", "Circle"))
+
+
+async def test_informers_follow_the_other_server() -> None:
+    async with pt.Cluster.embedded() as here, pt.Cluster.embedded() as there:
+        here.aggregate(await aggregation(there))
+        boxes = await here.lister_watcher_for(InformerOptions(Box))
+        maps = await here.lister_watcher_for(InformerOptions(ConfigMap))
+        assert isinstance(boxes, RestListerWatcher)
+        assert isinstance(maps, RestListerWatcher)
+        assert boxes.transport is there.client._session.transport
+        assert maps.transport is here.client._session.transport
+
+
+async def test_a_group_is_aggregated_once() -> None:
+    async with pt.Cluster.embedded() as here, pt.Cluster.embedded() as there:
+        one = await aggregation(there)
+        here.aggregate(one)
+        with pytest.raises(pt.InvalidDefinition, match="already"):
+            here.aggregate(one)
+
+
+async def test_nothing_to_follow_is_said_at_once() -> None:
+    async with pt.Cluster.none() as cluster:
+        with pytest.raises(pt.InvalidDefinition, match="new_informer"):
+            await cluster.lister_watcher_for(InformerOptions(ConfigMap))

@@ -1,0 +1,49 @@
+"""Peers: who the kernel says is there, and one account for each of them."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+from pilotage.device.grpc.options import ServerOptions
+from pilotage.device.grpc.peers import Accounts, peer_of
+from pilotage.device.rpc import Peer
+
+
+def test_the_kernel_says_who_is_at_the_other_end() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        peer = peer_of(ours)
+    assert (peer.uid, peer.gid, peer.pid) == (os.geteuid(), os.getegid(), os.getpid())
+    assert set(peer.groups) <= {*os.getgroups(), os.getegid()}
+
+
+def test_a_peer_over_tcp_has_an_address_and_no_uid() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as one:
+        accepted, _ = listener.accept()
+        with accepted:
+            assert peer_of(accepted) == Peer(address=f"127.0.0.1:{one.getsockname()[1]}")
+
+
+def test_those_of_one_uid_or_one_address_share_an_account() -> None:
+    accounts = Accounts(ServerOptions())
+    assert accounts.of(Peer(uid=1, pid=1), 0.0) is accounts.of(Peer(uid=1, pid=2), 0.0)
+    assert accounts.of(Peer(uid=1), 0.0) is not accounts.of(Peer(uid=2), 0.0)
+    assert accounts.of(Peer(address="10.0.0.1:1"), 0.0) is accounts.of(Peer(address="10.0.0.1:2"), 0.0)
+    assert accounts.of(Peer(address="10.0.0.1:1"), 0.0) is not accounts.of(Peer(address="10.0.0.2:1"), 0.0)
+
+
+def test_accounts_of_who_has_gone_are_forgotten_but_not_of_who_is_there_or_waits() -> None:
+    accounts = Accounts(ServerOptions())
+    here = accounts.of(Peer(uid=0), 0.0)
+    here.connections = 1
+    for uid in range(1, 3000):
+        accounts.of(Peer(uid=uid), float(uid))
+    hasty = accounts.of(Peer(uid=5000), 3000.0)
+    assert hasty.requests is not None
+    hasty.requests.take(3000.0)
+    for uid in range(6000, 9000):
+        accounts.of(Peer(uid=uid), 3000.0)
+    assert accounts.of(Peer(uid=0), 3000.0) is here
+    assert accounts.of(Peer(uid=5000), 3000.0) is hasty
+    assert len(accounts._accounts) < 5000

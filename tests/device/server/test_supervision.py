@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pilotage.device.server import metrics
+from pilotage.device.server.admission import Limits
+from pilotage.device.server.merging import PROVIDER_LOST
+from pilotage.device.server.service import Caller, DeviceService, ServiceOptions
+from pilotage.errors import BadRequest, TooManyRequests
+from pilotage.storage import open_storage
+from pilotage.storage.interface import Operation
+from pilotage.storage.memory import MemoryStorage
+
+from .fakes import FIRST, Api, Document, api, condition, gpu, service, status, virtual_clock
+
+
+def by_type(document: Document) -> dict[str, Document]:
+    return {one["type"]: one for one in document["status"]["conditions"]}
+
+
+async def beat(opened: DeviceService, seconds: float, provider: str = "nvml") -> None:
+    """Heartbeats every ten seconds, for so long."""
+    for _ in range(int(seconds // 10)):
+        opened.heartbeat(provider, ["gpu-0"])
+        await asyncio.sleep(10)
+
+
+@pytest.mark.virtual_time
+async def test_a_provider_that_falls_silent_leaves_its_conditions_unknown_and_others_as_they_are() -> None:
+    async with service(clock=virtual_clock) as opened:
+        nvml, dcgm = api(opened, "nvml"), api(opened, "dcgm")
+        await nvml.create(gpu(status=status(condition("Ready"), action="RESTART_BM")))
+        await dcgm.set_status("gpu-0", condition("DCGMHealth"))
+        await beat(opened, 60)
+        before = await nvml.get()
+        assert by_type(before)["Ready"]["status"] == "True"
+        await asyncio.sleep(21)
+        after = await nvml.get()
+        ready = by_type(after)["Ready"]
+        assert (ready["status"], ready["reason"]) == ("Unknown", PROVIDER_LOST)
+        assert "'nvml'" in ready["message"]
+        assert ready["lastTransitionTime"] != by_type(before)["Ready"]["lastTransitionTime"]
+        assert by_type(after)["DCGMHealth"] == by_type(before)["DCGMHealth"]
+        assert after["status"]["recommendedAction"] == "RESTART_BM"
+        await asyncio.sleep(600)
+        assert (await nvml.get())["metadata"]["resourceVersion"] == after["metadata"]["resourceVersion"]
+
+
+@pytest.mark.virtual_time
+async def test_a_provider_that_never_sent_a_heartbeat_is_not_missed() -> None:
+    async with service(clock=virtual_clock) as opened:
+        await api(opened).create(gpu(status=status(condition())))
+        await asyncio.sleep(3600)
+        assert by_type(await api(opened).get())["Ready"]["status"] == "True"
+
+
+@pytest.mark.virtual_time
+async def test_who_comes_back_is_told_that_it_was_missed_and_is_back_once_it_has_written() -> None:
+    async with service(clock=virtual_clock) as opened:
+        nvml = api(opened)
+        await nvml.create(gpu(status=status(condition())))
+        assert opened.heartbeat("nvml", ["gpu-0"])
+        await asyncio.sleep(31)
+        assert not opened.heartbeat("nvml", ["gpu-0"])
+        assert opened.heartbeat("nvml", ["gpu-0"])
+        assert by_type(await nvml.get())["Ready"]["status"] == "Unknown"
+        await nvml.set_status("gpu-0", condition())
+        assert by_type(await nvml.get())["Ready"]["status"] == "True"
+        await asyncio.sleep(31)  # and can be lost again
+        assert by_type(await nvml.get())["Ready"]["status"] == "Unknown"
+
+
+@pytest.mark.virtual_time
+async def test_a_write_is_as_good_as_a_heartbeat() -> None:
+    async with service(clock=virtual_clock) as opened:
+        nvml = api(opened)
+        await nvml.create(gpu())
+        opened.heartbeat("nvml", ["gpu-0"])
+        for number in range(6):
+            await asyncio.sleep(20)
+            await nvml.set_status("gpu-0", condition(status="True" if number % 2 else "False"))
+        assert by_type(await nvml.get())["Ready"]["reason"] == "Tested"
+
+
+@pytest.mark.virtual_time
+async def test_another_provider_may_take_over_what_is_lost_but_not_what_is_alive() -> None:
+    async with service(clock=virtual_clock) as opened:
+        nvml, dcgm = api(opened, "nvml"), api(opened, "dcgm")
+        await nvml.create(gpu(status=status(condition())))
+        opened.heartbeat("nvml")
+        await dcgm.set_status("gpu-0", condition(status="False", reason="Probed"))
+        assert by_type(await nvml.get())["Ready"]["reason"] == "Tested"
+        await asyncio.sleep(31)
+        await dcgm.set_status("gpu-0", condition(status="False", reason="Probed"))
+        assert by_type(await nvml.get())["Ready"]["reason"] == "Probed"
+        await nvml.set_status("gpu-0", condition())
+        assert by_type(await nvml.get())["Ready"]["reason"] == "Probed"
+
+
+@pytest.mark.virtual_time
+async def test_a_heartbeat_is_no_change_of_a_gpu() -> None:
+    async with service(clock=virtual_clock) as opened:
+        created = await api(opened).create(gpu(status=status(condition())))
+        await beat(opened, 100)
+        assert (await api(opened).get())["metadata"]["resourceVersion"] == created["metadata"]["resourceVersion"]
+
+
+async def test_who_sends_heartbeats_is_remembered_beyond_a_restart(tmp_path: Path) -> None:
+    url = f"sqlite:{tmp_path / 'state.db'}"
+    storage = await open_storage(url)
+    async with DeviceService(storage) as opened:
+        nvml = Api(opened.transport(Caller("nvml")))
+        await nvml.create(gpu(status=status(condition())))
+        opened.heartbeat("nvml", ["gpu-0"])
+        async with nvml.watch(resource_version=str(storage.revision)) as events:
+            await nvml.set_status("gpu-0", condition(status="False"))
+            await anext(events)
+        while not (await storage.list("/devices/heartbeats/")).entries:
+            await nvml.get()
+    await storage.close()
+    storage = await open_storage(url)
+    async with DeviceService(storage, ServiceOptions(heartbeat_seconds=0.05)) as opened:
+        assert opened.gate.is_open
+        nvml = Api(opened.transport(Caller("nvml")))
+        async with nvml.watch(resource_version="0") as events:
+            reason = ""
+            while reason != PROVIDER_LOST:
+                _, document = await asyncio.wait_for(anext(events), 5)
+                reason = by_type(document)["Ready"]["reason"]
+    await storage.close()
+
+
+@pytest.mark.virtual_time
+async def test_a_silent_provider_without_gpus_is_forgotten() -> None:
+    async with service(clock=virtual_clock, limits=Limits(providers=2)) as opened:
+        opened.heartbeat("one")
+        opened.heartbeat("two")
+        with pytest.raises(TooManyRequests):
+            opened.heartbeat("three")
+        await asyncio.sleep(31)
+        assert opened.heartbeat("three")
+        await asyncio.sleep(1)
+        notes = await opened.house.storage.list("/devices/heartbeats/")
+        assert [entry.key for entry in notes.entries] == ["/devices/heartbeats/three"]
+
+
+@pytest.mark.virtual_time
+async def test_providers_are_counted() -> None:
+    async with service(clock=virtual_clock) as opened:
+        await api(opened, "counted").create(gpu(status=status(condition())))
+        opened.heartbeat("counted")
+        assert metrics.PROVIDER_STATE.labels("counted").value == 1
+        await asyncio.sleep(31)
+        assert metrics.PROVIDER_STATE.labels("counted").value == 0
+        assert metrics.HEARTBEAT_TIMEOUTS.labels("counted").value == 1
+        assert metrics.HEARTBEATS.labels("counted").value == 1
+
+
+class Stubborn(MemoryStorage):
+    """Refuses to commit for a while."""
+
+    refuses = False
+
+    async def commit(self, *operations: Operation) -> int:
+        if self.refuses:
+            raise RuntimeError("not now")
+        return await super().commit(*operations)
+
+
+@pytest.mark.virtual_time
+async def test_what_cannot_be_written_now_is_written_as_soon_as_it_can() -> None:
+    storage = Stubborn(first_revision=FIRST)
+    async with service(storage, clock=virtual_clock) as opened:
+        await api(opened).create(gpu(status=status(condition())))
+        opened.heartbeat("nvml")
+        await asyncio.sleep(1)
+        storage.refuses = True
+        await asyncio.sleep(60)
+        assert by_type(await api(opened).get())["Ready"]["status"] == "True"
+        storage.refuses = False
+        await asyncio.sleep(2)
+        assert by_type(await api(opened).get())["Ready"]["status"] == "Unknown"
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("provider", ["", "x" * 129, "a\nb"])
+async def test_a_providers_id_is_short_and_printable(provider: str) -> None:
+    async with service(clock=virtual_clock) as opened:
+        with pytest.raises(BadRequest):
+            opened.heartbeat(provider)
+
+
+@pytest.mark.virtual_time
+async def test_a_heartbeat_names_no_more_gpus_than_there_can_be() -> None:
+    async with service(clock=virtual_clock, limits=Limits(objects=2)) as opened:
+        names: Any = ["gpu"] * 3
+        with pytest.raises(BadRequest):
+            opened.heartbeat("nvml", names)
