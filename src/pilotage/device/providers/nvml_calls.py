@@ -68,7 +68,9 @@ def _ecc(error: str, lifetime: str) -> Callable[[Binding, Handle], Answer]:
 
 def _sram(binding: Binding, handle: Handle) -> Answer:
     status = binding.c_nvmlEccSramErrorStatus_v1_t()
-    binding.nvmlDeviceGetSramEccErrorStatus(handle, status)
+    # The binding hands its argument on as it is: the structure itself would go by value, and the library would
+    # read its version from wherever the register happens to point.
+    binding.nvmlDeviceGetSramEccErrorStatus(handle, binding.byref(status))
     return {
         "uncorrected": int(status.aggregateUncParity) + int(status.aggregateUncSecDed),
         "thresholdExceeded": int(status.bThresholdExceeded),
