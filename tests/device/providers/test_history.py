@@ -87,13 +87,29 @@ def test_conditions_of_an_earlier_run_bring_its_xids_back() -> None:
     assert history.latched[0].action == "COMPONENT_RESET"
 
 
+def test_every_xid_of_an_earlier_run_comes_back_by_itself_and_other_findings_do_not() -> None:
+    message = (
+        "XID 94: a memory error was contained; its application was ended; rows are to be remapped; XID 145: a link"
+    )
+    history = adopted([condition(message, type="Degraded", reason="ContainedMemoryError")], since=BEGINNING)
+    assert xids(history) == ["XID 94", "XID 145"]
+    assert "rows" not in "".join(latched.message for latched in history.latched)
+    unknown = adopted([condition("XID 142: odd", type="Degraded", status="Unknown")], since=BEGINNING)
+    assert [(latched.known, latched.action) for latched in unknown.latched] == [(False, "CONTACT_SUPPORT")]
+
+
+def test_clock_that_was_set_back_keeps_no_xid_for_longer() -> None:
+    content = replace(SILENT, recovery_action=0)
+    assert xids(advanced(with_xid(History(), 109, BEGINNING), content, BEGINNING - timedelta(hours=1))) == []
+
+
 @pytest.mark.parametrize(
     "other",
     [
         condition("XID 48: before the machine booted", last_transition_time=BEGINNING - timedelta(seconds=1)),
         condition("XID 48: without a time", last_transition_time=None),
         condition("XID 48: over", status="False"),
-        condition("XID 48: of an unknown reason", reason="Odd"),
+        condition("XID 94: of another type"),
         condition("not by an XID"),
         condition("XID 48: the aggregate", type="Ready"),
     ],

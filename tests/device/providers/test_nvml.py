@@ -10,14 +10,14 @@ import pytest
 from pilotage.device.providers.actions import Vocabulary
 from pilotage.device.providers.inventory import PROVIDER_LABEL
 from pilotage.device.providers.nvml import NVMLOptions, NVMLProvider
-from pilotage.device.providers.nvml_library import DeviceEvent, EventType, NVMLError, Return
+from pilotage.device.providers.nvml_library import Answer, DeviceEvent, EventType, NVMLError, Return
 from pilotage.device.providers.nvml_worker import Inline
 from pilotage.device.v1alpha1 import GPU, GPUSpec
 from pilotage.errors import MissingExtra
 from pilotage.meta.models import Condition, ObjectMeta
 from pilotage.telemetry.metrics import REGISTRY
 
-from .fakes import BEGINNING, MockLibrary, device_api, name_of, uuid_of, virtual_clock
+from .fakes import BEGINNING, HEALTHY, MockLibrary, device_api, name_of, uuid_of, virtual_clock
 
 GOOD = {
     "Ready": "True DriverReady",
@@ -164,6 +164,62 @@ async def test_many_events_do_not_make_many_polls() -> None:
         await asyncio.sleep(4)
         assert library.calls.count("wait") > 300
         assert library.calls.count("temperature") <= 5
+
+
+@pytest.mark.virtual_time
+async def test_storm_of_xids_is_counted_and_not_told_or_logged_for_each(caplog: pytest.LogCaptureFixture) -> None:
+    library = MockLibrary()
+    library.gpus[0]["recovery_action"] = NVMLError(Return.NOT_SUPPORTED, "Not Supported")
+    async with device_api() as world, world.running(provider(library)):
+        await asyncio.sleep(2)
+        counted = metric("gpu_xid_errors_total", uuid_of(0), "74") or 0
+        version = int((await world.gpu()).metadata.resource_version)
+        caplog.clear()
+        for _ in range(500):
+            library.xid(74)
+        await asyncio.sleep(4)
+        assert metric("gpu_xid_errors_total", uuid_of(0), "74") == counted + 500
+        assert (await world.states())["ResetRequired"] == "True NVLinkError"
+        assert int((await world.gpu()).metadata.resource_version) == version + 1
+        assert 1 <= sum(record.getMessage().startswith("XID") for record in caplog.records) <= 5
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize(
+    ("call", "bad", "states"),
+    [
+        ("remapped_rows", {"pending": 0, "failure": 1}, {"HardwareFailure": "True RowRemappingThresholdExceeded"}),
+        ("sram", {"thresholdExceeded": 1}, {"HardwareFailure": "True SRAMUncorrectableErrorThresholdExceeded"}),
+        ("clock_reasons", 0x40, {"Degraded": "True ThermalSlowdown"}),
+        ("margin", -9, {"Degraded": "True ThermalSlowdown"}),
+        ("recovery_action", 2, {"ResetRequired": "True DriverRecoveryAction"}),
+    ],
+)
+async def test_call_that_fails_for_a_while_is_no_sign_of_recovery(
+    call: str, bad: Answer, states: dict[str, str]
+) -> None:
+    library = MockLibrary()
+    async with device_api() as world, world.running(provider(library)):
+        library.gpus[0][call] = bad
+        await asyncio.sleep(25)
+        assert (await world.states()).items() >= states.items()
+        library.gpus[0][call] = NVMLError(Return.UNKNOWN, "Unknown Error")
+        await asyncio.sleep(50)
+        assert (await world.states()).items() >= states.items()
+        library.gpus[0][call] = HEALTHY[call]
+        await asyncio.sleep(25)
+        assert await world.states() == GOOD
+
+
+@pytest.mark.virtual_time
+async def test_verdict_that_cannot_be_had_for_a_moment_does_not_make_an_old_error_ask_for_a_reset() -> None:
+    library = MockLibrary()
+    library.gpus[0]["ecc_uncorrected_volatile"] = 1  # contained, says the driver: it asks for nothing
+    async with device_api() as world, world.running(provider(library)):
+        await asyncio.sleep(5)
+        library.gpus[0]["recovery_action"] = NVMLError(Return.UNKNOWN, "Unknown Error")
+        await asyncio.sleep(30)
+        assert await world.states() == GOOD
 
 
 @pytest.mark.virtual_time

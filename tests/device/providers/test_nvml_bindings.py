@@ -28,7 +28,7 @@ class FakeDriver:
         self.missing: set[str] = set()
         self.events: list[tuple[int, int, int]] = []
         self.called: list[str] = []
-        self.fields = {LINK_COUNT: (1, 2), SLOWDOWN_MARGIN: (5, -2), RECOVERY_ACTION: (1, 4), 161: (3, 7), 162: (3, 1)}
+        self.fields = {LINK_COUNT: (1, 3), SLOWDOWN_MARGIN: (5, -2), RECOVERY_ACTION: (1, 4), 161: (3, 7), 162: (3, 1)}
 
     def __getattr__(self, name: str) -> Callable[..., int]:
         if name.startswith("_") or name in self.missing:
@@ -80,8 +80,18 @@ class _Answers:
             _set(row, position)
 
     @staticmethod
-    def nvmlDeviceGetNvLinkState(driver: FakeDriver, handle: Any, link: int, state: Any) -> None:  # noqa: N802
+    def nvmlDeviceGetNvLinkState(driver: FakeDriver, handle: Any, link: int, state: Any) -> int:  # noqa: N802
+        if link == 2:
+            return Return.INVALID_ARGUMENT
         _set(state, int(link == 0))
+        return 0
+
+    @staticmethod
+    def nvmlDeviceGetSramEccErrorStatus(driver: FakeDriver, handle: Any, status: Any) -> int:  # noqa: N802
+        if not hasattr(status, "_obj") or status._obj.version != 0x1000000 | ctypes.sizeof(status._obj):
+            return Return.ARGUMENT_VERSION_MISMATCH  # what a structure that is no reference comes to
+        status._obj.aggregateUncParity, status._obj.aggregateUncSecDed, status._obj.bThresholdExceeded = 3, 4, 1
+        return 0
 
     @staticmethod
     def nvmlDeviceGetFieldValues(driver: FakeDriver, handle: Any, count: Any, values: Any) -> None:  # noqa: N802
@@ -135,10 +145,11 @@ def test_every_call_gives_plain_data_or_an_error_of_ours(library: BoundLibrary) 
         ("memory", {"total": 1000, "used": 10}),
         ("margin", -7),
         ("remapped_rows", {"corrected": 0, "uncorrected": 1, "pending": 2, "failure": 3}),
-        ("links", [1, 0]),
+        ("links", [1, 0, None]),
+        ("sram", {"uncorrected": 7, "thresholdExceeded": 1}),
         ("slowdown_margin", -2),
         ("recovery_action", 4),
-        ("link_errors", {"replay": 14, "recovery": 2}),
+        ("link_errors", {"replay": 21, "recovery": 3}),
         ("processes", 0),
     ],
 )
@@ -149,12 +160,17 @@ def test_structures_of_the_binding_become_plain_answers(library: BoundLibrary, c
 def test_function_that_the_driver_does_not_have_is_an_error_and_the_older_one_is_tried(
     library: BoundLibrary, driver: FakeDriver
 ) -> None:
-    driver.missing = {"nvmlDeviceGetMarginTemperature", "nvmlDeviceGetTemperatureV"}
+    driver.missing = {
+        "nvmlDeviceGetMarginTemperature",
+        "nvmlDeviceGetTemperatureV",
+        "nvmlDeviceGetCurrentClocksEventReasons",
+    }
     with pytest.raises(NVMLError) as raised:
         library.ask("margin", 0)
     assert raised.value.code == Return.FUNCTION_NOT_FOUND
     assert library.ask("temperature", 0) == 0
-    assert "nvmlDeviceGetTemperature" in driver.called
+    assert library.ask("clock_reasons", 0) == 0
+    assert {"nvmlDeviceGetTemperature", "nvmlDeviceGetCurrentClocksThrottleReasons"} <= set(driver.called)
 
 
 def test_errors_of_the_driver_keep_their_code(library: BoundLibrary, driver: FakeDriver) -> None:

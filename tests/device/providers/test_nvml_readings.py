@@ -33,14 +33,15 @@ def test_readings_of_a_gpu_at_rest() -> None:
     assert readings.clocks == {"graphics": 345, "sm": 345, "memory": 3201, "video": 765}
     assert readings.remapped_rows == RemappedRows(0, 0, pending=False, failure=False)
     assert readings.links == (True,) * 18
-    assert (readings.retired_pages, readings.retired_pending) == (None, False)
+    assert (readings.retired_pages, readings.retired_pending) == (None, None)
 
 
 def test_call_that_is_not_supported_is_skipped_the_next_time_and_one_that_failed_is_not() -> None:
     library = MockLibrary()
     library.gpus[0]["power"] = NVMLError(Return.UNKNOWN, "Unknown Error")
+    library.gpus[0]["sram"] = NVMLError(Return.ARGUMENT_VERSION_MISMATCH, "Argument version mismatch")
     _, skipped = read(library, 0)
-    assert skipped == {"retired_pages", "retired_pending", "fabric"}
+    assert skipped == {"retired_pages", "retired_pending", "fabric", "sram"}
     library.calls.clear()
     read(library, 0, skipped)
     assert "power" in library.calls

@@ -14,6 +14,7 @@ do not: a GPU under load touches its limits for moments.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -21,13 +22,12 @@ from datetime import datetime, timedelta
 from pilotage.device.providers import xids
 from pilotage.device.providers.actions import Action
 from pilotage.device.providers.nvml_readings import Lost, Reading, Readings, RecoveryAction
-from pilotage.device.providers.xids import XIDClass
 from pilotage.meta.models import Condition
 
 SETTLE = timedelta(seconds=30)
 MAX_LATCHED = 100
-XID_MESSAGE = "XID "
-"""How the message of a condition begins that an XID made."""
+_XID = re.compile(r"\bXID ([0-9]{1,6}): ")
+"""How each XID is named in the message of the condition that it made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def with_xid(history: History, xid: int, at: datetime) -> History:
     kind = xids.classify(xid)
     if not kind.type:
         return history
-    seen = Latched(kind.type, kind.reason, f"{XID_MESSAGE}{xid}: {kind.text}", kind.action, at, kind.known)
+    seen = Latched(kind.type, kind.reason, f"XID {xid}: {kind.text}", kind.action, at, kind.known)
     others = [latched for latched in history.latched if latched.message != seen.message]
     return replace(history, latched=(*others, seen)[-MAX_LATCHED:])
 
@@ -76,8 +76,8 @@ def advanced(history: History, reading: Reading, now: datetime) -> History:
         return replace(history, lost=True)
     if not isinstance(reading, Readings):
         return history
-    reasons = reading.clock_reasons
-    down = frozenset(link for link, up in enumerate(reading.links) if not up) & history.links_up
+    reasons = reading.clock_reasons or 0
+    down = frozenset(link for link, up in enumerate(reading.links) if up is False) & history.links_up
     return History(
         latched=_still(history, reading, now),
         recovery_action=reading.recovery_action,
@@ -92,17 +92,15 @@ def advanced(history: History, reading: Reading, now: datetime) -> History:
 
 def adopted(conditions: Iterable[Condition], since: datetime) -> History:
     """What the conditions that a provider before us has left say of XIDs since then (when the machine booted)."""
-    latched = (
-        Latched(condition.type, condition.reason, condition.message, action, condition.last_transition_time)
-        for condition in conditions
-        if condition.type != "Ready"
-        and condition.status == "True"
-        and condition.message.startswith(XID_MESSAGE)
-        and condition.last_transition_time is not None
-        and condition.last_transition_time >= since
-        and (action := _action(condition)) is not None
-    )
-    return History(latched=tuple(latched))
+    history = History()
+    for condition in conditions:
+        at = condition.last_transition_time
+        if condition.status == "False" or at is None or at < since:
+            continue
+        for xid in map(int, _XID.findall(condition.message)):
+            if xids.classify(xid).type == condition.type:
+                history = with_xid(history, xid, at)
+    return history
 
 
 def _still(history: History, readings: Readings, now: datetime) -> tuple[Latched, ...]:
@@ -110,7 +108,7 @@ def _still(history: History, readings: Readings, now: datetime) -> tuple[Latched
     if _was_reset(history, readings):
         return ()
     if readings.recovery_action == RecoveryAction.NONE:
-        return tuple(latched for latched in history.latched if now - latched.at < SETTLE)
+        return tuple(latched for latched in history.latched if abs(now - latched.at) < SETTLE)  # a clock may jump
     return history.latched
 
 
@@ -121,13 +119,3 @@ def _was_reset(history: History, readings: Readings) -> bool:
         return True
     before, after = history.uncorrected_volatile, readings.ecc.uncorrected_volatile
     return before is not None and after is not None and after < before
-
-
-def _action(condition: Condition) -> Action | None:
-    """What the XIDs with this type and reason ask for."""
-    kinds: list[XIDClass] = [kind for kind in xids.CLASSES.values() if (kind.type, kind.reason) == _key(condition)]
-    return kinds[0].action if kinds else None
-
-
-def _key(condition: Condition) -> tuple[str, str]:
-    return condition.type, condition.reason

@@ -53,6 +53,13 @@ def _clock(kind: str) -> Callable[[Binding, Handle], Answer]:
     return clock
 
 
+def _clock_reasons(binding: Binding, handle: Handle) -> Answer:
+    try:
+        return int(binding.nvmlDeviceGetCurrentClocksEventReasons(handle))
+    except (AttributeError, binding.NVMLError_FunctionNotFound):  # the name that older drivers know it by
+        return int(binding.nvmlDeviceGetCurrentClocksThrottleReasons(handle))
+
+
 def _utilisation(binding: Binding, handle: Handle) -> Answer:
     rates = binding.nvmlDeviceGetUtilizationRates(handle)
     return {"gpu": int(rates.gpu), "memory": int(rates.memory)}
@@ -91,23 +98,21 @@ def _remapped_rows(binding: Binding, handle: Handle) -> Answer:
 
 
 def _links(binding: Binding, handle: Handle) -> Answer:
-    """Whether each NVLink is up; the first that is not there ends the row."""
-    count = _field(binding, handle, LINK_COUNT)
+    """Whether each NVLink is up; None for one that does not say."""
     states: list[Answer] = []
-    for link in range(min(count, MAX_LINKS) if isinstance(count, int) else MAX_LINKS):
+    for link in range(min(_field(binding, handle, LINK_COUNT), MAX_LINKS)):
         try:
             states.append(int(binding.nvmlDeviceGetNvLinkState(handle, link)))
         except (binding.NVMLError_NotSupported, binding.NVMLError_InvalidArgument):
-            break
+            states.append(None)
     return states
 
 
 def _link_errors(binding: Binding, handle: Handle) -> Answer:
     """The errors of all links together, by kind; a kind that is not counted is left out."""
-    count = _field(binding, handle, LINK_COUNT)
-    if not isinstance(count, int) or count == 0:
+    scopes = range(min(_field(binding, handle, LINK_COUNT), MAX_LINKS))
+    if not scopes:
         return {}
-    scopes = range(min(count, MAX_LINKS))
     values = _fields(binding, handle, [(field, link) for field in LINK_ERRORS.values() for link in scopes])
     sums: dict[str, Answer] = {}
     for position, kind in enumerate(LINK_ERRORS):
@@ -180,7 +185,7 @@ LIVE_CALLS: Mapping[str, Callable[[Binding, Handle], Answer]] = {
     "clock_sm": _clock("NVML_CLOCK_SM"),
     "clock_memory": _clock("NVML_CLOCK_MEM"),
     "clock_video": _clock("NVML_CLOCK_VIDEO"),
-    "clock_reasons": lambda binding, handle: int(binding.nvmlDeviceGetCurrentClocksEventReasons(handle)),
+    "clock_reasons": _clock_reasons,
     "utilisation": _utilisation,
     "memory": _memory,
     "ecc_corrected_volatile": _ecc("CORRECTED", "VOLATILE"),
@@ -204,7 +209,7 @@ LIVE_CALLS: Mapping[str, Callable[[Binding, Handle], Answer]] = {
 DEVICE_CALLS: Mapping[str, Callable[[Binding, Handle], Answer]] = {**IDENTITY_CALLS, **LIVE_CALLS}
 
 
-def _field(binding: Binding, handle: Handle, field: int) -> Answer:
+def _field(binding: Binding, handle: Handle, field: int) -> int:
     """The value of one field; raises what the library says of that field."""
     value = binding.nvmlDeviceGetFieldValues(handle, [field])[0]
     if value.nvmlReturn != 0:

@@ -12,7 +12,7 @@ from pilotage.device.providers.history import History, adopted, advanced
 from pilotage.device.providers.inventory import PROVIDER_LABEL
 from pilotage.device.providers.nvml_metrics import Gauges
 from pilotage.device.providers.nvml_opening import Shown
-from pilotage.device.providers.nvml_readings import Identity, Lost, Reading, Unreadable
+from pilotage.device.providers.nvml_readings import Identity, Lost, Reading, Unreadable, standing
 from pilotage.device.v1alpha1 import GPU
 
 NOT_SHOWN = -1
@@ -44,9 +44,9 @@ class Device:
 
     def see(self, reading: Reading, now: datetime) -> None:
         """Take in what was read."""
-        self.reading = reading
+        self.reading = standing(reading, self.reading)
         self.lost = self.lost or isinstance(reading, Lost)
-        self.history = advanced(self.history, reading, now)
+        self.history = advanced(self.history, self.reading, now)
         self.gauges.show(reading)
 
 

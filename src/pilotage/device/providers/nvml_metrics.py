@@ -32,7 +32,7 @@ _SIMPLE: dict[Callable[[Readings], float | None], Metric[GaugeChild]] = {
     lambda readings: readings.pcie_generation: _gauge("pcie_link_generation", "Generation of the PCIe link now."),
     lambda readings: readings.pcie_width: _gauge("pcie_link_width", "Lanes of the PCIe link now."),
     lambda readings: readings.processes: _gauge("processes", "Processes that compute on the GPU."),
-    lambda readings: float(sum(readings.links)) if readings.links else None: _gauge(
+    lambda readings: float(readings.links.count(True)) if readings.links else None: _gauge(
         "nvlinks_up", "NVLinks that are up."
     ),
 }

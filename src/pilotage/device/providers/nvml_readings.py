@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from pilotage.device.providers.nvml_calls import LIVE_CALLS
 from pilotage.device.providers.nvml_library import Answer, Library, NVMLError, Return
@@ -38,6 +39,8 @@ FABRIC_COMPLETED = 3
 """The state of a GPU's registration with the NVLink fabric, when it is over; its status says how it went."""
 
 
+_NEVER = (Return.NOT_SUPPORTED, Return.FUNCTION_NOT_FOUND, Return.ARGUMENT_VERSION_MISMATCH)
+"""What says that the GPU or the driver cannot tell, now or later."""
 SLOW_SECONDS = 5.0
 """One that answers at all does so in milliseconds."""
 
@@ -80,7 +83,7 @@ class ECCErrors:
     uncorrected_volatile: int | None = None
     corrected_aggregate: int | None = None
     uncorrected_aggregate: int | None = None
-    sram_threshold_exceeded: bool = False
+    sram_threshold_exceeded: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,7 @@ class Readings:
     power_limit: float | None = None
     clocks: Mapping[str, int] = field(default_factory=dict)
     """MHz, by graphics, sm, memory, video."""
-    clock_reasons: int = 0
+    clock_reasons: int | None = None
     utilisation: int | None = None
     """Per cent, as is the memory's."""
     memory_utilisation: int | None = None
@@ -105,17 +108,17 @@ class Readings:
     memory_total: int | None = None
     ecc: ECCErrors = ECCErrors()
     retired_pages: int | None = None
-    retired_pending: bool = False
+    retired_pending: bool | None = None
     remapped_rows: RemappedRows | None = None
-    links: tuple[bool, ...] = ()
-    """Whether each NVLink is up."""
+    links: tuple[bool | None, ...] = ()
+    """Whether each NVLink is up; None for one that does not say."""
     link_errors: Mapping[str, int] = field(default_factory=dict)
     pcie_replays: int | None = None
     pcie_generation: int | None = None
     pcie_width: int | None = None
     recovery_action: int | None = None
     """None where the driver is too old to say."""
-    fabric_failed: bool = False
+    fabric_failed: bool | None = None
     """The GPU could not be registered with the NVLink fabric."""
     processes: int | None = None
     reset_demanded: bool = False
@@ -176,7 +179,7 @@ def read(library: Library, index: int, skipped: frozenset[str] = frozenset()) ->
                 raise
             if error.lost:
                 return Lost(str(error)), skipped
-            if error.code in (Return.NOT_SUPPORTED, Return.FUNCTION_NOT_FOUND):
+            if error.code in _NEVER:
                 unsupported.add(call)
             reset_demanded = reset_demanded or error.code == Return.RESET_REQUIRED
             failed = error
@@ -196,24 +199,52 @@ def parse(answers: Mapping[str, Answer]) -> Readings:
         power=_watts(answers.get("power")),
         power_limit=_watts(answers.get("power_limit")),
         clocks=_clocks(answers),
-        clock_reasons=_integer(answers.get("clock_reasons")) or 0,
+        clock_reasons=_integer(answers.get("clock_reasons")),
         utilisation=utilisation.get("gpu"),
         memory_utilisation=utilisation.get("memory"),
         memory_used=memory.get("used"),
         memory_total=memory.get("total"),
         ecc=_ecc(answers),
         retired_pages=_integer(answers.get("retired_pages")),
-        retired_pending=bool(_integer(answers.get("retired_pending"))),
+        retired_pending=_flag(answers.get("retired_pending")),
         remapped_rows=_remapped(_mapping(answers.get("remapped_rows"))),
-        links=tuple(state == 1 for state in links) if isinstance(links, list) else (),
+        links=tuple(None if state is None else state == 1 for state in links) if isinstance(links, list) else (),
         link_errors=_mapping(answers.get("link_errors")),
         pcie_replays=_integer(answers.get("pcie_replays")),
         pcie_generation=pcie.get("generation"),
         pcie_width=pcie.get("width"),
         recovery_action=_integer(answers.get("recovery_action")),
-        fabric_failed=fabric.get("state") == FABRIC_COMPLETED and fabric.get("status", 0) != 0,
+        fabric_failed=fabric.get("state") == FABRIC_COMPLETED and fabric.get("status", 0) != 0 if fabric else None,
         processes=_integer(answers.get("processes")),
     )
+
+
+def standing(reading: Reading, before: Reading) -> Reading:
+    """What holds of a GPU's health after a poll: what was not told this time, and was before, still does.
+
+    One call that fails is no sign of recovery, nor of a driver that cannot tell what is to be done.
+    """
+    if not isinstance(reading, Readings) or not isinstance(before, Readings):
+        return reading
+    return replace(_filled(reading, before, _HEALTH), ecc=_filled(reading.ecc, before.ecc, _HEALTH_ECC))
+
+
+_Filled = TypeVar("_Filled", Readings, ECCErrors)
+
+_HEALTH = (
+    "margin",
+    "clock_reasons",
+    "retired_pending",
+    "remapped_rows",
+    "links",
+    "recovery_action",
+    "fabric_failed",
+)
+_HEALTH_ECC = ("uncorrected_volatile", "sram_threshold_exceeded")
+
+
+def _filled(now: _Filled, before: _Filled, names: Sequence[str]) -> _Filled:
+    return replace(now, **{name: getattr(before, name) for name in names if getattr(now, name) in (None, ())})
 
 
 def _ecc(answers: Mapping[str, Answer]) -> ECCErrors:
@@ -222,7 +253,7 @@ def _ecc(answers: Mapping[str, Answer]) -> ECCErrors:
         uncorrected_volatile=_integer(answers.get("ecc_uncorrected_volatile")),
         corrected_aggregate=_integer(answers.get("ecc_corrected_aggregate")),
         uncorrected_aggregate=_integer(answers.get("ecc_uncorrected_aggregate")),
-        sram_threshold_exceeded=bool(_mapping(answers.get("sram")).get("thresholdExceeded")),
+        sram_threshold_exceeded=_flag(_mapping(answers.get("sram")).get("thresholdExceeded")),
     )
 
 
@@ -258,6 +289,11 @@ def _text(answer: Answer) -> str:
 
 def _integer(answer: Answer) -> int | None:
     return answer if isinstance(answer, int) and not isinstance(answer, bool) else None
+
+
+def _flag(answer: Answer) -> bool | None:
+    number = _integer(answer)
+    return None if number is None else number != 0
 
 
 def _watts(answer: Answer) -> float | None:

@@ -59,6 +59,8 @@ class Watch:
         self._said: dict[str, str] = {}
         self._events = _EventTurns()
         self._polled = 0.0
+        self._logged: set[tuple[str, int]] = set()
+        """The XIDs that were logged since the last poll, by GPU."""
 
     async def run(self) -> None:
         retry = self._options.retry_seconds
@@ -104,6 +106,7 @@ class Watch:
 
     async def _poll(self) -> None:
         started = time.perf_counter()
+        self._logged.clear()
         for device in self._fleet.shown():
             work = partial(read, index=device.identity.index, skipped=device.skipped)
             reading, device.skipped = await self._worker.run(work, timeout=self._options.call_seconds)
@@ -131,18 +134,25 @@ class Watch:
         return event
 
     async def _happened(self, event: DeviceEvent) -> None:
-        """Tell what an XID says at once; the poll that follows adds what the GPU itself says."""
+        """Tell what an XID says at once; the poll that follows adds what the GPU itself says.
+
+        A GPU may tell hundreds in a second: one that says nothing new is counted, and neither told nor logged.
+        """
         device, xid = self._fleet.at(event.device), event.xid
         if device is None or xid is None:
             return
-        identity, kind = device.identity, xids.classify(xid)
+        identity, ignored = device.identity, xid in self._options.ignored_xids
         XIDS.labels(identity.name, identity.uuid, str(xid)).inc()
-        ignored = xid in self._options.ignored_xids
-        log = _log.warning if kind.type and not ignored else _log.info
-        log("XID", gpu=identity.name, xid=xid, meaning="ignored, as was asked for" if ignored else kind.text)
+        if (identity.name, xid) not in self._logged:
+            self._logged.add((identity.name, xid))
+            kind = xids.classify(xid)
+            log = _log.warning if kind.type and not ignored else _log.info
+            log("XID", gpu=identity.name, xid=xid, meaning="ignored, as was asked for" if ignored else kind.text)
         if not ignored:
+            before = device.health()
             device.history = with_xid(device.history, xid, self._clock())
-            await self._tell((identity.name,))
+            if device.health() != before:
+                await self._tell((identity.name,))
 
     async def _unusable(self, error: NVMLError | DriverHangs | MissingExtra) -> None:
         """Nothing can be read: say so in the log and in every GPU's conditions."""
