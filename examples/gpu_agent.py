@@ -78,7 +78,9 @@ class GPUAgent:
     async def reconcile(self, request: pt.Request) -> pt.Result:
         gpus = await self.client.list(GPU)
         node = await self.client.find(Node, request.name)
-        if node is not None and not wanted(gpus, held_by(node)) == held_by(node) == noted_on(node):
+        if node is None:
+            pt.logger().warning("there is no such Node: is NODE_NAME right?", node=request.name)
+        elif not wanted(gpus, held_by(node)) == held_by(node) == noted_on(node):
             await pt.retry_on_conflict(lambda: self.change(request.name, gpus))
         return pt.Result()
 
@@ -134,5 +136,10 @@ async def main(world: str, node: str) -> None:
 
 
 if __name__ == "__main__":
+    where, name = sys.argv[1] if len(sys.argv) > 1 else "cluster", os.environ.get("NODE_NAME", "")
+    if where == "cluster" and not name:
+        sys.exit("NODE_NAME is not set: it names the Node that this runs on")
+    if where != "cluster" and not where.startswith(("memory:", "sqlite:")):
+        sys.exit(f"{where!r} is no world: write cluster, memory: or sqlite:PATH")
     pt.configure_logging()
-    asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else "cluster", os.environ.get("NODE_NAME") or "this-node"))
+    asyncio.run(main(where, name or "this-node"))

@@ -1,6 +1,6 @@
 """Builds the Go programs that the compatibility tests of the Device API talk to, once, outside the clone.
 
-They are in tests/device/go, one for each generation of the wire, and land in
+They are in tests/device/go, one for each generation of the wire, with h2spec as a tool of that module, and land in
 `${XDG_CACHE_HOME:-~/.cache}/pilotage/device/<digest>/`, where the digest is that of their sources. The folder goes to
 standard output, all else to standard error.
 
@@ -21,7 +21,7 @@ import tempfile
 from pathlib import Path
 from typing import NoReturn
 
-PROGRAMS = ("v2", "v6")
+PROGRAMS = {"v2": "./cmd/v2", "v6": "./cmd/v6", "h2spec": "github.com/summerwind/h2spec/cmd/h2spec"}
 FAILED, NO_GO = 1, 3  # exit codes
 
 MODULE = Path(__file__).resolve().parent.parent.parent / "tests" / "device" / "go"
@@ -64,9 +64,9 @@ def build(folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="building-", dir=folder.parent) as scratch:
         target = Path(scratch) / folder.name
-        for program in PROGRAMS:
+        for program, package in PROGRAMS.items():
             flags = ["-buildvcs=false", "-trimpath", "-ldflags=-s -w"]
-            command = [go, "build", *flags, "-o", str(target / program), f"./cmd/{program}"]
+            command = [go, "build", *flags, "-o", str(target / program), package]
             # Standard output is the caller's, who reads the folder from it.
             result = subprocess.run(command, cwd=MODULE, env=os.environ | home | ours, stdout=sys.stderr, check=False)
             if result.returncode != 0:

@@ -32,6 +32,7 @@ def test_columns_are_as_wide_as_their_widest_cell_and_later_rows_keep_to_them() 
     ]
     assert table.row(["b", "False"]) == "b             False"
     assert table.row(["a-name-that-is-longer", "False"]) == "a-name-that-is-longer   False"
+    assert table.row(["b", "True"]) == "b                       True"
 
 
 def test_room_is_kept_for_what_may_come_later() -> None:

@@ -64,12 +64,21 @@ async def test_informers_follow_the_other_server() -> None:
         assert maps.transport is here.client._session.transport
 
 
-async def test_a_group_is_aggregated_once() -> None:
-    async with pt.Cluster.embedded() as here, pt.Cluster.embedded() as there:
-        one = await aggregation(there)
+async def test_a_group_comes_from_one_server_until_that_is_withdrawn() -> None:
+    async with pt.Cluster.embedded() as here, pt.Cluster.embedded() as there, pt.Cluster.embedded() as elsewhere:
+        one, other = await aggregation(there), await aggregation(elsewhere)
+        here.aggregate(one)
         here.aggregate(one)
         with pytest.raises(pt.InvalidDefinition, match="already"):
-            here.aggregate(one)
+            here.aggregate(other)
+        here.withdraw(other)
+        assert (await here.client.rest_mapping(BOX)).gvk == BOX
+        here.withdraw(one)
+        with pytest.raises(pt.NoMatch):
+            await here.client.rest_mapping(BOX)
+        here.aggregate(other)
+        await here.client.create(Box(metadata=pt.ObjectMeta(name="a", namespace="default"), spec=Spec()))
+        assert await elsewhere.client.find(Box, "a", namespace="default") is not None
 
 
 async def test_nothing_to_follow_is_said_at_once() -> None:

@@ -81,6 +81,7 @@ def test_the_server_says_the_code_of_an_error(error: type[ApiError], code: Code)
     assert (said.code, said.message) == (code, "no")
 
 
+@pytest.mark.covers("D3")
 @pytest.mark.parametrize(("code", "error"), CLIENT, ids=lambda one: getattr(one, "__name__", str(one)))
 def test_a_code_alone_is_an_error_that_a_caller_can_act_on(code: Code, error: type[ApiError]) -> None:
     found = codes.api_error(RPCError(code, "no"))
@@ -88,6 +89,7 @@ def test_a_code_alone_is_an_error_that_a_caller_can_act_on(code: Code, error: ty
     assert str(found) == "no"
 
 
+@pytest.mark.covers("D3")
 @pytest.mark.parametrize(("code", "error"), WATCH, ids=lambda one: getattr(one, "__name__", str(one)))
 def test_a_watch_takes_what_a_list_can_mend_for_gone(code: Code, error: type[ApiError]) -> None:
     assert type(codes.api_error(RPCError(code, "no"), watch=True)) is error

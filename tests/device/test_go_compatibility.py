@@ -83,6 +83,7 @@ async def test_their_client_lists_and_gets(programs: Path, ours: DeviceServerPro
     assert missing["error"] == "NotFound"
 
 
+@pytest.mark.covers("D13")
 @pytest.mark.parametrize("generation", GENERATIONS)
 async def test_a_list_from_a_version_is_not_taken_for_a_list_of_a_namespace(
     programs: Path, ours: DeviceServerProcess, generation: str
@@ -93,6 +94,7 @@ async def test_a_list_from_a_version_is_not_taken_for_a_list_of_a_namespace(
         assert [item["name"] for item in listed["items"]] == NAMES
 
 
+@pytest.mark.covers("D13")
 @pytest.mark.parametrize("generation", GENERATIONS)
 async def test_their_informer_sees_what_changes_after_its_list(
     programs: Path, ours: DeviceServerProcess, generation: str

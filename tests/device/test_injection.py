@@ -53,6 +53,7 @@ class Recorder:
 # The short way
 
 
+@pytest.mark.covers("D4")
 async def test_gpus_are_read_from_the_cache_and_written_to_the_device_api() -> None:
     async with serving(gpu("gpu-0")) as target, pt.Manager(pt.Cluster.none(), OPTIONS) as manager:
         manager.add_device_api(str(target))
@@ -130,6 +131,71 @@ async def test_it_is_added_once_and_before_the_start() -> None:
         await manager.run_until_idle()
         with pytest.raises(pt.AlreadyStarted, match="Device API"):
             manager.add_device_api(str(target))
+
+
+async def test_managers_of_one_cluster_share_one_connection_and_another_one_is_refused() -> None:
+    async with serving(gpu("gpu-0")) as target, device.connect(target) as devices, pt.Cluster.embedded() as cluster:
+        async with pt.Manager(cluster, OPTIONS) as one, pt.Manager(cluster, OPTIONS) as other:
+            for manager in (one, other):
+                assert manager.add_device_api(devices) is devices
+                await manager.run_until_idle()
+            with pytest.raises(pt.InvalidDefinition, match="share"):
+                pt.Manager(cluster, OPTIONS).add_device_api(str(target))
+            await one.client.patch(GPU, {"metadata": {"labels": {"rack": "a"}}}, name="gpu-0")
+            for manager in (one, other):
+                assert (await manager.client.get(GPU, "gpu-0")).metadata.labels == {"rack": "a"}
+            await other.client.delete(GPU, "gpu-0")
+            assert await one.client.find(GPU, "gpu-0") is None
+        assert len(await devices.v1alpha1.gpus.list()) == 0  # it is still open
+
+
+@pytest.mark.parametrize("opened", [True, False])
+async def test_a_cluster_that_outlives_the_manager_can_have_another_with_devices(opened: bool) -> None:
+    async with serving(gpu("gpu-0")) as target, pt.Cluster.embedded() as cluster:
+        for _ in range(2):
+            manager = pt.Manager(cluster, OPTIONS)
+            if not opened:
+                manager.add_device_api(str(target))
+            async with manager:
+                if opened:
+                    manager.add_device_api(str(target))
+                async with started(manager):
+                    assert len(await manager.client.list(GPU)) == 1
+            with pytest.raises(pt.NoMatch):
+                await cluster.client.list(GPU)
+
+
+async def test_gpus_are_read_before_this_process_leads_and_reconciled_when_it_does() -> None:
+    options = pt.ManagerOptions(
+        handle_signals=False,
+        leader_election=True,
+        leader_election_id="gpus",
+        leader_election_namespace="default",
+        leader_election_release_on_cancel=True,
+    )
+    async with (
+        asyncio.timeout(WITHIN),
+        serving(gpu("gpu-0")) as target,
+        device.connect(target) as devices,
+        pt.Cluster.embedded() as cluster,
+        pt.Manager(cluster, options) as second,
+    ):
+        recorder = Recorder(second)
+        async with pt.Manager(cluster, options) as first:
+            first.add_device_api(devices)
+            second.add_device_api(devices)
+            leading = Recorder(first)
+            pt.ControllerBuilder(first).for_(GPU).complete(leading)
+            pt.ControllerBuilder(second).for_(GPU).complete(recorder)
+            await first.run_until_idle()
+            running = asyncio.ensure_future(second.start())
+            await second.cache.wait_for_sync()
+            assert (await second.client.get(GPU, "gpu-0")).spec.uuid == "GPU-gpu-0"
+            assert leading.seen == ["gpu-0 GPU-gpu-0"]
+            assert recorder.seen == []
+        await recorder.saw("gpu-0 GPU-gpu-0")
+        running.cancel()
+        await asyncio.wait([running])
 
 
 # Hybrid
@@ -248,6 +314,7 @@ async def injected(*gpus: GPU) -> AsyncIterator[tuple[device.Devices, pt.Manager
         yield devices, manager
 
 
+@pytest.mark.covers("D4")
 async def test_with_the_hook_alone_gpus_are_read_and_writes_say_what_is_missing() -> None:
     async with injected(gpu("gpu-0")) as (devices, manager):
         recorder = Recorder(manager)

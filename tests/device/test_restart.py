@@ -98,6 +98,7 @@ class Writer:
         return self.acknowledged[-1]
 
 
+@pytest.mark.covers("F33")
 @pytest.mark.parametrize("rounds", ROUNDS)
 async def test_no_watcher_misses_a_change_when_a_server_on_sqlite_is_killed(tmp_path: Path, rounds: int) -> None:
     with device_server(tmp_path, "--storage", f"sqlite:{tmp_path}/gpus.db", *PLAIN) as server:
@@ -125,6 +126,7 @@ async def test_no_watcher_misses_a_change_when_a_server_on_sqlite_is_killed(tmp_
                 assert statistics.median(back) < BACK_WITHIN  # once, the machine may have had other things to do
 
 
+@pytest.mark.covers("F33")
 @pytest.mark.parametrize("rounds", ROUNDS)
 async def test_watchers_list_again_when_a_server_on_memory_is_killed(tmp_path: Path, rounds: int) -> None:
     with device_server(tmp_path, "--storage", "memory:", *PLAIN) as server:
@@ -149,6 +151,7 @@ async def test_watchers_list_again_when_a_server_on_memory_is_killed(tmp_path: P
                 assert statistics.median(back) < BACK_WITHIN  # once, the machine may have had other things to do
 
 
+@pytest.mark.covers("F33")
 async def test_a_server_takes_the_place_of_a_killed_one_whose_socket_is_still_there(tmp_path: Path) -> None:
     with device_server(tmp_path, *PLAIN) as server:
         server.kill()
@@ -174,6 +177,7 @@ async def test_a_server_that_is_asked_to_stop_does_not_wait_for_its_watchers(tmp
                 assert time.monotonic() - begun < BACK_WITHIN
 
 
+@pytest.mark.covers("F33")
 async def test_clients_that_die_in_the_middle_of_a_stream_leave_none_behind(tmp_path: Path) -> None:
     target = Target(path=str(tmp_path / "device-api.sock"))
     async with (

@@ -22,6 +22,7 @@ READER = {"list": "8", "watch": "ADDED", "heartbeat": "Forbidden", "delete": "Fo
 WRITER = {"list": "8", "watch": "ADDED", "heartbeat": "None", "delete": "None"}
 
 
+@pytest.mark.covers("S9")
 def test_nobody_is_refused_by_the_mode_of_the_directory_and_of_the_socket(public_folder: Path) -> None:
     path = public_folder / "run" / "device-api.sock"
     with serving(path, *FAKE):
@@ -31,6 +32,7 @@ def test_nobody_is_refused_by_the_mode_of_the_directory_and_of_the_socket(public
         assert calls_as(NOBODY, path) == SHUT_OUT
 
 
+@pytest.mark.covers("S9")
 def test_nobody_is_refused_by_who_it_is_when_the_mode_lets_it_pass(public_folder: Path) -> None:
     path = public_folder / "device-api.sock"
     with serving(path, *OPEN) as server:
@@ -53,6 +55,7 @@ def test_a_member_of_the_group_may_read(public_folder: Path, membership: dict[st
         assert calls_as(1234, path, **membership) == READER  # type: ignore[arg-type]  # each has its own type
 
 
+@pytest.mark.covers("S9")
 @pytest.mark.parametrize(
     ("option", "rights"),
     [
@@ -69,6 +72,7 @@ def test_who_is_listed_gets_the_role_and_others_none(public_folder: Path, option
         assert calls_as(1234, path, groups=[777]) == rights
 
 
+@pytest.mark.covers("S9")
 def test_a_link_and_a_socket_that_were_put_there_before_stop_the_server(public_folder: Path) -> None:
     public_folder.chmod(0o1777)
     victim = public_folder / "victim"

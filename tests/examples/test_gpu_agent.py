@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -236,6 +237,17 @@ async def test_program_as_it_stands_taints_and_untaints_its_node(tmp_path: Path)
         await agent.stderr.read()
         assert await agent.wait() == 0
     assert seen == [[KEYS["ResetRequired"]], []] * 2 or seen == [[], [KEYS["ResetRequired"]]] * 2
+
+
+@pytest.mark.parametrize(("arguments", "said"), [((), "NODE_NAME"), (("--help",), "memory:")])
+def test_program_says_what_it_was_not_told(arguments: tuple[str, ...], said: str) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "NODE_NAME"}
+    ended = subprocess.run(
+        [sys.executable, str(PROGRAM), *arguments], env=environment, capture_output=True, text=True, timeout=30
+    )
+    assert ended.returncode == 1
+    assert said in ended.stderr
+    assert "Traceback" not in ended.stderr
 
 
 def test_keys_are_those_of_the_vocabulary() -> None:

@@ -116,6 +116,9 @@ class FakeCluster:
     def aggregate(self, aggregation: Aggregation) -> None:
         self.aggregations.append(aggregation)
 
+    def withdraw(self, aggregation: Aggregation) -> None:
+        self.aggregations.remove(aggregation)
+
     def event_recorder_for(self, name: str) -> EventRecorder:
         return self.recorder
 

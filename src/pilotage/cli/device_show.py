@@ -26,7 +26,13 @@ from pilotage.rest.listing import ListerWatcher
 from pilotage.telemetry.logs import Logger, configure_logging, logger
 
 CHANGE_HEADINGS = ("TIME", "EVENT", *HEADINGS[:-1])
-_WIDEST = {"EVENT": "MODIFIED", "READY": "Unknown"}
+_WIDEST = {
+    "TIME": "00:00:00",
+    "EVENT": "MODIFIED",
+    "UUID": "GPU-00000000-0000-0000-0000-000000000000",
+    "READY": "Unknown",
+    "REASON": "DriverReady",
+}
 
 _Clock = Callable[[], datetime]
 

@@ -11,7 +11,7 @@ _LONGEST = 300
 
 
 class Table:
-    """Rows under headings. Rows that come later keep to the columns, as long as they fit.
+    """Rows under headings. Rows that come later keep to the columns; one that does not fit moves those after it too.
 
     `widest` has, by heading, the longest cell to make room for, where it may come later.
     """
@@ -24,12 +24,17 @@ class Table:
         """The headings and the first rows, as lines; they make the columns as wide as they need to be."""
         cleaned = [[clean(cell) for cell in row] for row in rows]
         for row in cleaned:
-            self._widths = [max(width, len(cell)) for width, cell in zip(self._widths, row, strict=True)]
+            self._widen(row)
         return [self._line(self._headings), *map(self._line, cleaned)]
 
     def row(self, cells: Sequence[str]) -> str:
         """One more row."""
-        return self._line([clean(cell) for cell in cells])
+        cleaned = [clean(cell) for cell in cells]
+        self._widen(cleaned)
+        return self._line(cleaned)
+
+    def _widen(self, cells: Sequence[str]) -> None:
+        self._widths = [max(width, len(cell)) for width, cell in zip(self._widths, cells, strict=True)]
 
     def _line(self, cells: Sequence[str]) -> str:
         return _GAP.join(cell.ljust(width) for cell, width in zip(cells, self._widths, strict=True)).rstrip()

@@ -15,7 +15,7 @@ from pilotage.cluster.worlds import Embedded, Nowhere, Remote, World, unfollowab
 from pilotage.cluster.writes import TrackedTransport, WriteTracker
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.mapper import RESTMapper
+from pilotage.meta.mapper import RESTMapper, RESTMapping
 from pilotage.meta.models import Resource
 from pilotage.meta.scheme import Scheme
 from pilotage.rest.listing import ListerWatcher
@@ -115,13 +115,23 @@ class Cluster:
         """Let a group of kinds come from another server than this cluster's, for all its clients and caches.
 
         Reads, writes and informers of that group go there, and its kinds are known without discovery. Before anything
-        of the group is used.
+        of the group is used. The same server may be added again; another one is refused.
         """
-        if aggregation.group in self._aggregations:
-            raise InvalidDefinition(f"{aggregation.group} comes from another server already; it can be added once")
+        known = self._aggregations.get(aggregation.group)
+        if known is not None and known.transport is not aggregation.transport:
+            raise InvalidDefinition(
+                f"{aggregation.group} comes from another server already, and a group comes from one: those who share "
+                "this cluster share the connection too"
+            )
         self._aggregations[aggregation.group] = aggregation
-        others = [one for one in self.rest_mapper.mappings if one.resource.group != aggregation.group]
-        self.rest_mapper.replace([*aggregation.mappings, *others])
+        self.rest_mapper.replace([*aggregation.mappings, *self._mappings_but(aggregation.group)])
+
+    def withdraw(self, aggregation: Aggregation) -> None:
+        """The group no longer comes from there: its server is let go of. What never was aggregated stays as it is."""
+        known = self._aggregations.get(aggregation.group)
+        if known is not None and known.transport is aggregation.transport:
+            del self._aggregations[aggregation.group]
+            self.rest_mapper.replace(self._mappings_but(aggregation.group))  # discovery finds what else has it
 
     async def install(self, *types: type[Resource]) -> None:
         """Apply the CRDs of these types and wait until they are served."""
@@ -184,6 +194,9 @@ class Cluster:
     ) -> None:
         self._client = None
         await self._exits.aclose()
+
+    def _mappings_but(self, group: str) -> list[RESTMapping]:
+        return [one for one in self.rest_mapper.mappings if one.resource.group != group]
 
     async def _namespaced(self, gvk: GroupVersionKind) -> bool:
         return (await self.client.rest_mapping(gvk)).namespaced

@@ -132,7 +132,10 @@ def _open_lock(lock: str) -> int:
     try:
         descriptor = os.open(lock, flags, 0o600)
     except OSError as error:
-        raise SocketUnavailable(f"the lock file {lock} cannot be opened: {error.strerror}; remove it") from error
+        raise SocketUnavailable(
+            f"the lock file {lock} cannot be opened: {error.strerror}; uid {os.geteuid()} must be able to write in its "
+            "directory, and the file must be that user's own"
+        ) from error
     info = os.fstat(descriptor)
     # It is about to be written to: it must not be somebody's file under another name, nor a file of somebody's making.
     if stat.S_ISREG(info.st_mode) and info.st_nlink == 1 and info.st_uid in _trusted():

@@ -7,13 +7,21 @@ from pilotage.device import connect
 from pilotage.device.client.clientset import Devices
 from pilotage.device.client.transport import MAPPING
 from pilotage.device.v1alpha1 import GROUP
+from pilotage.manager.world import ClusterLike
 
 
-def opened(target: str | Devices) -> Devices:
-    """The Devices that were given, or those of the server at a target."""
-    return target if isinstance(target, Devices) else connect(target)
+def attached(cluster: ClusterLike, target: str | Devices) -> Devices:
+    """The Devices that were given, or those of the server at a target: from now on the cluster's GPUs are theirs."""
+    devices = target if isinstance(target, Devices) else connect(target)
+    cluster.aggregate(_aggregation(devices))
+    return devices
 
 
-def aggregation(devices: Devices) -> Aggregation:
-    """What a cluster has to know so that GPUs come from there."""
+async def let_go_of(devices: Devices, cluster: ClusterLike) -> None:
+    """Close the connection, so that a cluster that outlives it does not ask there any more."""
+    cluster.withdraw(_aggregation(devices))
+    await devices.close()
+
+
+def _aggregation(devices: Devices) -> Aggregation:
     return Aggregation(GROUP, devices.transport, (MAPPING,), devices.lister_watcher_for)

@@ -125,17 +125,17 @@ class Manager:
         """Let GPUs come from the Device API of this node: read from this manager's cache, written to that server.
 
         All other kinds come from the cluster as before. `target` is as for `device.connect`, and the connection is
-        closed with the manager; `Devices` that are connected already stay the caller's. Before the start only.
+        closed with the manager, which takes GPUs away from the cluster again; `Devices` that are connected already
+        stay the caller's, and several managers of one cluster may be given the same. Before the start only.
         """
-        from pilotage.manager.devices import aggregation, opened
+        from pilotage.manager.devices import attached, let_go_of
 
         self._check_not_started("the Device API")
-        devices = opened(target)
-        self.cluster.aggregate(aggregation(devices))
+        devices = attached(self.cluster, target)
         if devices is not target:
             self._devices = devices
             if self._exits is not None:
-                self._exits.push_async_callback(devices.close)
+                self._exits.push_async_callback(let_go_of, devices, self.cluster)
         return devices
 
     def add_healthz_check(self, name: str, check: Check) -> None:
@@ -195,7 +195,9 @@ class Manager:
             raise AlreadyStarted("the manager was opened already; make another one")
         async with AsyncExitStack() as exits:
             if self._devices is not None:
-                exits.push_async_callback(self._devices.close)
+                from pilotage.manager.devices import let_go_of
+
+                exits.push_async_callback(let_go_of, self._devices, self.cluster)
             if not self.cluster.is_open:
                 await exits.enter_async_context(self.cluster)
             self._lifecycle.elector = self._new_elector()

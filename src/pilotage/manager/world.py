@@ -46,4 +46,7 @@ class ClusterLike(Protocol):
     def aggregate(self, aggregation: Aggregation) -> None:
         """Let a group of kinds come from another server."""
 
+    def withdraw(self, aggregation: Aggregation) -> None:
+        """Let it come from there no longer."""
+
     def event_recorder_for(self, name: str) -> EventRecorder: ...

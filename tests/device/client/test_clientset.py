@@ -45,6 +45,7 @@ from .serving import serving, socket_target
 # Configuration
 
 
+@pytest.mark.covers("D1")
 def test_a_field_wins_over_the_environment_and_that_over_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ENVIRONMENT, "unix:///tmp/env.sock")
     assert device.connect("unix:///tmp/field.sock").target.path == "/tmp/field.sock"
@@ -53,17 +54,20 @@ def test_a_field_wins_over_the_environment_and_that_over_the_default(monkeypatch
     assert device.connect().target.path == "/var/run/nvidia-device-api/device-api.sock"
 
 
+@pytest.mark.covers("D1")
 def test_the_user_agent_is_the_sdks_unless_given() -> None:
     assert device.connect().config.user_agent.startswith("nvidia-device-api/")
     assert device.connect(user_agent="mine/1").config.user_agent == "mine/1"
 
 
+@pytest.mark.covers("D1")
 def test_a_config_cannot_be_changed() -> None:
     config = Config()
     with pytest.raises(FrozenInstanceError):
         config.user_agent = "x"  # type: ignore[misc]
 
 
+@pytest.mark.covers("D1")
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -84,6 +88,7 @@ def test_what_cannot_work_is_refused_when_it_is_made(options: dict[str, object],
         device.connect(**options)  # type: ignore[arg-type]
 
 
+@pytest.mark.covers("D1")
 def test_an_empty_user_agent_is_none() -> None:
     with pytest.raises(InvalidDefinition, match="user agent"):
         Config(user_agent="")
@@ -127,6 +132,7 @@ def test_every_name_of_the_package_is_there() -> None:
 # Against a server
 
 
+@pytest.mark.covers("D4")
 async def test_gpus_are_read() -> None:
     async with serving(gpu("gpu-0"), gpu("gpu-1", ready=False, rack="b")) as target, device.connect(target) as devices:
         gpus = devices.v1alpha1.gpus
@@ -291,6 +297,7 @@ async def test_an_informer_can_be_made_of_gpus() -> None:
         running.cancel()
 
 
+@pytest.mark.covers("D4")
 async def test_the_shared_informer_factory_takes_devices() -> None:
     async with serving(gpu("gpu-0")) as target, device.connect(target) as devices:
         factory = SharedInformerFactory(devices)

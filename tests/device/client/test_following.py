@@ -8,14 +8,16 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from pilotage import device
 from pilotage.client.client import Client
 from pilotage.client.watching import WatchedEvent
 from pilotage.device.client.clientset import Devices
 from pilotage.device.rpc import Code, RPCError
 from pilotage.device.v1alpha1 import GPU
-from pilotage.errors import Forbidden
+from pilotage.errors import ConnectionLost, Forbidden
 
 from .fakes import RegistryChannel, device_server, gpu
+from .serving import serving
 
 
 async def told(events: AsyncIterator[WatchedEvent[GPU]], count: int) -> list[tuple[str, str]]:
@@ -124,6 +126,21 @@ async def test_what_waiting_does_not_mend_is_raised() -> None:
         async with devices.v1alpha1.gpus.follow() as events:
             with pytest.raises(Forbidden):
                 await told(events, 1)
+
+
+async def test_it_ends_when_the_devices_are_closed() -> None:
+    async with (
+        asyncio.timeout(20),
+        serving(gpu("gpu-0")) as target,
+        device.connect(target) as devices,
+        devices.v1alpha1.gpus.follow() as events,
+    ):
+        assert await told(events, 1) == [("ADDED", "gpu-0")]
+        more = asyncio.ensure_future(told(events, 1))
+        await asyncio.sleep(0)
+        await devices.close()
+        with pytest.raises(ConnectionLost):
+            await more
 
 
 @pytest.mark.virtual_time

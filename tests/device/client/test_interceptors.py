@@ -52,6 +52,7 @@ def records() -> Iterator[tuple[Logger, list[tuple[str, str, Mapping[str, object
         plain.removeHandler(handler)
 
 
+@pytest.mark.covers("D2")
 async def test_interceptors_are_called_in_the_order_in_which_they_were_given() -> None:
     seen: list[str] = []
 
@@ -81,6 +82,7 @@ async def test_an_interceptor_changes_the_call_and_the_answer() -> None:
     assert inner.sent[0].timeout == 3
 
 
+@pytest.mark.covers("D2")
 @pytest.mark.parametrize("error", [RPCError(Code.NOT_FOUND, "no"), ConnectionLost("gone", sent=False)])
 async def test_an_error_passes_through_unchanged(error: Exception) -> None:
     async def through(call: Invocation, proceed: Invoke) -> Reply:
@@ -119,6 +121,7 @@ async def test_stream_interceptors_see_the_opening_and_may_change_what_is_read()
     assert channel.sent[0].metadata == {"x": "y"}
 
 
+@pytest.mark.covers("D2")
 @pytest.mark.parametrize(
     ("answer", "level", "code"),
     [
@@ -155,6 +158,7 @@ async def test_that_nobody_listens_is_an_error_once() -> None:
     assert [level for level, _, _ in found] == ["ERROR", "DEBUG", "DEBUG", "ERROR"]
 
 
+@pytest.mark.covers("D2")
 async def test_of_a_stream_only_the_opening_is_timed() -> None:
     with records() as (log, found):
         channel = InterceptedChannel(answering(Reply(b"")), (), [LatencyLog(log).stream])

@@ -10,6 +10,7 @@ from pilotage.device.client.target import DEFAULT, ENVIRONMENT, Target
 from pilotage.errors import InvalidDefinition
 
 
+@pytest.mark.covers("D1")
 def test_the_text_wins_over_the_environment_and_that_over_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(ENVIRONMENT, raising=False)
     assert str(Target.parse()) == DEFAULT == "unix:///var/run/nvidia-device-api/device-api.sock"
@@ -66,6 +67,7 @@ def test_what_is_no_target_is_refused_with_what_to_write_instead(text: str, hint
         Target.parse(text)
 
 
+@pytest.mark.covers("D1")
 def test_an_empty_target_is_none() -> None:
     for path, host in (("", ""), ("/run/a.sock", "localhost")):
         with pytest.raises(InvalidDefinition):

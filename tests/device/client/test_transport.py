@@ -183,16 +183,19 @@ async def watched(transport: DeviceTransport, *, resource_version: str = "", lab
         return [event.type async for event in events]
 
 
+@pytest.mark.covers("D3")
 async def test_the_order_of_events_is_kept_and_unknown_types_are_skipped() -> None:
     kinds = ["ADDED", "MODIFIED", "EXPLODED", "DELETED", "ADDED"]
     assert await watched(watching(*map(event, kinds))) == ["ADDED", "MODIFIED", "DELETED", "ADDED"]
 
 
+@pytest.mark.covers("D3")
 async def test_the_end_of_the_stream_ends_the_watch_quietly() -> None:
     assert await watched(watching(event("ADDED"))) == ["ADDED"]
     assert await watched(watching(event("ADDED"), RPCError(Code.CANCELLED, "bye"))) == ["ADDED"]
 
 
+@pytest.mark.covers("D3")
 @pytest.mark.parametrize(
     ("code", "error"),
     [
@@ -217,6 +220,7 @@ async def test_a_status_that_came_along_wins_over_the_code() -> None:
         await watched(watching(codes.rpc_error(Conflict("no"))))
 
 
+@pytest.mark.covers("D3")
 async def test_leaving_the_block_ends_the_stream_however_often() -> None:
     async with device_server(gpu("gpu-0")) as server:
         transport = DeviceTransport(server)

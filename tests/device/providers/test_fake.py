@@ -87,6 +87,7 @@ async def test_failures_ask_for_a_reset_and_are_repaired() -> None:
         [broken] = [gpu for gpu in await world.gpus() if gpu.status.recommended_action]
         assert broken.status.recommended_action == "COMPONENT_RESET"
         assert {c.type: c.status for c in broken.status.conditions} == {"Ready": "False", "ResetRequired": "True"}
+        assert {c.reason for c in broken.status.conditions} == {"DoubleBitECCError"}
         await asyncio.sleep(2)
         mended = await world.client.get(GPU, broken.metadata.name)
         assert {c.type: c.status for c in mended.status.conditions} == {"Ready": "True", "ResetRequired": "False"}

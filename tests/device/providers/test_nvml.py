@@ -45,6 +45,7 @@ def metric(name: str, *labels: str) -> float | None:
     return None
 
 
+@pytest.mark.covers("D12")
 @pytest.mark.virtual_time
 async def test_gpus_are_registered_under_their_uuid_in_lower_case() -> None:
     async with device_api() as world, world.running(provider(MockLibrary(2))):
@@ -89,6 +90,7 @@ async def test_live_values_are_metrics_with_the_gpus_labels() -> None:
     assert (metric("nvml_provider_enabled"), metric("nvml_gpu_count")) == (0, 0)
 
 
+@pytest.mark.covers("D12")
 @pytest.mark.virtual_time
 async def test_xid_becomes_a_condition_at_once_and_is_cleared_when_the_gpu_was_reset() -> None:
     library = MockLibrary(2)
@@ -144,6 +146,7 @@ async def test_xid_of_an_application_is_counted_and_is_no_condition(xid: int) ->
         assert metric("gpu_xid_errors_total", uuid_of(0), str(xid)) is not None
 
 
+@pytest.mark.covers("D12")
 @pytest.mark.virtual_time
 async def test_ignored_xid_is_no_condition() -> None:
     library = MockLibrary()
@@ -222,6 +225,7 @@ async def test_verdict_that_cannot_be_had_for_a_moment_does_not_make_an_old_erro
         assert await world.states() == GOOD
 
 
+@pytest.mark.covers("D12")
 @pytest.mark.virtual_time
 async def test_lost_gpu_is_marked_alone_and_is_well_when_it_is_back() -> None:
     library = MockLibrary(3)
@@ -287,6 +291,7 @@ async def test_library_is_opened_again_ever_more_seldom() -> None:
         assert 55 < library.calls.count("open") < 70
 
 
+@pytest.mark.covers("D12")
 @pytest.mark.virtual_time
 @pytest.mark.parametrize(
     ("error", "text"),
@@ -313,6 +318,7 @@ async def test_machine_without_gpus_has_one_clear_line_and_an_empty_list(
     assert text in line
 
 
+@pytest.mark.covers("D12")
 @pytest.mark.virtual_time
 async def test_driver_without_gpus_is_an_empty_list_and_one_that_comes_later_is_told(
     caplog: pytest.LogCaptureFixture,
@@ -329,6 +335,7 @@ async def test_driver_without_gpus_is_an_empty_list_and_one_that_comes_later_is_
             assert await world.states() == GOOD
 
 
+@pytest.mark.covers("D12")
 @pytest.mark.virtual_time
 async def test_gpu_that_does_not_say_who_it_is_does_not_keep_the_others_from_being_told() -> None:
     library = MockLibrary(3)
@@ -478,6 +485,7 @@ async def test_what_a_gpu_cannot_tell_is_asked_once() -> None:
         assert library.calls.count("temperature") > 5
 
 
+@pytest.mark.covers("D12")
 @pytest.mark.virtual_time
 async def test_stop_closes_the_library_and_a_second_run_opens_it_again() -> None:
     library = MockLibrary()
@@ -490,6 +498,7 @@ async def test_stop_closes_the_library_and_a_second_run_opens_it_again() -> None
             assert not library.is_open
 
 
+@pytest.mark.covers("D12")
 @pytest.mark.virtual_time
 async def test_two_runs_at_once_tell_the_same() -> None:
     async with device_api() as world, world.running(provider(MockLibrary())), world.running(provider(MockLibrary())):

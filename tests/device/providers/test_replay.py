@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from pilotage.device.providers.nvml import NVMLOptions
 from pilotage.device.providers.nvml_library import EventType, NVMLError, Return
+from pilotage.device.providers.nvml_metrics import XIDS
 from pilotage.device.providers.nvml_opening import open_library
 from pilotage.device.providers.nvml_readings import read
 from pilotage.device.providers.record import main, record
@@ -200,8 +202,36 @@ async def test_gpus_of_a_recorded_machine_are_well_all_the_time(file: Path) -> N
         assert await world.gpus() == first  # nothing was worth a write
 
 
-def test_there_is_a_recording() -> None:
-    assert RECORDINGS
+@pytest.mark.parametrize(
+    ("xid", "resetting"),
+    [(31, []), (95, ["True UncontainedMemoryError"])],
+    ids=["as it was", "as if it had been worse"],
+)
+@pytest.mark.virtual_time
+async def test_xid_that_a_real_gpu_told_is_counted_and_judged(xid: int, resetting: list[str]) -> None:
+    """An H200 on which a program wrote where it should not: XID 31, the trouble of the program and not of the node."""
+    recording = load(Path(__file__).parent / "recordings" / "h200-xid-31.json")
+    [(at, event)] = recording.events
+    assert (event.type, event.data) == (EventType.XID, 31)
+    recording.events = [(at, RecordedEvent(event.device, event.type, xid))]
+    loop = asyncio.get_running_loop()
+    provider = replay_provider(recording, NVMLOptions(poll_seconds=1), clock=loop.time)
+    seen: list[str] = []
+    async with device_api() as world, world.running(provider):
+        await asyncio.sleep(2)
+        [gpu] = await world.gpus()
+        counted = XIDS.labels(gpu.metadata.name, gpu.spec.uuid, str(xid))
+        before, first = counted.value, (await world.states())["ResetRequired"]
+        for _ in range(20):
+            await asyncio.sleep(1)
+            seen.append((await world.states())["ResetRequired"])
+        assert counted.value == before + 1
+    changes = [now for was, now in itertools.pairwise([first, *seen]) if was != now]
+    assert changes == resetting
+
+
+def test_there_is_a_recording_of_a_real_gpu() -> None:
+    assert "h200" in {file.stem for file in RECORDINGS}
 
 
 def test_recorder_says_that_there_is_nothing_to_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

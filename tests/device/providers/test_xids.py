@@ -11,12 +11,14 @@ NONE = [8, 11, 13, 14, 25, 31, 32, *range(37, 42), 43, 44, 45, 60, 63, *range(66
 NONE += [88, 89, 92, 93, 94, *range(96, 109), 121, *range(126, 136), 137, 139, 141, 152, 153, 157, 160, 161]
 
 
+@pytest.mark.covers("D12")
 @pytest.mark.parametrize("xid", NONE)
 def test_xid_of_an_application_asks_for_nothing_on_the_node(xid: int) -> None:
     assert xids.classify(xid).action is Action.NONE
     assert xids.classify(xid).type in ("", "Degraded")
 
 
+@pytest.mark.covers("D12")
 @pytest.mark.parametrize("xid", [46, 48, 62, 64, 95, 109, 110, 119, 120, 136, 140, 143, 155, 156, 158, 163])
 def test_xid_of_the_reset_class_asks_for_a_reset(xid: int) -> None:
     assert (xids.classify(xid).type, xids.classify(xid).action) == ("ResetRequired", Action.COMPONENT_RESET)
@@ -54,6 +56,7 @@ def test_xid_of_a_virtual_machine_wants_it_restarted(xid: int) -> None:
     assert xids.classify(xid).action is Action.RESTART_VM
 
 
+@pytest.mark.covers("D12")
 @pytest.mark.parametrize("xid", [142, 1, 173, 999, 0])
 def test_xid_that_is_in_no_catalogue_is_for_support(xid: int) -> None:
     assert (xids.classify(xid).action, xids.classify(xid).known) == (Action.CONTACT_SUPPORT, False)
@@ -67,6 +70,7 @@ def test_every_class_speaks_of_a_condition_that_is_ours() -> None:
     assert {kind.type for kind in xids.CLASSES.values()} <= set(TYPES)
 
 
+@pytest.mark.covers("D12")
 @pytest.mark.parametrize(
     ("text", "parsed"),
     [("", set()), ("13", {13}), ("13,31", {13, 31}), (" 13, 31\t43 ,,", {13, 31, 43}), ("13 13", {13})],
@@ -75,6 +79,7 @@ def test_ignored_list_may_have_commas_and_spaces(text: str, parsed: set[int]) ->
     assert xids.parse_xids(text) == parsed
 
 
+@pytest.mark.covers("D12")
 @pytest.mark.parametrize("text", ["x", "13;31", "-1", "1.5", "13,XID31", "²", "1" * 7])
 def test_ignored_list_refuses_what_is_no_number(text: str) -> None:
     with pytest.raises(InvalidDefinition, match="is not an XID"):

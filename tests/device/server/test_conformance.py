@@ -51,6 +51,7 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
+@pytest.mark.covers("D5")
 async def test_5_create_fills_in_what_is_the_servers(node: Node) -> None:
     api = node.api()
     created = await api.create(gpu("GPU-5F3C", status=status(condition())))
@@ -66,6 +67,7 @@ async def test_5_create_fills_in_what_is_the_servers(node: Node) -> None:
         await api.create(gpu("GPU-5F3C"))
 
 
+@pytest.mark.covers("D5")
 async def test_5_generation_counts_specs_alone_and_what_is_the_servers_never_changes(node: Node) -> None:
     api = node.api()
     created = await api.create(gpu())
@@ -88,6 +90,7 @@ async def test_5_generation_counts_specs_alone_and_what_is_the_servers_never_cha
         await api.patch("gpu-0", {"metadata": {"uid": "other"}})
 
 
+@pytest.mark.covers("D6")
 async def test_6_a_stale_write_is_a_conflict_and_versions_grow(node: Node) -> None:
     api = node.api()
     old = await api.create(gpu())
@@ -107,6 +110,7 @@ async def test_6_a_stale_write_is_a_conflict_and_versions_grow(node: Node) -> No
         await api.patch("gpu-0", {"metadata": {"resourceVersion": versions[0]}, "spec": {"uuid": "GPU-3"}})
 
 
+@pytest.mark.covers("D6")
 async def test_6_spec_and_status_are_written_apart(node: Node) -> None:
     api = node.api()
     await api.create(gpu(status=status(condition())))
@@ -121,6 +125,7 @@ async def test_6_spec_and_status_are_written_apart(node: Node) -> None:
     assert (patched["spec"]["uuid"], patched["status"]["recommendedAction"]) == ("GPU-4", "RESTART_VM")
 
 
+@pytest.mark.covers("D6")
 async def test_6_what_changes_nothing_is_not_written(node: Node) -> None:
     api = node.api()
     created = await api.create(gpu(status=status(condition())))
@@ -130,6 +135,7 @@ async def test_6_what_changes_nothing_is_not_written(node: Node) -> None:
     assert (await api.patch("gpu-0", {"spec": {}}))["metadata"]["resourceVersion"] == version
 
 
+@pytest.mark.covers("D7")
 async def test_7_get_with_an_old_version_gives_the_newest_and_a_future_one_fails(
     node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,6 +151,7 @@ async def test_7_get_with_an_old_version_gives_the_newest_and_a_future_one_fails
         await api.get(version="seven")
 
 
+@pytest.mark.covers("D7")
 async def test_7_lists_are_live_not_older_than_or_exactly_at_a_version(
     node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,6 +170,7 @@ async def test_7_lists_are_live_not_older_than_or_exactly_at_a_version(
         await api.list(resource_version=version, resource_version_match="Roughly")
 
 
+@pytest.mark.covers("D8")
 async def test_8_a_watch_from_a_version_gets_every_later_change_in_order(node: Node) -> None:
     api = node.api()
     await api.create(gpu("gpu-0"))
@@ -183,6 +191,7 @@ async def test_8_a_watch_from_a_version_gets_every_later_change_in_order(node: N
 
 
 @pytest.mark.parametrize("version", ["", "0"])
+@pytest.mark.covers("D8")
 async def test_8_a_watch_from_nothing_begins_with_all_there_is(node: Node, version: str) -> None:
     api = node.api()
     for name in ("gpu-0", "gpu-1"):
@@ -193,6 +202,7 @@ async def test_8_a_watch_from_nothing_begins_with_all_there_is(node: Node, versi
     assert [kind for kind, _ in seen] == ["ADDED", "ADDED", "DELETED"]
 
 
+@pytest.mark.covers("D8")
 async def test_8_a_forgotten_version_is_gone_and_so_is_one_from_another_life(node: Node) -> None:
     api = node.api()
     created = await api.create(gpu())
@@ -214,6 +224,7 @@ async def _refusal(node: Node, version: str) -> int:
     return int(found["code"])
 
 
+@pytest.mark.covers("D8")
 async def test_8_initial_events_end_with_a_bookmark_that_holds_nothing_else(node: Node) -> None:
     api = node.api()
     await api.create(gpu())
@@ -240,6 +251,7 @@ async def test_8_initial_events_end_with_a_bookmark_that_holds_nothing_else(node
         ("!tier", ["gpu-2"]),
     ],
 )
+@pytest.mark.covers("D8")
 async def test_8_labels_choose(node: Node, selector: str, names: list[str]) -> None:
     api = node.api()
     for name, labels in (("gpu-0", {"tier": "gold"}), ("gpu-1", {"tier": "tin"}), ("gpu-2", {})):
@@ -249,6 +261,7 @@ async def test_8_labels_choose(node: Node, selector: str, names: list[str]) -> N
         assert [(await anext(events))[1]["metadata"]["name"] for _ in names] == names
 
 
+@pytest.mark.covers("D8")
 async def test_8_what_enters_a_selection_is_added_and_what_leaves_it_is_deleted(node: Node) -> None:
     api = node.api()
     await api.create(gpu())
@@ -259,6 +272,7 @@ async def test_8_what_enters_a_selection_is_added_and_what_leaves_it_is_deleted(
         assert [(await anext(events))[0] for _ in range(3)] == ["ADDED", "MODIFIED", "DELETED"]
 
 
+@pytest.mark.covers("D8")
 async def test_8_a_bad_selector_is_a_bad_request(node: Node) -> None:
     api = node.api()
     with pytest.raises(BadRequest):
@@ -268,6 +282,7 @@ async def test_8_a_bad_selector_is_a_bad_request(node: Node) -> None:
             await anext(events)
 
 
+@pytest.mark.covers("D8")
 async def test_8_a_watch_ends_well_after_its_time_and_can_go_on_where_it_was(node: Node) -> None:
     api = node.api()
     created = await api.create(gpu())
@@ -278,6 +293,7 @@ async def test_8_a_watch_ends_well_after_its_time_and_can_go_on_where_it_was(nod
         assert (await anext(events))[0] == "MODIFIED"
 
 
+@pytest.mark.covers("D9")
 async def test_9_delete_holds_to_its_preconditions(node: Node) -> None:
     api = node.api()
     created = await api.create(gpu())
@@ -292,6 +308,7 @@ async def test_9_delete_holds_to_its_preconditions(node: Node) -> None:
         await api.delete()
 
 
+@pytest.mark.covers("D9")
 async def test_9_json_merge_and_strategic_patches_are_taken_and_apply_is_not(node: Node) -> None:
     api = node.api()
     await api.create(gpu(status=status(condition("Ready"), condition("Degraded", "False"))))
@@ -315,6 +332,7 @@ async def test_9_json_merge_and_strategic_patches_are_taken_and_apply_is_not(nod
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../etc/passwd", "a/b", "a%2Fb", "x" * 254, "a b", "a\n"])
+@pytest.mark.covers("D10")
 async def test_10_names_that_are_no_part_of_a_path_are_refused(node: Node, name: str) -> None:
     api = node.api()
     for bad in (api.create(gpu(name)), api.get(name), api.delete(name)):
@@ -323,6 +341,7 @@ async def test_10_names_that_are_no_part_of_a_path_are_refused(node: Node, name:
 
 
 @pytest.mark.parametrize("name", ["gpu-0", "GPU-8C91A0E2-0000-1111-2222-333344445555", "0000:3b:00.0", "MIG_1.2"])
+@pytest.mark.covers("D10")
 async def test_10_any_other_name_will_do_just_as_it_stands(node: Node, name: str) -> None:
     api = node.api()
     await api.create(gpu(name))
@@ -330,6 +349,7 @@ async def test_10_any_other_name_will_do_just_as_it_stands(node: Node, name: str
     assert await api.names() == [name]
 
 
+@pytest.mark.covers("D10")
 async def test_10_bodies_without_what_they_need_are_refused(node: Node) -> None:
     api = node.api()
     bodies: tuple[Any, ...] = (None, {}, {"metadata": {}}, [])
@@ -342,6 +362,7 @@ async def test_10_bodies_without_what_they_need_are_refused(node: Node) -> None:
             await api.create(document)
 
 
+@pytest.mark.covers("D10")
 async def test_10_nothing_grows_beyond_its_bounds(node: Node) -> None:
     api = node.api()
     for document in (
@@ -357,6 +378,7 @@ async def test_10_nothing_grows_beyond_its_bounds(node: Node) -> None:
         await node.api("dcgm").set_status("gpu-0", *(condition(f"D{number}") for number in range(13)))
 
 
+@pytest.mark.covers("D10")
 async def test_10_hand_made_requests_without_object_metadata_or_a_sane_namespace_are_refused(folder: Path) -> None:
     async with DeviceServer(server_options(folder)) as server:
         channel = GRPCChannel(server.target)
@@ -379,6 +401,7 @@ async def test_10_hand_made_requests_without_object_metadata_or_a_sane_namespace
             await channel.close()
 
 
+@pytest.mark.covers("D10")
 async def test_10_a_watcher_that_does_not_read_never_blocks_writers_and_is_told(folder: Path) -> None:
     async with over_socket(folder) as node:
         api = node.api()

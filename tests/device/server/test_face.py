@@ -249,6 +249,7 @@ async def test_reflection_tells_what_there_is_question_by_question() -> None:
             assert b"WatchGpusRequest" in file
 
 
+@pytest.mark.covers("D11")
 async def test_health_is_serving_once_readers_are_let_in_and_no_more_at_the_end() -> None:
     async with face(gate_seconds=30) as here:
 

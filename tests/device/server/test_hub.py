@@ -12,7 +12,16 @@ from pilotage.device.server import metrics
 from pilotage.device.server.hub import Hub, HubOptions
 from pilotage.device.server.service import DeviceService
 from pilotage.device.server.stored import GPUS
-from pilotage.errors import ApiError, BadRequest, Gone, InternalError, Invalid, ServiceUnavailable, TooManyRequests
+from pilotage.errors import (
+    ApiError,
+    BadRequest,
+    Gone,
+    InternalError,
+    Invalid,
+    ServiceUnavailable,
+    StorageFull,
+    TooManyRequests,
+)
 from pilotage.rest import ListOptions, Request, Verb, WatchEvent
 from pilotage.rest.listing import BOOKMARK_SECONDS_ANNOTATION
 from pilotage.storage.interface import Put
@@ -163,7 +172,8 @@ async def test_each_generation_of_the_wire_has_its_own_bytes() -> None:
 async def test_a_watch_without_room_serves_itself_and_joins_the_others_again() -> None:
     async with stage() as here:
         slow, fast = here.watch(), here.watch()
-        await slow.kinds(1)
+        for watch in (slow, fast):
+            await watch.kinds(1)
         slow.out.room = 0
         await here.toggle(100)
         assert len(await fast.out.until(101)) == 101
@@ -174,10 +184,13 @@ async def test_a_watch_without_room_serves_itself_and_joins_the_others_again() -
         assert slow.out.events() == fast.out.events() or await slow.out.until(102) == await fast.out.until(102)
 
 
+@pytest.mark.covers("D10")
 async def test_a_watch_too_far_behind_is_told_so_and_others_are_not_touched() -> None:
     async with stage(lag_events=50) as here:
         slow, fast = here.watch(), here.watch()
-        await slow.kinds(1)
+        for watch in (slow, fast):
+            await watch.kinds(1)
+        await settled()  # from now on the hub itself writes to both
         slow.out.room = 0
         await here.toggle(51)
         await fast.kinds(52)
@@ -257,6 +270,7 @@ async def test_changes_from_before_a_watch_do_not_count_as_its_lag() -> None:
         assert (await watch.kinds(2))[1] == "MODIFIED"
 
 
+@pytest.mark.covers("D8")
 async def test_a_version_that_nobody_remembers_is_gone() -> None:
     async with stage(log_events=8) as here:
         version = (await here.api.get())["metadata"]["resourceVersion"]
@@ -284,6 +298,7 @@ async def test_a_version_ahead_of_the_server_is_gone_not_silent() -> None:
         assert "begun anew" in str(error)
 
 
+@pytest.mark.covers("D8")
 async def test_bookmarks_come_to_those_who_asked_after_silence_alone() -> None:
     async with stage(bookmark_seconds=3) as here:
         asked, other = here.watch(allow_watch_bookmarks=True), here.watch()
@@ -315,6 +330,7 @@ async def test_a_bookmark_never_promises_what_has_not_been_told() -> None:
         assert [kind for kind, _ in events] == ["ADDED", *["MODIFIED"] * 3, "BOOKMARK"]
 
 
+@pytest.mark.covers("D8")
 async def test_a_watch_ends_well_when_its_time_is_up() -> None:
     async with stage() as here:
         began = asyncio.get_running_loop().time()
@@ -403,7 +419,8 @@ async def test_a_change_that_cannot_be_told_ends_the_watches_instead_of_being_le
 async def test_a_watcher_that_has_gone_hurts_nobody() -> None:
     async with stage() as here:
         gone, other = here.watch(), here.watch()
-        await gone.kinds(1)
+        for watch in (gone, other):
+            await watch.kinds(1)
         gone.out.gone = True
         await here.toggle(2)
         assert len(await other.kinds(3)) == 3
@@ -440,3 +457,70 @@ async def test_a_stream_that_is_over_ends_its_watch_with_what_it_said() -> None:
         error = await here.watch(out).task
         assert isinstance(error, RPCError)
         assert error.code is Code.CANCELLED
+
+
+async def test_a_history_that_cannot_be_made_shorter_stops_no_watch(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def full(revision: int) -> None:
+        raise StorageFull("no room left")
+
+    async with stage(history_bytes=2000) as here:
+        monkeypatch.setattr(here.service.house.storage, "compact", full)
+        watch = here.watch()
+        await watch.kinds(1)
+        await here.toggle(50)
+        assert len(await watch.kinds(51)) == 51
+        assert await here.watch().kinds(1) == ["ADDED"]
+        assert "cannot be made shorter" in caplog.text
+
+
+async def test_a_hub_that_fails_to_begin_anew_tries_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with stage() as here:
+        storage, failures = here.service.house.storage, iter([True, True])
+        whole = storage.list
+
+        async def flaky(prefix: str, **options: Any) -> Any:
+            if prefix == here.hub.prefix and next(failures, False):
+                raise OSError("the disk is busy")
+            return await whole(prefix, **options)
+
+        watch = here.watch()
+        await watch.kinds(1)
+        await settled()
+        monkeypatch.setattr(storage, "list", flaky)
+        monkeypatch.setattr(here.hub, "_publish", None)  # once: it cannot be called
+        await here.toggle(1)
+        assert isinstance(await watch.task, Gone)
+        monkeypatch.undo()
+        monkeypatch.setattr(storage, "list", flaky)
+        await asyncio.sleep(5)
+        monkeypatch.undo()
+        again = here.watch()
+        await again.kinds(1)
+        await here.toggle(1)
+        assert await again.kinds(2) == ["ADDED", "MODIFIED"]
+
+
+async def test_every_event_is_counted_once_however_it_was_told() -> None:
+    def told() -> float:
+        return sum(metrics.EVENTS.labels(kind).value for kind in ("ADDED", "MODIFIED", "DELETED"))
+
+    async with stage(log_events=8) as here:
+        version = (await here.api.get())["metadata"]["resourceVersion"]
+        await here.toggle(30)
+        before = told()
+        late = here.watch(resource_version=version)  # from history, then from the log, then as it comes
+        picky = here.watch(resource_version=version, label_selector="tier=gold")
+        await late.kinds(30)
+        await settled()
+        assert told() - before == 30
+        late.out.room = 0
+        await here.toggle(3)
+        await settled()
+        late.out.drain()
+        await late.kinds(33)
+        await here.api.update(gpu(metadata={"labels": {"tier": "gold"}}))
+        await picky.kinds(1)
+        await late.kinds(34)
+        assert told() - before == 35

@@ -38,6 +38,7 @@ async def checked(channel: GRPCChannel, service: str = "") -> ServingStatus:
     return health.decode_response((await channel.unary(health.CHECK, health.encode_request(service))).message)
 
 
+@pytest.mark.covers("D4")
 async def test_end_to_end_over_a_unix_socket(folder: Path) -> None:
     async with over_socket(folder) as node:
         nvml, dcgm = node.api("nvml"), node.api("dcgm")
@@ -73,6 +74,7 @@ async def _until_complete(server: DeviceServer, count: int) -> None:
             assert (await anext(events))[0] == "ADDED"
 
 
+@pytest.mark.covers("D11")
 async def test_the_socket_is_there_while_the_server_is_and_no_longer(folder: Path) -> None:
     path = folder / "device.sock"
     async with DeviceServer(server_options(folder, socket_mode=0o600)) as server:
@@ -83,6 +85,7 @@ async def test_the_socket_is_there_while_the_server_is_and_no_longer(folder: Pat
     assert not path.exists()
 
 
+@pytest.mark.covers("D11")
 async def test_going_down_ends_watches_well_and_says_not_serving_first(folder: Path) -> None:
     statuses: list[ServingStatus] = []
     ended: list[Document] = []

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from pilotage.errors import BadRequest, TooManyRequests
 from pilotage.storage import open_storage
 from pilotage.storage.interface import Operation
 from pilotage.storage.memory import MemoryStorage
+from pilotage.telemetry.metrics import REGISTRY
 
 from .fakes import FIRST, Api, Document, api, condition, gpu, service, status, virtual_clock
 
@@ -158,6 +160,81 @@ async def test_providers_are_counted() -> None:
         assert metrics.PROVIDER_STATE.labels("counted").value == 0
         assert metrics.HEARTBEAT_TIMEOUTS.labels("counted").value == 1
         assert metrics.HEARTBEATS.labels("counted").value == 1
+
+
+@pytest.mark.virtual_time
+async def test_who_writes_before_its_next_heartbeat_is_told_all_the_same_that_it_was_missed() -> None:
+    async with service(clock=virtual_clock) as opened:
+        nvml = api(opened)
+        for name in ("gpu-0", "gpu-1"):
+            await nvml.create(gpu(name, status=status(condition())))
+        opened.heartbeat("nvml")
+        await asyncio.sleep(31)
+        await nvml.set_status("gpu-0", condition())  # and of gpu-1 it does not know that it is Unknown
+        assert not opened.heartbeat("nvml")
+        assert opened.heartbeat("nvml")
+
+
+@pytest.mark.virtual_time
+async def test_after_a_restart_providers_are_told_to_write_everything_again() -> None:
+    storage = MemoryStorage(first_revision=FIRST)
+    async with service(storage, clock=virtual_clock) as opened:
+        await api(opened).create(gpu(status=status(condition())))
+        opened.heartbeat("nvml")
+        await asyncio.sleep(40)
+    async with service(storage, clock=virtual_clock) as opened:
+        assert by_type(await api(opened).get())["Ready"]["status"] == "Unknown"
+        assert not opened.heartbeat("nvml")
+        assert opened.heartbeat("nvml")
+
+
+@pytest.mark.virtual_time
+async def test_a_provider_with_ever_new_names_does_not_fill_the_places_of_others() -> None:
+    async with service(clock=virtual_clock, limits=Limits(providers=3)) as opened:
+        await api(opened, "pod-0").create(gpu(status=status(condition())))
+        for number in range(8):  # each takes over what the one before has left, and is lost in its turn
+            await api(opened, f"pod-{number}").set_status("gpu-0", condition(reason=f"Pod{number}"))
+            assert opened.heartbeat(f"pod-{number}")
+            await asyncio.sleep(31)
+        notes = await opened.house.storage.list("/devices/heartbeats/")
+        assert [entry.key.rpartition("/")[2] for entry in notes.entries] == ["pod-5", "pod-6", "pod-7"]
+        assert "pod-0" not in REGISTRY.render()
+
+
+@pytest.mark.virtual_time
+async def test_living_providers_are_never_forgotten_for_new_ones() -> None:
+    async with service(clock=virtual_clock, limits=Limits(providers=2)) as opened:
+        await api(opened, "one").create(gpu(status=status(condition())))
+        opened.heartbeat("one")
+        opened.heartbeat("two")
+        with pytest.raises(TooManyRequests):
+            opened.heartbeat("three")
+
+
+class Overtaken(MemoryStorage):
+    """Lets somebody run right before the first commit that says that a provider is lost."""
+
+    before: Callable[[], Awaitable[object]] | None = None
+
+    async def commit(self, *operations: Operation) -> int:
+        if self.before is not None and PROVIDER_LOST in str(operations):
+            before, self.before = self.before, None
+            await before()
+        return await super().commit(*operations)
+
+
+@pytest.mark.virtual_time
+async def test_what_a_provider_writes_when_it_is_about_to_be_missed_counts() -> None:
+    storage = Overtaken(first_revision=FIRST)
+    async with service(storage, clock=virtual_clock) as opened:
+        nvml = api(opened)
+        await nvml.create(gpu(status=status(condition())))
+        opened.heartbeat("nvml")
+        storage.before = lambda: nvml.set_status("gpu-0", condition(status="False"))
+        await asyncio.sleep(31)
+        assert storage.before is None
+        found = by_type(await nvml.get())["Ready"]
+        assert (found["status"], found["reason"]) == ("False", "Tested")
 
 
 class Stubborn(MemoryStorage):

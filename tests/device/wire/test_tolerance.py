@@ -17,6 +17,7 @@ COLLECTIONS = [Verb.LIST, Verb.WATCH]
 versions = st.from_regex(r"[0-9]{1,40}", fullmatch=True)
 
 
+@pytest.mark.covers("D13")
 @pytest.mark.parametrize("generation", [Generation.V1, *OLDER])
 @pytest.mark.parametrize("verb", COLLECTIONS)
 def test_an_old_request_without_a_version_asks_for_everything(generation: Generation, verb: Verb) -> None:
@@ -24,6 +25,7 @@ def test_an_old_request_without_a_version_asks_for_everything(generation: Genera
     assert decode_request(Generation.V6, call.method, call.message) == request(verb)
 
 
+@pytest.mark.covers("D13")
 @given(generation=st.sampled_from(OLDER), verb=st.sampled_from(COLLECTIONS), version=versions)
 def test_an_old_request_with_a_version_keeps_it(generation: Generation, verb: Verb, version: str) -> None:
     asked = request(verb, options=ListOptions(resource_version=version))

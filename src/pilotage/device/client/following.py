@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import replace
 from random import Random
@@ -35,12 +35,18 @@ _FORGETFUL_SECONDS = 1.0
 
 
 async def followed(
-    source: ListerWatcher, selection: ListOptions, backoff: BackoffOptions, log: Logger
+    source: ListerWatcher,
+    selection: ListOptions,
+    backoff: BackoffOptions,
+    log: Logger,
+    *,
+    closed: Callable[[], bool] = lambda: False,
 ) -> AsyncGenerator[WatchEvent, None]:
     """Every GPU as ADDED, then each change, for ever; nothing is told twice and nothing is left out.
 
     A watch that breaks is opened again where it stopped. Where the server has forgotten the version, the GPUs are
-    listed, and the difference to what was told is told. Raises what waiting does not mend: Forbidden, BadRequest.
+    listed, and the difference to what was told is told. Raises what waiting does not mend: Forbidden, BadRequest, and
+    ConnectionLost once `closed` says that nothing can be asked any more.
     """
     state = _State()
     pauses = _Pauses(backoff)
@@ -64,6 +70,8 @@ async def followed(
             state.version = None
             await asyncio.sleep(pauses.after_gone())
         except _PASSING as error:
+            if closed():
+                raise
             pauses.trouble(log, error)
             await asyncio.sleep(pauses.next(error))
 

@@ -72,7 +72,7 @@ class GPUs:
 
         After a restart the watch goes on where it stopped; where the server has forgotten that place, the GPUs are
         listed and what has changed meanwhile comes as ADDED, MODIFIED and DELETED. Each change comes once. Raises only
-        what waiting does not mend, such as Forbidden.
+        what waiting does not mend, such as Forbidden, and ConnectionLost once the Devices are closed.
         """
         async with aclosing(self._followed(ListOptions(label_selector=selector_text(labels)))) as events:
             yield events
@@ -118,7 +118,8 @@ class GPUs:
         await self._transport.heartbeat(self._provider_id, names)
 
     async def _followed(self, selection: ListOptions) -> AsyncGenerator[WatchedEvent[GPU], None]:
-        read = reader_of(GPU)
-        async with aclosing(followed(self.lister_watcher(), selection, BACKOFF, self._log)) as lines:
+        read, transport = reader_of(GPU), self._transport
+        changes = followed(self.lister_watcher(), selection, BACKOFF, self._log, closed=lambda: transport.closed)
+        async with aclosing(changes) as lines:
             async for line in lines:
                 yield WatchedEvent(line, read)

@@ -87,6 +87,12 @@ class DeviceTransport:
         self._random = Random()  # noqa: S311  # spreads waits, hides nothing
         self._versioned = True
         self._understood: frozenset[str] = frozenset()
+        self._closed = False
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed: nothing will go through it any more."""
+        return self._closed
 
     @property
     def sends_bookmarks(self) -> bool:
@@ -99,7 +105,12 @@ class DeviceTransport:
             return await self._delete(request)
         method, reply = await self._unary(request, self._timeouts.call)
         response = wire.decode_response(self._generation, method, reply.message)
-        return replace(response, body=bytes(wire.shaped(response.body, request.form)))
+        warning = reply.metadata.get(wire_options.WARNING, "")
+        return replace(
+            response,
+            body=bytes(wire.shaped(response.body, request.form)),
+            warnings=(warning,) if warning else (),
+        )
 
     async def list(self, request: Request) -> Page:
         self._check(request)
@@ -134,6 +145,7 @@ class DeviceTransport:
         return (MAPPING,)
 
     async def close(self) -> None:
+        self._closed = True
         await self._channel.close()
 
     async def heartbeat(self, provider: str, names: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ from pilotage.device.grpc import frames
 from pilotage.device.grpc.engine import Fields, Violation
 from pilotage.device.grpc.frames import ErrorCode, block
 from pilotage.device.grpc.messages import PREFIX_BYTES, Assembler
-from pilotage.device.grpc.metadata import ANSWER, DONE, failure, spelt
+from pilotage.device.grpc.metadata import ANSWER, DONE, failure, spelt, well_formed
 from pilotage.device.grpc.options import ServerOptions
 from pilotage.device.grpc.requests import Request, refused
 from pilotage.device.grpc.stream import Connection, Stream
@@ -68,6 +68,7 @@ class IncomingCall(Stream):
         self._assembler = Assembler(host.options.message_bytes)
         self._messages: deque[bytes] = deque()
         self._held = 0
+        self._due = request.length
         self._answering = False
         self._turn: asyncio.TimerHandle | None = None
         self._arrived = asyncio.Event()
@@ -87,11 +88,15 @@ class IncomingCall(Stream):
     # What the connection tells.
 
     def take_headers(self, fields: Fields, ended: bool) -> None:
-        if not ended:
-            raise Violation(ErrorCode.PROTOCOL_ERROR, "HEADERS in the middle of a call")
+        if not ended or not well_formed(fields):
+            raise Violation(ErrorCode.PROTOCOL_ERROR, "HEADERS in the middle of a call, or trailers that are none")
         self.take_data(b"", True)
 
     def take_data(self, payload: bytes, ended: bool) -> None:
+        if self._due is not None:
+            self._due -= len(payload)
+            if self._due < 0 or (ended and self._due):
+                raise Violation(ErrorCode.PROTOCOL_ERROR, f"stream {self.id} is not as long as its content-length")
         self._hold(len(payload))
         if not self.host.may_hold():
             self.fail(RPCError(Code.RESOURCE_EXHAUSTED, "too much of other requests is half sent: finish those first"))
@@ -202,9 +207,11 @@ class IncomingCall(Stream):
                     self.give_back()
                 yield message
             if self.peer_ended:
-                return
+                break
             self._arrived.clear()
             await self._arrived.wait()
+        if self._assembler.held:
+            raise RPCError(Code.INTERNAL, "the last message is not whole")
 
     # Answering.
 

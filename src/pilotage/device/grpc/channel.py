@@ -115,7 +115,8 @@ class GRPCChannel:
         try:
             return await asyncio.shield(connecting)
         except asyncio.CancelledError:
-            if self._closed and connecting.cancelled():
+            task = asyncio.current_task()
+            if connecting.cancelled() and not (task is not None and task.cancelling()):
                 raise self._over() from None
             raise
 
@@ -135,10 +136,16 @@ class GRPCChannel:
                 (":method", "POST"),
                 (":scheme", "https" if secure else "http"),
                 (":path", method),
-                (":authority", "localhost" if self._target.path else f"{self._target.host}:{self._target.port}"),
+                (":authority", _authority(self._target)),
                 ("te", "trailers"),
                 ("content-type", CONTENT_TYPE),
                 ("user-agent", options.user_agent or default_user_agent()),
             ]
             head = self._heads[method] = block(fields)
         return head + spelt(metadata) if metadata else head
+
+
+def _authority(target: Endpoint) -> str:
+    if target.path:
+        return "localhost"
+    return f"[{target.host}]:{target.port}" if ":" in target.host else f"{target.host}:{target.port}"

@@ -83,6 +83,10 @@ class ClientLink(Link[OutgoingCall]):
         self._free_places()
         self._close_if_done()
 
+    def unblock(self) -> None:
+        super().unblock()
+        self._free_places()  # the server may take more calls at once than before
+
     def ended(self) -> None:
         self.gone = True
         if self._timer is not None:

@@ -6,6 +6,7 @@ many watchers costs one call of `write`. Nothing is kept about a stream that is 
 
 from __future__ import annotations
 
+import re
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -27,6 +28,8 @@ _SMALL = 128  # bytes in a DATA frame, under which a whole request would be an e
 _CONTINUATIONS = 8
 _SETTINGS_AT_ONCE = 64
 _BLOCKS_AT_ONCE = {True: 64, False: 1}  # of a client, which trusts its server; of a server
+_RESIZES = re.compile(rb"(?:[\x20-\x3e]|\x3f[\x80-\xff]*[\x00-\x7f]){3}")
+"""How a header block begins that changes the size of the table more often than anybody has to: up to two do."""
 _LARGEST_FRAME = 65536  # of those that a peer would take, the largest that we send: others want their turn
 
 
@@ -72,6 +75,10 @@ class Engine(ABC, Generic[S]):
         """The next stream that we open, where we are the client: they open all."""
         self.sent_frames = 0
         """DATA frames, and answers' headers."""
+        self.scraps = 0
+        """Of these, those that are as small as they are because the peer grants so little at a time."""
+        self.block_weight = 1
+        """What the last header block cost to read: one for an ordinary one."""
         self.received_messages = 0
         self.bounds = bounds
         self.half_window = bounds.window_bytes // 2
@@ -84,6 +91,7 @@ class Engine(ABC, Generic[S]):
         self._partial: _Partial | None = None
         self._blocks = 0
         self._most_blocks = _BLOCKS_AT_ONCE[client]
+        self._last_stray = 0
         self._earned: dict[Nuisance, int] = {}
         self._unspoken = frames.NO_TABLE
         self._decoder = Decoder(max_header_list_size=bounds.header_bytes)
@@ -141,6 +149,10 @@ class Engine(ABC, Generic[S]):
         self.sent_frames += 1
         return frames.headers(stream_id, block, end=end)
 
+    def answer(self, data: bytes) -> None:
+        """Send what the peer's frames ask for."""
+        self.write(data)
+
     def forget(self, stream: Stream) -> None:
         """The stream is over."""
         self.streams.pop(stream.id, None)
@@ -149,9 +161,15 @@ class Engine(ABC, Generic[S]):
     def unblock(self) -> None:
         """There may be room: let those who wait try."""
         for stream in list(self.blocked):
+            if self.window <= 0 or self.paused:
+                return
             stream.pump()
 
     # Receiving.
+
+    def defer(self, data: bytes) -> None:
+        """Keep what came for the next turn."""
+        self._rest += data
 
     def receive(self, data: bytes) -> bool:
         """Take what came. False where some of it is left for the next turn (`receive(b"")`): others shall have theirs.
@@ -214,7 +232,7 @@ class Engine(ABC, Generic[S]):
             self._count(Nuisance.SMALL_DATA if payload else Nuisance.EMPTY_DATA)
         stream = self.streams.get(stream_id)
         if stream is None:
-            self._stray(stream_id)
+            self._take_stray_data(stream_id)
             return
         if stream.peer_ended:
             raise Violation(ErrorCode.STREAM_CLOSED, f"DATA after the end of stream {stream_id}")
@@ -222,6 +240,13 @@ class Engine(ABC, Generic[S]):
         if stream.unread > self.bounds.window_bytes:
             raise Violation(ErrorCode.FLOW_CONTROL_ERROR, f"stream {stream_id} sends more than it may")
         stream.take_data(payload, bool(flags & frames.END_STREAM))
+
+    def _take_stray_data(self, stream_id: int) -> None:
+        """A client may get what it has cancelled. Who sends to a server what it has ended is told so, if it listens."""
+        self._stray(stream_id)
+        if not self._client and stream_id != self._last_stray and not self.paused:
+            self._last_stray = stream_id
+            self.answer(frames.reset(stream_id, ErrorCode.STREAM_CLOSED))
 
     def _take_headers(self, flags: int, stream_id: int, payload: bytes) -> None:
         if stream_id == 0:
@@ -255,12 +280,7 @@ class Engine(ABC, Generic[S]):
 
     def _take_block(self, stream_id: int, block: bytes, ended: bool) -> None:
         self._blocks += 1
-        try:
-            fields: Fields = [(name, value) for name, value in self._decoder.decode(block, raw=True)]
-        except OversizedHeaderListError as error:
-            raise Violation(ErrorCode.ENHANCE_YOUR_CALM, f"headers over {self.bounds.header_bytes} bytes") from error
-        except HPACKError as error:
-            raise Violation(ErrorCode.COMPRESSION_ERROR, "headers that cannot be decoded") from error
+        fields = self._decoded(block)
         stream = self.streams.get(stream_id)
         if stream is not None:
             if stream.peer_ended:
@@ -273,6 +293,18 @@ class Engine(ABC, Generic[S]):
             self._stray(stream_id)
             if not self._client:  # a client may get what it has cancelled; a server is sent nothing after the end
                 raise Violation(ErrorCode.STREAM_CLOSED, f"HEADERS on stream {stream_id}, which is over")
+
+    def _decoded(self, block: bytes) -> Fields:
+        if _RESIZES.match(block):  # cheap to send, dear to follow
+            raise Violation(ErrorCode.COMPRESSION_ERROR, "headers that do nothing but change their table")
+        try:
+            fields = [(name, value) for name, value in self._decoder.decode(block, raw=True)]
+        except OversizedHeaderListError as error:
+            raise Violation(ErrorCode.ENHANCE_YOUR_CALM, f"headers over {self.bounds.header_bytes} bytes") from error
+        except HPACKError as error:
+            raise Violation(ErrorCode.COMPRESSION_ERROR, "headers that cannot be decoded") from error
+        self.block_weight = 1 + len(block) // 2048 + len(fields) // 32
+        return fields
 
     def _take_priority(self, flags: int, stream_id: int, payload: bytes) -> None:
         if len(payload) != 5:
@@ -304,7 +336,7 @@ class Engine(ABC, Generic[S]):
             return
         for key, value in struct.iter_unpack(">HL", payload):
             self._set(key, value)
-        self.write(frames.frame(frames.SETTINGS, frames.ACK, 0))
+        self.answer(frames.frame(frames.SETTINGS, frames.ACK, 0))
         if not self._greeted:
             self._greeted = True
             self.greeted()
@@ -318,14 +350,16 @@ class Engine(ABC, Generic[S]):
             self.initial_window = value
             for stream in self.streams.values():
                 stream.window += change
+                if stream.window > frames.LARGEST_WINDOW:
+                    raise Violation(ErrorCode.FLOW_CONTROL_ERROR, f"the window of stream {stream.id} is too large")
         elif key == Setting.MAX_FRAME_SIZE:
             if not frames.DEFAULT_FRAME_BYTES <= value < 1 << 24:
                 raise Violation(ErrorCode.PROTOCOL_ERROR, "a frame size that is not allowed")
             self.frame_bytes = min(value, _LARGEST_FRAME)
         elif key == Setting.MAX_CONCURRENT_STREAMS:
             self.peer_streams = value
-        elif key == Setting.ENABLE_PUSH and value > 1:
-            raise Violation(ErrorCode.PROTOCOL_ERROR, "a push that is neither on nor off")
+        elif key == Setting.ENABLE_PUSH and value > (0 if self._client else 1):
+            raise Violation(ErrorCode.PROTOCOL_ERROR, "a push that is neither on nor off, or a server's")
 
     def _take_push(self, flags: int, stream_id: int, payload: bytes) -> None:
         raise Violation(ErrorCode.PROTOCOL_ERROR, "PUSH_PROMISE")
@@ -337,12 +371,14 @@ class Engine(ABC, Generic[S]):
             raise Violation(ErrorCode.PROTOCOL_ERROR, "PING on a stream")
         self._count_answer(Nuisance.PING)
         if not flags & frames.ACK:
-            self.write(frames.frame(frames.PING, frames.ACK, 0, payload))
+            self.answer(frames.frame(frames.PING, frames.ACK, 0, payload))
             self.pinged()
 
     def _take_goaway(self, flags: int, stream_id: int, payload: bytes) -> None:
-        if len(payload) < 8 or stream_id:
-            raise Violation(ErrorCode.PROTOCOL_ERROR, "a GOAWAY that makes no sense")
+        if len(payload) < 8:
+            raise Violation(ErrorCode.FRAME_SIZE_ERROR, "GOAWAY of a wrong length")
+        if stream_id:
+            raise Violation(ErrorCode.PROTOCOL_ERROR, "GOAWAY on a stream")
         self._count(Nuisance.OTHER)
         last_id, code = struct.unpack_from(">LL", payload)
         self.leaving(last_id & _ID, ErrorCode.read(code), payload[8:264].decode("utf-8", "replace"))
@@ -353,10 +389,13 @@ class Engine(ABC, Generic[S]):
         self._count_answer(Nuisance.WINDOW_UPDATE)
         increment = int.from_bytes(payload, "big") & _ID
         if stream_id == 0:
+            was_shut = self.window <= 0
             self.window = _widened(self.window, increment)
-            self.unblock()
+            if was_shut:  # else nobody waits for this window
+                self.unblock()
         elif (stream := self.streams.get(stream_id)) is not None:
             if increment and stream.window + increment > frames.LARGEST_WINDOW:
+                self._count(Nuisance.RESET)  # to make the server reset streams is no better than to reset them
                 stream.break_off(ErrorCode.FLOW_CONTROL_ERROR)
                 stream.take_reset(ErrorCode.FLOW_CONTROL_ERROR)
                 return
@@ -373,8 +412,9 @@ class Engine(ABC, Generic[S]):
         if guard is None:
             return
         if guard.exhausted(nuisance):
-            guard.grant(nuisance, 2 * (self.sent_frames - self._earned.get(nuisance, 0)))
-            self._earned[nuisance] = self.sent_frames
+            sent = self.sent_frames - self.scraps
+            guard.grant(nuisance, 2 * (sent - self._earned.get(nuisance, 0)))
+            self._earned[nuisance] = sent
         guard.count(nuisance)
 
     def _stray(self, stream_id: int) -> None:

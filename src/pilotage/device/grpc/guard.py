@@ -13,7 +13,7 @@ class Nuisance(enum.IntEnum):
     RESET = 0
     """Streams that the client resets (rapid reset)."""
     REFUSED = 1
-    """Calls refused for their rate or number."""
+    """Calls refused, for whatever reason; one with large headers counts more than once."""
     SETTINGS = 2
     """Settings, one by one."""
     PING = 3
@@ -24,7 +24,7 @@ class Nuisance(enum.IntEnum):
     SMALL_DATA = 6
     """DATA frames with very little in them that do not end a request."""
     OTHER = 7
-    """PRIORITY frames, frames of unknown types, frames on streams that are over."""
+    """PRIORITY frames, GOAWAYs, frames of unknown types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +96,35 @@ class Bucket:
         self._tokens = float(burst)
         self._at = now
 
-    def take(self, now: float, patience: float = 0.0) -> float | None:
+    def take(self, now: float, patience: float = 0.0, number: int = 1) -> float | None:
         """The seconds to wait before going on; None where it would be more than `patience`: then nothing is taken."""
         self._tokens = min(self._tokens + (now - self._at) * self._rate, self._burst)
         self._at = now
-        wait = max(0.0, (1 - self._tokens) / self._rate)
+        wait = max(0.0, (number - self._tokens) / self._rate)
         if wait > patience:
             return None
-        self._tokens -= 1
+        self._tokens -= number
         return wait
 
     def full(self, now: float) -> bool:
+        """Whether nobody has taken anything that still counts."""
         return self._tokens + (now - self._at) * self._rate >= self._burst
+
+
+class Share:
+    """A part of the loop's time. Who has used more than that waits until it is that part again."""
+
+    def __init__(self, part: float, burst: float, now: float) -> None:
+        self._part = part
+        self._burst = burst
+        self._left = burst
+        self._at = now
+
+    def spend(self, seconds: float) -> None:
+        self._left -= seconds
+
+    def wait(self, now: float) -> float:
+        """The seconds to wait before more is spent."""
+        self._left = min(self._left + (now - self._at) * self._part, self._burst)
+        self._at = now
+        return max(0.0, -self._left / self._part)

@@ -15,7 +15,8 @@ from pilotage.device.grpc.stream import Stream
 S = TypeVar("S", bound=Stream)
 
 _KEEPALIVE = b"pilotage"
-_READ_BYTES = 32768
+READ_BYTES = 32768
+_LINGER = 1.0  # seconds that the peer has to take the last words
 
 
 class Link(Engine[S], asyncio.BufferedProtocol):
@@ -35,8 +36,9 @@ class Link(Engine[S], asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._ping_sent: float | None = None
         self._again: asyncio.Handle | None = None
-        self._behind = False
-        self._buffer = bytearray(_READ_BYTES)  # of one's own: to get one for each read costs more than to read
+        """The next turn of this connection, while nothing is read from it."""
+        self._lingering: asyncio.TimerHandle | None = None
+        self._buffer = bytearray(READ_BYTES)  # of one's own: to get one for each read costs more than to read
         self._view = memoryview(self._buffer)
 
     @abstractmethod
@@ -48,14 +50,38 @@ class Link(Engine[S], asyncio.BufferedProtocol):
         self.write = self._transport.write
         self.greet()
 
+    def answer(self, data: bytes) -> None:
+        if self._transport is not None and not self._transport.is_closing():  # else asyncio would log each of them
+            self.write(data)
+
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._view  # not the bytearray: asyncio's TLS slices it, and would read into a copy
 
     def buffer_updated(self, count: int) -> None:
+        if self.lost:
+            return
         self.heard = self.loop.time()
-        self._receive(bytes(self._view[:count]))
+        data = bytes(self._view[:count])
+        if self._again is not None:  # TLS may have had more in hand than it was asked for
+            self.defer(data)
+            return
+        wait = self.take(data)
+        if wait is not None and self._transport is not None:
+            self._transport.pause_reading()
+            self._again = self.loop.call_later(wait, self._go_on)
 
-    def _receive(self, data: bytes) -> None:
+    def _go_on(self) -> None:
+        """Take what was left in the last turn; no more is read before that is done."""
+        wait = self.take(b"")
+        if wait is not None:
+            self._again = self.loop.call_later(wait, self._go_on)
+            return
+        self._again = None
+        if self._transport is not None and not self.lost:
+            self._transport.resume_reading()
+
+    def take(self, data: bytes) -> float | None:
+        """Take what came, as much as one may in a turn. None where that was all, else the seconds to the next turn."""
         try:
             done = self.receive(data)
         except Violation as violation:
@@ -63,20 +89,12 @@ class Link(Engine[S], asyncio.BufferedProtocol):
         except Abuse as abuse:
             self.cut(ErrorCode.ENHANCE_YOUR_CALM, str(abuse))
         else:
-            self._yield_turn(done)
+            return None if done or self.lost else 0.0
+        return None
 
-    def _yield_turn(self, done: bool) -> None:
-        """Go on in the next turn of the loop where there is more, and read no more before that is done."""
-        transport = self._transport
-        if transport is None or transport.is_closing():
-            return
-        if not done:
-            if not self._behind:
-                transport.pause_reading()
-            self._again = self.loop.call_soon(self._receive, b"")
-        elif self._behind:
-            transport.resume_reading()
-        self._behind = not done
+    def read_at_once(self, size: int) -> None:
+        """How much to take in one turn from now on."""
+        self._view = memoryview(self._buffer)[:size]
 
     def pause_writing(self) -> None:
         self.paused = True
@@ -93,6 +111,8 @@ class Link(Engine[S], asyncio.BufferedProtocol):
     def connection_lost(self, exception: Exception | None) -> None:
         self._lose(str(exception) if exception is not None else "the connection was closed")
         self._transport = None
+        if self._lingering is not None:
+            self._lingering.cancel()
         if not self.closed.done():
             self.closed.set_result(None)
 
@@ -137,4 +157,5 @@ class Link(Engine[S], asyncio.BufferedProtocol):
             self._again.cancel()
         if self._transport is not None:
             self._transport.close()
+            self._lingering = self.loop.call_later(_LINGER, self._transport.abort)
         self.ended()

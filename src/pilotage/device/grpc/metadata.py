@@ -6,7 +6,7 @@ import base64
 import binascii
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from urllib.parse import unquote_to_bytes
 
 from pilotage.device.grpc.frames import block
@@ -25,17 +25,38 @@ _VALUE = re.compile(r"[\x20-\x7e]*")
 _TIMEOUT = re.compile(r"([0-9]{1,8})([HMSmun])")
 _UNITS = {"H": 3600.0, "M": 60.0, "S": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9}
 _PLAIN = frozenset(range(0x20, 0x7F)) - {0x25}
+_FIELD_NAME = re.compile(rb"[\x21-\x39\x3b-\x40\x5b-\x7e]+")
+_FIELD_VALUE = re.compile(rb"[^\x00\r\n]*")
+_OF_CONNECTIONS = frozenset((b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"))
 
 _HTTP = {
-    400: Code.INTERNAL,
-    401: Code.UNAUTHENTICATED,
-    403: Code.PERMISSION_DENIED,
-    404: Code.UNIMPLEMENTED,
-    429: Code.UNAVAILABLE,
-    502: Code.UNAVAILABLE,
-    503: Code.UNAVAILABLE,
-    504: Code.UNAVAILABLE,
+    "400": Code.INTERNAL,
+    "401": Code.UNAUTHENTICATED,
+    "403": Code.PERMISSION_DENIED,
+    "404": Code.UNIMPLEMENTED,
+    "429": Code.UNAVAILABLE,
+    "502": Code.UNAVAILABLE,
+    "503": Code.UNAVAILABLE,
+    "504": Code.UNAVAILABLE,
 }
+
+
+def well_formed(fields: Iterable[tuple[bytes, bytes]], pseudo: Container[bytes] = ()) -> bool:
+    """Whether HTTP/2 allows these fields: of pseudo-headers those named, each once, and before all others."""
+    seen: set[bytes] = set()
+    begun = False
+    for name, value in fields:
+        if name[:1] == b":":
+            if begun or name in seen or name not in pseudo:
+                return False
+            seen.add(name)
+        else:
+            begun = True
+            if name in _OF_CONNECTIONS or not _FIELD_NAME.fullmatch(name):
+                return False
+        if not _FIELD_VALUE.fullmatch(value):
+            return False
+    return True
 
 
 def custom(fields: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
@@ -45,7 +66,7 @@ def custom(fields: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for name, value in fields:
-        key = name.decode("latin-1").lower()
+        key = name.decode("latin-1")
         if key.startswith((":", "grpc-")) or key in ("content-type", "te"):
             continue
         text = value.decode("latin-1")
@@ -54,19 +75,20 @@ def custom(fields: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 
 
 def spelt(metadata: Mapping[str, str]) -> bytes:
-    """Metadata as a header block. Raises ValueError for what headers cannot carry."""
+    """Metadata as a header block; spaces around a value are left out. Raises ValueError for what headers cannot carry."""
     for key, value in metadata.items():
         if not _KEY.fullmatch(key) or key.startswith("grpc-"):
             raise ValueError(f"{key!r} is no key of metadata: use a-z, 0-9, '_', '-' and '.', not beginning with grpc-")
         if not _VALUE.fullmatch(value):
             raise ValueError(f"the metadata {key} have a value that is not printable ASCII: encode it, or shorten it")
-    return block(metadata.items())
+    return block((key, value.strip(" ")) for key, value in metadata.items())
 
 
 def timeout_text(seconds: float) -> str:
     """How `grpc-timeout` says it: rounded up, in eight digits at most."""
+    seconds = min(max(seconds, 0.0), 1e12)
     for unit, size in (("u", 1e-6), ("m", 1e-3), ("S", 1.0), ("M", 60.0)):
-        number = math.ceil(max(seconds, 0.0) / size)
+        number = math.ceil(seconds / size)
         if number < 10**8:
             return f"{number}{unit}"
     return "99999999M"
@@ -112,7 +134,7 @@ def refused_by_http(fields: Mapping[str, str]) -> RPCError | None:
     if status == "200":
         text = f"the answer is {fields.get('content-type', 'of no type')[:80]}, not {CONTENT_TYPE}"
         return RPCError(Code.UNKNOWN, f"{text}: is this a gRPC server?")
-    code = _HTTP.get(int(status), Code.UNKNOWN) if status.isdecimal() else Code.UNKNOWN
+    code = _HTTP.get(status, Code.UNKNOWN)
     return RPCError(code, unescaped(fields.get("grpc-message", "")) or f"HTTP status {status[:20]}")
 
 

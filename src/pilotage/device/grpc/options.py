@@ -41,6 +41,9 @@ class ServerOptions:
     """Calls of one uid; 0 a second: as many as they like."""
     request_patience: float = 1.0
     """How long a call beyond the burst waits for its turn; one that would wait longer gets RESOURCE_EXHAUSTED."""
+    receive_share: float = 0.05
+    """The part of one core that those of one uid may use by what they send; who uses more is read from more slowly.
+    Ordinary calls at the rate above use a tenth of this. 0, or no limit of calls: as much as it takes."""
     handshake_seconds: float = 10.0
     """From the connection to HTTP/2's settings, and for TLS."""
     request_seconds: float = 10.0

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Mapping
 
 from pilotage.device.grpc.engine import Fields, Violation
 from pilotage.device.grpc.frames import ErrorCode
-from pilotage.device.grpc.messages import Assembler
-from pilotage.device.grpc.metadata import custom, outcome, refused_by_http
+from pilotage.device.grpc.messages import PREFIX_BYTES, Assembler
+from pilotage.device.grpc.metadata import custom, outcome, refused_by_http, well_formed
 from pilotage.device.grpc.stream import Connection, Stream
 from pilotage.device.rpc import Code, RPCError
 from pilotage.errors import ConnectionLost, PilotageError
@@ -20,6 +20,7 @@ _RESETS = {
     ErrorCode.INADEQUATE_SECURITY: Code.PERMISSION_DENIED,
     ErrorCode.REFUSED_STREAM: Code.UNAVAILABLE,
 }
+_STATUS = (b":status",)
 _OUR_OWN = frozenset((b":status", b"content-type", b"grpc-status", b"grpc-message", b"kubernetes-status-bin"))
 
 
@@ -43,6 +44,8 @@ class OutgoingCall(Stream):
     # What the connection tells.
 
     def take_headers(self, fields: Fields, ended: bool) -> None:
+        if not well_formed(fields, () if self.answered else _STATUS):
+            raise Violation(ErrorCode.PROTOCOL_ERROR, "an answer with fields that HTTP/2 does not have")
         own = {name.decode("latin-1"): value.decode("latin-1") for name, value in fields if name in _OUR_OWN}
         if not self.answered:
             if own.get(":status", "").startswith("1") and not ended:
@@ -61,6 +64,8 @@ class OutgoingCall(Stream):
             self._tell()
 
     def take_data(self, payload: bytes, ended: bool) -> None:
+        if not self.answered:
+            raise Violation(ErrorCode.PROTOCOL_ERROR, "DATA before the answer's HEADERS")
         try:
             messages = self._assembler.feed(payload)
         except RPCError as error:
@@ -68,7 +73,7 @@ class OutgoingCall(Stream):
             return
         if messages:
             self._messages.extend(messages)
-            self._queued += len(payload)
+            self._queued += sum(map(len, messages)) + PREFIX_BYTES * len(messages)
             listener = self._listener
             if listener is not None and not listener.done():
                 listener.set_result(None)

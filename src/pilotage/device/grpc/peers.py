@@ -7,7 +7,7 @@ import struct
 import sys
 from dataclasses import dataclass, field
 
-from pilotage.device.grpc.guard import Bucket
+from pilotage.device.grpc.guard import Bucket, Share
 from pilotage.device.grpc.options import ServerOptions
 from pilotage.device.rpc import Peer
 
@@ -15,6 +15,7 @@ _CREDENTIALS = struct.Struct("iII")  # a uid has no sign: -1 would be a caller w
 _PEERGROUPS = 59  # SO_PEERGROUPS, for which Python has no name
 _GROUPS_BYTES = 1024  # the most that Python asks a socket for: 256 groups
 _ACCOUNTS = 1024
+_TIME_BURST = 0.005  # seconds
 
 
 def peer_of(accepted: socket.socket) -> Peer:
@@ -45,6 +46,8 @@ class Account:
 
     requests: Bucket | None
     connects: Bucket | None
+    time: Share | None = None
+    """What they may use of the loop's time by what they send."""
     connections: int = 0
     said: float = field(default=float("-inf"))
     """When it was last logged that one of them was refused."""
@@ -73,6 +76,7 @@ class Accounts:
         return Account(
             Bucket(requests, options.request_burst, now) if requests else None,
             Bucket(connects, options.connect_burst, now) if connects else None,
+            Share(options.receive_share, _TIME_BURST, now) if requests and options.receive_share else None,
         )
 
     def _purge(self, now: float) -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pilotage.device.grpc.frames import block
-from pilotage.device.grpc.metadata import ANSWER, CONTENT_TYPE, failure, timeout_seconds
+from pilotage.device.grpc.metadata import ANSWER, CONTENT_TYPE, failure, timeout_seconds, well_formed
 from pilotage.device.rpc import Call, Code, Peer, RPCError
 
-_OWN = frozenset((b"content-type", b"te"))
+_OWN = frozenset((b"content-type", b"content-length", b"te"))
 _PSEUDO = frozenset((b":method", b":scheme", b":path", b":authority"))
-_OF_CONNECTIONS = frozenset((b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"))
+_LENGTH = re.compile("[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,8 @@ class Request:
     call: Call
     timeout: float | None = None
     """Seconds, as the caller asked for."""
+    length: int | None = None
+    """How many bytes its messages have, where the caller says."""
 
 
 class Refusal(Exception):
@@ -33,31 +36,18 @@ class Malformed(Exception):
     """Headers that HTTP/2 does not allow."""
 
 
-def read(fields: Iterable[tuple[bytes, bytes]], peer: Peer) -> Request:
+def read(fields: Sequence[tuple[bytes, bytes]], peer: Peer) -> Request:
     """Raises Refusal and Malformed."""
     own: dict[bytes, str] = {}
     metadata: dict[str, str] = {}
-    begun = False
     for name, value in fields:
         text = value.decode("latin-1")
-        if name[:1] == b":":
-            if begun or name in own or name not in _PSEUDO:
-                raise Malformed(f"{name[:20]!r} where it may not be")
+        if name[:1] == b":" or name[:5] == b"grpc-" or name in _OWN:
             own[name] = text
-            continue
-        begun = True
-        if name[:5] == b"grpc-" or name in _OWN:
-            own[name] = text
-        elif name in _OF_CONNECTIONS or name != name.lower():
-            raise Malformed(f"{name[:20]!r}, which HTTP/2 does not have")
         else:
             key = name.decode("latin-1")
             metadata[key] = f"{metadata[key]},{text}" if key in metadata else text
-    if (
-        not (own.get(b":method") and own.get(b":scheme") and own.get(b":path"))
-        or own.get(b"te", "trailers") != "trailers"
-    ):
-        raise Malformed("no request")
+    _check_form(fields, own)
     _check_http(own)
     encoding = own.get(b"grpc-encoding", "identity")
     if encoding != "identity":
@@ -65,12 +55,24 @@ def read(fields: Iterable[tuple[bytes, bytes]], peer: Peer) -> Request:
             Code.UNIMPLEMENTED, f"messages compressed with {encoding[:40]} are not understood: send identity"
         )
         raise Refusal(ANSWER + block([("grpc-accept-encoding", "identity"), *failure(refusal)]))
-    return Request(Call(own.get(b":path", ""), metadata, peer), _timeout(own.get(b"grpc-timeout")))
+    length = int(own[b"content-length"]) if b"content-length" in own else None
+    return Request(Call(own[b":path"], metadata, peer), _timeout(own.get(b"grpc-timeout")), length)
 
 
 def refused(error: RPCError) -> bytes:
     """The header block of an answer that is only a refusal."""
     return ANSWER + block(failure(error))
+
+
+def _check_form(fields: Sequence[tuple[bytes, bytes]], own: dict[bytes, str]) -> None:
+    if not well_formed(fields, _PSEUDO):
+        raise Malformed("fields that HTTP/2 does not have, or not there")
+    if not (own.get(b":method") and own.get(b":scheme") and own.get(b":path")):
+        raise Malformed("no request")
+    if own.get(b"te", "trailers") != "trailers":
+        raise Malformed("TE other than trailers")
+    if not _LENGTH.fullmatch(own.get(b"content-length", "0")):
+        raise Malformed("a content-length that is none")
 
 
 def _check_http(own: dict[bytes, str]) -> None:

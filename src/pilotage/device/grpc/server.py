@@ -204,6 +204,9 @@ class Listening:
             self._admit(peer)
         except PilotageError as error:
             return str(error) or "not admitted"
+        except Exception:  # who cannot be checked does not come in, and the next one is still heard
+            log.exception("cannot tell whether a connection may be admitted", uid=peer.uid, peer=peer.address)
+            return "whether it may be admitted cannot be told"
         return ""
 
     async def _serve(self, accepted: socket.socket, peer: Peer, account: Account) -> None:

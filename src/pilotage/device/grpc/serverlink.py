@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
+from time import thread_time
 from typing import cast
 
 from pilotage.device.grpc import frames, requests
@@ -13,14 +14,15 @@ from pilotage.device.grpc.calls import IncomingCall, Route
 from pilotage.device.grpc.engine import Bounds, Fields
 from pilotage.device.grpc.frames import ErrorCode
 from pilotage.device.grpc.guard import Abuse, Guard, Nuisance
-from pilotage.device.grpc.link import Link
+from pilotage.device.grpc.link import READ_BYTES, Link
 from pilotage.device.grpc.options import ServerOptions
 from pilotage.device.grpc.peers import Account
 from pilotage.device.rpc import Code, Peer, RPCError
 
 _STRIKES = 2
 _SMALL_REQUESTS = 65536
-_LINGER = 1.0
+_READ_OF_THE_GREEDY = 2048
+_FAREWELL = 1.0  # seconds that an idle client has to close the connection itself
 
 
 @dataclass(slots=True)
@@ -61,14 +63,31 @@ class ServerLink(Link[IncomingCall]):
         self._account = account
         self._made_at = self._busy_at = loop.time()
         self._has_greeted = False
-        self._lost_at = 0.0
+        self._asked_to_go_at: float | None = None
         self._pinged_at = float("-inf")
         self._sent_at_ping = 0
         self._strikes = 0
+        self._reads_less = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         cast(asyncio.WriteTransport, transport).set_write_buffer_limits(self.options.write_buffer_bytes)
         super().connection_made(transport)
+
+    def take(self, data: bytes) -> float | None:
+        """As any link does; but a uid that keeps the loop busy waits, and gets less done in a turn."""
+        time = self._account.time
+        if time is None:
+            return super().take(data)
+        wait = time.wait(self.loop.time())
+        self._read_less(wait > 0)
+        if wait:
+            self.defer(data)
+            return wait
+        began = thread_time()  # not the clock: that another process had its turn is nobody's fault here
+        try:
+            return super().take(data)
+        finally:
+            time.spend(thread_time() - began)
 
     # What the engine tells.
 
@@ -77,7 +96,7 @@ class ServerLink(Link[IncomingCall]):
 
     def opened(self, stream_id: int, fields: Fields, ended: bool) -> None:
         if self.stopping or max(len(self.streams), len(self.running)) >= self.options.streams:
-            self.write(frames.reset(stream_id, ErrorCode.REFUSED_STREAM))
+            self.answer(frames.reset(stream_id, ErrorCode.REFUSED_STREAM))
             self._nuisance()
             return
         try:
@@ -86,7 +105,7 @@ class ServerLink(Link[IncomingCall]):
             self._refuse(stream_id, refusal.answer, ended)
             return
         except requests.Malformed:
-            self.write(frames.reset(stream_id, ErrorCode.PROTOCOL_ERROR))
+            self.answer(frames.reset(stream_id, ErrorCode.PROTOCOL_ERROR))
             self._nuisance()
             return
         now = self.loop.time()
@@ -117,7 +136,6 @@ class ServerLink(Link[IncomingCall]):
         """A client that goes ends its streams itself, or closes the connection."""
 
     def ended(self) -> None:
-        self._lost_at = self.loop.time()
         for call in list(self.streams.values()):
             call.lose()
 
@@ -126,6 +144,11 @@ class ServerLink(Link[IncomingCall]):
             self.blame = text
             self._shared.cut += 1
         super().cut(code, text)
+
+    def _read_less(self, less: bool) -> None:
+        if less is not self._reads_less:
+            self._reads_less = less
+            self.read_at_once(_READ_OF_THE_GREEDY if less else READ_BYTES)
 
     # What calls need.
 
@@ -156,17 +179,19 @@ class ServerLink(Link[IncomingCall]):
         if self.streams:
             self._busy_at = now
         if self.lost:
-            if now - self._lost_at >= _LINGER:
-                self.abort(self.lost)
-        elif not self._has_greeted:
+            return
+        if not self._has_greeted:
             if now - self._made_at >= options.handshake_seconds:
                 self.cut(ErrorCode.SETTINGS_TIMEOUT, f"no HTTP/2 within {options.handshake_seconds:g} s")
         elif self.paused and now - self.paused_since >= options.stall_seconds:
             self.blame = f"nothing was read for {options.stall_seconds:g} s"
             self._shared.cut += 1
             self.abort(self.blame)
+        elif self._asked_to_go_at is not None:
+            if now - self._asked_to_go_at >= _FAREWELL and not self.streams:
+                self._lose("idle")
         elif options.idle_seconds and now - self._busy_at >= options.idle_seconds:
-            self.depart("idle")
+            self._ask_to_go(now)
         else:
             if options.keepalive_seconds:
                 self.keep_alive(now, options.keepalive_seconds, options.keepalive_timeout)
@@ -185,6 +210,12 @@ class ServerLink(Link[IncomingCall]):
             self.write(frames.goaway(self.last_id, ErrorCode.NO_ERROR, text))
         self._lose(text)
 
+    def _ask_to_go(self, now: float) -> None:
+        """A call that crosses this on its way is refused, not lost, as it would be if the connection were closed."""
+        self._asked_to_go_at = now
+        self.stopping = True
+        self.write(frames.goaway(self.last_id, ErrorCode.NO_ERROR, "idle"))
+
     def _expire_requests(self, now: float) -> None:
         before = now - self.options.request_seconds
         for call in [each for each in self.streams.values() if each.is_incomplete and each.opened_at <= before]:
@@ -192,16 +223,16 @@ class ServerLink(Link[IncomingCall]):
 
     def _delay(self, now: float) -> float | None:
         bucket = self._account.requests
-        return 0.0 if bucket is None else bucket.take(now, self.options.request_patience)
+        return 0.0 if bucket is None else bucket.take(now, self.options.request_patience, self.block_weight)
 
     def _refuse(self, stream_id: int, answer: bytes, ended: bool) -> None:
         rest = b"" if ended else frames.reset(stream_id, ErrorCode.NO_ERROR)
-        self.write(self.headers(stream_id, answer, end=True) + rest)
+        self.answer(self.headers(stream_id, answer, end=True) + rest)
         self._nuisance()
 
     def _nuisance(self) -> None:
         if self.guard is not None:
-            self.guard.count(Nuisance.REFUSED)
+            self.guard.count(Nuisance.REFUSED, self.block_weight)
 
 
 def _too_many(options: ServerOptions) -> RPCError:

@@ -11,6 +11,7 @@ from pilotage.device.grpc import frames
 from pilotage.device.grpc.frames import ErrorCode
 
 _PRESSURE_PAUSE = 0.05
+_SCRAP = 1024
 
 
 class Connection(Protocol):
@@ -22,6 +23,7 @@ class Connection(Protocol):
     initial_window: int
     frame_bytes: int
     sent_frames: int
+    scraps: int
     half_window: int
     blocked: set[Stream]
     kept: int
@@ -108,6 +110,8 @@ class Stream(ABC):
             connection.window -= size
             connection.kept -= size
             connection.sent_frames += 1
+            if size < _SCRAP and self._rest is not None:
+                connection.scraps += 1
             flags = frames.END_STREAM if self._end_after and self._rest is None else 0
             connection.write(frames.frame(frames.DATA, flags, self.id, bytes(piece)))
         if self.has_room():

@@ -13,7 +13,7 @@ import uuid
 from dataclasses import dataclass, field, replace
 
 from pilotage.device.providers.actions import Action
-from pilotage.device.providers.conditions import READY, READY_MESSAGE, RESET_REQUIRED, Health, State, Status
+from pilotage.device.providers.conditions import READY, READY_MESSAGE, RESET_REQUIRED, Health, State
 from pilotage.device.providers.inventory import Inventory
 from pilotage.device.providers.provider import ProviderAccess
 from pilotage.errors import ConnectionLost, InvalidDefinition, ServiceUnavailable, TooManyRequests
@@ -73,13 +73,15 @@ class FakeGPU:
     @property
     def health(self) -> Health:
         """Its conditions. Only a GPU that has failed once says anything about resets."""
-        ready: Status = "True" if self.ready and not self.failed else "False"
-        states = [State(READY, ready, "DriverReady", READY_MESSAGE)]
         if self.failed:
-            states.append(State(RESET_REQUIRED, "True", "DoubleBitECCError", "XID 48: a failure that was made up"))
-        elif self.failed is not None:
+            why = ("DoubleBitECCError", "XID 48: a failure that was made up")
+            return Health(
+                (State(READY, "False", *why), State(RESET_REQUIRED, "True", *why)), action=Action.COMPONENT_RESET
+            )
+        states = [State(READY, "True" if self.ready else "False", "DriverReady", READY_MESSAGE)]
+        if self.failed is not None:
             states.append(State(RESET_REQUIRED, "False", "ResetNotRequired", "no reset is needed"))
-        return Health(tuple(states), Action.COMPONENT_RESET if self.failed else Action.NONE)
+        return Health(tuple(states))
 
 
 @dataclass

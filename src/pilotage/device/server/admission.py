@@ -93,11 +93,14 @@ def status_of(document: Document, name: str) -> Document:
             seen.add(kind)
     if causes:
         raise invalid_error(_GVK.group_kind, name, causes[:10])
+    action = status.get("recommendedAction")
+    if action is not None and not isinstance(action, str):
+        raise BadRequest("status.recommendedAction must be a text")
     return {
         "conditions": [
             {key: value for key, value in condition.items() if key != "provider"} for condition in conditions or []
         ],
-        "recommendedAction": status.get("recommendedAction"),
+        "recommendedAction": action,
     }
 
 

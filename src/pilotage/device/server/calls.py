@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from pilotage.device.codes import rpc_error
 from pilotage.device.rpc import Call, Code, Peer, RPCError
 from pilotage.device.server import metrics
+from pilotage.device.server.admission import MAX_PROVIDER
 from pilotage.device.server.service import Caller
+from pilotage.device.wire.options import PROVIDER_ID, WARNING
 from pilotage.errors import ApiError, BadRequest, DecodeError, Forbidden, ServiceUnavailable, StorageError
 from pilotage.telemetry.logs import logger
 
-PROVIDER_ID = "provider-id"
+_LONGEST_WARNING = 1024
 _log = logger("device.server")
 _audit = logger("device.audit")
 
@@ -35,6 +37,7 @@ class Outcome:
     provider: str = ""
     """Where the message itself names one."""
     code: Code = Code.OK
+    warnings: tuple[str, ...] = ()
     started: float = field(default_factory=time.perf_counter)
 
 
@@ -76,9 +79,15 @@ def handled(call: Call, allows: Allows, *, kind: str = "unary", audited: bool = 
             _write_audit(call, outcome)
 
 
-def caller_of(call: Call, provider: str = "") -> Caller:
+def caller_of(call: Call, provider: str = "", unspoken: tuple[str, ...] = ()) -> Caller:
     """Who calls: the provider that the message names, else the one of the metadata, else the user."""
-    return Caller(provider or call.metadata.get(PROVIDER_ID, ""), call.peer)
+    return Caller(provider or call.metadata.get(PROVIDER_ID, ""), call.peer, unspoken)
+
+
+def warned(warnings: Sequence[str]) -> dict[str, str]:
+    """Warnings as initial metadata, which are short and ASCII."""
+    text = "; ".join(warnings).encode("ascii", "backslashreplace").decode("ascii")
+    return {WARNING: text[:_LONGEST_WARNING]} if text else {}
 
 
 def _write_audit(call: Call, outcome: Outcome) -> None:
@@ -88,7 +97,7 @@ def _write_audit(call: Call, outcome: Outcome) -> None:
         method=call.name,
         name=outcome.name,
         code=outcome.code.name,
-        provider=caller.identity,
+        provider=caller.identity[:MAX_PROVIDER],  # it may be none at all: then the call was refused
         uid=call.peer.uid,
         pid=call.peer.pid,
     )

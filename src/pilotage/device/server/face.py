@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pilotage.device import wire
 from pilotage.device.rpc import BidiHandler, Call, Handlers, Outgoing, Reply, StreamHandler, UnaryHandler, frame
-from pilotage.device.server.calls import Allows, allow_all, caller_of, handled
+from pilotage.device.server.calls import Allows, allow_all, caller_of, handled, warned
 from pilotage.device.server.health import Health
 from pilotage.device.server.hub import Hub
 from pilotage.device.server.providing import ProviderFace
@@ -57,13 +57,16 @@ class Face:
     async def _call(self, call: Call, message: bytes) -> Reply:
         writes = call.name not in _READS
         with handled(call, self.allows, audited=writes) as outcome:
+            self.service.check_size(len(message))
             request = wire.decode_request(self.generation, call.name, message, call.metadata)
             outcome.name = request.name or _created(request)
-            transport = self.service.transport(caller_of(call))
+            unspoken = wire.unspoken(self.generation, call.metadata)
+            transport = self.service.transport(caller_of(call, unspoken=unspoken))
             if request.verb is Verb.LIST:
                 return Reply(wire.encode_page(self.generation, await transport.list(request)), _OPTIONS)
             response = await transport.call(request)
-            return Reply(wire.encode_response(self.generation, call.name, response.body), _OPTIONS)
+            metadata = _OPTIONS | warned(response.warnings)
+            return Reply(wire.encode_response(self.generation, call.name, response.body), metadata)
 
     async def _watch(self, call: Call, message: bytes, out: Outgoing) -> None:
         with handled(call, self.allows, kind="server_stream"):

@@ -19,11 +19,10 @@ from pilotage.device.server import metrics
 from pilotage.device.server.log import Change, ChangeLog
 from pilotage.device.server.rates import Rates
 from pilotage.device.server.stored import public
-from pilotage.device.server.subscription import Subscription
+from pilotage.device.server.subscription import Subscription, untellable
 from pilotage.errors import (
     Compacted,
     Gone,
-    InternalError,
     ServiceUnavailable,
     StatusDetails,
     StorageError,
@@ -198,26 +197,32 @@ class Hub:
             metrics.STREAMS.labels().dec()
 
     async def _follow(self) -> None:
+        anew = False
         while True:
             try:
+                if anew:
+                    await self._restart()
+                    anew = False
                 async for batch in self._cursor:
                     self._publish([Change(event) for event in batch])
                     await self._forget_history()
             except Compacted as error:
                 _log.error("the hub was overtaken by the storage's log: all watches must list again", error=error)
-                for subscription in list(self._subscriptions):
-                    subscription.end(Gone("the server has lost track of its own changes; list again"))
-                await self._restart()
+                self._end_all(Gone("the server has lost track of its own changes; list again"))
+                anew = True
             except StorageError as error:
                 _log.info("the hub ends with its storage", reason=error)
                 self.close()
                 return
             except Exception:
                 _log.exception("the hub has failed: all watches must list again")
-                for subscription in list(self._subscriptions):
-                    subscription.end(Gone("the server has failed to follow its own changes; list again"))
+                self._end_all(Gone("the server has failed to follow its own changes; list again"))
                 await asyncio.sleep(_RESTART_SECONDS)
-                await self._restart()
+                anew = True
+
+    def _end_all(self, error: Gone) -> None:
+        for subscription in list(self._subscriptions):
+            subscription.end(error)
 
     async def _restart(self) -> None:
         """Begin with what is there now. The follower reads from the oldest history on, so that watches can resume."""
@@ -248,14 +253,17 @@ class Hub:
             except Exception:  # no way to say it on this wire: better to end than to leave it out
                 _log.exception("a change cannot be told, so the watch is ended")
                 del self._live[subscription]
-                subscription.end(InternalError("a change cannot be told; the server's log says why"))
+                subscription.end(untellable())
                 continue
             if frames:
                 subscription.spoke = now
             subscription.place = self.log.end
-            told += 1
-        for change in changes:
-            metrics.EVENTS.labels(change.kind).inc(told)
+            if shared.concerns_whole(subscription):
+                told += 1
+            else:
+                subscription.count(changes)
+        if told:
+            metrics.count_events((change.kind for change in changes), told)
         if len(self._live) < len(self._subscriptions):
             for subscription in list(self._subscriptions):
                 subscription.check_lag()
@@ -279,7 +287,10 @@ class Hub:
             revision, size = self._history.popleft()
             self._history_held -= size
         if revision > self.storage.oldest:
-            await self.storage.compact(revision)
+            try:
+                await self.storage.compact(revision)
+            except StorageError as error:  # a full disk, say: that is no reason to stop telling changes
+                _log.warning("the storage's history cannot be made shorter now", error=error)
 
 
 class _Current:
@@ -300,8 +311,12 @@ class _Shared:
         self._changes = changes
         self._joined: dict[str, tuple[bytes, ...]] = {}
 
+    def concerns_whole(self, subscription: Subscription) -> bool:
+        """Whether a watch is told all of it."""
+        return subscription.selection.everything and subscription.since < self._changes[0].revision
+
     def frames_for(self, subscription: Subscription) -> Sequence[bytes]:
-        if not subscription.selection.everything or subscription.since >= self._changes[0].revision:
+        if not self.concerns_whole(subscription):
             return subscription.frames_of(self._changes)
         found = self._joined.get(subscription.generation)
         if found is None:

@@ -56,6 +56,16 @@ def merged(old: Document, sent: Document, provider: str, now: str) -> Document:
     return _status(conditions, records)
 
 
+def ignored(old: Document, sent: Document, provider: str) -> list[tuple[str, str]]:
+    """The types of which `merged` writes nothing though something new was sent, and whose they are."""
+    before = {condition["type"]: condition for condition in old.get("conditions", ())}
+    return [
+        (kind, before[kind].get("provider", ""))
+        for kind, wanted in ((condition["type"], condition) for condition in sent.get("conditions") or ())
+        if not _may_write(before.get(kind), wanted, provider) and not _says_the_same(before[kind], wanted)
+    ]
+
+
 def with_condition(status: Document, condition: Document) -> Document:
     """A public status with one condition added or replaced, for `merged` to be sent."""
     conditions = [one for one in status.get("conditions", ()) if one["type"] != condition["type"]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import time
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 
 import msgspec
@@ -58,6 +58,12 @@ GPUS_MANAGED = REGISTRY.gauge(
 )
 
 
+def count_events(kinds: Iterable[str], watches: int = 1) -> None:
+    """Changes of these kinds were told to so many watches."""
+    for kind in kinds:
+        EVENTS.labels(kind).inc(watches)
+
+
 def set_last_heartbeat(provider: str) -> None:
     """Now, by the machine's clock."""
     LAST_HEARTBEAT.labels(provider).set(time.time())
@@ -66,6 +72,12 @@ def set_last_heartbeat(provider: str) -> None:
 def set_build_info(version: str) -> None:
     """Say who is serving."""
     BUILD_INFO.labels(version, platform.python_implementation(), f"{platform.system()}/{platform.machine()}").set(1)
+
+
+def forget_provider(provider: str) -> None:
+    """Speak no more of a provider: ids are the callers' to choose, and there may be ever new ones."""
+    for metric in (PROVIDER_STATE, LAST_HEARTBEAT, HEARTBEATS, HEARTBEAT_TIMEOUTS):
+        metric.remove(provider)
 
 
 class Census:
@@ -88,6 +100,7 @@ class Census:
         """Answer no more: the gauges say 0."""
         for gauge in (*GPUS.values(), RESOURCE_VERSION):
             gauge.labels().set_function(float)
+        self._recount(())
 
     def _count(self, state: str) -> float:
         version, values = self._values()
@@ -103,8 +116,10 @@ class Census:
             ready = next((one.status for one in conditions if one.type == "Ready"), "")
             self._states[_STATES.get(ready, "unknown")] += 1
             managed.update({one.provider for one in conditions})
-        for provider in self._providers | managed.keys():
-            GPUS_MANAGED.labels(provider).set(managed[provider])
+        for provider, count in managed.items():
+            GPUS_MANAGED.labels(provider).set(count)
+        for provider in self._providers - managed.keys():
+            GPUS_MANAGED.remove(provider)
         self._providers = set(managed)
 
 

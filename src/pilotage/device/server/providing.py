@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 import msgspec
 
 from pilotage.device.rpc import Call, Reply, UnaryHandler
-from pilotage.device.server.calls import Allows, Outcome, caller_of, handled
+from pilotage.device.server.calls import Allows, Outcome, caller_of, handled, warned
 from pilotage.device.server.service import DeviceService
 from pilotage.device.wire import KIND, RESOURCE
 from pilotage.device.wire import provider as messages
@@ -38,7 +38,9 @@ class ProviderFace:
 
         async def handle(call: Call, message: bytes) -> Reply:
             with handled(call, self._allows, audited=audited) as outcome:
-                return Reply(await answer(call, message, outcome))
+                self._service.check_size(len(message))
+                data = await answer(call, message, outcome)
+                return Reply(data, warned(outcome.warnings))
 
         return handle
 
@@ -59,6 +61,7 @@ class ProviderFace:
                 response = await self._service.registry.call(Request(Verb.GET, RESOURCE, name=asked.name))
             else:
                 response = await transport.call(_status_update(asked.name, document))
+                outcome.warnings = response.warnings
         return messages.Registered(created, _version(response)).encode()
 
     async def _unregister(self, call: Call, message: bytes, outcome: Outcome) -> bytes:
@@ -75,13 +78,16 @@ class ProviderFace:
         outcome.name, outcome.provider = asked.name, asked.provider_id
         transport = self._service.transport(caller_of(call, asked.provider_id))
         document = {"metadata": {"name": asked.name}, "status": dict(asked.status)}
-        return messages.Updated(_version(await transport.call(_status_update(asked.name, document)))).encode()
+        response = await transport.call(_status_update(asked.name, document))
+        outcome.warnings = response.warnings
+        return messages.Updated(_version(response)).encode()
 
     async def _update_condition(self, call: Call, message: bytes, outcome: Outcome) -> bytes:
         asked = messages.UpdateGPUCondition.decode(message)
         outcome.name, outcome.provider = asked.name, asked.provider_id
         caller = caller_of(call, asked.provider_id)
         response = await self._service.set_condition(caller, asked.name, dict(asked.condition))
+        outcome.warnings = response.warnings
         return messages.Updated(_version(response)).encode()
 
     async def _heartbeat(self, call: Call, message: bytes, outcome: Outcome) -> bytes:

@@ -7,6 +7,7 @@ import random
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import TracebackType
 from typing import Any
 
@@ -45,6 +46,8 @@ class Caller:
     provider: str = ""
     """The provider that the caller says it is; empty where it says nothing."""
     peer: Peer = field(default=Peer())
+    unspoken: tuple[str, ...] = ()
+    """Fields of an object's metadata that its wire, or its client, has no words for: an update leaves them alone."""
 
     @property
     def identity(self) -> str:
@@ -132,6 +135,12 @@ class DeviceService:
             check_provider(caller.provider)
         return _Transport(self, caller)
 
+    def check_size(self, size: int) -> None:
+        """Raises RequestTooLarge for more bytes than a write can have to say: they are not read at all."""
+        limit = _BODIES * self.options.limits.object_bytes
+        if size > limit:
+            raise RequestTooLarge(f"the request has {size} bytes, and at most {limit} are read")
+
     def heartbeat(self, provider: str, names: Sequence[str] = ()) -> bool:
         """A provider is alive, and with it all that it has said, also of GPUs that it does not name.
 
@@ -195,8 +204,13 @@ class DeviceService:
         for name in names:
             if not self.supervision.is_lost(provider):
                 return True  # it has come back meanwhile
-            await self.writer.rewrite(name, lambda status: merging.lost(status, provider, message, self.house.now()))
+            await self.writer.rewrite(name, partial(self._lost_status, provider, message))
         return bool(names)
+
+    def _lost_status(self, provider: str, message: str, status: dict[str, Any]) -> dict[str, Any]:
+        if not self.supervision.is_lost(provider):
+            return status  # it has written while we were about to: what it said counts
+        return merging.lost(status, provider, message, self.house.now())
 
     async def _on_noted(self, provider: str, sends: bool) -> None:
         """Keep in mind, beyond the end of this process, whether a provider sends heartbeats."""
@@ -232,7 +246,7 @@ class _Transport:
             case Verb.CREATE:
                 return _public(await writer.create(request, provider))
             case Verb.UPDATE:
-                return _public(await writer.update(request, provider))
+                return _public(await writer.update(request, provider, self._caller.unspoken))
             case Verb.PATCH:
                 return _public(await writer.patch(request, provider))
         check_name(request.name)
@@ -260,11 +274,7 @@ class _Transport:
         """Raises ApiError for what no caller may ask, or not yet."""
         if request.resource != GPUS:
             raise NotFound("the Device API serves no such resource: it has gpus.v1alpha1.device.nvidia.com")
-        limit = _BODIES * self._service.options.limits.object_bytes
-        if len(request.body) > limit:
-            raise RequestTooLarge(
-                f"the body of the request has {len(request.body)} bytes, and at most {limit} are read"
-            )
+        self._service.check_size(len(request.body))
         check_version(request.options.resource_version)
         if request.verb in _READS and not self._caller.provider:
             self._service.gate.check()

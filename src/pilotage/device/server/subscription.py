@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pilotage.device.rpc import Outgoing
+from pilotage.device.rpc import Outgoing, RPCError
 from pilotage.device.server import metrics
 from pilotage.device.server.log import Change
-from pilotage.errors import ApiError, Compacted, Gone, ServiceUnavailable, StorageError
+from pilotage.errors import ApiError, Compacted, Gone, InternalError, ServiceUnavailable, StorageError
 from pilotage.rest.listing import BOOKMARK_SECONDS_ANNOTATION
 from pilotage.rest.request import Request
 from pilotage.rest.response import WatchEvent
@@ -83,6 +83,11 @@ class Subscription:
                 raise
         except StorageError as error:
             raise ServiceUnavailable(f"the server is going down: {error}") from error
+        except (ApiError, RPCError):
+            raise
+        except Exception as error:
+            _log.exception("a change cannot be told, so the watch is ended")
+            raise untellable() from error
 
     async def _tell(self, metadata: Mapping[str, str] | None) -> None:
         initial = await self._begin()
@@ -135,18 +140,20 @@ class Subscription:
 
     def frames_of(self, changes: Sequence[Change]) -> list[bytes]:
         """What this watch is told of changes: what enters its selection is added, what leaves it is deleted."""
-        if self.selection.everything:
-            return [self._frame(change, "") for change in changes if change.revision > self.since]
-        return [
-            self._frame(change, kind)
-            for change in changes
-            if change.revision > self.since and (kind := self._kind(change))
-        ]
+        return [change.frame(self._hub.render, self.generation, kind) for change, kind in self._told(changes)]
 
-    def _frame(self, change: Change, kind: str) -> bytes:
-        return change.frame(self._hub.render, self.generation, kind)
+    def count(self, changes: Sequence[Change]) -> None:
+        """Changes have been told, unless it ended before."""
+        if self._ended:
+            return
+        metrics.count_events(kind for _, kind in self._told(changes))
+
+    def _told(self, changes: Sequence[Change]) -> list[tuple[Change, str]]:
+        return [(change, kind) for change in changes if change.revision > self.since and (kind := self._kind(change))]
 
     def _kind(self, change: Change) -> str:
+        if self.selection.everything:
+            return change.kind
         selected, was = self.selection.matches(change.event.entry), self.selection.matches(change.event.previous)
         if selected:
             return "MODIFIED" if was else "ADDED"
@@ -161,6 +168,7 @@ class Subscription:
             while self.since < self._hub.log.floor and not self._ended:
                 changes = [Change(event) for event in await anext(aiter(history))]
                 await self._deliver(iter(self.frames_of(changes)))
+                self.count(changes)
                 self.since = changes[-1].revision
         except Compacted as error:
             raise _too_old(self.since, error.oldest) from error
@@ -173,6 +181,7 @@ class Subscription:
             return
         changes = log.since(self.place, _CHUNK_FRAMES)
         await self._deliver(iter(self.frames_of(changes)))
+        self.count(changes)
         self.place += len(changes)
 
     async def _listen(self) -> None:
@@ -230,6 +239,11 @@ class Subscription:
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
+
+
+def untellable() -> InternalError:
+    """How a watch ends that cannot be told a change: better to end than to leave it out."""
+    return InternalError("a change cannot be told; the server's log says why")
 
 
 def _pieces(frames: Iterator[bytes]) -> Iterator[list[bytes]]:

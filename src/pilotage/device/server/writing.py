@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Collection
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import Any
@@ -11,6 +12,7 @@ import msgspec
 
 from pilotage.device.server import admission, merging, metrics
 from pilotage.device.server.admission import Limits
+from pilotage.device.server.disputes import Disputes
 from pilotage.device.server.patches import patch_of
 from pilotage.device.server.stored import GPUS, public, public_status
 from pilotage.errors import BadRequest, Conflict, MethodNotSupported, NotFound, TooManyRequests
@@ -38,6 +40,7 @@ class Writer:
         self._limits = limits
         self._admitted = admitted
         """How many GPUs there are, while nobody else adds one."""
+        self._disputes = Disputes()
 
     @property
     def _house(self) -> House:
@@ -47,7 +50,10 @@ class Writer:
         """A new GPU, with the status that it was sent with: its conditions are the provider's."""
         document = admission.read(request.body)
         name = document["metadata"].get("name", "")
-        document["status"] = self._merged({}, document, provider, name)
+        if document["metadata"].get("resourceVersion"):
+            raise BadRequest(f"the GPU {name!r} is to be created and has a resource version: leave it out")
+        sent = admission.status_of(document, name)
+        document["status"] = merging.merged({}, sent, provider, self._house.now())
         body = self._encoded(document)
         async with self._admitted() as count:
             if count >= self._limits.objects and not await self._exists(name):
@@ -56,10 +62,18 @@ class Writer:
         metrics.UPDATES.labels("create").inc()
         return response
 
-    async def update(self, request: Request, provider: str) -> Response:
-        """What is to be said of a GPU beside its status; or, of the subresource, the caller's part of the status."""
+    async def update(self, request: Request, provider: str, unspoken: Collection[str] = ()) -> Response:
+        """What is to be said of a GPU beside its status; or, of the subresource, the caller's part of the status.
+
+        `unspoken` are fields of the metadata that the caller has no words for: where it leaves them out, they stay.
+        """
         document = admission.read(request.body, request.name)
-        return await self._changed(request, provider, lambda _: document)
+
+        def whole(stored: Document) -> Document:
+            kept = {key: value for key, value in stored["metadata"].items() if key in unspoken}
+            return document | {"metadata": kept | document["metadata"]}
+
+        return await self._changed(request, provider, whole)
 
     async def patch(self, request: Request, provider: str) -> Response:
         """As update, with the next state made by a patch from what callers see of the present one."""
@@ -97,15 +111,20 @@ class Writer:
             stored = await self._stored(request)
             wanted = change(stored)
             check_identity(await self._served(), request, wanted["metadata"], stored["metadata"])
+            ignored: list[tuple[str, str]] = []
             if request.subresource:
-                status = self._merged(stored.get("status", {}), wanted, provider, request.name)
-                wanted = stored | {"status": status}
+                before, sent = stored.get("status", {}), admission.status_of(wanted, request.name)
+                ignored = merging.ignored(before, sent, provider)
+                wanted = stored | {"status": merging.merged(before, sent, provider, self._house.now())}
             else:
                 wanted["status"] = stored.get("status", {})
             try:
-                return await self._put(request, wanted, stored["metadata"]["resourceVersion"])
+                response = await self._put(request, wanted, stored["metadata"]["resourceVersion"])
             except Conflict:
                 continue  # overtaken: decide again on what is there now
+            now = asyncio.get_running_loop().time()
+            warnings = self._disputes.warnings(request.name, provider, ignored, now)
+            return replace(response, warnings=(*response.warnings, *warnings))
 
     async def _put(self, request: Request, document: Document, version: str = "") -> Response:
         if version:
@@ -119,10 +138,6 @@ class Writer:
         body = msgspec.json.encode(document)
         admission.check(document, body, self._limits)
         return body
-
-    def _merged(self, old: Document, document: Document, provider: str, name: str) -> Document:
-        sent = admission.status_of(document, name)
-        return merging.merged(old, sent, provider, self._house.now())
 
     async def _stored(self, request: Request) -> Document:
         get = Request(Verb.GET, GPUS, name=request.name)

@@ -14,7 +14,7 @@ from pilotage.device.wire.client import (
 )
 from pilotage.device.wire.descriptors import DescribedFile, Descriptors, descriptors
 from pilotage.device.wire.generation import KIND, PACKAGES, RESOURCE, SERVICE, STREAMS, Generation, method_path
-from pilotage.device.wire.options import PROVIDER_ID, UNDERSTOOD, UNDERSTOOD_OPTIONS
+from pilotage.device.wire.options import KNOWS_LABELS, PROVIDER_ID, UNDERSTOOD, UNDERSTOOD_OPTIONS, WARNING, unspoken
 from pilotage.device.wire.provider import (
     Acknowledged,
     Heartbeat,
@@ -31,6 +31,7 @@ from pilotage.device.wire.server import decode_request, encode_event, encode_pag
 
 __all__ = [
     "KIND",
+    "KNOWS_LABELS",
     "PACKAGES",
     "PROVIDER_ID",
     "RESOURCE",
@@ -38,6 +39,7 @@ __all__ = [
     "STREAMS",
     "UNDERSTOOD",
     "UNDERSTOOD_OPTIONS",
+    "WARNING",
     "Acknowledged",
     "DescribedFile",
     "Descriptors",
@@ -63,4 +65,5 @@ __all__ = [
     "method_path",
     "provider_path",
     "shaped",
+    "unspoken",
 ]

@@ -19,7 +19,13 @@ UNDERSTOOD = "device-api-options"
 UNDERSTOOD_OPTIONS = ",".join((LABEL_SELECTOR, ALLOW_WATCH_BOOKMARKS, SEND_INITIAL_EVENTS))
 PROVIDER_ID = "provider-id"
 """Call metadata: which provider is writing."""
+KNOWS_LABELS = "knows-labels"
+"""Call metadata of an update in V6: the caller knows labels and annotations, so that none means none. NVIDIA's clients
+of V6 have no field for them, and send none because they cannot."""
+WARNING = "device-api-warning"
+"""In the initial metadata of an answer: what the server did otherwise than the caller may have meant."""
 
+_NEVER_ON_THE_WIRE = ("finalizers", "ownerReferences")
 _BOOLEANS = {"true": True, "false": False}
 
 
@@ -58,6 +64,8 @@ def fill(generation: Generation, request: Request, message: Any) -> None:
 
 def metadata(request: Request) -> dict[str, str]:
     """The call metadata that says what the message cannot. A server that does not know it passes over it."""
+    if request.verb is Verb.UPDATE and not request.subresource:
+        return {KNOWS_LABELS: "true"}
     if request.verb not in (Verb.LIST, Verb.WATCH):
         return {}
     wanted, found = request.options, {}
@@ -85,6 +93,13 @@ def from_metadata(verb: Verb, given: Mapping[str, str], options: ListOptions) ->
         allow_watch_bookmarks=verb is Verb.WATCH and _boolean(given, ALLOW_WATCH_BOOKMARKS) is True,
         send_initial_events=initial,
     )
+
+
+def unspoken(generation: Generation, given: Mapping[str, str]) -> tuple[str, ...]:
+    """The fields of an object's metadata that a caller cannot speak of, so that their absence says nothing."""
+    if generation is Generation.V8 or _boolean(given, KNOWS_LABELS):
+        return _NEVER_ON_THE_WIRE
+    return ("labels", "annotations", *_NEVER_ON_THE_WIRE)
 
 
 def read_newest(target: Any) -> ListOptions:
