@@ -226,6 +226,8 @@ async def test_the_newest_generation_can_do_all_of_it_over_the_socket(folder: Pa
             assert {one["type"] for one in changed["status"]["conditions"]} == {"Ready", "Degraded"}
             await api.delete("gpu-1")
             assert (await anext(events))[0] == "DELETED"
+        async with device.connect(server.target, wire="v8", provider_id="nvml") as devices:
+            await devices.v1alpha1.gpus.heartbeat(["gpu-0"])
         unlabelled = await api.update(gpu("gpu-0"))
         assert "labels" not in unlabelled["metadata"]  # whoever speaks V8 knows labels: none are none
         with pytest.raises(Gone):

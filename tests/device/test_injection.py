@@ -10,6 +10,7 @@ import pytest
 
 import pilotage as pt
 from pilotage import device
+from pilotage.device.rpc import Code, RPCError
 from pilotage.device.v1alpha1 import GPU
 from pilotage.types.core.v1 import ConfigMap
 
@@ -293,6 +294,31 @@ async def test_a_restarted_device_api_is_followed_again() -> None:
                     await recorder.saw("gpu-0 gone")
                 running.cancel()
                 await asyncio.wait([running])
+
+
+@pytest.mark.virtual_time
+async def test_a_server_that_has_lost_its_storage_is_read_again_though_it_counts_from_the_beginning() -> None:
+    async with (
+        device_server(gpu("gpu-0")) as server,
+        device_server(gpu("gpu-1")) as fresh,
+        device.Devices(channel=server) as devices,
+        pt.Manager(pt.Cluster.none(), OPTIONS) as manager,
+    ):
+        manager.add_device_api(devices)
+        await manager.run_until_idle()
+        for number in range(20):
+            await manager.client.patch(GPU, {"metadata": {"labels": {"n": str(number)}}}, name="gpu-0")
+        before = await manager.client.get(GPU, "gpu-0")
+        server._transport = fresh._transport
+        server.failures = [RPCError(Code.OUT_OF_RANGE, "the version is ahead of the server's")]
+        server.break_streams()
+        await asyncio.sleep(5)  # a server waits 3 s for a version that it does not have
+        [found] = await manager.client.list(GPU)
+        assert found.metadata.name == "gpu-1"
+        assert int(found.metadata.resource_version) < int(before.metadata.resource_version)
+        await manager.client.patch(GPU, {"metadata": {"labels": {"rack": "a"}}}, name="gpu-1")
+        assert (await manager.client.get(GPU, "gpu-1")).metadata.labels == {"rack": "a"}
+        await manager.run_until_idle(timeout=60)
 
 
 # The hook alone

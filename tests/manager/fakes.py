@@ -31,6 +31,7 @@ class FakeInformer:
     def __init__(self) -> None:
         self.options = InformerOptions(GroupVersionKind("", "v1", "Secret"))
         self.resource_version = "1"
+        self.setbacks = 0
 
     def holds(self, uid: str, *, name: str = "", namespace: str = "") -> bool:
         return False

@@ -196,6 +196,11 @@ class Informer(Generic[T]):
         """How far it has come: the version of the last change or bookmark."""
         return self._progress.version
 
+    @property
+    def setbacks(self) -> int:
+        """How often the server has begun anew at a lower version: what was there before cannot be waited for."""
+        return self._progress.setbacks
+
     async def reached(self, version: int, *, timeout: float | None = None) -> None:
         """Wait until everything up to a version is kept; raises TimeoutError."""
         await self._progress.until(lambda: self._progress.number >= version, timeout)
@@ -330,7 +335,7 @@ class Informer(Generic[T]):
             self._undecodable.clear()
             before = self._store.replace(change.items)
             audience = self._listeners.audience  # who joins from here on is told by `subscribe`
-            self._progress.moved(change.resource_version)
+            self._progress.listed(change.resource_version)
             for number, event in enumerate(self._differences(before, change, first), start=1):
                 self._events += 1
                 self._listeners.tell(event, audience)

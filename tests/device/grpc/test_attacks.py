@@ -25,16 +25,22 @@ from pilotage.device.grpc.server import Listening
 from . import attacks
 from .ground import ECHO, channel, served
 
-SECONDS = 0.4
+SECONDS = 0.3
+ROUNDS = 4
 NOBODY = 65534
 OPTIONS = replace(ServerOptions(), stall_seconds=0.2, request_seconds=0.2)
+AT_ONCE = OPTIONS.connections_per_uid
+
 PATIENT = ("half_open_streams", "slow_reader", "shut_window")
+SLOWED = ("stray_data", "huffman_flood", "many_fields")
+"""They may go on, for what it brings them: their uid has its share of the loop's time, and no more."""
+CODES = {"table_flood": ErrorCode.COMPRESSION_ERROR}
 
 LONGEST_TURN = 0.006
 """Seconds of CPU that one callback may take. What holds the loop for longer, all other clients wait for."""
-UNNOTICED = 0.06
-"""A p99 that is fine whatever it was before: on a busy machine the attacker alone takes a core."""
-MEMORY = 32 << 20
+UNNOTICED = 0.01
+"""Seconds: a p99 that is fine whatever it was before."""
+MEMORY = OPTIONS.total_buffer_bytes + (16 << 20)
 
 
 @dataclass
@@ -50,18 +56,30 @@ class Seen:
     def check(self) -> None:
         assert self.longest_turn < LONGEST_TURN
         assert self.memory < MEMORY
-        if os.geteuid() == 0:  # else the attacker has the well-behaved client's uid, and takes its share of calls
-            assert self.loud <= max(2 * self.quiet, UNNOTICED)
+
+    @property
+    def was_noticed(self) -> bool:
+        if os.geteuid() != 0:  # the attacker has the well-behaved client's uid, and takes its share of calls
+            return False
+        return self.loud > max(2 * self.quiet, UNNOTICED)
 
 
 @pytest.mark.covers("S10", "S16")
-@pytest.mark.parametrize("name", [name for name in attacks.ATTACKS if name not in PATIENT])
+@pytest.mark.parametrize("name", [name for name in attacks.ATTACKS if name not in PATIENT + SLOWED])
 async def test_a_flood_is_cut_with_goaway_and_others_hardly_notice(name: str) -> None:
     async with served(options=OPTIONS) as listening:
-        seen = await _attacked(name, listening)
+        seen = await _attacked(name, listening, cut=True)
         assert listening.statistics().cut > 0
     assert seen.attacker["told"] > 0
-    assert set(seen.attacker["codes"]) == {ErrorCode.ENHANCE_YOUR_CALM}
+    assert set(seen.attacker["codes"]) == {CODES.get(name, ErrorCode.ENHANCE_YOUR_CALM)}
+    seen.check()
+
+
+@pytest.mark.covers("S10", "S16")
+@pytest.mark.parametrize("name", SLOWED)
+async def test_who_makes_the_server_busy_is_read_from_more_slowly_and_others_hardly_notice(name: str) -> None:
+    async with served(options=OPTIONS) as listening:
+        seen = await _attacked(name, listening)
     seen.check()
 
 
@@ -77,7 +95,21 @@ async def test_who_makes_the_server_wait_holds_little_and_not_for_long(name: str
     seen.check()
 
 
-async def _attacked(name: str, listening: Listening) -> Seen:
+async def _attacked(name: str, listening: Listening, *, cut: bool = False) -> Seen:
+    """The first round that others did not notice: a busy machine spoils some rounds, an attack that works all.
+
+    With `cut` the attacker was cut in it, too: it may take a while until it has done enough for that.
+    """
+    for _ in range(ROUNDS):
+        seen = await _round(name, listening)
+        if not seen.was_noticed and (seen.attacker["told"] or not cut):
+            return seen
+    raise AssertionError(
+        f"p99 is {seen.loud * 1000:.1f} ms under attack and {seen.quiet * 1000:.1f} ms without; {seen.attacker}"
+    )
+
+
+async def _round(name: str, listening: Listening) -> Seen:
     async with channel(listening) as well_behaved:
         await _p99(well_behaved, 0.1)
         quiet = await _p99(well_behaved, SECONDS / 2)
@@ -92,7 +124,7 @@ async def _attacked(name: str, listening: Listening) -> Seen:
 async def _attacker(name: str, path: str) -> asyncio.subprocess.Process:
     os.chmod(os.path.dirname(path), 0o755)
     os.chmod(path, 0o777)
-    command = (sys.executable, attacks.__file__, name, path, str(SECONDS), str(NOBODY))
+    command = (sys.executable, attacks.__file__, name, path, str(SECONDS), str(NOBODY), str(AT_ONCE))
     attacker = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     assert attacker.stdout is not None
     await attacker.stdout.readline()

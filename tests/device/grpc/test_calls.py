@@ -14,7 +14,7 @@ from pilotage.device.grpc.frames import ErrorCode
 from pilotage.device.rpc import Call, Code, Handlers, Outgoing, Reply, RPCError, frame
 
 from . import raw
-from .attacks import MESSAGE, field
+from .attacks import MESSAGE, literal
 from .ground import BREAK, COUNT, ECHO, FAIL, HANG, LARGE, SHOUT, UNLIMITED, WATCH, Service, channel, served
 
 
@@ -75,7 +75,7 @@ async def test_an_unknown_method_is_unimplemented() -> None:
 @pytest.mark.parametrize("method", [HANG, WATCH])
 async def test_the_callers_deadline_ends_the_handler(method: str) -> None:
     service = Service()
-    call = raw.request(method.encode(), field(b"grpc-timeout", b"50m"))
+    call = raw.request(method.encode(), literal(b"grpc-timeout", b"50m"))
     async with served(service.handlers()) as listening, raw.connected(listening.address) as client:
         await client.send(raw.frame(frames.HEADERS, 4, 1, call) + raw.frame(frames.DATA, 1, 1, MESSAGE))
         fields = b""
@@ -108,9 +108,9 @@ async def test_a_deadline_passes_on_the_callers_side_too() -> None:
 @pytest.mark.parametrize(
     ("extra", "status", "text"),
     [
-        (field(b"grpc-encoding", b"gzip"), b"grpc-status: 12", b"send identity"),
-        (field(b"grpc-timeout", b"soon"), b"grpc-status: 3", b"grpc-timeout"),
-        (field(b"content-type", b"application/json"), b":status: 415", b"application/grpc"),
+        (literal(b"grpc-encoding", b"gzip"), b"grpc-status: 12", b"send identity"),
+        (literal(b"grpc-timeout", b"soon"), b"grpc-status: 3", b"grpc-timeout"),
+        (literal(b"content-type", b"application/json"), b":status: 415", b"application/grpc"),
     ],
 )
 async def test_headers_that_make_no_call_are_refused_with_a_reason(extra: bytes, status: bytes, text: bytes) -> None:
@@ -129,23 +129,31 @@ async def test_what_is_not_posted_is_refused_with_a_reason() -> None:
         assert b":status: 405" in (await client.until(frames.HEADERS, 1))[1]
 
 
-PATH = field(b":path", b"/a/B")
+PATH = literal(b":path", b"/a/B")
 
 
 @pytest.mark.parametrize(
     "block",
     [
-        field(b":method", b"POST") + field(b":scheme", b"http"),
-        field(b":method", b"POST") + PATH,
-        field(b":scheme", b"http") + PATH,
-        field(b":method", b"POST") + field(b":scheme", b"http") + field(b":path", b""),
+        literal(b":method", b"POST") + literal(b":scheme", b"http"),
+        literal(b":method", b"POST") + PATH,
+        literal(b":scheme", b"http") + PATH,
+        literal(b":method", b"POST") + literal(b":scheme", b"http") + literal(b":path", b""),
         raw.request(ECHO.encode(), PATH),
-        raw.request(ECHO.encode(), field(b":odd", b"")),
-        field(b":odd", b"") + raw.request(ECHO.encode()),
+        raw.request(ECHO.encode(), literal(b":odd", b"")),
+        literal(b":odd", b"") + raw.request(ECHO.encode()),
         PATH + raw.request(ECHO.encode()),
-        raw.request(ECHO.encode(), field(b"Upper", b"")),
-        raw.request(ECHO.encode(), field(b"connection", b"close")),
-        raw.request(ECHO.encode(), field(b"te", b"gzip")),
+        raw.request(ECHO.encode(), literal(b"Upper", b"")),
+        raw.request(ECHO.encode(), literal(b"connection", b"close")),
+        raw.request(ECHO.encode(), literal(b"te", b"gzip")),
+        raw.request(ECHO.encode(), literal(b"", b"")),
+        raw.request(ECHO.encode(), literal(b"a space", b"")),
+        raw.request(ECHO.encode(), literal(b"x:y", b"")),
+        raw.request(ECHO.encode(), literal("ü".encode(), b"")),
+        raw.request(ECHO.encode(), literal(b"x", b"one\r\ntwo")),
+        raw.request(ECHO.encode(), literal(b"x", b"\x00")),
+        raw.request(ECHO.encode(), literal(b"content-length", b"-1")),
+        raw.request(ECHO.encode(), literal(b"content-length", b"9" * 5000)),
     ],
 )
 async def test_headers_that_http2_does_not_allow_reset_the_stream(block: bytes) -> None:
@@ -154,6 +162,28 @@ async def test_headers_that_http2_does_not_allow_reset_the_stream(block: bytes) 
         assert await client.until(frames.RST_STREAM, 1) == (0, b"\x00\x00\x00\x01")
         await client.send(raw.frame(frames.HEADERS, 4, 3, raw.request(ECHO.encode())) + raw.frame(0, 1, 3, MESSAGE))
         assert await client.until(frames.DATA, 3) == (0, MESSAGE)
+
+
+@pytest.mark.parametrize(("said", "sent"), [(b"7", [MESSAGE]), (b"7", [MESSAGE[:3], MESSAGE[3:]]), (b"0", [b""])])
+async def test_a_request_as_long_as_its_content_length_is_taken(said: bytes, sent: list[bytes]) -> None:
+    async with served() as listening, raw.connected(listening.address) as client:
+        await client.send(raw.frame(frames.HEADERS, 4, 1, _with_length(said)) + _pieces(sent))
+        assert b":status: 200" in (await client.until(frames.HEADERS, 1))[1]
+
+
+@pytest.mark.parametrize(("said", "sent"), [(b"8", [MESSAGE]), (b"6", [MESSAGE]), (b"8", [MESSAGE[:3], MESSAGE[3:]])])
+async def test_a_request_not_as_long_as_its_content_length_ends_the_connection(said: bytes, sent: list[bytes]) -> None:
+    async with served() as listening, raw.connected(listening.address) as client:
+        await client.send(raw.frame(frames.HEADERS, 4, 1, _with_length(said)) + _pieces(sent))
+        assert await client.goaway() == (ErrorCode.PROTOCOL_ERROR, "stream 1 is not as long as its content-length")
+
+
+def _with_length(said: bytes) -> bytes:
+    return raw.request(ECHO.encode(), literal(b"content-length", said))
+
+
+def _pieces(sent: list[bytes]) -> bytes:
+    return b"".join(raw.frame(frames.DATA, int(piece is sent[-1]), 1, piece) for piece in sent)
 
 
 @pytest.mark.parametrize("data", [b"", MESSAGE + MESSAGE, MESSAGE + b"\x00", MESSAGE[:-1]])
@@ -167,8 +197,16 @@ async def test_a_unary_call_takes_exactly_one_message(data: bytes) -> None:
 async def test_request_trailers_end_a_request() -> None:
     async with served() as listening, raw.connected(listening.address) as client:
         call = raw.frame(frames.HEADERS, 4, 1, raw.request(ECHO.encode())) + raw.frame(frames.DATA, 0, 1, MESSAGE)
-        await client.send(call + raw.frame(frames.HEADERS, 5, 1, field(b"x", b"y")))
+        await client.send(call + raw.frame(frames.HEADERS, 5, 1, literal(b"x", b"y")))
         assert await client.until(frames.DATA, 1) == (0, MESSAGE)
+
+
+@pytest.mark.parametrize("trailer", [literal(b":path", b"/x"), literal(b"Upper", b""), literal(b"connection", b"")])
+async def test_request_trailers_that_http2_does_not_allow_end_the_connection(trailer: bytes) -> None:
+    async with served() as listening, raw.connected(listening.address) as client:
+        call = raw.frame(frames.HEADERS, 4, 1, raw.request(ECHO.encode())) + raw.frame(frames.DATA, 0, 1, MESSAGE)
+        await client.send(call + raw.frame(frames.HEADERS, 5, 1, trailer))
+        assert (await client.goaway())[0] is ErrorCode.PROTOCOL_ERROR
 
 
 async def test_a_stream_is_open_before_its_first_message() -> None:
@@ -222,6 +260,20 @@ async def test_a_reader_who_pauses_stops_the_writer_and_loses_nothing() -> None:
         assert await anext(messages) == b"again"
 
 
+@pytest.mark.parametrize("size", [0, 300_000])
+async def test_a_reader_who_pauses_is_not_sent_more_whatever_the_size_of_messages(size: int) -> None:
+    service = Service()
+    async with served(service.handlers()) as listening, channel(listening) as calling, calling.stream(WATCH, b""):
+        (watcher,) = service.watchers
+        sent, stalled = 0, 0
+        many = [frame(bytes(size))] * (1 if size else 10_000)
+        while stalled < 50:  # turns in which nothing went out
+            stalled = 0 if watcher.write(many) else stalled + 1
+            sent += len(many) * (size + 5) if not stalled else 0
+            await asyncio.sleep(0)
+        assert sent < 4 << 20
+
+
 async def test_a_stream_may_end_with_an_error() -> None:
     async def fail(call: Call, message: bytes, outgoing: Outgoing) -> None:
         outgoing.write([frame(b"one")])
@@ -257,6 +309,13 @@ async def test_a_stream_of_both_sides_answers_each_message_as_it_comes() -> None
             assert await client.until(frames.DATA, 1) == (0, frame(word.upper()))
         await client.send(raw.frame(frames.DATA, 1, 1))
         assert b"grpc-status: 0" in (await client.until(frames.HEADERS, 1))[1]
+
+
+async def test_a_stream_of_both_sides_that_ends_within_a_message_is_an_error() -> None:
+    async with served() as listening, raw.connected(listening.address) as client:
+        await client.send(raw.frame(frames.HEADERS, 4, 1, raw.request(SHOUT.encode())))
+        await client.send(raw.frame(frames.DATA, 1, 1, MESSAGE[:-1]))
+        assert b"not whole" in (await client.until(frames.HEADERS, 1))[1]
 
 
 async def test_many_messages_of_both_sides_hold_to_the_window() -> None:

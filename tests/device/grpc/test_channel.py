@@ -167,6 +167,7 @@ async def test_a_server_that_sends_no_headers_before_its_first_message_does_not_
         (frames.headers(1, ANSWER) + frames.frame(0, 0, 1, b"\x01\x00\x00\x00\x00"), Code.UNIMPLEMENTED),
         (frames.headers(1, ANSWER) + frames.frame(0, 1, 1, b""), Code.INTERNAL),
         (frames.headers(1, ANSWER) + frames.headers(1, frames.block([("x", "y")]), end=True), Code.UNKNOWN),
+        (frames.headers(1, frames.block([(":status", "9" * 5000)]), end=True), Code.UNKNOWN),
         (frames.reset(1, ErrorCode.CANCEL), Code.CANCELLED),
         (frames.reset(1, ErrorCode.INTERNAL_ERROR), Code.INTERNAL),
         (frames.reset(1, ErrorCode.ENHANCE_YOUR_CALM), Code.RESOURCE_EXHAUSTED),
@@ -186,7 +187,19 @@ async def test_an_interim_answer_is_passed_over() -> None:
 
 
 @pytest.mark.parametrize(
-    "noise", [frames.frame(0, 0, 7, bytes(200)), frames.headers(2, ANSWER), b"HTTP/1.1 400 No\r\n\r\n"]
+    "noise",
+    [
+        frames.frame(0, 0, 7, bytes(200)),
+        frames.headers(2, ANSWER),
+        b"HTTP/1.1 400 No\r\n\r\n",
+        frames.frame(0, 0, 1, b"\x00\x00\x00\x00\x01x"),
+        frames.headers(1, ANSWER + frames.block([("Upper", "")])),
+        frames.headers(1, ANSWER + frames.block([("x", "one\ntwo")])),
+        frames.headers(1, ANSWER) + frames.headers(1, frames.block([(":status", "200"), ("grpc-status", "0")]), end=True),
+        frames.frame(frames.PUSH_PROMISE, 4, 1, bytes(4)),
+        b"\xff\xff\xff\x00\x00\x00\x00\x00\x01",
+        frames.headers(1, frames.block([("x", "y" * 70_000)])),
+    ],
 )
 async def test_a_server_that_breaks_the_rules_is_left(noise: bytes) -> None:
     async with _scripted(lambda writer: writer.write(noise)) as path, channel(path) as calling:
@@ -214,6 +227,39 @@ async def test_a_closed_channel_ends_its_calls_and_takes_no_more() -> None:
             await calling.unary(ECHO, b"")
         assert not caught.value.sent
         await service.until(cancelled=1)
+
+
+async def test_closing_does_not_wait_for_a_server_that_does_not_read() -> None:
+    async with _scripted(lambda writer: None) as path, channel(path) as calling:
+        with mock.patch.object(link, "_LINGER", 0.02):
+            await _fill(calling)
+            async with asyncio.timeout(5):
+                await calling.close()
+
+
+async def test_a_call_waits_for_a_place_until_the_server_takes_more() -> None:
+    loop = asyncio.get_running_loop()
+    client = ClientLink(loop, ChannelOptions(), "here")
+    client.receive(frames.settings({Setting.MAX_CONCURRENT_STREAMS: 0}))
+    waiting = asyncio.ensure_future(client.begin(b"", b""))
+    await asyncio.sleep(0)
+    assert client.streams == {}
+    client.receive(frames.settings({Setting.MAX_CONCURRENT_STREAMS: 1}))
+    async with asyncio.timeout(5):
+        assert (await waiting).id == 1
+    client.abort("done")
+
+
+@pytest.mark.parametrize(
+    ("target", "authority"),
+    [
+        (Target(path="/run/s"), "localhost"),
+        (Target(host="node", port=1), "node:1"),
+        (Target(host="::1", port=1), "[::1]:1"),
+    ],
+)
+async def test_the_authority_is_what_a_uri_would_have(target: Target, authority: str) -> None:
+    assert dict(Decoder().decode(GRPCChannel(target)._head(ECHO, None)))[":authority"] == authority
 
 
 async def test_closing_while_connecting_tells_who_waits() -> None:
@@ -249,6 +295,11 @@ async def test_tls_on_a_port_with_a_certificate_that_is_trusted_and_one_that_is_
         with pytest.raises(ConnectionLost, match="closed the connection at once"):
             await plain.unary(ECHO, b"")
         await plain.close()
+
+
+async def _fill(calling: GRPCChannel) -> None:
+    """Send to a server that has stopped reading, until nothing more goes out."""
+    pytest.fail("not written")
 
 
 def _answer(message: bytes, stream: int = 1) -> bytes:

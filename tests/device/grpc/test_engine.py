@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pilotage.device.grpc import frames
 from pilotage.device.grpc.engine import Bounds, Engine, Fields, Violation
 from pilotage.device.grpc.frames import ErrorCode
-from pilotage.device.grpc.guard import Abuse, Guard
+from pilotage.device.grpc.guard import Abuse, Guard, Nuisance
 from pilotage.device.grpc.stream import Stream
 
 BLOCK = frames.block([(":method", "POST"), (":scheme", "http"), (":path", "/a/B"), (":authority", "x")])
@@ -45,11 +45,11 @@ class Recorded(Stream):
 
 
 class Recorder(Engine[Recorded]):
-    """A server's engine that keeps what it is told."""
+    """An engine that keeps what it is told."""
 
-    def __init__(self, bounds: Bounds | None = None, *, guarded: bool = True) -> None:
+    def __init__(self, bounds: Bounds | None = None, *, guarded: bool = True, client: bool = False) -> None:
         guard = Guard(lambda: 0.0) if guarded else None
-        super().__init__(client=False, bounds=bounds or Bounds(streams=100), guard=guard)
+        super().__init__(client=client, bounds=bounds or Bounds(streams=100), guard=guard)
         self.sent = bytearray()
         self.write = self.sent.extend
         self.heads: dict[int, Fields] = {}
@@ -119,6 +119,12 @@ WRONG = {
     "a window that overflows": (HELLO + frames.window_update(0, 2**31 - 1), ErrorCode.FLOW_CONTROL_ERROR),
     "an update of a wrong length": (HELLO + frame(frames.WINDOW_UPDATE, 0, 0, b"1"), ErrorCode.FRAME_SIZE_ERROR),
     "a priority of a wrong length": (HELLO + frame(frames.PRIORITY, 0, 1, b"1"), ErrorCode.FRAME_SIZE_ERROR),
+    "a window that settings make too large": (
+        HELLO + OPEN + frames.window_update(1, 2**31 - 1 - 65535) + frame(4, 0, 0, struct.pack(">HL", 4, 65536)),
+        ErrorCode.FLOW_CONTROL_ERROR,
+    ),
+    "a table resized three times": (HELLO + frame(1, 4, 1, b"\x20\x3f\xe1\x1f\x20" + BLOCK), 9),
+    "a table that is nothing but resized": (HELLO + frame(1, 4, 1, b"\x20" * 16000), ErrorCode.COMPRESSION_ERROR),
     "headers without end": (HELLO + frame(1, 0, 1, BLOCK) + frame(9, 0, 1, bytes(16384)), ErrorCode.ENHANCE_YOUR_CALM),
 }
 
@@ -141,13 +147,83 @@ def test_more_data_than_the_window_grants_is_a_violation() -> None:
     assert caught.value.code is ErrorCode.FLOW_CONTROL_ERROR
 
 
-def test_frames_on_a_stream_that_is_over_are_let_pass() -> None:
+def test_frames_on_a_stream_that_is_over_are_let_pass_and_data_is_answered_once() -> None:
     engine = Recorder()
     engine.receive(HELLO + OPEN)
     engine.streams[1].break_off()
-    strays = frame(frames.DATA, 0, 1, bytes(200)) + frames.window_update(1, 5) + frames.reset(1, ErrorCode.CANCEL)
-    engine.receive(strays + frame(0x77, 0, 1, b"unknown"))
+    engine.take_sent()
+    strays = frames.window_update(1, 5) + frames.reset(1, ErrorCode.CANCEL) + frame(0x77, 0, 1, b"unknown")
+    engine.receive(frame(frames.DATA, 0, 1, bytes(200)) * 3 + strays)
     assert engine.streams == {}
+    assert engine.take_sent() == frames.reset(1, ErrorCode.STREAM_CLOSED)
+
+
+def test_who_does_not_read_is_not_told_what_is_wrong_with_its_data() -> None:
+    engine = Recorder()
+    engine.receive(HELLO + OPEN)
+    engine.streams[1].break_off()
+    engine.take_sent()
+    engine.paused = True
+    engine.receive(frame(frames.DATA, 0, 1, bytes(200)))
+    assert engine.take_sent() == b""
+
+
+def test_a_client_lets_pass_what_was_on_its_way_when_it_cancelled() -> None:
+    engine = Recorder(client=True)
+    engine.receive(frames.settings({}))
+    engine.next_id = 3
+    engine.take_sent()
+    engine.receive(frame(frames.DATA, 0, 1, bytes(200)) * 3 + frame(frames.HEADERS, 5, 1, BLOCK))
+    assert engine.take_sent() == b""
+
+
+def test_a_server_may_not_push() -> None:
+    with pytest.raises(Violation) as caught:
+        Recorder(client=True).receive(frame(4, 0, 0, struct.pack(">HL", 2, 1)))
+    assert caught.value.code is ErrorCode.PROTOCOL_ERROR
+
+
+def test_a_table_may_be_resized_twice_at_the_beginning_of_a_block() -> None:
+    engine = Recorder()
+    engine.receive(HELLO + frame(1, 4, 1, b"\x20\x3f\xe1\x1f" + BLOCK))
+    assert len(engine.heads[1]) == 4
+
+
+@pytest.mark.parametrize("stream", [0, 1])
+def test_who_grants_its_window_byte_by_byte_is_cut(stream: int) -> None:
+    """Each update lets a byte out: that is not the kind of answer that earns a client more updates."""
+    engine = Recorder()
+    engine.receive(HELLO + frame(4, 0, 0, struct.pack(">HL", 4, 0 if stream else 1 << 20)) + OPEN)
+    engine.streams[1].keep(bytes(1 << 19))
+    with pytest.raises(Abuse):
+        engine.receive(frames.window_update(stream, 1) * 1000)
+
+
+def test_who_makes_the_server_reset_its_streams_is_cut_as_if_it_reset_them() -> None:
+    engine = Recorder()
+    engine.receive(HELLO)
+    calls = (frame(1, 5, stream, BLOCK) + frames.window_update(stream, 2**31 - 1) for stream in range(1, 601, 2))
+    with pytest.raises(Abuse) as caught:
+        _receive_all(engine, b"".join(calls))
+    assert caught.value.nuisance is Nuisance.RESET
+
+
+def test_a_connection_window_that_opens_goes_to_those_who_wait_for_it() -> None:
+    engine = Recorder(guarded=False)
+    engine.receive(HELLO + frame(4, 0, 0, struct.pack(">HL", 4, 1 << 20)))
+    _receive_all(engine, frame(1, 5, 1, BLOCK) + frame(1, 5, 3, BLOCK))
+    first, second = engine.streams[1], engine.streams[3]
+    first.keep(bytes(65535 + 10))
+    assert not second.offer(bytes(10))
+    engine.blocked.add(second)
+    engine.receive(frames.window_update(0, 15))
+    assert engine.window == 5
+    assert first.has_room()
+    assert engine.kept == 0
+    engine.blocked.add(second)
+    second.keep(bytes(10))
+    engine.receive(frames.window_update(0, 5))
+    assert engine.kept == 0
 
 
 def test_a_window_that_overflows_on_a_stream_ends_that_stream_alone() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotage.device.grpc.guard import ALLOWANCES, Abuse, Bucket, Guard, Nuisance
+from pilotage.device.grpc.guard import ALLOWANCES, Abuse, Bucket, Guard, Nuisance, Share
 
 
 class Clock:
@@ -76,3 +76,28 @@ def test_turns_come_at_the_rate_at_most(pauses: list[float]) -> None:
     for first in range(len(turns)):
         within = sum(1 for turn in turns if turns[first] <= turn < turns[first] + 1.0)
         assert within <= 20 + 5 + 1
+
+
+def test_a_large_call_takes_the_turns_of_several() -> None:
+    bucket = Bucket(10.0, 2, now=0.0)
+    assert bucket.take(0.0, patience=1.0, number=4) == pytest.approx(0.2)
+    assert bucket.take(0.0, patience=1.0) == pytest.approx(0.3)
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 0.02)), min_size=1, max_size=100))
+def test_no_more_time_is_spent_than_the_share_the_burst_and_one_turn(steps: list[tuple[float, float]]) -> None:
+    share, now, spent, longest = Share(0.1, 0.005, now=0.0), 0.0, 0.0, 0.0
+    for pause, turn in steps:
+        now += max(pause, share.wait(now + pause) + 1e-9)
+        share.wait(now)
+        share.spend(turn)
+        spent += turn
+        longest = max(longest, turn)
+        assert spent <= now * 0.1 + 0.005 + longest + 1e-6
+
+
+def test_who_has_waited_may_go_on() -> None:
+    share = Share(0.1, 0.005, now=0.0)
+    share.spend(0.025)
+    assert share.wait(0.0) == pytest.approx(0.2)
+    assert share.wait(0.21) == 0.0

@@ -53,6 +53,22 @@ async def test_who_is_not_admitted_is_closed_before_a_word_and_logged_once(caplo
     assert len([record for record in caplog.records if "may not read" in record.getMessage()]) == 1
 
 
+async def test_a_check_that_fails_admits_nobody_and_the_next_is_heard(caplog: pytest.LogCaptureFixture) -> None:
+    checks = iter([LookupError("a bug"), None])
+
+    def admit(peer: Peer) -> None:
+        if (error := next(checks)) is not None:
+            raise error
+
+    async with served(admit=admit) as listening:
+        reader, writer = await asyncio.open_unix_connection(str(listening.address))
+        assert await reader.read() == b""
+        writer.close()
+        async with channel(listening) as calling:
+            await calling.unary(ECHO, b"")
+    assert any(record.exc_info for record in caplog.records)
+
+
 async def test_connections_beyond_the_limit_of_a_user_are_closed_at_once() -> None:
     options = replace(UNLIMITED, connections_per_uid=2)
     async with served(options=options) as listening, AsyncExitStack() as stack:
@@ -110,6 +126,16 @@ async def test_a_connection_without_calls_is_asked_to_go_after_a_while_and_the_c
         await calling.unary(ECHO, b"")
         assert listening.statistics().accepted == 2
         assert listening.statistics().cut == 0
+
+
+async def test_a_call_that_crosses_the_farewell_to_an_idle_client_may_be_sent_again() -> None:
+    async with (
+        served(options=replace(UNLIMITED, idle_seconds=0.05)) as listening,
+        connected(listening.address) as raw,
+    ):
+        assert (await raw.goaway())[0] is ErrorCode.NO_ERROR
+        await raw.send(frame(frames.HEADERS, 4, 1, request(ECHO.encode())) + frame(frames.DATA, 1, 1, MESSAGE))
+        assert await raw.until(frames.RST_STREAM, 1) == (0, struct.pack(">L", ErrorCode.REFUSED_STREAM))
 
 
 async def test_a_silent_client_is_asked_for_a_sign_of_life_and_cut_without_one() -> None:

@@ -523,4 +523,5 @@ async def test_every_event_is_counted_once_however_it_was_told() -> None:
         await here.api.update(gpu(metadata={"labels": {"tier": "gold"}}))
         await picky.kinds(1)
         await late.kinds(34)
+        await settled()
         assert told() - before == 35

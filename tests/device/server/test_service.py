@@ -91,6 +91,29 @@ async def test_one_condition_can_be_set_beside_the_others() -> None:
         assert found["recommendedAction"] == "RESTART_VM"
 
 
+async def test_who_writes_one_condition_does_not_make_the_action_of_another_its_own() -> None:
+    async with service() as opened:
+        nvml, dcgm = api(opened, "nvml"), api(opened, "dcgm")
+        await nvml.create(gpu(status=status(action="RESTART_BM")))
+        await opened.set_condition(Caller("dcgm"), "gpu-0", condition("DCGMHealth"))
+        patch = {"status": {"conditions": [condition("DCGMHealth", "False")]}}
+        await dcgm.patch("gpu-0", patch, PatchType.STRATEGIC, "status")
+        assert (await nvml.get())["status"]["recommendedAction"] == "RESTART_BM"
+        await nvml.set_status("gpu-0")
+        assert "recommendedAction" not in (await nvml.get())["status"]
+
+
+async def test_an_action_that_is_patched_is_the_callers_own_even_if_it_is_shown_already() -> None:
+    async with service() as opened:
+        nvml, dcgm = api(opened, "nvml"), api(opened, "dcgm")
+        await nvml.create(gpu(status=status(action="RESTART_BM")))
+        await dcgm.patch("gpu-0", {"status": {"recommendedAction": "RESTART_BM"}}, subresource="status")
+        await nvml.set_status("gpu-0")
+        assert (await nvml.get())["status"]["recommendedAction"] == "RESTART_BM"
+        await opened.set_condition(Caller("dcgm"), "gpu-0", condition("DCGMHealth"))
+        assert (await nvml.get())["status"]["recommendedAction"] == "RESTART_BM"
+
+
 async def test_a_strategic_patch_takes_one_condition_away() -> None:
     async with service() as opened:
         await api(opened).create(gpu(status=status(condition("Ready"), condition("Degraded"))))

@@ -42,6 +42,9 @@ BACKOFF = BackoffOptions(first=0.05, limit=0.25, jitter=0.5, reset_after=10.0)
 
 GPUS = wire.RESOURCE
 
+_AHEAD = "ResourceVersionTooLarge"
+"""The version is one of a life that the server has forgotten: there is one server, so that waiting brings nothing."""
+
 _READS = (Verb.GET, Verb.LIST, Verb.WATCH)
 MAPPING = RESTMapping(
     gvk=GPU.__resource__.gvk,
@@ -198,7 +201,7 @@ class DeviceTransport:
             attempt += 1
 
     def _after_answer(self, verb: str, error: PilotageError, attempt: int) -> float | None:
-        if not isinstance(error, ApiError):
+        if not isinstance(error, ApiError) or any(cause.reason == _AHEAD for cause in error.causes):
             return None
         wait = error.retry_after_seconds
         return self._retries.after_answer(verb, error.status.code, wait, attempt, self._random)

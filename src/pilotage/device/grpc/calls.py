@@ -230,14 +230,14 @@ class IncomingCall(Stream):
             self.window -= size
             host.window -= size
             data = frames.frame(frames.DATA, 0, self.id, payload)
-            host.write(host.headers(self.id, head) + data + host.headers(self.id, DONE, end=True))
+            host.send(host.headers(self.id, head) + data + host.headers(self.id, DONE, end=True))
             self._ended(Code.OK)
             return
         if not host.may_keep(size):
             text = "too much of other answers waits for this client to read: read those first"
             raise RPCError(Code.RESOURCE_EXHAUSTED, text)
         self._answering = True
-        host.write(host.headers(self.id, head))
+        host.send(host.headers(self.id, head))
         self.keep(payload)
         await self._end(None)
 
@@ -268,14 +268,14 @@ class IncomingCall(Stream):
             ending = DONE if error is None else block(failure(error))
         else:
             ending = ANSWER + DONE if error is None else refused(error)
-        self.host.write(self.host.headers(self.id, ending, end=True))
+        self.host.send(self.host.headers(self.id, ending, end=True))
         self._ended(error.code if error is not None else Code.OK)
 
     def _ended(self, code: Code) -> None:
         self.finish()
         if not self.peer_ended:
             self.peer_ended = True
-            self.host.write(frames.reset(self.id, ErrorCode.NO_ERROR))
+            self.host.send(frames.reset(self.id, ErrorCode.NO_ERROR))
         self.host.handled(code)
 
     # What a handler of a stream is given (rpc.Outgoing).
@@ -284,13 +284,13 @@ class IncomingCall(Stream):
         self._check_open()
         if not self._answering:
             self._answering = True
-            self.host.write(self.host.headers(self.id, ANSWER + spelt(metadata) if metadata else ANSWER))
+            self.host.send(self.host.headers(self.id, ANSWER + spelt(metadata) if metadata else ANSWER))
 
     def write(self, frames: Sequence[bytes]) -> bool:
         if self.ended or not self._answering:
             self._check_open()
             self._answering = True
-            self.host.write(self.host.headers(self.id, ANSWER))
+            self.host.send(self.host.headers(self.id, ANSWER))
         if len(frames) == 1:
             return self.offer(frames[0])
         return not frames or self.offer(b"".join(frames))

@@ -149,8 +149,8 @@ class Engine(ABC, Generic[S]):
         self.sent_frames += 1
         return frames.headers(stream_id, block, end=end)
 
-    def answer(self, data: bytes) -> None:
-        """Send what the peer's frames ask for."""
+    def send(self, data: bytes) -> None:
+        """Write where many may follow one another: not when it is known that nothing arrives any more."""
         self.write(data)
 
     def forget(self, stream: Stream) -> None:
@@ -176,10 +176,10 @@ class Engine(ABC, Generic[S]):
 
         Raises Violation and Abuse; then nothing more may be received.
         """
-        if self._expected:
-            data = self._preface(data)
         if self._rest:
             data = self._rest + data
+        if self._expected:
+            data = self._preface(data)
         start, end = 0, len(data)
         self._blocks = 0
         unpack = frames.HEAD.unpack_from
@@ -246,7 +246,7 @@ class Engine(ABC, Generic[S]):
         self._stray(stream_id)
         if not self._client and stream_id != self._last_stray and not self.paused:
             self._last_stray = stream_id
-            self.answer(frames.reset(stream_id, ErrorCode.STREAM_CLOSED))
+            self.send(frames.reset(stream_id, ErrorCode.STREAM_CLOSED))
 
     def _take_headers(self, flags: int, stream_id: int, payload: bytes) -> None:
         if stream_id == 0:
@@ -336,7 +336,7 @@ class Engine(ABC, Generic[S]):
             return
         for key, value in struct.iter_unpack(">HL", payload):
             self._set(key, value)
-        self.answer(frames.frame(frames.SETTINGS, frames.ACK, 0))
+        self.send(frames.frame(frames.SETTINGS, frames.ACK, 0))
         if not self._greeted:
             self._greeted = True
             self.greeted()
@@ -371,7 +371,7 @@ class Engine(ABC, Generic[S]):
             raise Violation(ErrorCode.PROTOCOL_ERROR, "PING on a stream")
         self._count_answer(Nuisance.PING)
         if not flags & frames.ACK:
-            self.answer(frames.frame(frames.PING, frames.ACK, 0, payload))
+            self.send(frames.frame(frames.PING, frames.ACK, 0, payload))
             self.pinged()
 
     def _take_goaway(self, flags: int, stream_id: int, payload: bytes) -> None:

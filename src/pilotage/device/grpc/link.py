@@ -50,7 +50,7 @@ class Link(Engine[S], asyncio.BufferedProtocol):
         self.write = self._transport.write
         self.greet()
 
-    def answer(self, data: bytes) -> None:
+    def send(self, data: bytes) -> None:
         if self._transport is not None and not self._transport.is_closing():  # else asyncio would log each of them
             self.write(data)
 

@@ -75,7 +75,7 @@ def custom(fields: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 
 
 def spelt(metadata: Mapping[str, str]) -> bytes:
-    """Metadata as a header block; spaces around a value are left out. Raises ValueError for what headers cannot carry."""
+    """Metadata as a header block, without spaces around values. Raises ValueError for what headers cannot carry."""
     for key, value in metadata.items():
         if not _KEY.fullmatch(key) or key.startswith("grpc-"):
             raise ValueError(f"{key!r} is no key of metadata: use a-z, 0-9, '_', '-' and '.', not beginning with grpc-")

@@ -96,7 +96,7 @@ class ServerLink(Link[IncomingCall]):
 
     def opened(self, stream_id: int, fields: Fields, ended: bool) -> None:
         if self.stopping or max(len(self.streams), len(self.running)) >= self.options.streams:
-            self.answer(frames.reset(stream_id, ErrorCode.REFUSED_STREAM))
+            self.send(frames.reset(stream_id, ErrorCode.REFUSED_STREAM))
             self._nuisance()
             return
         try:
@@ -105,7 +105,7 @@ class ServerLink(Link[IncomingCall]):
             self._refuse(stream_id, refusal.answer, ended)
             return
         except requests.Malformed:
-            self.answer(frames.reset(stream_id, ErrorCode.PROTOCOL_ERROR))
+            self.send(frames.reset(stream_id, ErrorCode.PROTOCOL_ERROR))
             self._nuisance()
             return
         now = self.loop.time()
@@ -227,7 +227,7 @@ class ServerLink(Link[IncomingCall]):
 
     def _refuse(self, stream_id: int, answer: bytes, ended: bool) -> None:
         rest = b"" if ended else frames.reset(stream_id, ErrorCode.NO_ERROR)
-        self.answer(self.headers(stream_id, answer, end=True) + rest)
+        self.send(self.headers(stream_id, answer, end=True) + rest)
         self._nuisance()
 
     def _nuisance(self) -> None:

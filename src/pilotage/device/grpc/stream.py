@@ -28,6 +28,8 @@ class Connection(Protocol):
     blocked: set[Stream]
     kept: int
 
+    def send(self, data: bytes) -> None: ...
+
     def may_keep(self, size: int) -> bool: ...
 
     def headers(self, stream_id: int, block: bytes, *, end: bool = False) -> bytes: ...
@@ -113,7 +115,7 @@ class Stream(ABC):
             if size < _SCRAP and self._rest is not None:
                 connection.scraps += 1
             flags = frames.END_STREAM if self._end_after and self._rest is None else 0
-            connection.write(frames.frame(frames.DATA, flags, self.id, bytes(piece)))
+            connection.send(frames.frame(frames.DATA, flags, self.id, bytes(piece)))
         if self.has_room():
             connection.blocked.discard(self)
         self.wake()
@@ -165,6 +167,6 @@ class Stream(ABC):
     def break_off(self, code: ErrorCode = ErrorCode.CANCEL) -> None:
         """End both halves at once."""
         if not self.ended or not self.peer_ended:
-            self.connection.write(frames.reset(self.id, code))
+            self.connection.send(frames.reset(self.id, code))
         self.peer_ended = True
         self.finish()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pilotage.device import wire
@@ -49,9 +49,8 @@ class Face:
                     stream[wire.method_path(name, package)] = self._watch
                 else:
                     unary[wire.method_path(name, package)] = self._call
-        if self.generation is Generation.V6:  # its messages hold those of V6
-            own = ProviderFace(self.service, self.allows)
-            unary |= {wire.provider_path(name): own.handler(name) for name in provider.METHODS}
+        own = ProviderFace(self.service, self.allows)
+        unary |= {wire.provider_path(name): own.handler(name) for name in _PROVIDING.get(self.generation, ())}
         return Handlers(unary, stream, dict.fromkeys(reflection.METHODS, _reflect(self.generation, self.allows)))
 
     async def _call(self, call: Call, message: bytes) -> Reply:
@@ -77,6 +76,11 @@ class Face:
             await self.hub.serve(request, self.generation, out, caller=who, metadata=_OPTIONS)
 
 
+_PROVIDING: Mapping[Generation, Sequence[str]] = {
+    Generation.V6: provider.METHODS,
+    Generation.V8: ("Heartbeat",),  # the messages of the other methods hold those of V6
+}
+"""The methods of ProviderService; in a generation without writes there is nobody to provide."""
 MAX_QUESTIONS = 1000
 """On one stream of reflection: a tool asks a few."""
 _READS = ("GetGpu", "ListGpus")

@@ -66,6 +66,11 @@ def ignored(old: Document, sent: Document, provider: str) -> list[tuple[str, str
     ]
 
 
+def with_own_action(status: Document, stored: Document, provider: str) -> Document:
+    """A status that was made from what is shown, with the action that is the provider's own in place of that of all."""
+    return status | {"recommendedAction": stored.get("providers", {}).get(provider, {}).get("recommendedAction")}
+
+
 def with_condition(status: Document, condition: Document) -> Document:
     """A public status with one condition added or replaced, for `merged` to be sent."""
     conditions = [one for one in status.get("conditions", ()) if one["type"] != condition["type"]]

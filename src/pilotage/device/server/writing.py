@@ -25,6 +25,7 @@ from pilotage.server.served import Served
 
 Document = dict[str, Any]
 Change = Callable[[Document], Document]
+_ACTION = b"recommendedAction"
 
 
 class Writer:
@@ -79,13 +80,23 @@ class Writer:
         """As update, with the next state made by a patch from what callers see of the present one."""
         admission.check_name(request.name)
         patch = patch_of(await self._served(), request)
-        return await self._changed(request, provider, lambda stored: patch(public(msgspec.json.encode(stored))))
+
+        def patched(stored: Document) -> Document:
+            wanted = patch(public(msgspec.json.encode(stored)))
+            status = wanted.get("status")
+            if isinstance(status, dict) and _ACTION not in request.body:  # it is as it was shown: the action of all
+                wanted["status"] = merging.with_own_action(status, stored.get("status", {}), provider)
+            return wanted
+
+        return await self._changed(request, provider, patched)
 
     async def set_condition(self, name: str, condition: Document, provider: str) -> Response:
         """One condition of the caller's, beside those it has."""
 
         def with_condition(stored: Document) -> Document:
-            status = merging.with_condition(public_status(stored.get("status", {})), condition)
+            before = stored.get("status", {})
+            status = merging.with_condition(public_status(before), condition)
+            status = merging.with_own_action(status, before, provider)
             return {"metadata": {}, "status": status}
 
         request = Request(Verb.UPDATE, GPUS, name=name, subresource="status")
