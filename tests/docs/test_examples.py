@@ -33,9 +33,7 @@ def run(folder: Path, code: str, target: str) -> subprocess.CompletedProcess[str
     (folder / "example.py").write_text(code)
     command = [sys.executable, "-W", "error", "example.py"]
     environment = os.environ | {"NVIDIA_DEVICE_API_TARGET": target}
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False
-    )
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
 
 @contextmanager

@@ -196,9 +196,10 @@ async def test_gpus_are_written() -> None:
             await gpus.delete("gpu-0")
 
 
-async def test_a_heartbeat_is_heard() -> None:
+async def test_a_heartbeat_is_heard_and_says_whether_all_is_known() -> None:
     async with serving(gpu("gpu-0")) as target, device.connect(target, provider_id="test") as devices:
-        await devices.v1alpha1.gpus.heartbeat(["gpu-0"])
+        assert await devices.v1alpha1.gpus.heartbeat(["gpu-0"])
+        assert not await devices.v1alpha1.gpus.heartbeat(["gpu-0", "gpu-1"])
 
 
 async def test_the_client_is_an_ordinary_one() -> None:

@@ -10,13 +10,16 @@ import stat
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import pytest
+from hpack import Decoder
 
 from pilotage.device.client.target import Target
-from pilotage.device.grpc import frames
+from pilotage.device.grpc import frames, link
 from pilotage.device.grpc.channel import GRPCChannel
-from pilotage.device.grpc.frames import ErrorCode
+from pilotage.device.grpc.clientlink import ClientLink
+from pilotage.device.grpc.frames import ErrorCode, Setting
 from pilotage.device.grpc.options import ChannelOptions
 from pilotage.device.grpc.server import serve
 from pilotage.device.rpc import Code, RPCError
@@ -195,7 +198,8 @@ async def test_an_interim_answer_is_passed_over() -> None:
         frames.frame(0, 0, 1, b"\x00\x00\x00\x00\x01x"),
         frames.headers(1, ANSWER + frames.block([("Upper", "")])),
         frames.headers(1, ANSWER + frames.block([("x", "one\ntwo")])),
-        frames.headers(1, ANSWER) + frames.headers(1, frames.block([(":status", "200"), ("grpc-status", "0")]), end=True),
+        frames.headers(1, ANSWER)
+        + frames.headers(1, frames.block([(":status", "200"), ("grpc-status", "0")]), end=True),
         frames.frame(frames.PUSH_PROMISE, 4, 1, bytes(4)),
         b"\xff\xff\xff\x00\x00\x00\x00\x00\x01",
         frames.headers(1, frames.block([("x", "y" * 70_000)])),
@@ -230,11 +234,25 @@ async def test_a_closed_channel_ends_its_calls_and_takes_no_more() -> None:
 
 
 async def test_closing_does_not_wait_for_a_server_that_does_not_read() -> None:
-    async with _scripted(lambda writer: None) as path, channel(path) as calling:
-        with mock.patch.object(link, "_LINGER", 0.02):
-            await _fill(calling)
-            async with asyncio.timeout(5):
-                await calling.close()
+    wide = frames.settings({Setting.INITIAL_WINDOW_SIZE: 2**31 - 1}) + frames.window_update(0, 2**30)
+    with (
+        socket_path() as path,
+        socket.socket(socket.AF_UNIX) as listener,
+        mock.patch.object(link, "_LINGER", 0.02),
+    ):
+        listener.bind(path)
+        listener.listen()
+        listener.setblocking(False)
+        async with channel(path) as calling:
+            call = asyncio.ensure_future(calling.unary(ECHO, bytes(8 << 20)))
+            deaf, _ = await asyncio.get_running_loop().sock_accept(listener)
+            with deaf:
+                await asyncio.get_running_loop().sock_sendall(deaf, wide)
+                await _until_stuck(calling)
+                async with asyncio.timeout(5):
+                    await calling.close()
+                with pytest.raises(ConnectionLost):
+                    await call
 
 
 async def test_a_call_waits_for_a_place_until_the_server_takes_more() -> None:
@@ -253,13 +271,14 @@ async def test_a_call_waits_for_a_place_until_the_server_takes_more() -> None:
 @pytest.mark.parametrize(
     ("target", "authority"),
     [
-        (Target(path="/run/s"), "localhost"),
-        (Target(host="node", port=1), "node:1"),
-        (Target(host="::1", port=1), "[::1]:1"),
+        (Target(path="/run/s"), b"localhost"),
+        (Target(host="node", port=1), b"node:1"),
+        (Target(host="::1", port=1), b"[::1]:1"),
     ],
 )
-async def test_the_authority_is_what_a_uri_would_have(target: Target, authority: str) -> None:
-    assert dict(Decoder().decode(GRPCChannel(target)._head(ECHO, None)))[":authority"] == authority
+async def test_the_authority_is_what_a_uri_would_have(target: Target, authority: bytes) -> None:
+    fields = {name: value for name, value in Decoder().decode(GRPCChannel(target)._head(ECHO, None), raw=True)}
+    assert fields[b":authority"] == authority
 
 
 async def test_closing_while_connecting_tells_who_waits() -> None:
@@ -285,6 +304,7 @@ async def test_tls_on_a_port_with_a_certificate_that_is_trusted_and_one_that_is_
         trusting = tls.create_default_context(cafile=tmp_path / "cert.pem")
         good = GRPCChannel(target, ChannelOptions(ssl=trusting, server_name="localhost"))
         assert (await good.unary(ECHO, bytes(300_000))).message == bytes(300_000)
+        await asyncio.gather(*(good.unary(ECHO, b"") for _ in range(300)))
         await good.close()
         bad = GRPCChannel(target, ChannelOptions(ssl=tls.create_default_context()))
         with pytest.raises(ConnectionLost, match="certificate is not trusted") as caught:
@@ -297,9 +317,12 @@ async def test_tls_on_a_port_with_a_certificate_that_is_trusted_and_one_that_is_
         await plain.close()
 
 
-async def _fill(calling: GRPCChannel) -> None:
-    """Send to a server that has stopped reading, until nothing more goes out."""
-    pytest.fail("not written")
+async def _until_stuck(calling: GRPCChannel) -> None:
+    for _ in range(100_000):
+        if calling._link is not None and calling._link.paused:
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("all has been sent")
 
 
 def _answer(message: bytes, stream: int = 1) -> bytes:

@@ -113,11 +113,11 @@ class Wire(asyncio.Transport):
         self.close()
 
 
-async def _feed(link: Link[Any], wire: Wire, data: bytes, cuts: list[int]) -> None:
-    """As the loop would: in pieces, and only while the link reads."""
+async def _feed(link: Link[Any], wire: Wire, data: bytes, cuts: list[int], *, eager: bool = False) -> None:
+    """As the loop would: in pieces, and only while the link reads; TLS is `eager`, and may have more in hand."""
     at = turn = 0
     while at < len(data) and not wire.is_closing():
-        if wire.reading:
+        if wire.reading or eager:
             piece = data[at : at + cuts[turn % len(cuts)]]
             view = link.get_buffer(-1)
             piece = piece[: len(view)]
@@ -155,7 +155,7 @@ async def _serve(data: bytes, cuts: list[int], *, full: bool, limited: bool) -> 
     link = ServerLink(loop, Shared(routes(Service().handlers()), options), Peer(), account)
     wire = Wire(link, full=full)
     link.connection_made(wire)
-    await _feed(link, wire, HELLO + data, cuts)
+    await _feed(link, wire, HELLO + data, cuts, eager=full)
     for _ in range(5):
         await asyncio.sleep(0)
     cut = bool(link.blame)
@@ -187,7 +187,7 @@ async def _call(data: bytes, cuts: list[int], *, full: bool) -> None:
     await _feed(link, wire, frames.settings({}), [100])
     calls = [await link.begin(b"", bytes(size)) for size in (10, 100_000, 10)]
     waiting = [loop.create_task(call.message()) for call in calls]
-    await _feed(link, wire, data, cuts)
+    await _feed(link, wire, data, cuts, eager=full)
     link.abort("the end")
     outcomes = await asyncio.gather(*waiting, return_exceptions=True)
     await link.closed

@@ -88,8 +88,8 @@ def test_a_large_call_takes_the_turns_of_several() -> None:
 def test_no_more_time_is_spent_than_the_share_the_burst_and_one_turn(steps: list[tuple[float, float]]) -> None:
     share, now, spent, longest = Share(0.1, 0.005, now=0.0), 0.0, 0.0, 0.0
     for pause, turn in steps:
-        now += max(pause, share.wait(now + pause) + 1e-9)
-        share.wait(now)
+        now += pause
+        now += share.wait(now)
         share.spend(turn)
         spent += turn
         longest = max(longest, turn)

@@ -86,3 +86,11 @@ def test_an_answer_that_is_no_grpc_is_told_as_such(fields: dict[str, str], code:
     error = metadata.refused_by_http(fields)
     assert error is not None
     assert error.code is code
+
+
+def test_a_deadline_without_end_is_the_longest_there_is() -> None:
+    assert metadata.timeout_text(float("inf")) == "99999999M"
+
+
+def test_values_are_sent_without_the_spaces_around_them() -> None:
+    assert metadata.spelt({"a": " b c "}) == metadata.spelt({"a": "b c"})

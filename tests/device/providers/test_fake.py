@@ -138,3 +138,15 @@ def test_shares_of_changes_are_those_asked_for() -> None:
 def test_options_that_cannot_work_are_refused(options: dict[str, float]) -> None:
     with pytest.raises(InvalidDefinition):
         FakeOptions(**options)  # type: ignore[arg-type]  # each its own type
+
+
+@pytest.mark.virtual_time
+async def test_server_that_has_forgotten_the_gpus_is_told_them_again() -> None:
+    async with device_api() as world, world.running(provider(count=3, period=0)):
+        await asyncio.sleep(1)
+        before = await world.gpus()
+        for gpu in before[1:]:
+            await world.client.delete(gpu)
+        await asyncio.sleep(11)  # a heartbeat later
+        after = await world.gpus()
+        assert [gpu.spec.uuid for gpu in after] == [gpu.spec.uuid for gpu in before]

@@ -113,9 +113,12 @@ class GPUs:
         else:
             await self._client.delete(gpu, uid=uid, resource_version=resource_version)
 
-    async def heartbeat(self, names: Sequence[str]) -> None:
-        """Say as a provider that these GPUs are looked after. Without it for a while, they become Unknown."""
-        await self._transport.heartbeat(self._provider_id, names)
+    async def heartbeat(self, names: Sequence[str]) -> bool:
+        """Say as a provider that these GPUs are looked after. Without it for a while, they become Unknown.
+
+        False where the provider had been missed, or the server does not know one of them: tell everything again.
+        """
+        return await self._transport.heartbeat(self._provider_id, names)
 
     async def _followed(self, selection: ListOptions) -> AsyncGenerator[WatchedEvent[GPU], None]:
         read, transport = reader_of(GPU), self._transport

@@ -151,14 +151,15 @@ class DeviceTransport:
         self._closed = True
         await self._channel.close()
 
-    async def heartbeat(self, provider: str, names: Sequence[str]) -> None:
-        """Tell the server that a provider is alive, and which GPUs it answers for."""
+    async def heartbeat(self, provider: str, names: Sequence[str]) -> bool:
+        """Tell the server that a provider is alive, and which GPUs it answers for; False: it should tell all again."""
         message = wire.Heartbeat(provider, tuple(names)).encode()
         path, seconds = wire.provider_path("Heartbeat"), self._timeouts.call
         try:
-            await self._channel.unary(path, message, metadata=self._metadata, timeout=seconds)
+            reply = await self._channel.unary(path, message, metadata=self._metadata, timeout=seconds)
         except RPCError as error:
             raise api_error(error) from error
+        return wire.Acknowledged.decode(reply.message).acknowledged
 
     async def _delete(self, request: Request) -> Response:
         """Delete, and say what was deleted as an API server does: who reads from a cache waits until that is gone."""

@@ -16,7 +16,7 @@ from pilotage.device.providers.actions import Action
 from pilotage.device.providers.conditions import READY, READY_MESSAGE, RESET_REQUIRED, Health, State
 from pilotage.device.providers.inventory import Inventory
 from pilotage.device.providers.provider import ProviderAccess
-from pilotage.errors import ConnectionLost, InvalidDefinition, ServiceUnavailable, TooManyRequests
+from pilotage.errors import ApiError, ConnectionLost, InvalidDefinition, ServiceUnavailable, TooManyRequests
 from pilotage.meta import times
 from pilotage.telemetry.logs import logger
 
@@ -95,6 +95,11 @@ class FakeGPUs:
     def __post_init__(self) -> None:
         self.gpus = [FakeGPU(f"gpu-{number}", _uuid(self.chance)) for number in range(self.options.count)]
 
+    @property
+    def present(self) -> list[FakeGPU]:
+        """Those that are not removed."""
+        return [gpu for gpu in self.gpus if not gpu.removed]
+
     def tick(self) -> tuple[FakeGPU, Change] | None:
         """Let something happen to one of them; None where there is nothing that it could happen to."""
         roll = self.chance.random()
@@ -137,18 +142,22 @@ class FakeProvider:
         await self._register(inventory, fakes)
         devices.inventory_complete()
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._heartbeats(devices, fakes))
+            tasks.create_task(self._heartbeats(devices, inventory, fakes))
             tasks.create_task(self._changes(inventory, fakes))
 
     async def _register(self, inventory: Inventory, fakes: FakeGPUs) -> None:
         stored = await inventory.stored()
-        for gpu in fakes.gpus:
+        for gpu in fakes.present:
             await inventory.apply(gpu.name, gpu.uuid, gpu.health, stored.get(gpu.name))
         await inventory.remove_others_than((gpu.name for gpu in fakes.gpus), stored)
 
-    async def _heartbeats(self, devices: ProviderAccess, fakes: FakeGPUs) -> None:
+    async def _heartbeats(self, devices: ProviderAccess, inventory: Inventory, fakes: FakeGPUs) -> None:
         while True:
-            await devices.heartbeat([gpu.name for gpu in fakes.gpus if not gpu.removed])
+            try:
+                if not await devices.heartbeat([gpu.name for gpu in fakes.present]):
+                    await self._register(inventory, fakes)
+            except (ApiError, ConnectionLost) as error:
+                _log.warning("the heartbeat could not be sent", error=error)
             await asyncio.sleep(HEARTBEAT_SECONDS)
 
     async def _changes(self, inventory: Inventory, fakes: FakeGPUs) -> None:

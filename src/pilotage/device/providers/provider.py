@@ -15,8 +15,12 @@ class ProviderAccess(Protocol):
     def client(self) -> Client:
         """Reads and writes GPUs as this provider: a status that it writes replaces no condition of another one."""
 
-    async def heartbeat(self, names: Sequence[str]) -> None:
-        """Say that these GPUs are looked after. Without it for a while, their conditions become Unknown."""
+    async def heartbeat(self, names: Sequence[str]) -> bool:
+        """Say that these GPUs are looked after. Without it for a while, their conditions become Unknown.
+
+        False where this provider had been missed, or the server does not know one of them (it was started anew): then
+        everything is to be told again.
+        """
 
     def inventory_complete(self) -> None:
         """Say that all GPUs there are have been told, even if there are none. May be said again."""

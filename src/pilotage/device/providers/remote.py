@@ -28,8 +28,8 @@ class RemoteAccess:
     def client(self) -> Client:
         return self._devices.client
 
-    async def heartbeat(self, names: Sequence[str]) -> None:
-        await self._devices.v1alpha1.gpus.heartbeat(names)
+    async def heartbeat(self, names: Sequence[str]) -> bool:
+        return await self._devices.v1alpha1.gpus.heartbeat(names)
 
     def inventory_complete(self) -> None:
         """Nothing to be done here."""

@@ -28,8 +28,8 @@ class LocalAccess:
     def client(self) -> Client:
         return self._client
 
-    async def heartbeat(self, names: Sequence[str]) -> None:
-        self._service.heartbeat(self._provider, names)
+    async def heartbeat(self, names: Sequence[str]) -> bool:
+        return self._service.heartbeat(self._provider, names) and await self._service.knows(names)
 
     def inventory_complete(self) -> None:
         self._service.inventory_complete()

@@ -93,7 +93,8 @@ class ProviderFace:
     async def _heartbeat(self, call: Call, message: bytes, outcome: Outcome) -> bytes:
         asked = messages.Heartbeat.decode(message)
         provider = caller_of(call, asked.provider_id).identity
-        return messages.Acknowledged(self._service.heartbeat(provider, asked.gpu_names)).encode()
+        heard = self._service.heartbeat(provider, asked.gpu_names)
+        return messages.Acknowledged(heard and await self._service.knows(asked.gpu_names)).encode()
 
 
 def _status_update(name: str, document: Mapping[str, object]) -> Request:

@@ -152,6 +152,11 @@ class DeviceService:
             raise BadRequest(f"a heartbeat names {len(names)} GPUs, and at most {self.options.limits.objects} are kept")
         return self.supervision.heartbeat(provider)
 
+    async def knows(self, names: Sequence[str]) -> bool:
+        """Whether all of these GPUs are there: a server that was started anew on memory has none of them."""
+        storage = self.house.storage
+        return all([await storage.get(f"{self.prefix}{name}") is not None for name in names])
+
     async def set_condition(self, caller: Caller, name: str, condition: Mapping[str, Any]) -> Response:
         """One condition of a caller's, beside those it has."""
         check_name(name)
