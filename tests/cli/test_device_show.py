@@ -131,3 +131,18 @@ def test_one_gpu_can_be_watched_alone(tmp_path: Path) -> None:
             watching.send_signal(signal.SIGINT)
             watching.communicate(timeout=30)
     assert names == ["NAME", "gpu-1", "gpu-1", "gpu-1", "gpu-1"]
+
+
+@pytest.mark.long
+def test_a_server_that_does_not_know_its_gpus_yet_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "device-api.sock"
+    with serving(path, "--gate-seconds", "12"):
+        command = [*COMMAND, "watch", "--target", f"unix://{path}"]
+        watching = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert watching.stderr is not None
+        assert watching.stdout is not None
+        assert watching.stderr.readline().startswith("pilotage: waiting: the server does not know its GPUs yet")
+        assert watching.stdout.readline().split()[:3] == ["TIME", "EVENT", "NAME"]
+        watching.send_signal(signal.SIGINT)
+        watching.communicate(timeout=30)
+        assert watching.returncode == 0

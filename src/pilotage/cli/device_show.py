@@ -20,6 +20,7 @@ from pilotage.device.client.following import followed
 from pilotage.device.client.target import Target
 from pilotage.device.client.transport import BACKOFF
 from pilotage.device.v1alpha1 import GPU
+from pilotage.errors import ServiceUnavailable
 from pilotage.meta import objects, yamltext
 from pilotage.rest import ListOptions, Page, WatchEvent
 from pilotage.rest.listing import ListerWatcher
@@ -75,7 +76,10 @@ async def watch(config: Config, name: str, *, clock: _Clock = lambda: datetime.n
         print("\n".join(table.begin([changed(event) for event in wanted])), flush=True)
 
     async with Devices(config) as devices:
-        await devices.v1alpha1.gpus.list()  # fails at once where following would wait
+        try:
+            await devices.v1alpha1.gpus.list()  # fails at once where following would wait
+        except ServiceUnavailable as error:  # it is there, and will know its GPUs in a while
+            print(f"pilotage: waiting: {error}", file=sys.stderr, flush=True)
         source = _Begun(devices.v1alpha1.gpus.lister_watcher(), begin)
         log = logger("pilotage.device")
         async with aclosing(followed(source, ListOptions(), BACKOFF, log)) as events:
