@@ -19,7 +19,7 @@ OPEN = (*FAKE, "--socket-mode", "0666")
 
 SHUT_OUT = dict.fromkeys(("list", "watch", "heartbeat", "delete"), "ConnectionLost")
 READER = {"list": "8", "watch": "ADDED", "heartbeat": "Forbidden", "delete": "Forbidden"}
-WRITER = {"list": "8", "watch": "ADDED", "heartbeat": "None", "delete": "None"}
+WRITER = {"list": "8", "watch": "ADDED", "heartbeat": "True", "delete": "None"}
 
 
 @pytest.mark.covers("S9")

@@ -277,7 +277,7 @@ async def test_a_call_waits_for_a_place_until_the_server_takes_more() -> None:
     ],
 )
 async def test_the_authority_is_what_a_uri_would_have(target: Target, authority: bytes) -> None:
-    fields = {name: value for name, value in Decoder().decode(GRPCChannel(target)._head(ECHO, None), raw=True)}
+    fields = dict(Decoder().decode(GRPCChannel(target)._head(ECHO, None), raw=True))
     assert fields[b":authority"] == authority
 
 

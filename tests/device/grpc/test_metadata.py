@@ -94,3 +94,30 @@ def test_a_deadline_without_end_is_the_longest_there_is() -> None:
 
 def test_values_are_sent_without_the_spaces_around_them() -> None:
     assert metadata.spelt({"a": " b c "}) == metadata.spelt({"a": "b c"})
+
+
+@pytest.mark.parametrize(
+    ("names", "fine"),
+    [
+        ([], True),
+        ([b":path", b"x"], True),
+        ([b"x", b"x", b"a-b_c.d~"], True),
+        ([b"x", b":path"], False),
+        ([b":path", b":path"], False),
+        ([b":odd"], False),
+        ([b"a\nb"], False),
+        ([b"a\n"], False),
+        ([b""], False),
+        ([b"A"], False),
+        ([b"a b"], False),
+        ([b"\x7f"], False),
+        ([b"upgrade"], False),
+    ],
+)
+def test_names_that_http2_does_not_have_are_told(names: list[bytes], fine: bool) -> None:
+    assert metadata.well_formed([(name, b"v") for name in names], (b":path",)) is fine
+
+
+@pytest.mark.parametrize(("value", "fine"), [(b"", True), (b"\xff \t", True), (b"\n", False), (b"a\x00", False)])
+def test_values_that_http2_does_not_have_are_told(value: bytes, fine: bool) -> None:
+    assert metadata.well_formed([(b"x", b""), (b"y", value)]) is fine
