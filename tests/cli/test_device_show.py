@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -76,9 +77,14 @@ def test_a_target_that_is_none_is_one_clear_line() -> None:
     assert (ran.returncode, ran.stderr.count("\n")) == (1, 1)
 
 
-def test_a_reader_that_goes_away_is_no_failure(target: Path) -> None:
-    command = f"{' '.join(COMMAND)} get --target unix://{target} | true; echo ${{PIPESTATUS[0]}}"
-    ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("arguments", ["get --target unix://{target}", "get --help"])
+def test_a_reader_that_goes_away_is_no_failure(target: Path, arguments: str, unbuffered: str) -> None:
+    command = f"{' '.join(COMMAND)} {arguments.format(target=target)} | true; echo ${{PIPESTATUS[0]}}"
+    environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
+    ran = subprocess.run(
+        ["bash", "-c", command], env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
     assert (ran.stdout, ran.stderr) == ("0\n", "")
 
 

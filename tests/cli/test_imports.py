@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 HEAVY = {"asyncio", "ssl", "msgspec", "yaml", "apsw", "re2", "cryptography", "httptools", "cel_expr_python"}
+HEAVY |= {"google.protobuf", "hpack", "pynvml"}
 API = """
 import pilotage as pt
 

@@ -36,21 +36,6 @@ def run(folder: Path, code: str, target: str) -> subprocess.CompletedProcess[str
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
 
-@contextmanager
-def fake_devices(folder: Path) -> Iterator[str]:
-    """A Device API server with fake GPUs, for examples that talk to one; where it is."""
-    target = f"unix://{folder}/devices/device-api.sock"
-    command = [sys.executable, "-m", "pilotage.cli", "device", "serve", "--provider", "fake", "--target", target]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    assert server.stdout is not None
-    try:
-        assert any("listening on" in line for line in server.stdout)
-        yield target
-    finally:
-        server.terminate()
-        server.communicate(timeout=30)
-
-
 @pytest.fixture(scope="module")
 def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
     """The examples that were asked for, as many at a time as there are cores: most of their time is Python's start."""
@@ -61,8 +46,9 @@ def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         if isinstance(item, pytest.Function) and "runs" in item.fixturenames
     ]
     codes = [str(call.params["code"]) for call in calls]
-    with fake_devices(folder) as target, ThreadPoolExecutor(os.cpu_count()) as pool:
-        yield {code: pool.submit(run, folder / str(number), code, target) for number, code in enumerate(codes)}
+    fakes = device_server(folder, "--provider", "fake", "--log-level", "error")
+    with fakes as devices, ThreadPoolExecutor(os.cpu_count()) as pool:
+        yield {code: pool.submit(run, folder / str(number), code, devices.target) for number, code in enumerate(codes)}
 
 
 @pytest.mark.parametrize("code", EXAMPLES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -26,6 +27,18 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. The exit code: 0 done, 1 failed with one clear line, 2 wrong usage, 130 interrupted."""
+    try:
+        try:
+            return _run(arguments)
+        finally:
+            sys.stdout.flush()  # here, where a reader that has gone can be told from a failure
+    except BrokenPipeError:
+        # The reader of our output has gone: nothing is left to say, and the interpreter must not try to at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     options = parser().parse_args(arguments)
     try:
         return int(options.run(options) or 0)
@@ -34,9 +47,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has gone: nothing is left to say
-        return 0
 
 
 class _Version(argparse.Action):

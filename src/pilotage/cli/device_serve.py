@@ -17,13 +17,12 @@ async def serve(options: DeviceServerOptions, *, log_level: str = "info") -> Non
     A second signal ends it at once, without the grace period.
     """
     configure_logging(log_level)
-    stop = _Stop()
-    place = _place(options)
+    server, stop, place = DeviceServer(options), _Stop(), _place(options)
     _say("Starting server...")
     _say(f"{'socketPath' if place.startswith('/') else 'address'}: {place}")
     with handled(stop.received):
         try:
-            await _served(options, f"{_title(options)} listening on {place}", stop)
+            await _served(server, f"{_title(options)} listening on {place}", stop)
         except OSError as error:
             raise CommandError(f"cannot listen on {place}: {error.strerror or error}") from error
         except asyncio.CancelledError:
@@ -31,8 +30,8 @@ async def serve(options: DeviceServerOptions, *, log_level: str = "info") -> Non
                 raise
 
 
-async def _served(options: DeviceServerOptions, line: str, stop: _Stop) -> None:
-    async with DeviceServer(options):
+async def _served(server: DeviceServer, line: str, stop: _Stop) -> None:
+    async with server:
         _say(line)
         await stop.asked.wait()
         _say("\nStopping server...")

@@ -58,6 +58,11 @@ class Peer:
     """The supplementary groups, where the kernel tells them (SO_PEERGROUPS)."""
     address: str = ""
 
+    @property
+    def account(self) -> str:
+        """Who is held to limits together: those of one user, or, where there is none, those of one address."""
+        return f"uid:{self.uid}" if self.uid >= 0 else self.address.rpartition(":")[0]
+
 
 @dataclass(frozen=True, slots=True)
 class Call:

@@ -309,7 +309,7 @@ async def test_machine_without_gpus_has_one_clear_line_and_an_empty_list(
 ) -> None:
     library = MockLibrary()
     library.open_error = error
-    with caplog.at_level(logging.INFO, "device.nvml"):
+    with caplog.at_level(logging.INFO, "pilotage.device.nvml"):
         async with device_api() as world, world.running(provider(library)):
             await asyncio.sleep(600)
             assert await world.gpus() == []
@@ -324,7 +324,7 @@ async def test_driver_without_gpus_is_an_empty_list_and_one_that_comes_later_is_
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     library = MockLibrary(0)
-    with caplog.at_level(logging.INFO, "device.nvml"):
+    with caplog.at_level(logging.INFO, "pilotage.device.nvml"):
         async with device_api() as world, world.running(provider(library)):
             await asyncio.sleep(600)
             assert await world.gpus() == []

@@ -124,7 +124,7 @@ async def test_a_failure_of_the_server_is_told_without_its_text(
 
 
 async def test_every_write_leaves_a_line_that_says_who_what_and_how_it_ended(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "device.audit")
+    caplog.set_level(logging.INFO, "pilotage.device.audit")
     async with face() as here:
         await here.ask(create(), provider_id="nvml", peer=Peer(uid=7, gid=7, pid=42))
         with pytest.raises(RPCError):
@@ -145,7 +145,7 @@ async def test_every_write_leaves_a_line_that_says_who_what_and_how_it_ended(cap
 
 
 async def test_who_may_not_is_refused_and_that_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "device.audit")
+    caplog.set_level(logging.INFO, "pilotage.device.audit")
     async with face(allows=lambda peer, method: method.startswith(("Get", "List"))) as here:
         with pytest.raises(RPCError) as raised:
             await here.ask(create())

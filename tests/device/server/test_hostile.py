@@ -322,7 +322,7 @@ async def test_a_future_version_is_waited_for_and_then_said_to_be_none(
 async def test_providers_that_make_no_sense_are_refused_and_the_audit_stays_one_short_line(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "device.audit")
+    caplog.set_level(logging.INFO, "pilotage.device.audit")
     async with calling(folder) as channel:
         for what, message in HEARTBEATS.items():
             assert await code_of(channel, wire.provider_path("Heartbeat"), message) is INVALID, what
@@ -332,7 +332,7 @@ async def test_providers_that_make_no_sense_are_refused_and_the_audit_stays_one_
         create = wire.method_path("CreateGpu")
         assert await code_of(channel, create, written(meta(), SPEC), provider_id="p" * 129) is INVALID
         assert await code_of(channel, wire.method_path("ListGpus"), b"", provider_id="p" * 129) is INVALID
-    lines = [record.getMessage() for record in caplog.records if record.name.endswith("device.audit")]
+    lines = [record.getMessage() for record in caplog.records if record.name == "pilotage.device.audit"]
     assert len(lines) == 3
     assert all(len(line) < 1000 and "\n" not in line for line in lines)
 

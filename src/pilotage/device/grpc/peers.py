@@ -58,10 +58,10 @@ class Accounts:
 
     def __init__(self, options: ServerOptions) -> None:
         self._options = options
-        self._accounts: dict[int | str, Account] = {}
+        self._accounts: dict[str, Account] = {}
 
     def of(self, peer: Peer, now: float) -> Account:
-        key: int | str = peer.uid if peer.uid >= 0 else peer.address.rpartition(":")[0]
+        key = peer.account
         account = self._accounts.get(key)
         if account is None:
             if len(self._accounts) >= _ACCOUNTS:

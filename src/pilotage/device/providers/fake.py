@@ -23,7 +23,7 @@ from pilotage.telemetry.logs import logger
 MAX_COUNT = 1024
 HEARTBEAT_SECONDS = 10.0
 
-_log = logger("device.fake")
+_log = logger("pilotage.device.fake")
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from pilotage.telemetry.logs import logger
 
 HEARTBEAT_SECONDS = 10.0
 
-_log = logger("device.nvml")
+_log = logger("pilotage.device.nvml")
 
 
 def boot_time() -> datetime:

@@ -35,7 +35,7 @@ POLL_GAP_SECONDS = 1.0
 SOMETHING = DeviceEvent(-1, 0, 0)
 """An event of which is known only that there was one."""
 
-_log = logger("device.nvml")
+_log = logger("pilotage.device.nvml")
 
 
 class Watch:

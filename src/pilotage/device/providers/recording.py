@@ -22,7 +22,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from pilotage.device.providers.nvml_library import Answer, DeviceEvent, Library, NVMLError
-from pilotage.errors import DecodeError, PilotageError
+from pilotage.errors import DecodeError
 
 MAX_BYTES = 64 * 1024 * 1024
 
@@ -134,8 +134,6 @@ class RecordingLibrary:
             answer = ask()
         except NVMLError as error:
             self._note(call, device, Said(code=error.code, error=str(error)))
-            raise
-        except PilotageError:
             raise
         self._note(call, device, Said(value=answer))
         return answer

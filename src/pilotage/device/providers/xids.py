@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pilotage.device.providers.actions import Action
 from pilotage.errors import InvalidDefinition
 
-DRIVER_VERDICT = 154
-"""The driver says by itself what is to be done; the GPU is asked at once what it is."""
 NO_ANSWER_IN_CATALOGUE = "the catalogue has no answer to it"
 
 

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from pilotage.device.v1alpha1 import GPU
+from pilotage.device.wire.tolerance import check_name
 from pilotage.errors import BadRequest, Cause, DecodeError, RequestTooLarge
 from pilotage.meta import jsontext
 from pilotage.meta.causes import duplicate, invalid_error, required, too_many
-from pilotage.meta.names import path_segment_name
 
 Document = dict[str, Any]
 
-MAX_NAME = 253
 MAX_PROVIDER = 128
 _GVK = GPU.__resource__.gvk
 
@@ -28,19 +27,6 @@ class Limits:
     """One GPU with all its conditions, as it is kept."""
     providers: int = 1024
     """That are known to send heartbeats."""
-
-
-def check_name(name: str) -> None:
-    """A name is one segment of a path: `gpu-0`, or a UUID as it stands. Raises BadRequest."""
-    if not name:
-        raise BadRequest("a GPU needs a name: metadata.name must not be empty")
-    if len(name) > MAX_NAME:
-        raise BadRequest(f"the name {name[:40]!r}… has {len(name)} characters, and at most {MAX_NAME} are possible")
-    problems = path_segment_name(name)
-    if not name.isprintable() or " " in name:
-        problems.append("may not contain blanks or control characters")
-    if problems:
-        raise BadRequest(f"{name!r} cannot be the name of a GPU: it {', '.join(problems)}")
 
 
 def check_provider(provider: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from pilotage.device.access import described
 from pilotage.device.codes import rpc_error
 from pilotage.device.rpc import Call, Code, Peer, RPCError
 from pilotage.device.server import metrics
@@ -17,8 +18,8 @@ from pilotage.errors import ApiError, BadRequest, DecodeError, Forbidden, Servic
 from pilotage.telemetry.logs import logger
 
 _LONGEST_WARNING = 1024
-_log = logger("device.server")
-_audit = logger("device.audit")
+_log = logger("pilotage.device.server")
+_audit = logger("pilotage.device.audit")
 
 Allows = Callable[[Peer, str], bool]
 """Whether somebody may call a method."""
@@ -49,7 +50,7 @@ def handled(call: Call, allows: Allows, *, kind: str = "unary", audited: bool = 
     outcome = Outcome()
     try:
         if not allows(call.peer, call.name):
-            raise Forbidden(f"{_who(call.peer)} may not call {call.name}")
+            raise Forbidden(f"{described(call.peer)} may not call {call.name}")
         yield outcome
     except RPCError as error:
         outcome.code = error.code
@@ -101,7 +102,3 @@ def _write_audit(call: Call, outcome: Outcome) -> None:
         uid=call.peer.uid,
         pid=call.peer.pid,
     )
-
-
-def _who(peer: Peer) -> str:
-    return f"uid {peer.uid}, gid {peer.gid}" if peer.uid >= 0 else f"the caller at {peer.address or 'no address'}"

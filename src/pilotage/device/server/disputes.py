@@ -13,7 +13,7 @@ from pilotage.telemetry.logs import logger
 REPEAT_SECONDS = 600.0
 _KEPT = 1024
 _SHOWN = 5
-_log = logger("device.server")
+_log = logger("pilotage.device.server")
 
 
 class Disputes:

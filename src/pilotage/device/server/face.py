@@ -72,8 +72,7 @@ class Face:
             request = wire.decode_request(self.generation, call.name, message, call.metadata)
             if not caller_of(call).provider:
                 self.service.gate.check()
-            who = f"uid:{call.peer.uid}" if call.peer.uid >= 0 else "remote"
-            await self.hub.serve(request, self.generation, out, caller=who, metadata=_OPTIONS)
+            await self.hub.serve(request, self.generation, out, caller=call.peer.account, metadata=_OPTIONS)
 
 
 _PROVIDING: Mapping[Generation, Sequence[str]] = {

@@ -32,10 +32,6 @@ class Health:
     def is_ready(self) -> bool:
         return self._ready
 
-    @property
-    def is_alive(self) -> bool:
-        return self._alive
-
     def serve(self) -> None:
         """From now on everybody is served."""
         if self._alive:

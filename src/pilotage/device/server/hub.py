@@ -39,7 +39,7 @@ from pilotage.telemetry.logs import logger
 _RESTART_SECONDS = 1.0
 Encode = Callable[[str, WatchEvent], bytes]
 """The message of an event in a generation of the wire."""
-_log = logger("device.hub")
+_log = logger("pilotage.device.hub")
 
 
 @dataclass(frozen=True, slots=True)

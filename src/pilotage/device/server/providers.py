@@ -13,7 +13,7 @@ from pilotage.telemetry.logs import logger
 
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 30.0
-_log = logger("device.providers")
+_log = logger("pilotage.device.providers")
 
 
 class LocalAccess:

@@ -15,12 +15,14 @@ import msgspec
 
 from pilotage.device.rpc import Peer
 from pilotage.device.server import merging
-from pilotage.device.server.admission import Limits, check_name, check_provider
+from pilotage.device.server.admission import Limits, check_provider
 from pilotage.device.server.gate import Gate
 from pilotage.device.server.stored import DEFINITION, GPUS, definition, public
 from pilotage.device.server.supervision import Supervision
-from pilotage.device.server.writing import Writer, check_version
-from pilotage.errors import BadRequest, Conflict, Gone, NotFound, RequestTooLarge, RevisionConflict
+from pilotage.device.server.versions import check_reached, check_version
+from pilotage.device.server.writing import Writer
+from pilotage.device.wire.tolerance import check_name
+from pilotage.errors import BadRequest, Conflict, NotFound, RequestTooLarge, RevisionConflict
 from pilotage.meta import times
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
@@ -254,8 +256,7 @@ class _Transport:
                 return _public(await writer.update(request, provider, self._caller.unspoken))
             case Verb.PATCH:
                 return _public(await writer.patch(request, provider))
-        check_name(request.name)
-        return _public(await service.registry.call(request))
+        return _public(await writer.delete(request))
 
     async def list(self, request: Request) -> Page:
         self._check(request)
@@ -265,7 +266,7 @@ class _Transport:
     @asynccontextmanager
     async def watch(self, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         self._check(request)
-        check_reached(request, self._service.house.storage)
+        check_reached(int(request.options.resource_version or "0"), self._service.house.storage)
         async with self._service.registry.watch(request) as events:
             yield (WatchEvent(kind, public(data)) async for kind, data in events)
 
@@ -283,16 +284,6 @@ class _Transport:
         check_version(request.options.resource_version)
         if request.verb in _READS and not self._caller.provider:
             self._service.gate.check()
-
-
-def check_reached(request: Request, storage: Storage) -> None:
-    """Raises Gone for a watch from a version that has not happened: the server was set back, and it would be silent."""
-    version = int(request.options.resource_version or "0")
-    if version > storage.revision:
-        raise Gone(
-            f"the resource version {version} is ahead of the server's, {storage.revision}: the server has begun anew "
-            "since it was given out; list again"
-        )
 
 
 def _public(response: Response) -> Response:

@@ -29,7 +29,7 @@ from pilotage.errors import InvalidDefinition
 from pilotage.storage import Storage, open_storage
 from pilotage.telemetry.logs import logger
 
-_log = logger("device.server")
+_log = logger("pilotage.device.server")
 _STREAMS_SECONDS = 1.0
 """How long watches have to say goodbye."""
 

@@ -11,6 +11,7 @@ import msgspec
 from pilotage.device.rpc import Outgoing, RPCError
 from pilotage.device.server import metrics
 from pilotage.device.server.log import Change
+from pilotage.device.server.versions import check_reached
 from pilotage.errors import ApiError, Compacted, Gone, InternalError, ServiceUnavailable, StorageError
 from pilotage.rest.listing import BOOKMARK_SECONDS_ANNOTATION
 from pilotage.rest.request import Request
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 _CHUNK_FRAMES = 64
 _CHUNK_BYTES = 16 * 1024
-_log = logger("device.hub")
+_log = logger("pilotage.device.hub")
 
 
 class Subscription:
@@ -115,11 +116,7 @@ class Subscription:
         """Where it begins, and what there is to tell of what was before. Raises ApiError where it cannot begin."""
         options, storage = self._options, self._hub.storage
         version = version_number_or_bad(options.resource_version or "0")
-        if version > storage.revision:
-            raise Gone(
-                f"the resource version {version} is ahead of the server's, {storage.revision}: the server has begun "
-                "anew since it was given out; list again"
-            )
+        check_reached(version, storage)
         whole = options.send_initial_events or (version == 0 and options.send_initial_events is None)
         if not whole:
             self.since = version or storage.revision

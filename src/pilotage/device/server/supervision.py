@@ -11,7 +11,7 @@ from pilotage.errors import TooManyRequests
 from pilotage.telemetry.logs import logger
 
 RETRY_SECONDS = 1.0
-_log = logger("device.providers")
+_log = logger("pilotage.device.providers")
 
 
 @dataclass(slots=True)

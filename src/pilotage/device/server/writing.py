@@ -15,6 +15,8 @@ from pilotage.device.server.admission import Limits
 from pilotage.device.server.disputes import Disputes
 from pilotage.device.server.patches import patch_of
 from pilotage.device.server.stored import GPUS, public, public_status
+from pilotage.device.server.versions import check_version
+from pilotage.device.wire.tolerance import check_name
 from pilotage.errors import BadRequest, Conflict, MethodNotSupported, NotFound, TooManyRequests
 from pilotage.rest.request import Request, Verb
 from pilotage.rest.response import Response
@@ -78,7 +80,7 @@ class Writer:
 
     async def patch(self, request: Request, provider: str) -> Response:
         """As update, with the next state made by a patch from what callers see of the present one."""
-        admission.check_name(request.name)
+        check_name(request.name)
         patch = patch_of(await self._served(), request)
 
         def patched(stored: Document) -> Document:
@@ -89,6 +91,13 @@ class Writer:
             return wanted
 
         return await self._changed(request, provider, patched)
+
+    async def delete(self, request: Request) -> Response:
+        """A GPU is gone, whoever has said something about it."""
+        check_name(request.name)
+        response = await self._registry.call(request)
+        metrics.UPDATES.labels("delete").inc()
+        return response
 
     async def set_condition(self, name: str, condition: Document, provider: str) -> Response:
         """One condition of the caller's, beside those it has."""
@@ -173,9 +182,3 @@ def check_identity(served: Served, request: Request, metadata: Document, current
         raise served.conflict(
             request.name, f"Precondition failed: UID in precondition: {uid}, UID in object meta: {current['uid']}"
         )
-
-
-def check_version(version: str) -> None:
-    """Raises BadRequest for what is no resource version."""
-    if version and not (version.isascii() and version.isdigit() and len(version) < 20):
-        raise BadRequest(f"{version[:50]!r} is no resource version: a decimal number is needed")

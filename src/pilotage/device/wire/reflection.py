@@ -10,7 +10,6 @@ from pilotage.device.wire.messages import GRPC, classes, parsed
 
 _NAME = "ServerReflection"
 _PACKAGES = ("grpc.reflection.v1", "grpc.reflection.v1alpha")
-SERVICES = tuple(f"{package}.{_NAME}" for package in _PACKAGES)
 METHODS = tuple(method_path("ServerReflectionInfo", package, _NAME) for package in _PACKAGES)
 """Streams both ways: each question has one answer."""
 

@@ -69,8 +69,8 @@ def check_name(name: str) -> None:
         problems.append("must not be empty")
     if len(name) > _LONGEST:
         problems.append(f"must be no more than {_LONGEST} characters")
-    if not name.isprintable():
-        problems.append("must be printable")
+    if not name.isprintable() or " " in name:
+        problems.append("may not contain blanks or control characters")
     if problems:
         raise BadRequest(f"{name[:100]!r} cannot be the name of a GPU: it {', '.join(problems)}")
 
