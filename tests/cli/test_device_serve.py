@@ -10,6 +10,7 @@ import signal
 import socket
 import stat
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -81,6 +82,14 @@ def test_it_says_where_it_listens_and_that_it_stops_and_leaves_no_socket(tmp_pat
         server.stop(number)
     assert (server.code, server.rest) == (0, "\nStopping server...\n")
     assert [entry.name for entry in path.parent.iterdir()] == ["device-api.sock.lock"]
+
+
+def test_without_its_extra_it_says_what_to_install_and_nothing_else(tmp_path: Path) -> None:
+    program = "import sys; sys.modules['hpack'] = None; from pilotage.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", program, "device", "serve", "--target", f"unix://{tmp_path}/api.sock"]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (1, "", 1)
+    assert "pip install 'pilotage[device]'" in ran.stderr
 
 
 def test_without_the_fake_provider_it_is_the_device_api(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
@@ -14,7 +14,7 @@ from pilotage.device.server import metrics
 from pilotage.device.server.calls import Allows, allow_all
 from pilotage.device.server.face import Face, encode
 from pilotage.device.server.health import LIVENESS, Health
-from pilotage.device.server.hub import Hub
+from pilotage.device.server.hub import Hub, HubOptions
 from pilotage.device.server.service import DeviceService
 from pilotage.device.wire import Generation, health, provider, reflection
 from pilotage.device.wire.health import ServingStatus
@@ -48,10 +48,16 @@ class Gate:
 
 @asynccontextmanager
 async def face(
-    generation: Generation = Generation.V6, allows: Allows = allow_all, **options: Any
+    generation: Generation = Generation.V6,
+    allows: Allows = allow_all,
+    hub_options: HubOptions | None = None,
+    **options: Any,
 ) -> AsyncIterator[Gate]:
     answers = Health([f"{package}.GpuService" for package in wire.PACKAGES])
-    async with service(**options) as opened, Hub(opened.house.storage, opened.served, opened.prefix, encode) as hub:
+    async with AsyncExitStack() as stack:
+        opened = await stack.enter_async_context(service(**options))
+        made_of = Hub(opened.house.storage, opened.served, opened.prefix, encode, hub_options)
+        hub = await stack.enter_async_context(made_of)
         opened.gate.on_open(answers.serve)
         made = Face(opened, hub, answers, generation, allows).handlers()
         gate = Gate(made, opened, answers)
@@ -170,6 +176,36 @@ async def test_calls_are_counted_by_method_and_code() -> None:
     assert metrics.STARTED.labels(*labels).value == started + 1
     assert metrics.HANDLED.labels(*labels, "NOT_FOUND").value == missing + 1
     assert metrics.HANDLING_SECONDS.labels(*labels).count > 0
+
+
+async def test_writes_are_counted_by_what_they_do() -> None:
+    operations = ("create", "update_status", "delete")
+    before = [metrics.UPDATES.labels(operation).value for operation in operations]
+    async with face() as here:
+        own = api(here.service)
+        await own.create(gpu())
+        await own.set_status("gpu-0", condition())
+        await here.ask(Request(Verb.DELETE, wire.RESOURCE, name="gpu-0"))
+    assert [metrics.UPDATES.labels(operation).value for operation in operations] == [value + 1 for value in before]
+
+
+async def test_callers_at_one_address_do_not_use_up_the_watches_of_another() -> None:
+    path = wire.method_path("WatchGpus")
+
+    async with face(hub_options=HubOptions(subscribers=2)) as here, asyncio.TaskGroup() as tasks:
+
+        async def watch(address: str) -> None:
+            await here.handlers.stream[path](Call(path, peer=Peer(address=address)), b"", Out())
+
+        watches = [tasks.create_task(watch("10.0.0.1:1"))]
+        await asyncio.sleep(0)
+        with pytest.raises(RPCError, match="this caller has 1 watches open already"):
+            await watch("10.0.0.1:2")
+        watches.append(tasks.create_task(watch("10.0.0.2:1")))
+        await asyncio.sleep(0)
+        assert not any(task.done() for task in watches)
+        for task in watches:
+            task.cancel()
 
 
 async def test_readers_wait_at_the_gate_and_providers_do_not() -> None:

@@ -70,7 +70,7 @@ def check_name(name: str) -> None:
     if len(name) > _LONGEST:
         problems.append(f"must be no more than {_LONGEST} characters")
     if not name.isprintable() or " " in name:
-        problems.append("may not contain blanks or control characters")
+        problems.append("must be printable, and without blanks")
     if problems:
         raise BadRequest(f"{name[:100]!r} cannot be the name of a GPU: it {', '.join(problems)}")
 
