@@ -27,7 +27,9 @@ class Authority:
         self._folder = folder
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "authority")])
+        own = x509.SubjectKeyIdentifier.from_public_key(self._key.public_key())
         builder = _builder(self._name, self._name, self._key).add_extension(x509.BasicConstraints(True, None), True)
+        builder = builder.add_extension(_signing(), True).add_extension(own, False)
         pem = _pem(builder.sign(self._key, hashes.SHA256()))
         self.ca_file = self._write("ca.crt", pem)
         self.ca_data = pem.decode()
@@ -38,6 +40,8 @@ class Authority:
         subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
         names = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
         builder = _builder(subject, self._name, key).add_extension(x509.SubjectAlternativeName(names), False)
+        issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+        builder = builder.add_extension(issuer, False)  # Python 3.13 insists on it
         private = key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
@@ -65,3 +69,9 @@ def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivate
 
 def _pem(certificate: x509.Certificate) -> bytes:
     return certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def _signing() -> x509.KeyUsage:
+    others = ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement")
+    off = (*others, "digital_signature", "crl_sign", "encipher_only", "decipher_only")
+    return x509.KeyUsage(key_cert_sign=True, **dict.fromkeys(off, False))

@@ -6,6 +6,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pilotage.device.providers import actions as recommended
+from pilotage.device.providers.actions import Action, spelled
 from pilotage.device.server import merging
 from pilotage.device.server.merging import PROVIDER_LOST, lost, merged, most_severe, with_condition
 from pilotage.device.server.stored import public_status
@@ -173,3 +175,9 @@ def test_whose_a_condition_is_can_be_asked() -> None:
     stored = merged({}, status(condition()), "nvml", NOW)
     assert merging.owns(stored, "nvml")
     assert not merging.owns(stored, "dcgm")
+
+
+@given(st.sets(st.sampled_from([action for action in Action if action is not Action.NONE]), min_size=1))
+def test_server_and_providers_agree_on_which_action_is_the_most_severe(actions: set[Action]) -> None:
+    spellings = [spelled(action) or "" for action in actions]
+    assert most_severe(spellings) == spelled(recommended.most_severe(actions))
