@@ -53,15 +53,17 @@ class Seen:
     memory: int
     attacker: dict[str, Any]
 
-    def check(self) -> None:
-        assert self.longest_turn < LONGEST_TURN
-        assert self.memory < MEMORY
-
     @property
-    def was_noticed(self) -> bool:
-        if os.geteuid() != 0:  # the attacker has the well-behaved client's uid, and takes its share of calls
-            return False
-        return self.loud > max(2 * self.quiet, UNNOTICED)
+    def harm(self) -> str:
+        """What others would notice; empty where there is nothing."""
+        if self.longest_turn >= LONGEST_TURN:
+            return f"one turn of the loop took {self.longest_turn * 1000:.1f} ms of CPU"
+        if self.memory >= MEMORY:
+            return f"memory grew by {self.memory >> 20} MiB"
+        # Without root the attacker has the well-behaved client's uid, and takes its share of calls.
+        if os.geteuid() == 0 and self.loud > max(2 * self.quiet, UNNOTICED):
+            return f"p99 is {self.loud * 1000:.1f} ms under attack and {self.quiet * 1000:.1f} ms without"
+        return ""
 
 
 @pytest.mark.covers("S10", "S16")
@@ -81,31 +83,29 @@ async def test_a_flood_is_cut_with_goaway(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in attacks.ATTACKS if name not in PATIENT])
 async def test_others_hardly_notice_a_flood(name: str) -> None:
     async with served(options=OPTIONS) as listening:
-        seen = await _attacked(name, listening)
-    seen.check()
+        await _attacked(name, listening)
 
 
 @pytest.mark.covers("S10", "S16")
 @pytest.mark.parametrize("name", PATIENT)
 async def test_who_makes_the_server_wait_holds_little_and_not_for_long(name: str) -> None:
     async with served(options=OPTIONS) as listening:
-        seen = await _attacked(name, listening)
+        await _attacked(name, listening)
         async with asyncio.timeout(10), channel(listening) as other:
             while listening.statistics().connections > 1:
                 await other.unary(ECHO, b"")
         assert listening.statistics().streams == 0
-    seen.check()
 
 
-async def _attacked(name: str, listening: Listening) -> Seen:
-    """The first round that others did not notice: a busy machine spoils some rounds, an attack that works all."""
+async def _attacked(name: str, listening: Listening) -> None:
+    """There is a round that does no harm: a busy machine spoils some rounds, an attack that works spoils all."""
+    harms = []
     for _ in range(ROUNDS):
         seen = await _round(name, listening)
-        if not seen.was_noticed:
-            return seen
-    raise AssertionError(
-        f"p99 is {seen.loud * 1000:.1f} ms under attack and {seen.quiet * 1000:.1f} ms without; {seen.attacker}"
-    )
+        if not seen.harm:
+            return
+        harms.append(f"{seen.harm}; {seen.attacker}")
+    raise AssertionError("\n".join(harms))
 
 
 async def _round(name: str, listening: Listening) -> Seen:
@@ -113,8 +113,8 @@ async def _round(name: str, listening: Listening) -> Seen:
         await _p99(well_behaved, 0.1)
         quiet = await _p99(well_behaved, SECONDS / 2)
         memory = _peak_memory()
+        attacker = await _attacker(name, str(listening.address))
         with _longest_turn() as turn:
-            attacker = await _attacker(name, str(listening.address))
             loud = await _p99(well_behaved, SECONDS)
             output, _ = await attacker.communicate()
         return Seen(quiet, loud, turn[0], _peak_memory() - memory, json.loads(output))
