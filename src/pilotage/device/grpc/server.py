@@ -50,7 +50,9 @@ async def serve(
     if ssl is not None:
         ssl.set_alpn_protocols(["h2"])
     own = None if sock is not None else _listen(host, port)
-    listening = Listening(handlers, sock or own, ssl, options or ServerOptions(), admit)  # type: ignore[arg-type]
+    heard = sock or own
+    assert heard is not None
+    listening = Listening(handlers, heard, ssl, options or ServerOptions(), admit)
     try:
         listening._open()
         yield listening
