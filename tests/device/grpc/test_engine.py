@@ -196,7 +196,7 @@ def test_who_grants_its_window_byte_by_byte_is_cut(stream: int) -> None:
     engine.receive(HELLO + frame(4, 0, 0, struct.pack(">HL", 4, 0 if stream else 1 << 20)) + OPEN)
     engine.streams[1].keep(bytes(1 << 19))
     with pytest.raises(Abuse):
-        engine.receive(frames.window_update(stream, 1) * 1000)
+        _receive_all(engine, frames.window_update(stream, 1) * 1000)
 
 
 def test_who_makes_the_server_reset_its_streams_is_cut_as_if_it_reset_them() -> None:

@@ -151,7 +151,7 @@ async def _serve(data: bytes, cuts: list[int], *, full: bool, limited: bool) -> 
     failures: list[object] = []
     loop.set_exception_handler(lambda loop, context: failures.append(context))
     options = ServerOptions() if limited else ServerOptions(requests_per_second=0)
-    account = Accounts(options).of(Peer(), loop.time())
+    account = Accounts(options, loop).of(Peer(), loop.time())
     link = ServerLink(loop, Shared(routes(Service().handlers()), options), Peer(), account)
     wire = Wire(link, full=full)
     link.connection_made(wire)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 from xml.etree import ElementTree
@@ -48,7 +49,8 @@ async def test_the_server_holds_to_the_rules_of_http2(h2spec: Path, tmp_path: Pa
     report = tmp_path / "report.xml"
     everything = mock.patch.object(requests, "_check_http")  # its requests are GETs, and no gRPC
     with everything:
-        async with serve(Handlers({}, {}, {"/": answer}), options=UNLIMITED) as listening:
+        options = replace(UNLIMITED, metadata_bytes=1 << 15)  # some of its requests are large
+        async with serve(Handlers({}, {}, {"/": answer}), options=options) as listening:
             words = ("--host", "127.0.0.1", "--port", str(port(listening)), "--timeout", "1", "--strict")
             process = await asyncio.create_subprocess_exec(
                 h2spec, *words, "--junit-report", report, stdout=asyncio.subprocess.DEVNULL

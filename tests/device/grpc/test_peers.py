@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 
@@ -25,16 +26,16 @@ def test_a_peer_over_tcp_has_an_address_and_no_uid() -> None:
             assert peer_of(accepted) == Peer(address=f"127.0.0.1:{one.getsockname()[1]}")
 
 
-def test_those_of_one_uid_or_one_address_share_an_account() -> None:
-    accounts = Accounts(ServerOptions())
+async def test_those_of_one_uid_or_one_address_share_an_account() -> None:
+    accounts = Accounts(ServerOptions(), asyncio.get_running_loop())
     assert accounts.of(Peer(uid=1, pid=1), 0.0) is accounts.of(Peer(uid=1, pid=2), 0.0)
     assert accounts.of(Peer(uid=1), 0.0) is not accounts.of(Peer(uid=2), 0.0)
     assert accounts.of(Peer(address="10.0.0.1:1"), 0.0) is accounts.of(Peer(address="10.0.0.1:2"), 0.0)
     assert accounts.of(Peer(address="10.0.0.1:1"), 0.0) is not accounts.of(Peer(address="10.0.0.2:1"), 0.0)
 
 
-def test_accounts_of_who_has_gone_are_forgotten_but_not_of_who_is_there_or_waits() -> None:
-    accounts = Accounts(ServerOptions())
+async def test_accounts_of_who_has_gone_are_forgotten_but_not_of_who_is_there_or_waits() -> None:
+    accounts = Accounts(ServerOptions(), asyncio.get_running_loop())
     here = accounts.of(Peer(uid=0), 0.0)
     here.connections = 1
     for uid in range(1, 3000):

@@ -28,6 +28,7 @@ _SMALL = 128  # bytes in a DATA frame, under which a whole request would be an e
 _CONTINUATIONS = 8
 _SETTINGS_AT_ONCE = 64
 _BLOCKS_AT_ONCE = {True: 64, False: 1}  # of a client, which trusts its server; of a server
+_FRAMES_AT_ONCE = {True: 4096, False: 64}
 _RESIZES = re.compile(rb"(?:[\x20-\x3e]|\x3f[\x80-\xff]*[\x00-\x7f]){3}")
 """How a header block begins that changes the size of the table more often than anybody has to: up to two do."""
 _LARGEST_FRAME = 65536  # of those that a peer would take, the largest that we send: others want their turn
@@ -91,6 +92,7 @@ class Engine(ABC, Generic[S]):
         self._partial: _Partial | None = None
         self._blocks = 0
         self._most_blocks = _BLOCKS_AT_ONCE[client]
+        self._most_frames = _FRAMES_AT_ONCE[client]
         self._last_stray = 0
         self._earned: dict[Nuisance, int] = {}
         self._unspoken = frames.NO_TABLE
@@ -183,7 +185,9 @@ class Engine(ABC, Generic[S]):
         start, end = 0, len(data)
         self._blocks = 0
         unpack = frames.HEAD.unpack_from
-        while end - start >= frames.HEAD_BYTES:
+        for _ in range(self._most_frames):
+            if end - start < frames.HEAD_BYTES:
+                break
             high, low, kind, flags, stream_id = unpack(data, start)
             size = high << 8 | low
             if size > frames.DEFAULT_FRAME_BYTES:
@@ -200,6 +204,9 @@ class Engine(ABC, Generic[S]):
                 self._take_data(flags, stream_id & _ID, payload)
             else:
                 self._take(kind, flags, stream_id & _ID, payload)
+        else:
+            self._rest = data[start:]
+            return not self._rest
         self._rest = data[start:]
         return True
 
@@ -297,10 +304,12 @@ class Engine(ABC, Generic[S]):
     def _decoded(self, block: bytes) -> Fields:
         if _RESIZES.match(block):  # cheap to send, dear to follow
             raise Violation(ErrorCode.COMPRESSION_ERROR, "headers that do nothing but change their table")
+        if len(block) > self.bounds.header_bytes:  # compressed or not: to read them takes time
+            raise _oversized(self.bounds)
         try:
             fields = [(name, value) for name, value in self._decoder.decode(block, raw=True)]
         except OversizedHeaderListError as error:
-            raise Violation(ErrorCode.ENHANCE_YOUR_CALM, f"headers over {self.bounds.header_bytes} bytes") from error
+            raise _oversized(self.bounds) from error
         except HPACKError as error:
             raise Violation(ErrorCode.COMPRESSION_ERROR, "headers that cannot be decoded") from error
         self.block_weight = 1 + len(block) // 2048 + len(fields) // 32
@@ -436,6 +445,10 @@ class _Partial:
     block: bytearray
     ended: bool
     frames: int = 0
+
+
+def _oversized(bounds: Bounds) -> Violation:
+    return Violation(ErrorCode.ENHANCE_YOUR_CALM, f"headers over {bounds.header_bytes} bytes")
 
 
 def _unpadded(payload: bytes) -> bytes:

@@ -15,7 +15,7 @@ from pilotage.device.grpc.stream import Stream
 S = TypeVar("S", bound=Stream)
 
 _KEEPALIVE = b"pilotage"
-READ_BYTES = 32768
+_READ_BYTES = 32768
 _LINGER = 1.0  # seconds that the peer has to take the last words
 
 
@@ -35,10 +35,10 @@ class Link(Engine[S], asyncio.BufferedProtocol):
         self.paused_since = 0.0
         self._transport: asyncio.Transport | None = None
         self._ping_sent: float | None = None
-        self._again: asyncio.Handle | None = None
-        """The next turn of this connection, while nothing is read from it."""
+        self._waiting = False
+        """Whether this connection waits for its next turn: nothing is read from it meanwhile."""
         self._lingering: asyncio.TimerHandle | None = None
-        self._buffer = bytearray(READ_BYTES)  # of one's own: to get one for each read costs more than to read
+        self._buffer = bytearray(_READ_BYTES)  # of one's own: to get one for each read costs more than to read
         self._view = memoryview(self._buffer)
 
     @abstractmethod
@@ -62,39 +62,41 @@ class Link(Engine[S], asyncio.BufferedProtocol):
             return
         self.heard = self.loop.time()
         data = bytes(self._view[:count])
-        if self._again is not None:  # TLS may have had more in hand than it was asked for
+        if self._waiting:  # TLS may have had more in hand than it was asked for
             self.defer(data)
-            return
-        wait = self.take(data)
-        if wait is not None and self._transport is not None:
+        elif not self.take_at_once(data) and self._transport is not None:
             self._transport.pause_reading()
-            self._again = self.loop.call_later(wait, self._go_on)
+            self._waiting = True
+            self.await_turn()
 
-    def _go_on(self) -> None:
+    def go_on(self) -> None:
         """Take what was left in the last turn; no more is read before that is done."""
-        wait = self.take(b"")
-        if wait is not None:
-            self._again = self.loop.call_later(wait, self._go_on)
+        if self.lost:
             return
-        self._again = None
+        if not self.take(b""):
+            self.await_turn()
+            return
+        self._waiting = False
         if self._transport is not None and not self.lost:
             self._transport.resume_reading()
 
-    def take(self, data: bytes) -> float | None:
-        """Take what came, as much as one may in a turn. None where that was all, else the seconds to the next turn."""
+    def take_at_once(self, data: bytes) -> bool:
+        """Take what has just come, or keep it for a turn of its own."""
+        return self.take(data)
+
+    def take(self, data: bytes) -> bool:
+        """Take what came, as much as one may in a turn. Whether that was all."""
         try:
-            done = self.receive(data)
+            return self.receive(data)
         except Violation as violation:
             self.cut(violation.code, str(violation))
         except Abuse as abuse:
             self.cut(ErrorCode.ENHANCE_YOUR_CALM, str(abuse))
-        else:
-            return None if done or self.lost else 0.0
-        return None
+        return True
 
-    def read_at_once(self, size: int) -> None:
-        """How much to take in one turn from now on."""
-        self._view = memoryview(self._buffer)[:size]
+    def await_turn(self) -> None:
+        """See to it that `go_on` is called, after others have had their turn."""
+        self.loop.call_soon(self.go_on)
 
     def pause_writing(self) -> None:
         self.paused = True
@@ -102,7 +104,8 @@ class Link(Engine[S], asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self.paused = False
-        self.unblock()
+        # Not at once: asyncio closes a transport twice whose write fails while it says that there is room again.
+        self.loop.call_soon(self.unblock)
 
     def eof_received(self) -> bool | None:
         self._lose("the peer closed the connection")
@@ -153,8 +156,6 @@ class Link(Engine[S], asyncio.BufferedProtocol):
             return
         self.lost = why or "the connection was lost"
         self.write = _nowhere
-        if self._again is not None:
-            self._again.cancel()
         if self._transport is not None:
             self._transport.close()
             self._lingering = self.loop.call_later(_LINGER, self._transport.abort)

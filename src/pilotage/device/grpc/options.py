@@ -21,8 +21,8 @@ class ServerOptions:
     """A request; a larger one gets RESOURCE_EXHAUSTED as soon as its length is known."""
     reply_bytes: int = 16 * MEBIBYTE
     """A reply; a larger one becomes RESOURCE_EXHAUSTED, which says so."""
-    metadata_bytes: int = 16 * KIBIBYTE
-    """The metadata of a call, as HTTP/2 counts them; more ends the connection."""
+    metadata_bytes: int = 8 * KIBIBYTE
+    """The metadata of a call, as HTTP/2 counts them; more ends the connection. What gRPC's own servers grant."""
     buffer_bytes: int = 8 * MEBIBYTE
     """On one connection: requests that have not come whole, and answers that wait for the client (one larger answer is
     let through). A call over it gets RESOURCE_EXHAUSTED."""

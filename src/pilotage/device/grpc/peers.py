@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import struct
 import sys
@@ -9,13 +10,14 @@ from dataclasses import dataclass, field
 
 from pilotage.device.grpc.guard import Bucket, Share
 from pilotage.device.grpc.options import ServerOptions
+from pilotage.device.grpc.turns import Turns
 from pilotage.device.rpc import Peer
 
 _CREDENTIALS = struct.Struct("iII")  # a uid has no sign: -1 would be a caller without one
 _PEERGROUPS = 59  # SO_PEERGROUPS, for which Python has no name
 _GROUPS_BYTES = 1024  # the most that Python asks a socket for: 256 groups
 _ACCOUNTS = 1024
-_TIME_BURST = 0.005  # seconds
+_TIME_BURST = 0.002  # seconds
 
 
 def peer_of(accepted: socket.socket) -> Peer:
@@ -46,8 +48,8 @@ class Account:
 
     requests: Bucket | None
     connects: Bucket | None
-    time: Share | None = None
-    """What they may use of the loop's time by what they send."""
+    turns: Turns | None = None
+    """When they are read from, so that they use no more than their part of the loop's time."""
     connections: int = 0
     said: float = field(default=float("-inf"))
     """When it was last logged that one of them was refused."""
@@ -56,8 +58,9 @@ class Account:
 class Accounts:
     """One account for each uid; for each address where there is no uid."""
 
-    def __init__(self, options: ServerOptions) -> None:
+    def __init__(self, options: ServerOptions, loop: asyncio.AbstractEventLoop) -> None:
         self._options = options
+        self._loop = loop
         self._accounts: dict[str, Account] = {}
 
     def of(self, peer: Peer, now: float) -> Account:
@@ -76,8 +79,11 @@ class Accounts:
         return Account(
             Bucket(requests, options.request_burst, now) if requests else None,
             Bucket(connects, options.connect_burst, now) if connects else None,
-            Share(options.receive_share, _TIME_BURST, now) if requests and options.receive_share else None,
+            self._turns(now) if requests and options.receive_share else None,
         )
+
+    def _turns(self, now: float) -> Turns:
+        return Turns(self._loop, Share(self._options.receive_share, _TIME_BURST, now))
 
     def _purge(self, now: float) -> None:
         """Forget who has nothing open and nothing to wait for."""

@@ -8,8 +8,10 @@ import ssl as tls
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from time import thread_time
 
 from pilotage.device.grpc.calls import routes
+from pilotage.device.grpc.guard import Share
 from pilotage.device.grpc.options import ServerOptions
 from pilotage.device.grpc.peers import Account, Accounts, peer_of
 from pilotage.device.grpc.serverlink import ServerLink, Shared
@@ -23,6 +25,8 @@ Admit = Callable[[Peer], None]
 """Raises a PilotageError for who may not connect."""
 
 _ACCEPT_PAUSE = 0.1
+_REFUSING = 0.02
+_REFUSING_BURST = 0.001
 _SAID_EVERY = 60.0
 _FLUSH = 1.0
 _BACKLOG = 128
@@ -100,8 +104,8 @@ class Listening:
         self._ssl = ssl
         self._admit = admit
         self._shared = Shared(routes(handlers), options)
-        self._accounts = Accounts(options)
         self._loop = asyncio.get_running_loop()
+        self._accounts = Accounts(options, self._loop)
         self._links = self._shared.links
         self._tasks: set[asyncio.Task[None]] = set()
         self._accepting: asyncio.Task[None] | None = None
@@ -159,6 +163,7 @@ class Listening:
 
     async def _accept(self) -> None:
         said = float("-inf")
+        refusing = Share(_REFUSING, _REFUSING_BURST, self._loop.time())
         while True:
             try:
                 accepted, _ = await self._loop.sock_accept(self._listener)
@@ -168,28 +173,34 @@ class Listening:
                     log.warning("cannot accept connections, trying again until it works", error=str(error))
                 await asyncio.sleep(_ACCEPT_PAUSE)
                 continue
-            self._take(accepted)
-            await asyncio.sleep(0)  # accepting returns at once while more wait: let the others have their turn
+            began = thread_time()
+            if self._take(accepted):
+                await asyncio.sleep(0)  # accepting returns at once while more wait: let the others have their turn
+            else:
+                refusing.spend(thread_time() - began)
+                await asyncio.sleep(refusing.wait(self._loop.time()))
 
-    def _take(self, accepted: socket.socket) -> None:
+    def _take(self, accepted: socket.socket) -> bool:
+        """Whether this one is served."""
         now = self._loop.time()
         try:
             peer = peer_of(accepted)
         except OSError:  # gone already
             accepted.close()
-            return
+            return False
         account = self._accounts.of(peer, now)
         refusal = self._refusal(peer, account, now)
         if refusal:
             accepted.close()
             self._refused += 1
             self._say(account, "refused a connection", peer, refusal)
-            return
+            return False
         self._accepted += 1
         account.connections += 1
         task = self._loop.create_task(self._serve(accepted, peer, account), name="grpc connection")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return True
 
     def _refusal(self, peer: Peer, account: Account, now: float) -> str:
         """Why this one may not connect; empty where it may."""

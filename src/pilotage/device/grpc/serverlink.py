@@ -14,14 +14,13 @@ from pilotage.device.grpc.calls import IncomingCall, Route
 from pilotage.device.grpc.engine import Bounds, Fields
 from pilotage.device.grpc.frames import ErrorCode
 from pilotage.device.grpc.guard import Abuse, Guard, Nuisance
-from pilotage.device.grpc.link import READ_BYTES, Link
+from pilotage.device.grpc.link import Link
 from pilotage.device.grpc.options import ServerOptions
 from pilotage.device.grpc.peers import Account
 from pilotage.device.rpc import Code, Peer, RPCError
 
 _STRIKES = 2
 _SMALL_REQUESTS = 65536
-_READ_OF_THE_GREEDY = 2048
 _FAREWELL = 1.0  # seconds that an idle client has to close the connection itself
 
 
@@ -67,27 +66,35 @@ class ServerLink(Link[IncomingCall]):
         self._pinged_at = float("-inf")
         self._sent_at_ping = 0
         self._strikes = 0
-        self._reads_less = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         cast(asyncio.WriteTransport, transport).set_write_buffer_limits(self.options.write_buffer_bytes)
         super().connection_made(transport)
 
-    def take(self, data: bytes) -> float | None:
-        """As any link does; but a uid that keeps the loop busy waits, and gets less done in a turn."""
-        time = self._account.time
-        if time is None:
+    def take_at_once(self, data: bytes) -> bool:
+        """As any link does; but who is of a uid that keeps the loop busy waits."""
+        turns = self._account.turns
+        if turns is None or turns.free():
+            return self.take(data)
+        self.defer(data)
+        return False
+
+    def take(self, data: bytes) -> bool:
+        turns = self._account.turns
+        if turns is None:
             return super().take(data)
-        wait = time.wait(self.loop.time())
-        self._read_less(wait > 0)
-        if wait:
-            self.defer(data)
-            return wait
         began = thread_time()  # not the clock: that another process had its turn is nobody's fault here
         try:
             return super().take(data)
         finally:
-            time.spend(thread_time() - began)
+            turns.spend(thread_time() - began)
+
+    def await_turn(self) -> None:
+        turns = self._account.turns
+        if turns is None:
+            super().await_turn()
+        else:
+            turns.wait(self.go_on)
 
     # What the engine tells.
 
@@ -136,6 +143,8 @@ class ServerLink(Link[IncomingCall]):
         """A client that goes ends its streams itself, or closes the connection."""
 
     def ended(self) -> None:
+        if self._account.turns is not None:
+            self._account.turns.leave(self.go_on)
         for call in list(self.streams.values()):
             call.lose()
 
@@ -144,11 +153,6 @@ class ServerLink(Link[IncomingCall]):
             self.blame = text
             self._shared.cut += 1
         super().cut(code, text)
-
-    def _read_less(self, less: bool) -> None:
-        if less is not self._reads_less:
-            self._reads_less = less
-            self.read_at_once(_READ_OF_THE_GREEDY if less else READ_BYTES)
 
     # What calls need.
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from pilotage.device import wire
 from pilotage.device.rpc import BidiHandler, Call, Handlers, Outgoing, Reply, StreamHandler, UnaryHandler, frame
 from pilotage.device.server.calls import Allows, allow_all, caller_of, handled, warned
 from pilotage.device.server.health import Health
 from pilotage.device.server.hub import Hub
+from pilotage.device.server.lists import Lists
 from pilotage.device.server.providing import ProviderFace
 from pilotage.device.server.service import DeviceService
 from pilotage.device.wire import Generation, provider, reflection
@@ -41,6 +43,7 @@ class Face:
 
     def handlers(self) -> Handlers:
         """Everything that the server answers."""
+        answer = partial(self._call, Lists(self.service, self.generation))
         unary: dict[str, UnaryHandler] = {CHECK: self.health.check}
         stream: dict[str, StreamHandler] = {WATCH: self.health.watch}
         for package in wire.PACKAGES:
@@ -48,22 +51,21 @@ class Face:
                 if name in wire.STREAMS:
                     stream[wire.method_path(name, package)] = self._watch
                 else:
-                    unary[wire.method_path(name, package)] = self._call
+                    unary[wire.method_path(name, package)] = answer
         own = ProviderFace(self.service, self.allows)
         unary |= {wire.provider_path(name): own.handler(name) for name in _PROVIDING.get(self.generation, ())}
         return Handlers(unary, stream, dict.fromkeys(reflection.METHODS, _reflect(self.generation, self.allows)))
 
-    async def _call(self, call: Call, message: bytes) -> Reply:
+    async def _call(self, lists: Lists, call: Call, message: bytes) -> Reply:
         writes = call.name not in _READS
         with handled(call, self.allows, audited=writes) as outcome:
             self.service.check_size(len(message))
             request = wire.decode_request(self.generation, call.name, message, call.metadata)
             outcome.name = request.name or _created(request)
-            unspoken = wire.unspoken(self.generation, call.metadata)
-            transport = self.service.transport(caller_of(call, unspoken=unspoken))
+            caller = caller_of(call, unspoken=wire.unspoken(self.generation, call.metadata))
             if request.verb is Verb.LIST:
-                return Reply(wire.encode_page(self.generation, await transport.list(request)), _OPTIONS)
-            response = await transport.call(request)
+                return Reply(await lists.answer(caller, request), _OPTIONS)
+            response = await self.service.transport(caller).call(request)
             metadata = _OPTIONS | warned(response.warnings)
             return Reply(wire.encode_response(self.generation, call.name, response.body), metadata)
 

@@ -137,6 +137,15 @@ class DeviceService:
             check_provider(caller.provider)
         return _Transport(self, caller)
 
+    def check(self, request: Request, caller: Caller) -> None:
+        """Raises ApiError for what no caller may ask, or not yet."""
+        if request.resource != GPUS:
+            raise NotFound("the Device API serves no such resource: it has gpus.v1alpha1.device.nvidia.com")
+        self.check_size(len(request.body))
+        check_version(request.options.resource_version)
+        if request.verb in _READS and not caller.provider:
+            self.gate.check()
+
     def check_size(self, size: int) -> None:
         """Raises RequestTooLarge for more bytes than a write can have to say: they are not read at all."""
         limit = _BODIES * self.options.limits.object_bytes
@@ -242,7 +251,7 @@ class _Transport:
         self._caller = caller
 
     async def call(self, request: Request) -> Response:
-        self._check(request)
+        self._service.check(request, self._caller)
         service = self._service
         if request.verb is Verb.GET:
             check_name(request.name)
@@ -259,13 +268,13 @@ class _Transport:
         return _public(await writer.delete(request))
 
     async def list(self, request: Request) -> Page:
-        self._check(request)
+        self._service.check(request, self._caller)
         page = await self._service.registry.list(request)
         return replace(page, items=[public(item) for item in page.items])
 
     @asynccontextmanager
     async def watch(self, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
-        self._check(request)
+        self._service.check(request, self._caller)
         check_reached(int(request.options.resource_version or "0"), self._service.house.storage)
         async with self._service.registry.watch(request) as events:
             yield (WatchEvent(kind, public(data)) async for kind, data in events)
@@ -275,15 +284,6 @@ class _Transport:
 
     async def close(self) -> None:
         """Nothing to let go of."""
-
-    def _check(self, request: Request) -> None:
-        """Raises ApiError for what no caller may ask, or not yet."""
-        if request.resource != GPUS:
-            raise NotFound("the Device API serves no such resource: it has gpus.v1alpha1.device.nvidia.com")
-        self._service.check_size(len(request.body))
-        check_version(request.options.resource_version)
-        if request.verb in _READS and not self._caller.provider:
-            self._service.gate.check()
 
 
 def _public(response: Response) -> Response:
