@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready-$(shell cksum < requirements/dev.lock | cut -d" " -f1)
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help demo test check format cluster-tests cluster-binaries compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests bench bench-device test-pythons lock types proto clean
+.PHONY: help demo test check format cluster-tests cluster-binaries compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests bench bench-device bench-abuse test-pythons lock types proto clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 30
@@ -62,6 +62,9 @@ bench: $(READY)  ## speed and memory, printed with ratios
 
 bench-device: $(READY)  ## the Device API under load, with many watchers, its start and its memory
 	$(BIN)/python -m bench.device
+
+bench-abuse: $(READY)  ## what other clients of the Device API notice while one user attacks it (needs root)
+	$(BIN)/python -m bench.device.abuse
 
 test-pythons:  ## the tests on each of Python 3.11, 3.12, 3.13 that is here
 	@$(PYTHON) hack/pythons.py | while read version python; do \

@@ -210,6 +210,12 @@ def shut_window() -> Iterator[bytes]:
         yield b""
 
 
+def connect_flood() -> Iterator[bytes]:
+    """Connections, and nothing on them."""
+    raise ConnectionAbortedError
+    yield b""
+
+
 ATTACKS: dict[str, Callable[[], Iterator[bytes]]] = {
     attack.__name__: attack
     for attack in (
@@ -234,8 +240,11 @@ ATTACKS: dict[str, Callable[[], Iterator[bytes]]] = {
         half_open_streams,
         slow_reader,
         shut_window,
+        connect_flood,
     )
 }
+HURRIED = "connect_flood"
+"""Does not wait to hear what the server says."""
 
 
 @dataclass
@@ -266,7 +275,7 @@ def _attack(name: str, path: str, until: float) -> Outcome:
                 _send(connection, ATTACKS[name](), until)
             except OSError:
                 pass
-            code = _goodbye(connection)
+            code = None if name == HURRIED else _goodbye(connection)
             if code is not None:
                 outcome.told += 1
                 outcome.codes.add(code)

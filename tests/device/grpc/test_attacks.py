@@ -1,4 +1,7 @@
-"""Each attack on HTTP/2 meets its bound: the attacker is cut, memory and CPU stay bounded, others hardly notice."""
+"""Each attack on HTTP/2 meets its bound: the attacker is cut, memory and CPU stay bounded.
+
+What other clients notice is measured in `tests/device/test_abuse.py`, with the server in a process of its own.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +35,13 @@ OPTIONS = replace(ServerOptions(), stall_seconds=0.2, request_seconds=0.2)
 AT_ONCE = OPTIONS.connections_per_uid
 
 PATIENT = ("half_open_streams", "slow_reader", "shut_window")
+REFUSED = ("connect_flood",)
 SLOWED = ("stray_data", "huffman_flood", "many_fields")
 """They may go on, for what it brings them: their uid has its share of the loop's time, and no more."""
 CODES = {"table_flood": ErrorCode.COMPRESSION_ERROR}
 
 LONGEST_TURN = 0.006
 """Seconds of CPU that one callback may take. What holds the loop for longer, all other clients wait for."""
-UNNOTICED = 0.01
-"""Seconds: a p99 that is fine whatever it was before."""
 MEMORY = OPTIONS.total_buffer_bytes + (16 << 20)
 
 
@@ -47,8 +49,6 @@ MEMORY = OPTIONS.total_buffer_bytes + (16 << 20)
 class Seen:
     """What an attack did."""
 
-    quiet: float
-    loud: float
     longest_turn: float
     memory: int
     attacker: dict[str, Any]
@@ -60,14 +60,11 @@ class Seen:
             return f"one turn of the loop took {self.longest_turn * 1000:.1f} ms of CPU"
         if self.memory >= MEMORY:
             return f"memory grew by {self.memory >> 20} MiB"
-        # Without root the attacker has the well-behaved client's uid, and takes its share of calls.
-        if os.geteuid() == 0 and self.loud > max(2 * self.quiet, UNNOTICED):
-            return f"p99 is {self.loud * 1000:.1f} ms under attack and {self.quiet * 1000:.1f} ms without"
         return ""
 
 
 @pytest.mark.covers("S10", "S16")
-@pytest.mark.parametrize("name", [name for name in attacks.ATTACKS if name not in PATIENT + SLOWED])
+@pytest.mark.parametrize("name", [name for name in attacks.ATTACKS if name not in PATIENT + SLOWED + REFUSED])
 async def test_a_flood_is_cut_with_goaway(name: str) -> None:
     """Whoever is slowed for the time that it costs may not come so far; here it is not."""
     async with served(options=replace(OPTIONS, receive_share=0)) as listening:
@@ -81,7 +78,7 @@ async def test_a_flood_is_cut_with_goaway(name: str) -> None:
 
 @pytest.mark.covers("S10", "S16")
 @pytest.mark.parametrize("name", [name for name in attacks.ATTACKS if name not in PATIENT])
-async def test_others_hardly_notice_a_flood(name: str) -> None:
+async def test_no_flood_holds_the_loop_or_takes_much_memory(name: str) -> None:
     async with served(options=OPTIONS) as listening:
         await _attacked(name, listening)
 
@@ -110,14 +107,13 @@ async def _attacked(name: str, listening: Listening) -> None:
 
 async def _round(name: str, listening: Listening) -> Seen:
     async with channel(listening) as well_behaved:
-        await _p99(well_behaved, 0.1)
-        quiet = await _p99(well_behaved, SECONDS / 2)
+        await _calls(well_behaved, 0.1)
         memory = _peak_memory()
         attacker = await _attacker(name, str(listening.address))
         with _longest_turn() as turn:
-            loud = await _p99(well_behaved, SECONDS)
+            await _calls(well_behaved, SECONDS)
             output, _ = await attacker.communicate()
-        return Seen(quiet, loud, turn[0], _peak_memory() - memory, json.loads(output))
+        return Seen(turn[0], _peak_memory() - memory, json.loads(output))
 
 
 async def _attacker(name: str, path: str, connections: int = AT_ONCE) -> asyncio.subprocess.Process:
@@ -130,17 +126,13 @@ async def _attacker(name: str, path: str, connections: int = AT_ONCE) -> asyncio
     return attacker
 
 
-async def _p99(calling: GRPCChannel, seconds: float) -> float:
-    """Of calls one after another, at a rate that the server grants everybody."""
+async def _calls(calling: GRPCChannel, seconds: float) -> None:
+    """One after another, at a rate that the server grants everybody."""
     loop = asyncio.get_running_loop()
     until = loop.time() + seconds
-    taken = []
     while loop.time() < until:
-        began = loop.time()
         await calling.unary(ECHO, b"x", timeout=5)
-        taken.append(loop.time() - began)
         await asyncio.sleep(0.012)
-    return sorted(taken)[int(len(taken) * 0.99)]
 
 
 @contextmanager

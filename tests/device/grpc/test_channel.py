@@ -8,6 +8,7 @@ import socket
 import ssl as tls
 import stat
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from unittest import mock
@@ -75,6 +76,23 @@ async def test_a_socket_one_may_not_open_is_told_with_its_group() -> None:
                 await calling.unary(ECHO, b"")
         finally:
             os.seteuid(0)
+
+
+async def test_where_the_servers_queue_is_full_a_client_waits_for_room() -> None:
+    """The kernel says EAGAIN then, which asyncio takes for a connection that is being made."""
+    with socket_path() as path, socket.socket(socket.AF_UNIX) as listener, ExitStack() as stack:
+        listener.bind(path)
+        listener.listen(1)
+        full = 0
+        while not full:
+            waiting = stack.enter_context(socket.socket(socket.AF_UNIX))
+            waiting.setblocking(False)
+            full = waiting.connect_ex(path)
+        async with channel(path) as calling:
+            call = asyncio.create_task(calling.unary(ECHO, b"x"))
+            await asyncio.sleep(0)
+            async with serve(Service().handlers(), sock=listener, options=UNLIMITED):
+                assert (await call).message == b"x"
 
 
 async def test_a_server_that_says_nothing_is_given_up_on() -> None:

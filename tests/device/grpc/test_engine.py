@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from contextlib import suppress
+from unittest import mock
 
 import h2.config
 import h2.connection
@@ -250,6 +251,21 @@ def test_many_header_blocks_are_taken_in_several_turns() -> None:
     engine = Recorder()
     assert _receive_all(engine, HELLO + b"".join(frame(1, 5, stream, BLOCK) for stream in range(1, 41, 2))) == 20
     assert len(engine.streams) == 20
+
+
+@pytest.mark.parametrize(("count", "turns"), [(1, 1), (63, 1), (64, 2), (200, 4)])
+def test_many_frames_are_taken_in_several_turns(count: int, turns: int) -> None:
+    """The settings are a frame too."""
+    engine = Recorder(guarded=False)
+    assert _receive_all(engine, HELLO + frame(6, 0, 0, b"12345678") * count) == turns
+    assert engine.take_sent().count(b"12345678") == count
+
+
+def test_a_header_block_that_is_too_long_is_not_even_decoded() -> None:
+    engine = Recorder(Bounds(streams=100, header_bytes=100))
+    with mock.patch.object(engine, "_decoder", None), pytest.raises(Violation) as caught:
+        engine.receive(HELLO + frame(1, 5, 1, bytes(101)))
+    assert caught.value.code is ErrorCode.ENHANCE_YOUR_CALM
 
 
 @settings(max_examples=300)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import grp
 import os
+import socket
 import ssl as tls
 import stat
 from typing import Protocol
@@ -13,6 +14,7 @@ from pilotage.device.grpc.clientlink import ClientLink
 from pilotage.device.grpc.options import ChannelOptions
 from pilotage.errors import ConnectionLost
 
+_QUEUE_FULL = 0.02  # seconds until there may be room in a server's queue of connections
 _ELSEWHERE = "name another with NVIDIA_DEVICE_API_TARGET"
 
 
@@ -54,13 +56,29 @@ async def connect(endpoint: Endpoint, options: ChannelOptions) -> ClientLink:
 
 async def _open(loop: asyncio.AbstractEventLoop, endpoint: Endpoint, options: ChannelOptions, link: ClientLink) -> None:
     if endpoint.path:
-        await loop.create_unix_connection(lambda: link, endpoint.path)
+        await loop.create_unix_connection(lambda: link, sock=await _unix_socket(endpoint.path))
     elif options.ssl is None:
         await loop.create_connection(lambda: link, endpoint.host, endpoint.port)
     else:
         options.ssl.set_alpn_protocols(["h2"])
         name = options.server_name or endpoint.host
         await loop.create_connection(lambda: link, endpoint.host, endpoint.port, ssl=options.ssl, server_hostname=name)
+
+
+async def _unix_socket(path: str) -> socket.socket:
+    """A connected socket. asyncio would take one for connected that the server's queue had no room for."""
+    connected = socket.socket(socket.AF_UNIX)
+    try:
+        connected.setblocking(False)
+        while True:
+            try:
+                connected.connect(path)
+                return connected
+            except BlockingIOError:
+                await asyncio.sleep(_QUEUE_FULL)
+    except BaseException:
+        connected.close()
+        raise
 
 
 def _advice(endpoint: Endpoint, error: OSError) -> str:

@@ -8,10 +8,9 @@ import ssl as tls
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from time import thread_time
 
+from pilotage.device.grpc.acceptor import Acceptor
 from pilotage.device.grpc.calls import routes
-from pilotage.device.grpc.guard import Share
 from pilotage.device.grpc.options import ServerOptions
 from pilotage.device.grpc.peers import Account, Accounts, peer_of
 from pilotage.device.grpc.serverlink import ServerLink, Shared
@@ -24,9 +23,6 @@ log = logger("pilotage.device.grpc")
 Admit = Callable[[Peer], None]
 """Raises a PilotageError for who may not connect."""
 
-_ACCEPT_PAUSE = 0.1
-_REFUSING = 0.02
-_REFUSING_BURST = 0.001
 _SAID_EVERY = 60.0
 _FLUSH = 1.0
 _BACKLOG = 128
@@ -64,6 +60,7 @@ async def serve(
         try:
             await listening.drain(listening.options.grace_seconds)
         finally:
+            listening._close()
             if own is not None:
                 own.close()
 
@@ -100,7 +97,6 @@ class Listening:
         self.options = options
         self.address: str | tuple[str, int] = _address(listener)
         """A Unix socket's path, or host and port."""
-        self._listener = listener
         self._ssl = ssl
         self._admit = admit
         self._shared = Shared(routes(handlers), options)
@@ -108,7 +104,7 @@ class Listening:
         self._accounts = Accounts(options, self._loop)
         self._links = self._shared.links
         self._tasks: set[asyncio.Task[None]] = set()
-        self._accepting: asyncio.Task[None] | None = None
+        self._acceptor = Acceptor(self._loop, listener, self._take)
         self._sweeping: asyncio.TimerHandle | None = None
         self._tick = _tick(options)
         self._stopping = False
@@ -148,37 +144,16 @@ class Listening:
             task.cancel()
         while self._tasks:
             await asyncio.wait(self._tasks)
-        if self._accepting is not None:  # before the socket goes: the loop still listens on it
-            self._accepting.cancel()
-            await asyncio.wait([self._accepting])
-            self._accepting = None
-        if self._sweeping is not None:
-            self._sweeping.cancel()
-            self._sweeping = None
 
     def _open(self) -> None:
-        self._listener.setblocking(False)
-        self._accepting = self._loop.create_task(self._accept(), name="grpc accept")
+        self._acceptor.open()
         self._sweep()
 
-    async def _accept(self) -> None:
-        said = float("-inf")
-        refusing = Share(_REFUSING, _REFUSING_BURST, self._loop.time())
-        while True:
-            try:
-                accepted, _ = await self._loop.sock_accept(self._listener)
-            except OSError as error:  # mostly: out of file descriptors
-                if self._loop.time() - said > _SAID_EVERY:
-                    said = self._loop.time()
-                    log.warning("cannot accept connections, trying again until it works", error=str(error))
-                await asyncio.sleep(_ACCEPT_PAUSE)
-                continue
-            began = thread_time()
-            if self._take(accepted):
-                await asyncio.sleep(0)  # accepting returns at once while more wait: let the others have their turn
-            else:
-                refusing.spend(thread_time() - began)
-                await asyncio.sleep(refusing.wait(self._loop.time()))
+    def _close(self) -> None:
+        """Before the socket goes: the loop still listens on it."""
+        self._acceptor.close()
+        if self._sweeping is not None:
+            self._sweeping.cancel()
 
     def _take(self, accepted: socket.socket) -> bool:
         """Whether this one is served."""
