@@ -133,8 +133,8 @@ async def measure(ground: Ground, abuse: Abuse, seconds: float, *, beside: bool 
         coming = asyncio.create_task(ground.newcomers(abuse.newcomers))
         await ground.calls(abuse.attacked, seconds)
         coming.cancel()
-    abuse.shares.append((cpu_of(ground.server.pid) - cpu - usual) / seconds)
-    abuse.grown = max(abuse.grown, memory(ground.server.pid) - held)
+        abuse.shares.append((cpu_of(ground.server.pid) - cpu - usual) / seconds)
+        abuse.grown = max(abuse.grown, memory(ground.server.pid) - held)
     await asyncio.gather(coming, return_exceptions=True)
 
 

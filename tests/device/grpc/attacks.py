@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import chain, islice
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = range(10)
@@ -255,15 +256,27 @@ class Outcome:
 
 
 def attack(name: str, path: str, seconds: float, connections: int) -> dict[str, object]:
+    ready = _ready(name)
     with ThreadPoolExecutor(connections) as threads:
         until = time.monotonic() + seconds
-        outcomes = list(threads.map(lambda _: _attack(name, path, until), range(connections)))
+        outcomes = list(threads.map(lambda _: _attack(name, path, ready, until), range(connections)))
     codes = sorted(set().union(*(outcome.codes for outcome in outcomes)))
     connected = sum(outcome.connected for outcome in outcomes)
     return {"connected": connected, "told": sum(outcome.told for outcome in outcomes), "codes": codes}
 
 
-def _attack(name: str, path: str, until: float) -> Outcome:
+def _ready(name: str) -> list[bytes]:
+    """The beginning of an attack, made once: the server is to be kept busy, not the machine."""
+    ready: list[bytes] = []
+    if name != HURRIED:
+        for piece in ATTACKS[name]():
+            ready.append(piece)
+            if not piece or len(ready) * len(piece) > 1 << 20:
+                break
+    return ready
+
+
+def _attack(name: str, path: str, ready: list[bytes], until: float) -> Outcome:
     outcome = Outcome()
     while time.monotonic() < until:
         with socket.socket(socket.AF_UNIX) as connection:
@@ -272,7 +285,7 @@ def _attack(name: str, path: str, until: float) -> Outcome:
                 connection.connect(path)
                 connection.sendall(HELLO)
                 outcome.connected += 1
-                _send(connection, ATTACKS[name](), until)
+                _send(connection, chain(ready, islice(ATTACKS[name](), len(ready), None)), until)
             except OSError:
                 pass
             code = None if name == HURRIED else _goodbye(connection)
@@ -297,12 +310,11 @@ def _send(connection: socket.socket, pieces: Iterator[bytes], until: float) -> N
 def _goodbye(connection: socket.socket) -> int | None:
     """The code of the GOAWAY that came, if one did."""
     received = b""
+    until = time.monotonic() + 0.2
     connection.settimeout(0.1)
     try:
-        while piece := connection.recv(1 << 16):
+        while time.monotonic() < until and (piece := connection.recv(1 << 16)):
             received += piece
-            if len(received) > 1 << 20:
-                break
     except OSError:
         pass
     at = 0
