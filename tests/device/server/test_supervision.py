@@ -4,10 +4,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from pilotage.device.server import metrics
+from pilotage.device.server import service as module
 from pilotage.device.server.admission import Limits
 from pilotage.device.server.merging import PROVIDER_LOST
 from pilotage.device.server.service import Caller, DeviceService, ServiceOptions
@@ -277,3 +279,18 @@ async def test_a_heartbeat_names_no_more_gpus_than_there_can_be() -> None:
         names: Any = ["gpu"] * 3
         with pytest.raises(BadRequest):
             opened.heartbeat("nvml", names)
+
+
+@pytest.mark.virtual_time
+async def test_ever_new_providers_do_not_fill_the_storages_history() -> None:
+    """Each is noted when it sends its first heartbeat, and again when it is missed."""
+    with mock.patch.object(module, "_KEPT_NOTES", 8):
+        async with service(clock=virtual_clock) as opened:
+            await api(opened).create(gpu())
+            for number in range(100):
+                opened.heartbeat(f"provider-{number}")
+                await asyncio.sleep(120)
+            storage = opened.house.storage
+            assert storage.revision - FIRST > 200
+            assert storage.revision - storage.oldest <= 16
+            assert await api(opened).names() == ["gpu-0"]

@@ -41,6 +41,10 @@ _BODIES = 4
 """A body may be so many times as large as an object: a patch can say much to little effect."""
 
 
+_KEPT_NOTES = 4096
+"""So many notes of who sends heartbeats, at least, are in the storage's history, and at most twice as many."""
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """Who is calling."""
@@ -96,6 +100,8 @@ class DeviceService:
         self._exits = AsyncExitStack()
         self._creating = asyncio.Lock()
         self._served: Served | None = None
+        self._noted = 0
+        self._noted_until = 0
 
     @property
     def served(self) -> Served:
@@ -234,6 +240,15 @@ class DeviceService:
         operation = Put(key, b"") if sends else Delete(key)
         with suppress(RevisionConflict):  # to delete what is not there
             await self.house.commit(operation)
+        await self._forget_notes()
+
+    async def _forget_notes(self) -> None:
+        """Who comes with a new provider's id again and again must not fill the storage with the history of notes."""
+        self._noted += 1
+        if self._noted % _KEPT_NOTES == 0:
+            before, self._noted_until = self._noted_until, self.house.storage.revision
+            if before > self.house.storage.oldest:
+                await self.house.storage.compact(before)
 
     async def _names_of(self, provider: str) -> list[str]:
         snapshot = await self.house.storage.list(self.prefix)

@@ -25,6 +25,7 @@ from pilotage.device.server.providers import ProviderTasks
 from pilotage.device.server.service import DeviceService, ServiceOptions
 from pilotage.device.socket import listen
 from pilotage.device.wire import Generation
+from pilotage.device.wire.messages import classes
 from pilotage.errors import InvalidDefinition
 from pilotage.storage import Storage, open_storage
 from pilotage.telemetry.logs import logger
@@ -139,6 +140,7 @@ class DeviceServer:
         from pilotage.device.grpc.server import serve  # with it comes HTTP/2
 
         options = self.options
+        classes(options.profile.value)  # now: the first caller shall not wait for protobuf
         access = options.access or Access.of_socket_group(options.socket_group)
         face = Face(service, hub, self.health, options.profile, access.allows)
         handlers = face.handlers()
