@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import cycle
@@ -132,10 +132,16 @@ async def measure(ground: Ground, abuse: Abuse, seconds: float, *, beside: bool 
     async with _attack(abuse.name, ground.server, seconds):
         coming = asyncio.create_task(ground.newcomers(abuse.newcomers))
         await ground.calls(abuse.attacked, seconds)
-        coming.cancel()
+        await _cancelled(coming)
         abuse.shares.append((cpu_of(ground.server.pid) - cpu - usual) / seconds)
         abuse.grown = max(abuse.grown, memory(ground.server.pid) - held)
-    await asyncio.gather(coming, return_exceptions=True)
+
+
+async def _cancelled(task: asyncio.Task[None]) -> None:
+    """Raises what the task failed with."""
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
 
 
 @asynccontextmanager

@@ -8,7 +8,8 @@ import logging
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from itertools import count
+from itertools import count, pairwise
+from typing import cast
 from unittest import mock
 
 import pytest
@@ -31,17 +32,61 @@ class Listener(socket.socket):
         return super().accept()
 
 
+class Loop:
+    """The loop that runs, with a clock and timers that a test moves."""
+
+    def __init__(self) -> None:
+        running = asyncio.get_running_loop()
+        self.add_reader = running.add_reader
+        self.remove_reader = running.remove_reader
+        self.now = 0.0
+        self.timers: list[tuple[float, Callable[[], None], mock.Mock]] = []
+
+    def time(self) -> float:
+        return self.now
+
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> mock.Mock:
+        handle = mock.Mock()
+        self.timers.append((self.now + seconds, callback, handle))
+        return handle
+
+    def move(self, seconds: float) -> None:
+        self.now += seconds
+        due = [timer for timer in self.timers if timer[0] <= self.now]
+        self.timers = [timer for timer in self.timers if timer[0] > self.now]
+        for _, callback, handle in due:
+            if not handle.cancel.called:
+                callback()
+
+
+class Door:
+    """An acceptor, and what comes in by it."""
+
+    def __init__(self, path: str, listener: Listener, *, serves: bool) -> None:
+        self.path = path
+        self.listener = listener
+        self.loop = Loop()
+        self.taken = 0
+        self.serves = serves
+        self.acceptor = Acceptor(cast(asyncio.AbstractEventLoop, self.loop), listener, self._take)
+
+    def _take(self, accepted: socket.socket) -> bool:
+        accepted.close()
+        self.taken += 1
+        return self.serves
+
+
 @asynccontextmanager
-async def accepting(take: Callable[[socket.socket], bool]) -> AsyncIterator[tuple[str, Listener]]:
+async def accepting(*, serves: bool = True) -> AsyncIterator[Door]:
     with socket_path() as path, Listener(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen()
-        door = Acceptor(asyncio.get_running_loop(), listener, take)
-        door.open()
+        door = Door(path, listener, serves=serves)
+        door.acceptor.open()
         try:
-            yield path, listener
+            yield door
         finally:
-            door.close()
+            door.acceptor.close()
 
 
 @contextmanager
@@ -62,93 +107,63 @@ async def turns(number: int = 50) -> None:
 
 
 async def test_whoever_is_served_is_accepted_one_in_a_turn() -> None:
-    served: list[int] = []
-    turn = count()
-    now = next(turn)
-
-    def take(accepted: socket.socket) -> bool:
-        accepted.close()
-        served.append(now)
-        return True
-
-    async with accepting(take) as (path, _):
-        with connected(path, 20):
-            while len(served) < 20:
+    async with accepting() as door:
+        with connected(door.path, 5):
+            seen = [door.taken]
+            while door.taken < 5:
                 await asyncio.sleep(0)
-                now = next(turn)
-    assert len(set(served)) == 20
+                seen.append(door.taken)
+    assert max(after - before for before, after in pairwise(seen)) == 1
 
 
 async def test_while_refusing_has_used_up_its_time_nobody_is_accepted() -> None:
-    refused = 0
-    again = asyncio.Event()
-
-    def take(accepted: socket.socket) -> bool:
-        nonlocal refused
-        accepted.close()
-        refused += 1
-        again.set()
-        return False
-
     clock = count(step=0.002)  # each refusal takes two milliseconds
     with mock.patch.object(acceptor, "thread_time", clock.__next__):
-        async with accepting(take) as (path, _):
-            with connected(path, 3):
+        async with accepting(serves=False) as door:
+            with connected(door.path, 3):
                 await turns()
-                assert refused == 1
-                again.clear()
-                async with asyncio.timeout(10):
-                    await again.wait()
+                assert door.taken == 1
+                door.loop.move(0.001)
                 await turns()
-                assert refused == 2
+                assert door.taken == 1
+                door.loop.move(1.0)
+                await turns()
+                assert door.taken == 2
 
 
 async def test_refusals_that_cost_little_are_made_many_in_a_turn() -> None:
-    refused = 0
-
-    def take(accepted: socket.socket) -> bool:
-        nonlocal refused
-        accepted.close()
-        refused += 1
-        return False
-
     with mock.patch.object(acceptor, "thread_time", return_value=0.0):
-        async with accepting(take) as (path, _):
-            with connected(path, 100):
+        async with accepting(serves=False) as door:
+            with connected(door.path, 100):
                 await turns(10)
-    assert refused == 100
+                assert door.taken == 100
 
 
 async def test_out_of_file_descriptors_is_said_once_and_over_when_it_is_over(caplog: pytest.LogCaptureFixture) -> None:
-    taken = asyncio.Event()
-
-    def take(accepted: socket.socket) -> bool:
-        accepted.close()
-        taken.set()
-        return True
-
-    with caplog.at_level(logging.WARNING), mock.patch.object(acceptor, "_PAUSE", 0.001):
-        async with accepting(take) as (path, listener):
-            listener.failures = 3
-            with connected(path, 1):
-                async with asyncio.timeout(10):
-                    await taken.wait()
+    with caplog.at_level(logging.WARNING):
+        async with accepting() as door:
+            door.listener.failures = 3
+            with connected(door.path, 1):
+                for _ in range(4):
+                    await turns()
+                    assert door.taken == 0 or not door.listener.failures
+                    door.loop.move(0.2)
+                await turns()
+                assert door.taken == 1
     assert caplog.text.count("cannot accept connections") == 1
 
 
-async def test_after_the_end_nobody_is_accepted() -> None:
-    def take(accepted: socket.socket) -> bool:
-        raise AssertionError("accepted")
-
-    with socket_path() as path, Listener(socket.AF_UNIX) as listener:
-        listener.bind(path)
-        listener.listen()
-        door = Acceptor(asyncio.get_running_loop(), listener, take)
-        door.open()
-        listener.failures = 1
-        with connected(path, 1), mock.patch.object(acceptor, "_PAUSE", 0.0):
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
-            assert not listener.failures
-            door.close()
+@pytest.mark.parametrize("failures", [0, 1])
+async def test_after_the_end_nobody_is_accepted(failures: int) -> None:
+    """Neither where it listens nor where it rests when it ends."""
+    async with accepting() as door:
+        door.listener.failures = failures
+        with connected(door.path, 1):
+            if failures:
+                await turns()
+                assert not door.listener.failures
+            door.acceptor.close()
             await turns()
+            door.loop.move(10)
+            await turns()
+            assert door.taken == 0

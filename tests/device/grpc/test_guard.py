@@ -91,13 +91,19 @@ def test_no_more_time_is_spent_than_the_share_the_burst_and_one_turn(steps: list
         now += pause
         now += share.wait(now)
         share.spend(turn)
-        spent += turn
+        spent += min(turn, 0.01)
         longest = max(longest, turn)
         assert spent <= now * 0.1 + 0.005 + longest + 1e-6
 
 
 def test_who_has_waited_may_go_on() -> None:
     share = Share(0.1, 0.005, now=0.0)
-    share.spend(0.025)
-    assert share.wait(0.0) == pytest.approx(0.2)
-    assert share.wait(0.21) == 0.0
+    share.spend(0.01)
+    assert share.wait(0.0) == pytest.approx(0.05)
+    assert share.wait(0.051) == 0.0
+
+
+def test_a_moment_in_which_all_of_the_process_stood_still_is_not_charged_to_who_had_its_turn() -> None:
+    share = Share(0.1, 0.005, now=0.0)
+    share.spend(3.0)
+    assert share.wait(0.0) == pytest.approx(0.05)

@@ -1,13 +1,17 @@
-"""A link on asyncio: what it must not do because of how asyncio's transports are made."""
+"""A link on asyncio: what it must not do because of how asyncio's transports are made, and what waiting does to it."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
 from typing import Any
+from unittest import mock
 
+import pytest
+
+from pilotage.device.grpc import frames
 from pilotage.device.grpc.options import ServerOptions
-from pilotage.device.grpc.peers import Account
+from pilotage.device.grpc.peers import Account, Accounts
 from pilotage.device.grpc.serverlink import ServerLink, Shared
 from pilotage.device.grpc.stream import Stream
 from pilotage.device.rpc import Peer
@@ -71,3 +75,95 @@ async def test_a_connection_that_breaks_when_there_is_room_again_is_lost_once() 
             await link.closed
         await asyncio.sleep(0)
     assert failures == []
+
+
+class Pair:
+    """Two connections of one user, whose share of time a test can use up."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        options = ServerOptions(keepalive_seconds=1, keepalive_timeout=1, idle_seconds=1)
+        self.shared = Shared({}, options)
+        self.account = Accounts(options, self.loop).of(Peer(uid=7), self.loop.time())
+        self.links = [self._linked(), self._linked()]
+
+    def _linked(self) -> ServerLink:
+        link = ServerLink(self.loop, self.shared, Peer(uid=7), self.account)
+        transport = mock.create_autospec(asyncio.Transport, instance=True)
+        transport.is_closing.return_value = False
+        link.connection_made(transport)
+        return link
+
+    def use_up(self) -> None:
+        assert self.account.turns is not None
+        for _ in range(100):
+            self.account.turns.spend(0.01)
+
+    @staticmethod
+    def feed(link: ServerLink, data: bytes) -> None:
+        view = link.get_buffer(-1)
+        view[: len(data)] = data
+        link.buffer_updated(len(data))
+
+
+HELLO = frames.PREFACE + frames.settings({})
+PING = frames.frame(frames.PING, 0, 0, b"12345678")
+PONG = frames.frame(frames.PING, frames.ACK, 0, b"12345678")
+
+
+def answers(link: ServerLink) -> int:
+    sent = b"".join(call.args[0] for call in link._transport.write.call_args_list)  # type: ignore[union-attr]
+    return sent.count(PONG)
+
+
+@pytest.mark.virtual_time
+async def test_what_comes_while_a_connection_waits_for_its_turn_is_taken_in_its_turn() -> None:
+    """TLS has more in hand than it was asked for."""
+    pair = Pair()
+    first, second = pair.links
+    for link in pair.links:
+        pair.feed(link, HELLO)
+    pair.use_up()
+    pair.feed(first, PING)
+    pair.feed(first, PING)
+    pair.feed(second, PING)
+    assert first.queued
+    assert second.queued
+    assert answers(first) == answers(second) == 0
+    await asyncio.sleep(60)
+    assert (answers(first), answers(second)) == (2, 1)
+    assert not first.queued
+
+
+@pytest.mark.virtual_time
+async def test_a_connection_that_is_lost_while_it_waits_has_no_turn_and_the_other_has() -> None:
+    pair = Pair()
+    first, second = pair.links
+    for link in pair.links:
+        pair.feed(link, HELLO)
+    pair.use_up()
+    pair.feed(first, PING)
+    pair.feed(second, PING)
+    taken = mock.Mock(wraps=first.take)
+    first.take = taken  # type: ignore[method-assign]
+    first.abort("gone")
+    assert pair.account.turns is not None
+    assert first.go_on not in pair.account.turns._waiting
+    await asyncio.sleep(60)
+    taken.assert_not_called()
+    assert answers(second) == 1
+
+
+@pytest.mark.virtual_time
+async def test_who_waits_for_its_turn_is_neither_dead_nor_idle() -> None:
+    pair = Pair()
+    link = pair.links[0]
+    pair.feed(link, HELLO)
+    pair.use_up()
+    pair.feed(link, PING)
+    while link.queued:
+        link.check(pair.loop.time())
+        await asyncio.sleep(0.5)
+    assert pair.loop.time() > 10
+    assert not link.lost
+    assert answers(link) == 1

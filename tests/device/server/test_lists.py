@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -17,9 +18,11 @@ from pilotage.device.server.stored import GPUS
 from pilotage.device.wire import Generation
 from pilotage.errors import BadRequest, ServiceUnavailable
 from pilotage.rest import ListOptions, Request, Verb
+from pilotage.storage.interface import Snapshot
+from pilotage.storage.memory import MemoryStorage
 from pilotage.storage.sqlite import SqliteStorage
 
-from .fakes import api, condition, gpu, service
+from .fakes import FIRST, api, condition, gpu, service
 
 LIST = Request(Verb.LIST, GPUS)
 
@@ -100,8 +103,19 @@ async def test_what_is_very_large_is_not_kept() -> None:
         assert kept._kept == b""
 
 
+class Hesitant(MemoryStorage):
+    """Others have their turn before and after each list."""
+
+    async def list(self, prefix: str, **more: Any) -> Snapshot:
+        await asyncio.sleep(0)
+        try:
+            return await super().list(prefix, **more)
+        finally:
+            await asyncio.sleep(0)
+
+
 async def test_those_who_ask_at_once_all_get_the_newest() -> None:
-    async with service() as opened:
+    async with service(Hesitant(first_revision=FIRST)) as opened:
         kept, caller = Lists(opened, Generation.V6), api(opened)
 
         async def write_and_read(name: str) -> None:

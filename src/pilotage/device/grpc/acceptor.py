@@ -16,9 +16,9 @@ Take = Callable[[socket.socket], bool]
 """Serve an accepted connection, or close it and say False."""
 
 _AT_ONCE = 16
-_REFUSING = (
-    0.05  # of the loop's time; while it is used up nobody is accepted, and new clients wait in the kernel's queue
-)
+# Of a core's time. While it is used up nobody is accepted, and new clients wait in the kernel's queue, where all users
+# are alike. Less would be better for those who are connected, more for those who want to be.
+_REFUSING = 0.1
 _BURST = 0.001  # seconds
 _PAUSE = 0.1  # seconds after which what failed may work
 _SAID_EVERY = 60.0
@@ -40,9 +40,9 @@ class Acceptor:
         self._listen()
 
     def close(self) -> None:
-        self._loop.remove_reader(self._listener)
         if self._resting is not None:
             self._resting.cancel()
+        self._loop.remove_reader(self._listener)
 
     def _listen(self) -> None:
         self._resting = None
@@ -51,6 +51,10 @@ class Acceptor:
     def _accept(self) -> None:
         """One that is served, or some that are not; more in another turn."""
         for _ in range(_AT_ONCE):
+            wait = self._refusing.wait(self._loop.time())
+            if wait:
+                self._rest(wait)
+                return
             began = thread_time()
             try:
                 accepted, _ = self._listener.accept()
@@ -63,10 +67,6 @@ class Acceptor:
             if self._take(accepted):
                 return
             self._refusing.spend(thread_time() - began)
-            wait = self._refusing.wait(self._loop.time())
-            if wait:
-                self._rest(wait)
-                return
 
     def _rest(self, seconds: float) -> None:
         self._loop.remove_reader(self._listener)

@@ -14,7 +14,7 @@ from pilotage.device.grpc.clientlink import ClientLink
 from pilotage.device.grpc.options import ChannelOptions
 from pilotage.errors import ConnectionLost
 
-_QUEUE_FULL = 0.02  # seconds until there may be room in a server's queue of connections
+_QUEUE_FULL = 0.005  # seconds until there may be room in a server's queue of connections
 _ELSEWHERE = "name another with NVIDIA_DEVICE_API_TARGET"
 
 

@@ -28,7 +28,7 @@ _SMALL = 128  # bytes in a DATA frame, under which a whole request would be an e
 _CONTINUATIONS = 8
 _SETTINGS_AT_ONCE = 64
 _BLOCKS_AT_ONCE = {True: 64, False: 1}  # of a client, which trusts its server; of a server
-_FRAMES_AT_ONCE = {True: 4096, False: 64}
+_FRAMES_AT_ONCE = {True: 4096, False: 64}  # some 0.1 ms, which is what other clients of a server may wait for
 _RESIZES = re.compile(rb"(?:[\x20-\x3e]|\x3f[\x80-\xff]*[\x00-\x7f]){3}")
 """How a header block begins that changes the size of the table more often than anybody has to: up to two do."""
 _LARGEST_FRAME = 65536  # of those that a peer would take, the largest that we send: others want their turn
@@ -184,6 +184,7 @@ class Engine(ABC, Generic[S]):
             data = self._preface(data)
         start, end = 0, len(data)
         self._blocks = 0
+        done = True
         unpack = frames.HEAD.unpack_from
         for _ in range(self._most_frames):
             if end - start < frames.HEAD_BYTES:
@@ -196,8 +197,8 @@ class Engine(ABC, Generic[S]):
             if stop > end:
                 break
             if kind == frames.HEADERS and self._blocks >= self._most_blocks:
-                self._rest = data[start:]
-                return False
+                done = False
+                break
             payload = data[start + frames.HEAD_BYTES : stop]
             start = stop
             if kind == frames.DATA and self._greeted and self._partial is None:
@@ -205,10 +206,9 @@ class Engine(ABC, Generic[S]):
             else:
                 self._take(kind, flags, stream_id & _ID, payload)
         else:
-            self._rest = data[start:]
-            return not self._rest
+            done = start == end
         self._rest = data[start:]
-        return True
+        return done
 
     def _preface(self, data: bytes) -> bytes:
         expected = self._expected

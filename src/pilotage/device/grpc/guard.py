@@ -111,8 +111,12 @@ class Bucket:
         return self._tokens + (now - self._at) * self._rate >= self._burst
 
 
+_LONGEST = 0.01
+"""Seconds: what takes longer is not one caller's doing; Python's garbage collector runs when it likes."""
+
+
 class Share:
-    """A part of the loop's time. Who has used more than that waits until it is that part again."""
+    """A part of a core's time. Who has used more than that waits until it is that part again."""
 
     def __init__(self, part: float, burst: float, now: float) -> None:
         self._part = part
@@ -121,7 +125,7 @@ class Share:
         self._at = now
 
     def spend(self, seconds: float) -> None:
-        self._left -= seconds
+        self._left -= min(seconds, _LONGEST)
 
     def wait(self, now: float) -> float:
         """The seconds to wait before more is spent."""

@@ -35,7 +35,7 @@ class Link(Engine[S], asyncio.BufferedProtocol):
         self.paused_since = 0.0
         self._transport: asyncio.Transport | None = None
         self._ping_sent: float | None = None
-        self._waiting = False
+        self.queued = False
         """Whether this connection waits for its next turn: nothing is read from it meanwhile."""
         self._lingering: asyncio.TimerHandle | None = None
         self._buffer = bytearray(_READ_BYTES)  # of one's own: to get one for each read costs more than to read
@@ -62,21 +62,21 @@ class Link(Engine[S], asyncio.BufferedProtocol):
             return
         self.heard = self.loop.time()
         data = bytes(self._view[:count])
-        if self._waiting:  # TLS may have had more in hand than it was asked for
+        if self.queued:  # TLS may have had more in hand than it was asked for
             self.defer(data)
         elif not self.take_at_once(data) and self._transport is not None:
             self._transport.pause_reading()
-            self._waiting = True
-            self.await_turn()
+            self.queued = True
+            self.ask_for_turn()
 
     def go_on(self) -> None:
         """Take what was left in the last turn; no more is read before that is done."""
         if self.lost:
             return
         if not self.take(b""):
-            self.await_turn()
+            self.ask_for_turn()
             return
-        self._waiting = False
+        self.queued = False
         if self._transport is not None and not self.lost:
             self._transport.resume_reading()
 
@@ -94,7 +94,7 @@ class Link(Engine[S], asyncio.BufferedProtocol):
             self.cut(ErrorCode.ENHANCE_YOUR_CALM, str(abuse))
         return True
 
-    def await_turn(self) -> None:
+    def ask_for_turn(self) -> None:
         """See to it that `go_on` is called, after others have had their turn."""
         self.loop.call_soon(self.go_on)
 
@@ -133,6 +133,8 @@ class Link(Engine[S], asyncio.BufferedProtocol):
 
     def keep_alive(self, now: float, after: float, timeout: float) -> None:
         """Ask for a sign of life after silence; without one the connection is lost."""
+        if self.queued:
+            self.heard = now  # it has sent something; it is we who do not read
         if self._ping_sent is not None and self.heard >= self._ping_sent:
             self._ping_sent = None
         if self._ping_sent is not None:

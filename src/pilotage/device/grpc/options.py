@@ -22,7 +22,8 @@ class ServerOptions:
     reply_bytes: int = 16 * MEBIBYTE
     """A reply; a larger one becomes RESOURCE_EXHAUSTED, which says so."""
     metadata_bytes: int = 8 * KIBIBYTE
-    """The metadata of a call, as HTTP/2 counts them; more ends the connection. What gRPC's own servers grant."""
+    """The metadata of a call, as HTTP/2 counts them; more ends the connection. gRPC's specification
+    suggests this size."""
     buffer_bytes: int = 8 * MEBIBYTE
     """On one connection: requests that have not come whole, and answers that wait for the client (one larger answer is
     let through). A call over it gets RESOURCE_EXHAUSTED."""

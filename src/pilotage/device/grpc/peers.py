@@ -89,5 +89,6 @@ class Accounts:
         """Forget who has nothing open and nothing to wait for."""
         for key, account in list(self._accounts.items()):
             buckets = (account.requests, account.connects)
-            if not account.connections and all(bucket is None or bucket.full(now) for bucket in buckets):
+            at_rest = all(bucket is None or bucket.full(now) for bucket in buckets)
+            if at_rest and not account.connections and (account.turns is None or account.turns.free()):
                 del self._accounts[key]

@@ -151,9 +151,9 @@ class Listening:
 
     def _close(self) -> None:
         """Before the socket goes: the loop still listens on it."""
-        self._acceptor.close()
         if self._sweeping is not None:
             self._sweeping.cancel()
+        self._acceptor.close()
 
     def _take(self, accepted: socket.socket) -> bool:
         """Whether this one is served."""

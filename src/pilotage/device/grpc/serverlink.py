@@ -89,12 +89,12 @@ class ServerLink(Link[IncomingCall]):
         finally:
             turns.spend(thread_time() - began)
 
-    def await_turn(self) -> None:
+    def ask_for_turn(self) -> None:
         turns = self._account.turns
         if turns is None:
-            super().await_turn()
+            super().ask_for_turn()
         else:
-            turns.wait(self.go_on)
+            turns.join(self.go_on)
 
     # What the engine tells.
 
@@ -180,7 +180,7 @@ class ServerLink(Link[IncomingCall]):
     def check(self, now: float) -> None:
         """Hold to every deadline."""
         options = self.options
-        if self.streams:
+        if self.streams or self.queued:
             self._busy_at = now
         if self.lost:
             return
@@ -192,7 +192,7 @@ class ServerLink(Link[IncomingCall]):
             self._shared.cut += 1
             self.abort(self.blame)
         elif self._asked_to_go_at is not None:
-            if now - self._asked_to_go_at >= _FAREWELL and not self.streams:
+            if now - self._asked_to_go_at >= _FAREWELL and not self.streams and not self.queued:
                 self._lose("idle")
         elif options.idle_seconds and now - self._busy_at >= options.idle_seconds:
             self._ask_to_go(now)

@@ -8,17 +8,17 @@ from collections.abc import Callable
 from pilotage.device.grpc.guard import Share
 
 Turn = Callable[[], object]
-_AROUND = 50e-6  # seconds that the loop needs for a turn besides what the turn itself measures: a timer, a read
+_AROUND = 50e-6  # seconds that the loop needs for a turn besides what is measured of it: to wake up, to read, a timer
 
 
 class Turns:
-    """A queue with one timer for all in it: to wait costs nothing, however many do."""
+    """A queue with one timer for all in it: however many wait, until their turn they cost nothing."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, share: Share) -> None:
         self._loop = loop
         self._share = share
         self._waiting: dict[Turn, None] = {}
-        self._timer: asyncio.Handle | None = None
+        self._timer: asyncio.TimerHandle | None = None
 
     def free(self) -> bool:
         """Whether one may have its turn at once."""
@@ -26,9 +26,9 @@ class Turns:
 
     def spend(self, seconds: float) -> None:
         """A turn has taken so long."""
-        self._share.spend(seconds)
+        self._share.spend(seconds + _AROUND)
 
-    def wait(self, turn: Turn) -> None:
+    def join(self, turn: Turn) -> None:
         """Call it when its turn has come: after those who wait already, and when there is time."""
         self._waiting[turn] = None
         if self._timer is None:
@@ -45,7 +45,6 @@ class Turns:
         try:
             for turn in self._waiting:
                 del self._waiting[turn]
-                self._share.spend(_AROUND)
                 turn()
                 break
         finally:
