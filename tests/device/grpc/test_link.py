@@ -166,4 +166,5 @@ async def test_who_waits_for_its_turn_is_neither_dead_nor_idle() -> None:
         await asyncio.sleep(0.5)
     assert pair.loop.time() > 10
     assert not link.lost
+    assert not link.stopping
     assert answers(link) == 1
