@@ -12,12 +12,14 @@ from typing import Any, Literal
 import pytest
 
 from pilotage import device
+from pilotage.device.rpc import Peer
 from pilotage.device.v1alpha1 import GPU, GPUSpec
 from pilotage.device.wire.generated.descriptors import SETS
-from pilotage.errors import AlreadyExists, Conflict, Gone, MethodNotSupported, NotFound
+from pilotage.errors import AlreadyExists, Conflict, Gone, MethodNotSupported, NotFound, PilotageError
 from pilotage.meta.models import ObjectMeta
 
 from .followers import following
+from .grpc.ground import served
 from .programs import WITHIN, binaries, running, said, serving
 from .servers import DeviceServerProcess, device_server
 
@@ -81,6 +83,17 @@ async def test_their_client_lists_and_gets(programs: Path, ours: DeviceServerPro
     assert await said(programs / generation, ours.target, "get", "gpu-3") == listed["items"][3]
     missing = await said(programs / generation, ours.target, "get", "gpu-9")
     assert missing["error"] == "NotFound"
+
+
+async def test_their_client_that_is_turned_away_fails_and_does_not_come_again_at_once(programs: Path) -> None:
+    def nobody(peer: Peer) -> None:
+        raise PilotageError(f"uid {peer.uid} may not read")
+
+    async with served(admit=nobody) as listening:
+        answer = await said(programs / "v6", f"unix://{listening.address}", "list")
+        assert listening.statistics().refused <= 2
+    assert answer["error"] == "Unavailable"
+    assert "GoAway" in answer["message"]
 
 
 @pytest.mark.covers("D13")

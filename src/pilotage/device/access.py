@@ -48,7 +48,8 @@ class Access:
     def admit(self, peer: Peer) -> None:
         """Let somebody in who has a role. Raises RPCError (PERMISSION_DENIED) for all others."""
         if not self.allows_read(peer):
-            raise RPCError(Code.PERMISSION_DENIED, f"{described(peer)} has no right to read or write here")
+            advice = "ask for its user or group to be allowed to read (--allow-read-uid, --allow-read-gid)"
+            raise RPCError(Code.PERMISSION_DENIED, f"{described(peer)} may neither read nor write here: {advice}")
 
     def allows_read(self, peer: Peer) -> bool:
         """Whether somebody may make the calls that change nothing."""

@@ -73,7 +73,9 @@ async def test_a_flood_is_cut_with_goaway(name: str) -> None:
         assert listening.statistics().cut > 0
     seen = json.loads(output)
     assert seen["told"] > 0
-    assert set(seen["codes"]) == {CODES.get(name, ErrorCode.ENHANCE_YOUR_CALM)}
+    expected = CODES.get(name, ErrorCode.ENHANCE_YOUR_CALM)
+    assert expected in seen["codes"]
+    assert set(seen["codes"]) <= {expected, ErrorCode.ENHANCE_YOUR_CALM}  # who comes too often is told to calm down
 
 
 @pytest.mark.covers("S10", "S16")

@@ -87,6 +87,17 @@ class Pair:
         self.account = Accounts(options, self.loop).of(Peer(uid=7), self.loop.time())
         self.links = [self._linked(), self._linked()]
 
+    @classmethod
+    def that_waits(cls) -> Pair:
+        """Both have sent a ping, and there is no time to answer it."""
+        pair = cls()
+        for link in pair.links:
+            pair.feed(link, HELLO)
+        pair._use_up()
+        for link in pair.links:
+            pair.feed(link, PING)
+        return pair
+
     def _linked(self) -> ServerLink:
         link = ServerLink(self.loop, self.shared, Peer(uid=7), self.account)
         transport = mock.create_autospec(asyncio.Transport, instance=True)
@@ -94,7 +105,7 @@ class Pair:
         link.connection_made(transport)
         return link
 
-    def use_up(self) -> None:
+    def _use_up(self) -> None:
         assert self.account.turns is not None
         for _ in range(100):
             self.account.turns.spend(0.01)
@@ -119,14 +130,9 @@ def answers(link: ServerLink) -> int:
 @pytest.mark.virtual_time
 async def test_what_comes_while_a_connection_waits_for_its_turn_is_taken_in_its_turn() -> None:
     """TLS has more in hand than it was asked for."""
-    pair = Pair()
+    pair = Pair.that_waits()
     first, second = pair.links
-    for link in pair.links:
-        pair.feed(link, HELLO)
-    pair.use_up()
     pair.feed(first, PING)
-    pair.feed(first, PING)
-    pair.feed(second, PING)
     assert first.queued
     assert second.queued
     assert answers(first) == answers(second) == 0
@@ -137,13 +143,8 @@ async def test_what_comes_while_a_connection_waits_for_its_turn_is_taken_in_its_
 
 @pytest.mark.virtual_time
 async def test_a_connection_that_is_lost_while_it_waits_has_no_turn_and_the_other_has() -> None:
-    pair = Pair()
+    pair = Pair.that_waits()
     first, second = pair.links
-    for link in pair.links:
-        pair.feed(link, HELLO)
-    pair.use_up()
-    pair.feed(first, PING)
-    pair.feed(second, PING)
     taken = mock.Mock(wraps=first.take)
     first.take = taken  # type: ignore[method-assign]
     first.abort("gone")
@@ -156,11 +157,8 @@ async def test_a_connection_that_is_lost_while_it_waits_has_no_turn_and_the_othe
 
 @pytest.mark.virtual_time
 async def test_who_waits_for_its_turn_is_neither_dead_nor_idle() -> None:
-    pair = Pair()
+    pair = Pair.that_waits()
     link = pair.links[0]
-    pair.feed(link, HELLO)
-    pair.use_up()
-    pair.feed(link, PING)
     while link.queued:
         link.check(pair.loop.time())
         await asyncio.sleep(0.5)

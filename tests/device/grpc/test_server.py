@@ -39,16 +39,19 @@ async def test_every_call_knows_who_the_kernel_says_is_calling() -> None:
     assert set(service.calls[0].peer.groups) <= {*os.getgroups(), os.getgid()}
 
 
-async def test_who_is_not_admitted_is_closed_before_a_word_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_who_is_not_admitted_is_told_why_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     def nobody(peer: Peer) -> None:
         raise PilotageError(f"uid {peer.uid} may not read")
 
     async with served(admit=nobody) as listening:
         for _ in range(5):
-            reader, writer = await asyncio.open_unix_connection(str(listening.address))
-            assert await reader.read() == b""
-            writer.close()
-        assert listening.statistics().refused == 5
+            async with channel(listening) as calling:
+                with pytest.raises(ConnectionLost, match=rf"uid {os.geteuid()} may not read$") as caught:
+                    await calling.unary(ECHO, b"")
+            assert not caught.value.sent
+        async with connected(listening.address) as raw:
+            assert await raw.goaway() == (ErrorCode.INADEQUATE_SECURITY, f"uid {os.geteuid()} may not read")
+        assert listening.statistics().refused == 6
         assert listening.connections == 0
     assert len([record for record in caplog.records if "may not read" in record.getMessage()]) == 1
 
@@ -61,9 +64,8 @@ async def test_a_check_that_fails_admits_nobody_and_the_next_is_heard(caplog: py
             raise error
 
     async with served(admit=admit) as listening:
-        reader, writer = await asyncio.open_unix_connection(str(listening.address))
-        assert await reader.read() == b""
-        writer.close()
+        async with connected(listening.address) as raw:
+            assert await raw.goaway() == (ErrorCode.INADEQUATE_SECURITY, "whether it may be admitted cannot be told")
         async with channel(listening) as calling:
             await calling.unary(ECHO, b"")
     assert any(record.exc_info for record in caplog.records)
@@ -76,7 +78,7 @@ async def test_connections_beyond_the_limit_of_a_user_are_closed_at_once() -> No
             raw = await stack.enter_async_context(connected(listening.address))
             await raw.until(frames.SETTINGS)
         async with channel(listening) as third:
-            with pytest.raises(ConnectionLost, match="too many connections") as caught:
+            with pytest.raises(ConnectionLost, match="this user has 2 connections already") as caught:
                 await third.unary(ECHO, b"")
             assert not caught.value.sent
             await stack.aclose()
@@ -87,9 +89,8 @@ async def test_connections_beyond_the_limit_of_a_user_are_closed_at_once() -> No
 async def test_connections_beyond_the_limit_of_all_are_closed_at_once() -> None:
     async with served(options=replace(UNLIMITED, connections=1)) as listening, channel(listening) as first:
         await first.unary(ECHO, b"")
-        reader, writer = await asyncio.open_unix_connection(str(listening.address))
-        assert await reader.read() == b""
-        writer.close()
+        async with connected(listening.address) as raw:
+            assert await raw.goaway() == (ErrorCode.ENHANCE_YOUR_CALM, "there are 1 connections already")
         await first.unary(ECHO, b"")
 
 

@@ -30,7 +30,8 @@ class ClientLink(Link[OutgoingCall]):
         """Whether no more calls can be begun."""
         self._options = options
         self._target = target
-        self._parting = ""
+        self.parting = ""
+        """What the server said when it ended the connection."""
         self._places: deque[asyncio.Future[None]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         if options.keepalive_seconds:
@@ -76,7 +77,7 @@ class ClientLink(Link[OutgoingCall]):
 
     def leaving(self, last_id: int, code: ErrorCode, text: str) -> None:
         self.gone = True
-        self._parting = f"the server ended the connection: {text or code.name}"
+        self.parting = f"the server ended the connection: {text or code.name}"
         for stream_id, call in list(self.streams.items()):
             if stream_id > last_id:
                 call.lose(self._lost(sent=False))
@@ -108,7 +109,7 @@ class ClientLink(Link[OutgoingCall]):
             self.loop.call_soon(self.close)  # not now: the call that ended may still have to be told
 
     def _lost(self, *, sent: bool) -> ConnectionLost:
-        why = self._parting or self.lost or "the connection takes no more calls"
+        why = self.parting or self.lost or "the connection takes no more calls"
         return ConnectionLost(f"{self._target}: {why}", sent=sent)
 
     async def _place(self) -> None:

@@ -49,7 +49,8 @@ async def connect(endpoint: Endpoint, options: ChannelOptions) -> ClientLink:
     except BaseException:
         link.abort("given up")
         raise
-    if link.lost:
+    if link.gone:
+        link.abort("the server ended the connection")
         raise ConnectionLost(_dismissed(endpoint, link), sent=False)
     return link
 
@@ -117,6 +118,8 @@ def _owners(path: str) -> str:
 
 
 def _dismissed(endpoint: Endpoint, link: ClientLink) -> str:
+    if link.parting:
+        return f"{endpoint}: {link.parting}"
     who = f"uid {os.geteuid()}, gid {os.getegid()}"
     return (
         f"{endpoint}: the server closed the connection at once ({link.lost}): it may not admit this process ({who}), "

@@ -218,7 +218,7 @@ class Engine(ABC, Generic[S]):
         return data[len(expected) :]
 
     def _take(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
-        if not self._greeted and (kind != frames.SETTINGS or flags & frames.ACK):
+        if not self._greeted and not self._may_begin(kind, flags):
             raise Violation(ErrorCode.PROTOCOL_ERROR, "the first frame is not SETTINGS")
         if self._partial is not None:
             self._take_continuation(kind, flags, stream_id, payload)
@@ -226,6 +226,10 @@ class Engine(ABC, Generic[S]):
             taker(flags, stream_id, payload)
         else:
             self._count(Nuisance.OTHER)
+
+    def _may_begin(self, kind: int, flags: int) -> bool:
+        """A peer's first words are its settings; a server that turns us away may say why instead."""
+        return (kind == frames.SETTINGS and not flags & frames.ACK) or (self._client and kind == frames.GOAWAY)
 
     def _take_data(self, flags: int, stream_id: int, payload: bytes) -> None:
         size = len(payload)

@@ -8,9 +8,12 @@ import ssl as tls
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from pilotage.device.grpc.acceptor import Acceptor
 from pilotage.device.grpc.calls import routes
+from pilotage.device.grpc.farewells import Farewells
+from pilotage.device.grpc.frames import ErrorCode
 from pilotage.device.grpc.options import ServerOptions
 from pilotage.device.grpc.peers import Account, Accounts, peer_of
 from pilotage.device.grpc.serverlink import ServerLink, Shared
@@ -83,6 +86,11 @@ class Statistics:
     """Calls that are over, by how they ended."""
 
 
+class _Refusal(NamedTuple):
+    code: ErrorCode
+    text: str
+
+
 class Listening:
     """A running server; made by `serve`."""
 
@@ -105,6 +113,7 @@ class Listening:
         self._links = self._shared.links
         self._tasks: set[asyncio.Task[None]] = set()
         self._acceptor = Acceptor(self._loop, listener, self._take)
+        self._farewells = Farewells()
         self._sweeping: asyncio.TimerHandle | None = None
         self._tick = _tick(options)
         self._stopping = False
@@ -153,6 +162,7 @@ class Listening:
         """Before the socket goes: the loop still listens on it."""
         if self._sweeping is not None:
             self._sweeping.cancel()
+        self._farewells.close()
         self._acceptor.close()
 
     def _take(self, accepted: socket.socket) -> bool:
@@ -165,10 +175,10 @@ class Listening:
             return False
         account = self._accounts.of(peer, now)
         refusal = self._refusal(peer, account, now)
-        if refusal:
-            accepted.close()
+        if refusal is not None:
+            self._dismiss(accepted, refusal)
             self._refused += 1
-            self._say(account, "refused a connection", peer, refusal)
+            self._say(account, "refused a connection", peer, refusal.text)
             return False
         self._accepted += 1
         account.connections += 1
@@ -177,25 +187,33 @@ class Listening:
         task.add_done_callback(self._tasks.discard)
         return True
 
-    def _refusal(self, peer: Peer, account: Account, now: float) -> str:
-        """Why this one may not connect; empty where it may."""
+    def _refusal(self, peer: Peer, account: Account, now: float) -> _Refusal | None:
+        """Why this one may not connect; None where it may."""
         options = self.options
         if self._stopping:
-            return "the server is shutting down"
+            return _Refusal(ErrorCode.NO_ERROR, "the server is shutting down")
         if len(self._tasks) >= options.connections:
-            return f"there are {options.connections} connections already"
+            return _Refusal(ErrorCode.ENHANCE_YOUR_CALM, f"there are {options.connections} connections already")
         if account.connections >= options.connections_per_uid:
-            return f"this user has {options.connections_per_uid} connections already"
+            text = f"this user has {options.connections_per_uid} connections already"
+            return _Refusal(ErrorCode.ENHANCE_YOUR_CALM, text)
         if account.connects is not None and account.connects.take(now) is None:
-            return f"this user connects more than {options.connects_per_second:g} times a second"
+            text = f"this user connects more than {options.connects_per_second:g} times a second"
+            return _Refusal(ErrorCode.ENHANCE_YOUR_CALM, text)
         try:
             self._admit(peer)
         except PilotageError as error:
-            return str(error) or "not admitted"
+            return _Refusal(ErrorCode.INADEQUATE_SECURITY, str(error) or "not admitted")
         except Exception:  # who cannot be checked does not come in, and the next one is still heard
             log.exception("cannot tell whether a connection may be admitted", uid=peer.uid, peer=peer.address)
-            return "whether it may be admitted cannot be told"
-        return ""
+            return _Refusal(ErrorCode.INADEQUATE_SECURITY, "whether it may be admitted cannot be told")
+        return None
+
+    def _dismiss(self, accepted: socket.socket, refusal: _Refusal) -> None:
+        if self._ssl is None:
+            self._farewells.say(accepted, refusal.code, refusal.text)
+        else:  # nothing can be said before a handshake
+            accepted.close()
 
     async def _serve(self, accepted: socket.socket, peer: Peer, account: Account) -> None:
         link = ServerLink(self._loop, self._shared, peer, account)
@@ -243,6 +261,7 @@ class Listening:
         now = self._loop.time()
         for link in list(self._links):
             link.check(now)
+        self._farewells.sweep()
         self._sweeping = self._loop.call_later(self._tick, self._sweep)
 
 
