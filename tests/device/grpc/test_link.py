@@ -166,3 +166,25 @@ async def test_who_waits_for_its_turn_is_neither_dead_nor_idle() -> None:
     assert not link.lost
     assert not link.stopping
     assert answers(link) == 1
+
+
+@pytest.mark.virtual_time
+async def test_the_calls_of_a_lost_connection_are_ended_a_few_in_a_turn() -> None:
+    link = Pair().links[0]
+    lost: list[int] = []
+
+    def call(number: int) -> mock.Mock:
+        def lose() -> None:
+            del link.streams[number]
+            lost.append(number)
+
+        return mock.Mock(lose=lose)
+
+    link.streams.update({number: call(number) for number in range(100)})
+    link.abort("gone")
+    assert 0 < len(lost) < 20
+    while link.streams:
+        before = len(lost)
+        await asyncio.sleep(0)
+        assert len(lost) - before < 20
+    assert sorted(lost) == list(range(100))

@@ -16,7 +16,7 @@ from pilotage.device.grpc.farewells import Farewells
 from pilotage.device.grpc.frames import ErrorCode
 from pilotage.device.grpc.options import ServerOptions
 from pilotage.device.grpc.peers import Account, Accounts, peer_of
-from pilotage.device.grpc.serverlink import ServerLink, Shared
+from pilotage.device.grpc.serverlink import LOST_AT_ONCE, ServerLink, Shared
 from pilotage.device.rpc import Code, Handlers, Peer
 from pilotage.errors import PilotageError
 from pilotage.telemetry.logs import logger
@@ -271,9 +271,11 @@ async def _within(seconds: float, tasks: set[asyncio.Task[None]]) -> None:
 
 
 async def _ended(tasks: set[asyncio.Task[None]]) -> None:
-    """Cancel what runs, and wait for it."""
-    for task in list(tasks):
+    """Cancel what runs, a few in a turn, and wait for it."""
+    for place, task in enumerate(list(tasks), 1):
         task.cancel()
+        if place % LOST_AT_ONCE == 0:
+            await asyncio.sleep(0)
     while tasks:
         await asyncio.wait(set(tasks))
 

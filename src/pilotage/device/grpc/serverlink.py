@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from time import thread_time
 from typing import cast
 
@@ -19,6 +20,7 @@ from pilotage.device.grpc.options import ServerOptions
 from pilotage.device.grpc.peers import Account
 from pilotage.device.rpc import Code, Peer, RPCError
 
+LOST_AT_ONCE = 8
 _STRIKES = 2
 _SMALL_REQUESTS = 65536
 _FAREWELL = 1.0  # seconds that an idle client has to close the connection itself
@@ -145,14 +147,20 @@ class ServerLink(Link[IncomingCall]):
     def ended(self) -> None:
         if self._account.turns is not None:
             self._account.turns.leave(self.go_on)
-        for call in list(self.streams.values()):
-            call.lose()
+        self._lose_calls()
 
     def cut(self, code: ErrorCode, text: str) -> None:
         if not self.lost:
             self.blame = text
             self._shared.cut += 1
         super().cut(code, text)
+
+    def _lose_calls(self) -> None:
+        """A few in a turn: there may be a hundred of them, and each has a task to be ended."""
+        for call in list(islice(self.streams.values(), LOST_AT_ONCE)):
+            call.lose()
+        if self.streams:
+            self.loop.call_soon(self._lose_calls)
 
     # What calls need.
 
