@@ -168,7 +168,6 @@ async def test_who_waits_for_its_turn_is_neither_dead_nor_idle() -> None:
     assert answers(link) == 1
 
 
-@pytest.mark.virtual_time
 async def test_the_calls_of_a_lost_connection_are_ended_a_few_in_a_turn() -> None:
     link = Pair().links[0]
     lost: list[int] = []
