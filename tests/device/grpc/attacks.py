@@ -217,6 +217,11 @@ def connect_flood() -> Iterator[bytes]:
     yield b""
 
 
+def patient_connect_flood() -> Iterator[bytes]:
+    """The same by somebody who waits for room in the server's queue, and so leaves the cores to others."""
+    yield from connect_flood()
+
+
 ATTACKS: dict[str, Callable[[], Iterator[bytes]]] = {
     attack.__name__: attack
     for attack in (
@@ -242,10 +247,11 @@ ATTACKS: dict[str, Callable[[], Iterator[bytes]]] = {
         slow_reader,
         shut_window,
         connect_flood,
+        patient_connect_flood,
     )
 }
-HURRIED = "connect_flood"
-"""Does not wait to hear what the server says."""
+HURRIED = ("connect_flood", "patient_connect_flood")
+"""They do not wait to hear what the server says."""
 
 
 @dataclass
@@ -268,7 +274,7 @@ def attack(name: str, path: str, seconds: float, connections: int) -> dict[str, 
 def _ready(name: str) -> list[bytes]:
     """The beginning of an attack, made once: the server is to be kept busy, not the machine."""
     ready: list[bytes] = []
-    if name != HURRIED:
+    if name not in HURRIED:
         for piece in ATTACKS[name]():
             ready.append(piece)
             if not piece or len(ready) * len(piece) > 1 << 20:
@@ -280,7 +286,7 @@ def _attack(name: str, path: str, ready: list[bytes], until: float) -> Outcome:
     outcome = Outcome()
     while time.monotonic() < until:
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(0.05)
+            connection.settimeout(None if name == "patient_connect_flood" else 0.05)
             try:
                 connection.connect(path)
                 connection.sendall(HELLO)
@@ -288,7 +294,7 @@ def _attack(name: str, path: str, ready: list[bytes], until: float) -> Outcome:
                 _send(connection, chain(ready, islice(ATTACKS[name](), len(ready), None)), until)
             except OSError:
                 pass
-            code = None if name == HURRIED else _goodbye(connection)
+            code = None if name in HURRIED else _goodbye(connection)
             if code is not None:
                 outcome.told += 1
                 outcome.codes.add(code)

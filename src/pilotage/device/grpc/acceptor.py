@@ -13,7 +13,7 @@ from pilotage.telemetry.logs import logger
 log = logger("pilotage.device.grpc")
 
 Take = Callable[[socket.socket], bool]
-"""Serve an accepted connection, or close it and say False."""
+"""Serve an accepted connection, or turn it away and say False."""
 
 _AT_ONCE = 16
 # Of a core's time. While it is used up nobody is accepted, and new clients wait in the kernel's queue, where all users

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import socket
 from collections import deque
-from contextlib import suppress
 
 from pilotage.device.grpc import frames
 from pilotage.device.grpc.frames import ErrorCode
@@ -48,5 +47,4 @@ class Farewells:
 
 def _close(sockets: deque[socket.socket]) -> None:
     while sockets:
-        with suppress(OSError):
-            sockets.popleft().close()
+        sockets.popleft().close()

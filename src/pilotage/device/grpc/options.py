@@ -33,7 +33,7 @@ class ServerOptions:
     """Calls at once on one connection; further ones are refused, and may be sent again."""
     connections: int = 64
     connections_per_uid: int = 16
-    """Further connections are closed at once. Who has no uid (TCP) counts by address."""
+    """Further connections are turned away. Who has no uid (TCP) counts by address."""
     connects_per_second: float = 20.0
     connect_burst: int = 64
     """New connections of one uid; 0 a second: as many as they like."""
@@ -44,7 +44,7 @@ class ServerOptions:
     """How long a call beyond the burst waits for its turn; one that would wait longer gets RESOURCE_EXHAUSTED."""
     receive_share: float = 0.05
     """The part of one core that those of one uid may use by what they send; who uses more is read from more slowly.
-    Ordinary calls at the rate above use a tenth of this. 0, or no limit of calls: as much as it takes."""
+    Ordinary calls at the rate above use a quarter of this. 0, or no limit of calls: as much as it takes."""
     handshake_seconds: float = 10.0
     """From the connection to HTTP/2's settings, and for TLS."""
     request_seconds: float = 10.0
