@@ -67,8 +67,8 @@ class Seen:
 @pytest.mark.covers("S10", "S16")
 @pytest.mark.parametrize("name", [name for name in attacks.ATTACKS if name not in PATIENT + SLOWED + REFUSED])
 async def test_a_flood_is_cut_with_goaway(name: str) -> None:
-    """Whoever is slowed for the time that it costs may not come so far; here it is not. Nor is anybody refused here: that
-    would be a GOAWAY too."""
+    """Whoever is slowed for the time that it costs may not come so far; here nobody is slowed, nor refused, which would
+    be a GOAWAY too."""
     async with served(options=replace(OPTIONS, receive_share=0, **EVERYBODY)) as listening:
         attacker = await _attacker(name, str(listening.address), connections=1)
         output, _ = await attacker.communicate()
