@@ -116,7 +116,7 @@ async def test_the_fake_gpus_are_there_from_the_first_call(tmp_path: Path) -> No
     with serving(path, *QUIET, "--count", "3", "--seed", "1"):
         async with device.connect(f"unix://{path}") as devices:
             gpus = await devices.v1alpha1.gpus.list()
-            assert [gpu.metadata.name for gpu in gpus] == ["gpu-0", "gpu-1", "gpu-2"]
+            assert [gpu.metadata.name for gpu in gpus] == ["gpu-1", "gpu-2", "gpu-3"]
             assert {gpu.status.conditions[0].reason for gpu in gpus} == {"DriverReady"}
             uuids = [gpu.spec.uuid for gpu in gpus]
     with serving(path, *QUIET, "--count", "3", "--seed", "1"):
@@ -291,10 +291,10 @@ async def test_on_the_loopback_interface_strangers_may_read_and_not_write() -> N
         async with device.connect(place, plaintext=True) as devices:
             assert len(await devices.v1alpha1.gpus.list()) == 8
             with pytest.raises(Forbidden, match="may not call DeleteGpu"):
-                await devices.v1alpha1.gpus.delete("gpu-0")
+                await devices.v1alpha1.gpus.delete("gpu-1")
     with serving(place, "--insecure-loopback", "--allow-remote-write", *QUIET):
         async with device.connect(place, plaintext=True) as devices:
-            await devices.v1alpha1.gpus.delete("gpu-0")
+            await devices.v1alpha1.gpus.delete("gpu-1")
             assert len(await devices.v1alpha1.gpus.list()) == 7
 
 

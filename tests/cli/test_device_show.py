@@ -54,9 +54,9 @@ def test_one_gpu_is_asked_for_by_its_name(target: Path) -> None:
 def test_json_and_yaml_say_the_same_of_a_list_and_of_one(target: Path) -> None:
     listed = json.loads(shown("get", "-o", "json", target=target).stdout)
     assert (listed["apiVersion"], listed["kind"]) == ("device.nvidia.com/v1alpha1", "GPUList")
-    assert [item["metadata"]["name"] for item in listed["items"]] == ["gpu-0", "gpu-1"]
+    assert [item["metadata"]["name"] for item in listed["items"]] == ["gpu-1", "gpu-2"]
     assert yamltext.read(shown("get", "-o", "yaml", target=target).stdout) == listed
-    assert json.loads(shown("get", "gpu-0", "-o", "json", target=target).stdout) == listed["items"][0]
+    assert json.loads(shown("get", "gpu-1", "-o", "json", target=target).stdout) == listed["items"][0]
 
 
 def test_a_gpu_that_is_not_there_is_one_line(target: Path) -> None:
@@ -104,7 +104,7 @@ def test_changes_follow_the_table_and_ctrl_c_is_the_proper_end(tmp_path: Path) -
             assert watching.stdout is not None
             lines = [watching.stdout.readline().rstrip("\n") for _ in range(5)]
             assert lines[0].split() == ["TIME", "EVENT", "NAME", "UUID", "READY", "REASON", "CONDITIONS", "ACTION"]
-            assert [line.split()[1:3] for line in lines[1:3]] == [["ADDED", "gpu-0"], ["ADDED", "gpu-1"]]
+            assert [line.split()[1:3] for line in lines[1:3]] == [["ADDED", "gpu-1"], ["ADDED", "gpu-2"]]
             assert {line.split()[1] for line in lines[3:]} == {"MODIFIED"}
             assert all(re.match(r"\d\d:\d\d:\d\d ", line) for line in lines[1:])
             assert len({line.index("GPU-") for line in lines[1:]}) == 1
@@ -113,7 +113,7 @@ def test_changes_follow_the_table_and_ctrl_c_is_the_proper_end(tmp_path: Path) -
                 for line in watching.stdout:  # until it has noticed that the server came back, with one GPU less
                     if "DELETED" in line:
                         break
-                assert line.split()[1:3] == ["DELETED", "gpu-1"]
+                assert line.split()[1:3] == ["DELETED", "gpu-2"]
                 watching.send_signal(signal.SIGINT)
                 _, errors = watching.communicate(timeout=30)
         finally:

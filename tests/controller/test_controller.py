@@ -143,7 +143,7 @@ async def test_a_source_that_does_not_sync_in_time_fails_the_start_by_name() -> 
     informer = FakeInformer(synced=False)
     controller = Controller("late", Recorder(), ControllerOptions(cache_sync_timeout=30))
     controller.watch(Kind(FakeCache({Widget: informer}), Widget, enqueue_request_for_object))
-    with pytest.raises(CacheSyncTimeout, match="30 s waiting for kind source: Widget to sync"):
+    with pytest.raises(CacheSyncTimeout, match=r"30 s waiting for kind source: \*v1\.Widget to sync"):
         await controller.start()
     assert now() == 30
     assert informer.listeners == []
@@ -325,7 +325,7 @@ async def test_the_log_has_the_lines_that_a_controller_runtime_user_knows(caplog
         await asyncio.sleep(1)
     who = "controller=logged controllerGroup=demo.pilotage.dev controllerKind=Widget"
     assert lines(caplog) == [
-        f'Starting EventSource {who} source="kind source: Widget"',
+        f'Starting EventSource {who} source="kind source: *v1.Widget"',
         f"Starting Controller {who}",
         f"Starting workers {who} worker count=2",
     ]

@@ -25,7 +25,10 @@ from .servers import DeviceServerProcess, device_server
 
 pytestmark = pytest.mark.go
 
-NAMES = [f"gpu-{number}" for number in range(8)]
+NAMES = [f"gpu-{number}" for number in range(1, 9)]
+"""The GPUs of our fake provider."""
+GO_NAMES = [f"gpu-{number}" for number in range(8)]
+"""The GPUs of the Go servers."""
 GENERATIONS = ("v2", "v6")
 
 
@@ -144,7 +147,7 @@ async def test_their_watch_without_a_version_begins_with_all_there_is(
     async with running(programs / generation, ours.target, "watch", *version) as watch:
         events = [await watch.line() for _ in NAMES]
         assert [(event["type"], event["name"]) for event in events] == [("ADDED", name) for name in NAMES]
-        await set_ready(ours.target, "gpu-0", "False")
+        await set_ready(ours.target, "gpu-1", "False")
         assert (await watch.line())["type"] == "MODIFIED"
 
 
@@ -203,13 +206,13 @@ async def test_our_client_reads_from_their_server_of_the_second_generation(
     async with serving(programs / "v2", target) as server, device.connect(target, wire=wire) as devices:
         gpus = devices.v1alpha1.gpus
         listed = await gpus.list()
-        assert [gpu.metadata.name for gpu in listed] == NAMES
+        assert [gpu.metadata.name for gpu in listed] == GO_NAMES
         assert (await gpus.get("gpu-2")).spec.uuid == listed[2].spec.uuid
         with pytest.raises(NotFound):
             await gpus.get("gpu-9")
         async with asyncio.timeout(WITHIN), gpus.watch() as events:
-            seen = [(event.type, event.header.name) for event in [await anext(events) for _ in NAMES]]
-            assert seen == [("ADDED", name) for name in NAMES]
+            seen = [(event.type, event.header.name) for event in [await anext(events) for _ in GO_NAMES]]
+            assert seen == [("ADDED", name) for name in GO_NAMES]
             await server.command("toggle gpu-4")
             event = await anext(events)
             assert (event.type, event.object.metadata.name) == ("MODIFIED", "gpu-4")
@@ -240,7 +243,7 @@ async def test_our_client_reads_and_writes_on_their_server_of_the_sixth_generati
     async with serving(programs / "v6", target) as server, device.connect(target) as devices:
         gpus = devices.v1alpha1.gpus
         listed = await gpus.list()
-        assert [gpu.metadata.name for gpu in listed] == NAMES
+        assert [gpu.metadata.name for gpu in listed] == GO_NAMES
         created = await gpus.create(made)
         with pytest.raises(AlreadyExists):
             await gpus.create(made)
@@ -277,7 +280,7 @@ async def test_our_informer_follows_their_server(programs: Path, target: str, ge
         device.connect(target, wire=wire) as devices,
         following(devices.v1alpha1.gpus) as (follower,),
     ):
-        assert sorted(follower.state()) == NAMES
+        assert sorted(follower.state()) == GO_NAMES
         await server.command("toggle gpu-1")
         await follower.until(lambda: follower.ready("gpu-1") == "False")
 

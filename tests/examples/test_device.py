@@ -23,7 +23,7 @@ import pytest
 from ..realcluster import RealCluster
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-NAMES = [f"gpu-{number}" for number in range(8)]
+NAMES = [f"gpu-{number}" for number in range(1, 9)]
 UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 WATCH_METHOD = "/nvidia.nvsentinel.v1alpha1.GpuService/WatchGpus"
 PATIENCE = 60.0
@@ -128,7 +128,7 @@ def test_the_basic_client_discovers_looks_and_tells(target: str) -> None:
             "count": 8,
             "target": target,
         }
-        assert named(program.event()) == ("details", "gpu-0")
+        assert named(program.event()) == ("details", "gpu-1")
         for name in NAMES:
             event = program.event()
             assert named(event) == ("status", name)
@@ -209,7 +209,7 @@ def check_the_shim(program: Program) -> None:
     ]
     assert events[0]["logger"] == "setup"
     assert [event.get("controller") for event in events] == [None, None, "gpu", "gpu", "gpu"]
-    assert events[2]["source"] == "kind source: GPU"
+    assert events[2]["source"] == "kind source: *v1alpha1.GPU"
     assert events[4]["worker count"] == 1
     reconciled = [program.event() for _ in range(8 + 3)]
     assert sorted(map(named, reconciled[:8])) == [("Reconciled GPU", name) for name in NAMES]

@@ -167,7 +167,8 @@ class Kind(_Informed):
             await asyncio.sleep(RETRY_SECONDS)
 
     def __str__(self) -> str:
-        return f"kind source: {kind_name(self._kind)}"
+        """As controller-runtime logs it: `kind source: *v1.Pod`."""
+        return f"kind source: *{self._gvk.version}.{self._gvk.kind}"
 
 
 class Channel(Source):

@@ -27,7 +27,7 @@ async def test_eight_gpus_are_ready_at_the_start() -> None:
     async with device_api() as world, world.running(provider()):
         await asyncio.sleep(1)
         gpus = await world.gpus()
-        assert [gpu.metadata.name for gpu in gpus] == [f"gpu-{number}" for number in range(8)]
+        assert [gpu.metadata.name for gpu in gpus] == [f"gpu-{number}" for number in range(1, 9)]
         assert all(UUID.fullmatch(gpu.spec.uuid) for gpu in gpus)
         assert len({gpu.spec.uuid for gpu in gpus}) == 8
         for gpu in gpus:
@@ -38,7 +38,7 @@ async def test_eight_gpus_are_ready_at_the_start() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_every_period_one_gpu_flips_and_keeps_reason_and_message() -> None:
+async def test_every_period_one_gpu_flips_and_its_reason_and_message_match_its_status() -> None:
     async with device_api() as world, world.running(provider(seed=1)):
         await asyncio.sleep(1)
         before = await world.gpus()
@@ -47,8 +47,10 @@ async def test_every_period_one_gpu_flips_and_keeps_reason_and_message() -> None
             after = await world.gpus()
             [(old, new)] = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
             [was], [now] = old.status.conditions, new.status.conditions
-            assert {was.status, now.status} == {"True", "False"}
-            assert (was.reason, was.message) == (now.reason, now.message)
+            assert {(each.status, each.reason, each.message) for each in (was, now)} == {
+                ("True", "DriverReady", "driver is posting ready status"),
+                ("False", "DriverNotReady", "driver is not posting ready status (simulated)"),
+            }
             assert now.last_transition_time == BEGINNING + timedelta(seconds=2 * tick)
             before = after
 
@@ -75,7 +77,7 @@ async def test_new_run_takes_over_its_gpus_gives_them_new_uuids_and_removes_only
         async with world.running(provider(count=2)):
             await asyncio.sleep(1)
             second = await world.gpus()
-        assert [gpu.metadata.name for gpu in second] == ["gpu-0", "gpu-1", "other"]
+        assert [gpu.metadata.name for gpu in second] == ["gpu-1", "gpu-2", "other"]
         assert [gpu.metadata.uid for gpu in second[:2]] == [gpu.metadata.uid for gpu in first[:2]]
         assert second[0].spec.uuid != first[0].spec.uuid
 

@@ -25,7 +25,7 @@ async def test_provider_in_another_process_tells_the_same(tmp_path: Path, kind: 
         if kind == "fake"
         else NVMLProvider(NVMLOptions(poll_seconds=0.1), worker=lambda: WorkerThread(MockLibrary(2)))
     )
-    names = ["gpu-0", "gpu-1"] if kind == "fake" else [name_of(0), name_of(1)]
+    names = ["gpu-1", "gpu-2"] if kind == "fake" else [name_of(0), name_of(1)]
     target = Target.parse(f"unix://{tmp_path}/api/device.sock")
     async with (
         asyncio.timeout(30),

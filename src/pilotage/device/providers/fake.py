@@ -23,6 +23,9 @@ from pilotage.telemetry.logs import logger
 MAX_COUNT = 1024
 HEARTBEAT_SECONDS = 10.0
 
+_DRIVER_READY = State(READY, "True", "DriverReady", READY_MESSAGE)
+_DRIVER_NOT_READY = State(READY, "False", "DriverNotReady", "driver is not posting ready status (simulated)")
+
 _log = logger("pilotage.device.fake")
 
 
@@ -72,13 +75,13 @@ class FakeGPU:
 
     @property
     def health(self) -> Health:
-        """Its conditions. Only a GPU that has failed once says anything about resets."""
+        """Its conditions, each with the reason of its status. Only a GPU that has failed once has `ResetRequired`."""
         if self.failed:
-            why = ("DoubleBitECCError", "XID 48: a failure that was made up")
+            why = ("DoubleBitECCError", "XID 48: double bit ECC error (simulated)")
             return Health(
                 (State(READY, "False", *why), State(RESET_REQUIRED, "True", *why)), action=Action.COMPONENT_RESET
             )
-        states = [State(READY, "True" if self.ready else "False", "DriverReady", READY_MESSAGE)]
+        states = [_DRIVER_READY if self.ready else _DRIVER_NOT_READY]
         if self.failed is not None:
             states.append(State(RESET_REQUIRED, "False", "ResetNotRequired", "no reset is needed"))
         return Health(tuple(states))
@@ -86,14 +89,15 @@ class FakeGPU:
 
 @dataclass
 class FakeGPUs:
-    """All of them, and what happens to them by chance."""
+    """All of them, numbered from 1, and what happens to them by chance."""
 
     options: FakeOptions
     chance: random.Random
     gpus: list[FakeGPU] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.gpus = [FakeGPU(f"gpu-{number}", _uuid(self.chance)) for number in range(self.options.count)]
+        numbers = range(1, self.options.count + 1)
+        self.gpus = [FakeGPU(f"gpu-{number}", _uuid(self.chance)) for number in numbers]
 
     @property
     def present(self) -> list[FakeGPU]:
