@@ -110,8 +110,9 @@ def test_a_storage_that_does_not_exist_in_this_form_is_refused(tmp_path: Path) -
     assert "use memory:, or sqlite:PATH" in failure(tmp_path, "--storage", "postgres:x")
 
 
-def test_a_storage_in_a_folder_that_is_missing_is_refused(tmp_path: Path) -> None:
-    assert "nowhere does not exist; make it first" in failure(tmp_path, "--storage", "sqlite:nowhere/state.db")
+def test_a_storage_in_a_folder_that_cannot_be_created_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert failure(tmp_path, "--storage", "sqlite:file/state.db") == f"{tmp_path}/file: Not a directory"
 
 
 def test_a_broken_storage_file_is_named_and_left_alone(tmp_path: Path) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import pilotage as pt
+from pilotage.storage import Entry, Operation, Snapshot, Watch
+from pilotage.storage.memory import MemoryStorage
 from pilotage.types.core.v1 import ConfigMap
 
 
@@ -63,3 +67,68 @@ async def test_a_storage_that_does_not_exist_is_refused_with_what_does() -> None
     with pytest.raises(pt.PilotageError, match="memory:"):
         async with pt.Cluster.embedded("postgres://x"):
             pass
+
+
+class SlowStorage:
+    """A storage of the user's own: each call waits, as one over a network does."""
+
+    def __init__(self) -> None:
+        self._inner = MemoryStorage()
+        self.closed = False
+
+    @property
+    def revision(self) -> int:
+        return self._inner.revision
+
+    @property
+    def oldest(self) -> int:
+        return self._inner.oldest
+
+    async def get(self, key: str) -> Entry | None:
+        await asyncio.sleep(0.01)
+        return await self._inner.get(key)
+
+    async def list(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Snapshot:
+        await asyncio.sleep(0.01)
+        return await self._inner.list(prefix, start=start, limit=limit, revision=revision)
+
+    async def commit(self, *operations: Operation) -> int:
+        await asyncio.sleep(0.01)
+        return await self._inner.commit(*operations)
+
+    def watch(self, prefix: str, *, since: int) -> Watch:
+        return self._inner.watch(prefix, since=since)
+
+    async def compact(self, revision: int) -> None:
+        await self._inner.compact(revision)
+
+    async def close(self) -> None:
+        self.closed = True
+        await self._inner.close()
+
+
+@pytest.mark.virtual_time
+async def test_a_storage_of_ones_own_serves_tenants_and_stays_open_when_the_clusters_close() -> None:
+    storage = SlowStorage()
+    one, two = (pt.Cluster.embedded(storage, tenant=tenant) for tenant in ("one", "two"))
+    async with one, two:
+        made = await one.client.create(config_map("a"))
+        assert await two.client.find(ConfigMap, "a", namespace="default") is None
+    assert not storage.closed
+    async with one:
+        assert (await one.client.get(ConfigMap, "a", namespace="default")).metadata.uid == made.metadata.uid
+    await storage.close()
+
+
+@pytest.mark.parametrize("storage", [Path("state.db"), None, MemoryStorage])
+def test_what_is_neither_a_url_nor_a_storage_is_refused(storage: Any) -> None:
+    with pytest.raises(
+        pt.InvalidDefinition, match=r"takes a URL \(memory:, sqlite:PATH\) or an object .* has no revision"
+    ):
+        pt.Cluster.embedded(storage)
+
+
+async def test_the_folder_of_a_database_is_created(tmp_path: Path) -> None:
+    async with pt.Cluster.embedded(f"sqlite:{tmp_path}/new/deeper/state.db") as cluster:
+        await cluster.client.create(config_map("a"))
+    assert (tmp_path / "new" / "deeper" / "state.db").exists()

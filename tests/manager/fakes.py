@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, cast
 
@@ -83,6 +84,9 @@ class FakeCluster:
         self.aggregations: list[Aggregation] = []
         self.before_write: Callable[[], None] = lambda: None
         self._open = False
+
+    def clock(self) -> datetime:
+        return datetime(2024, 1, 1, tzinfo=UTC)
 
     @property
     def is_open(self) -> bool:

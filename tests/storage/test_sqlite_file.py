@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,9 +21,27 @@ from pilotage.storage.sqlite import SqliteStorage
 Contents = tuple[int, int, list[tuple[str, bytes, int, int]], list[tuple[str, int, bool]]]
 
 
-async def test_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match=r"the folder .*/missing does not exist"):
-        await open_storage(f"sqlite:{tmp_path}/missing/test.db")
+async def test_missing_folders_are_created_for_their_owner_alone(tmp_path: Path) -> None:
+    storage = await open_storage(f"sqlite:{tmp_path}/missing/deeper/test.db")
+    try:
+        await storage.commit(Put("a", b"1"))
+    finally:
+        await storage.close()
+    for folder in (tmp_path / "missing", tmp_path / "missing" / "deeper"):
+        assert folder.stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "missing" / "deeper" / "test.db").stat().st_mode & 0o777 == 0o600
+
+
+async def test_a_folder_that_may_not_be_created_is_named_with_the_one_that_refuses(path: str) -> None:
+    folder = os.path.dirname(path)
+    os.chmod(folder, 0o555)
+    wanted = (
+        f"the folder {folder}/missing cannot be created: Permission denied; look at the owner and mode of {folder},"
+    )
+    with _no_superuser(path), pytest.raises(StorageError, match=re.escape(wanted)):
+        await SqliteStorage.open(f"{folder}/missing/deeper/test.db")
+    os.chmod(folder, 0o755)
+    assert os.listdir(folder) == []
 
 
 async def test_folder_is_no_file(tmp_path: Path) -> None:

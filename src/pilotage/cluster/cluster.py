@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from pilotage.cluster.routing import Aggregation, RoutedTransport
 from pilotage.cluster.worlds import Embedded, Nowhere, Remote, World, unfollowable
 from pilotage.cluster.writes import TrackedTransport, WriteTracker
 from pilotage.errors import InvalidDefinition
+from pilotage.meta import times
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.mapper import RESTMapper, RESTMapping
 from pilotage.meta.models import Resource
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from pilotage.cache.plan import CacheOptions
     from pilotage.cluster.cachedclient import CachedClient, CachedClientOptions
     from pilotage.server.registry import Registry
+    from pilotage.storage.interface import Storage
 
 TENANT_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-.")
 
@@ -34,26 +37,41 @@ TENANT_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-.")
 class Cluster:
     """Make one with `embedded`, `connect` or `none`; it is open inside `async with`. A Manager opens the one given."""
 
-    def __init__(self, world: World, scheme: Scheme | None = None) -> None:
+    def __init__(self, world: World, scheme: Scheme | None = None, clock: times.Clock = times.system_clock) -> None:
         self._world = world
         self._exits = AsyncExitStack()
         self._client: Client | None = None
         self._transport: TrackedTransport | None = None
         self._aggregations: dict[str, Aggregation] = {}
-        self._events = EventBroadcaster()
+        self._clock = clock
+        self._events = EventBroadcaster(clock=clock)
         self.scheme = scheme or Scheme(fallback=builtin.type_for)
         self.rest_mapper = RESTMapper()
         self.writes = WriteTracker()
         """What was written through any client of this cluster."""
 
     @classmethod
-    def embedded(cls, storage: str = "memory:", *, tenant: str = "default", scheme: Scheme | None = None) -> Cluster:
-        """An API server in this process. `storage` is `memory:` or `sqlite:PATH`; tenants of one storage are apart."""
+    def embedded(
+        cls,
+        storage: str | Storage = "memory:",
+        *,
+        tenant: str = "default",
+        scheme: Scheme | None = None,
+        clock: times.Clock | None = None,
+    ) -> Cluster:
+        """An API server in this process.
+
+        `storage` is `memory:` or `sqlite:PATH`, which the cluster opens and closes, or a Storage, which stays the
+        caller's to close. Tenants of one storage do not see each other. `clock` returns the server's time, with its
+        zone: creation and deletion times, the expiry of events, leases and recorded events use it. Without one it is
+        the machine's time, or the virtual time of `pilotage.testing.loop` where that loop runs.
+        """
         if not tenant or not TENANT_CHARACTERS.issuperset(tenant):
             raise InvalidDefinition(
                 f"a tenant is named with lower case letters, digits, '-' and '.', not {tenant[:50]!r}"
             )
-        return cls(Embedded(storage, tenant), scheme)
+        chosen = clock or times.system_clock
+        return cls(Embedded(storage, tenant, chosen), scheme, chosen)
 
     @classmethod
     def connect(
@@ -94,6 +112,10 @@ class Cluster:
         if self._client is None:
             raise InvalidDefinition("the cluster is not open: use it inside `async with cluster:`")
         return self._client
+
+    def clock(self) -> datetime:
+        """The time now, with its zone: the embedded server's, else the machine's."""
+        return self._clock()
 
     @property
     def registry(self) -> Registry:

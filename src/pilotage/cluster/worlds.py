@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from datetime import datetime
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from pilotage.errors import InvalidDefinition
+from pilotage.meta import times
 from pilotage.meta.mapper import RESTMapping
 from pilotage.rest import Page, Request, Response, Verb, WatchEvent
 from pilotage.rest.listing import EMBEDDED_SILENCE_SECONDS, SILENCE_SECONDS
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from pilotage.client.config import Config
     from pilotage.rest.transport import Transport
     from pilotage.server.registry import Registry
+    from pilotage.storage.interface import Storage
 
 
 class World(Protocol):
@@ -37,20 +40,31 @@ class Embedded:
     namespace = "default"
     silence_seconds = EMBEDDED_SILENCE_SECONDS
 
-    def __init__(self, storage: str, tenant: str) -> None:
+    def __init__(self, storage: str | Storage, tenant: str, clock: times.Clock) -> None:
+        _check_storage(storage)
         self._storage = storage
         self._tenant = tenant
+        self._clock = clock
         self.registry: Registry
 
     async def open(self, exits: AsyncExitStack) -> Transport:
         from pilotage.server.house import House
         from pilotage.server.registry import Registry
+
+        _check_clock(self._clock)
+        house = House(await self._opened_storage(exits), self._tenant, self._clock)
+        self.registry = await exits.enter_async_context(Registry(house))
+        return self.registry
+
+    async def _opened_storage(self, exits: AsyncExitStack) -> Storage:
+        """The storage that was given, which is its owner's to close, or the one that the URL names."""
+        if not isinstance(self._storage, str):
+            return self._storage
         from pilotage.storage import open_storage
 
         storage = await open_storage(self._storage)
         exits.push_async_callback(storage.close)
-        self.registry = await exits.enter_async_context(Registry(House(storage, self._tenant)))
-        return self.registry
+        return storage
 
 
 class Remote:
@@ -99,6 +113,26 @@ class NoTransport:
         pass
 
 
+def _check_storage(storage: object) -> None:
+    if isinstance(storage, str):
+        return
+    missing = [name for name in _STORAGE_MEMBERS if not hasattr(type(storage), name)]
+    if missing:
+        raise InvalidDefinition(
+            "Cluster.embedded takes a URL (memory:, sqlite:PATH) or an object that implements "
+            f"pilotage.storage.Storage; {type(storage).__name__} has no {', '.join(missing)}"
+        )
+
+
+def _check_clock(clock: times.Clock) -> None:
+    moment: object = clock()
+    if not isinstance(moment, datetime) or moment.tzinfo is None:
+        raise InvalidDefinition(
+            f"the clock of Cluster.embedded returned {moment!r}; it must return a datetime with its zone, as "
+            "datetime.now(UTC) does"
+        )
+
+
 def unfollowable(resource: str) -> InvalidDefinition:
     """The error for an informer that would have no API server to follow."""
     return InvalidDefinition(
@@ -114,6 +148,7 @@ def _refuse(request: Request) -> NoReturn:
     raise InvalidDefinition(f"{what}, and an informer only reads: nothing was written; {_SERVERS}")
 
 
+_STORAGE_MEMBERS = ("revision", "oldest", "get", "list", "commit", "watch", "compact", "close")
 _NO_SERVER = "Cluster.none() has no API server"
 _SERVERS = (
     "add the server that has the kind (manager.add_device_api() for GPUs), or use Cluster.connect() or "

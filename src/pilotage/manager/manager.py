@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
+from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -97,6 +98,10 @@ class Manager:
     @property
     def rest_mapper(self) -> RESTMapper:
         return self.cluster.rest_mapper
+
+    def clock(self) -> datetime:
+        """The time now, with its zone: the embedded server's clock, virtual time in tests, else the machine's."""
+        return self.cluster.clock()
 
     @property
     def elected(self) -> asyncio.Event:
@@ -242,7 +247,7 @@ class Manager:
                     "no namespace to take instead"
                 )
             lock = LeaseLock(self.cluster.client, namespace, options.leader_election_id, options.leader_election_labels)
-        return LeaderElector(lock, options.lease_timings)
+        return LeaderElector(lock, options.lease_timings, clock=self.clock)
 
     def _check_leadership(self) -> None:
         """Refuse a write of an ex-leader. A process that has not led yet may write: not all it does needs a leader."""

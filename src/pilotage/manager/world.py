@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
@@ -22,6 +23,9 @@ class ClusterLike(Protocol):
 
     scheme: Scheme
     rest_mapper: RESTMapper
+
+    def clock(self) -> datetime:
+        """The time now, with its zone."""
 
     @property
     def is_open(self) -> bool: ...

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 Time: TypeAlias = datetime
 Clock: TypeAlias = Callable[[], datetime]
-"""Tells the time, with its zone. Handed in wherever time matters, so that a test can hold it still."""
+"""Returns the time, with its zone. Passed in wherever time matters, so that a test can control it."""
 
 _RFC3339 = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:[.,]([0-9]{1,64}))?(?:Z|([+-][0-9]{2}):([0-9]{2}))",
@@ -22,8 +22,15 @@ _RFC3339 = re.compile(
 
 
 def system_clock() -> datetime:
-    """The machine's time, in UTC."""
-    return datetime.now(UTC)
+    """The time now, in UTC: the machine's, or that of the running event loop where it keeps a virtual one.
+
+    A loop keeps one where it has a method `now` that returns a datetime, as the test kit's has: what asks for the time
+    without a clock of its own then sees the time that timers see.
+    """
+    import asyncio  # times are also read by programs that have no loop
+
+    now: Clock | None = getattr(asyncio._get_running_loop(), "now", None)
+    return datetime.now(UTC) if now is None else now()
 
 
 def now(clock: Clock = system_clock) -> datetime:

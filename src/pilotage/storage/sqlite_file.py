@@ -48,13 +48,13 @@ CREATE TABLE log (
 
 
 def resolve(path: str) -> str:
-    """The path without links and tilde. Raises StorageError where no file can be, or may not be written."""
+    """The path without links and tilde; a folder that is missing is created.
+
+    Raises StorageError where no file can be, or may not be written.
+    """
     resolved = os.path.realpath(os.path.expanduser(path))
     folder = os.path.dirname(resolved)
-    try:
-        os.stat(folder)
-    except FileNotFoundError as error:
-        raise StorageError(f"{path}: the folder {folder} does not exist; make it first") from error
+    _create_folder(folder)
     if os.path.lexists(resolved):
         if not stat.S_ISREG(os.stat(resolved).st_mode):
             raise StorageError(f"{resolved} is not a file")
@@ -123,6 +123,37 @@ def sync(path: str) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _create_folder(folder: str) -> None:
+    """Create a missing folder and those above it, durably, for their owner alone, as the files in them are."""
+    missing: list[str] = []
+    while not _is_folder(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    for folder in reversed(missing):
+        parent = os.path.dirname(folder)
+        try:
+            os.mkdir(folder, 0o700)
+        except FileExistsError:
+            continue  # another process created it at the same moment
+        except OSError as error:
+            raise StorageError(
+                f"the folder {folder} cannot be created: {error.strerror}; look at the owner and mode of {parent}, "
+                "or choose another path"
+            ) from error
+        sync(parent)
+
+
+def _is_folder(path: str) -> bool:
+    """Whether it is there. Raises OSError where something else is, or where it may not be looked up."""
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return False
+    if not stat.S_ISDIR(found.st_mode):
+        raise NotADirectoryError(20, "Not a directory", path)
+    return True
 
 
 def _make(path: str, oldest: int) -> None:
