@@ -59,6 +59,18 @@ def test_json_and_yaml_say_the_same_of_a_list_and_of_one(target: Path) -> None:
     assert json.loads(shown("get", "gpu-1", "-o", "json", target=target).stdout) == listed["items"][0]
 
 
+def test_selectors_choose_gpus(target: Path) -> None:
+    one = json.loads(shown("get", "gpu-2", "-o", "json", target=target).stdout)
+    [(key, value)] = one["metadata"]["labels"].items()
+    chosen = ("--field-selector", f"spec.uuid={one['spec']['uuid']}", "-l", f"{key}={value}")
+    assert shown("get", *chosen, "-o", "name", target=target).stdout == "gpu.device.nvidia.com/gpu-2\n"
+    ran = shown("get", "-l", "rack=nowhere", target=target)
+    assert (ran.returncode, ran.stdout) == (0, "")
+    assert ran.stderr == f"there are no GPUs that match the selectors at unix://{target}\n"
+    both = shown("get", "gpu-2", "-l", "rack=a", target=target)
+    assert (both.returncode, both.stderr) == (1, "pilotage: give the name of a GPU or selectors, not both\n")
+
+
 def test_a_gpu_that_is_not_there_is_one_line(target: Path) -> None:
     ran = shown("get", "gpu-9", target=target)
     assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (1, "", 1)

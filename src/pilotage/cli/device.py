@@ -161,6 +161,15 @@ def _get(parts: Any) -> None:
     command.add_argument(
         "-o", "--output", choices=OUTPUTS, default="table", help="in which form (default: %(default)s)"
     )
+    command.add_argument(
+        "-l", "--selector", default="", metavar="SELECTOR", help="only GPUs with these labels, such as rack=a"
+    )
+    command.add_argument(
+        "--field-selector",
+        default="",
+        metavar="SELECTOR",
+        help="only GPUs with these fields: metadata.name, spec.uuid",
+    )
     _add_client(command)
     command.set_defaults(run=run_get)
 
@@ -211,9 +220,9 @@ def run_get(options: argparse.Namespace) -> int:
     """Show GPUs; the exit code."""
     import asyncio
 
-    from pilotage.cli.device_show import connection, get
+    from pilotage.cli.device_show import connection, get, selection
 
-    asyncio.run(get(connection(options), options.name, options.output))
+    asyncio.run(get(connection(options), selection(options), options.output))
     return 0
 
 

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pilotage.cli.device_table import HEADINGS, WIDE_HEADINGS, row
+from pilotage.cli.failure import CommandError
 from pilotage.cli.table import Table
 from pilotage.client.targets import reader_of
 from pilotage.device.client.clientset import Devices
 from pilotage.device.client.config import Config
 from pilotage.device.client.following import followed
+from pilotage.device.client.gpus import GPUs
 from pilotage.device.client.target import Target
 from pilotage.device.client.transport import BACKOFF
 from pilotage.device.v1alpha1 import GPU
@@ -49,15 +51,38 @@ def connection(options: argparse.Namespace) -> Config:
     )
 
 
-async def get(config: Config, name: str, output: str) -> None:
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """Which GPUs a command is about."""
+
+    name: str = ""
+    """One GPU; then there are no selectors."""
+    labels: str = ""
+    fields: str = ""
+
+
+def selection(options: argparse.Namespace) -> Selected:
+    """Which GPUs to show, by the command's options."""
+    if options.name and (options.selector or options.field_selector):
+        raise CommandError("give the name of a GPU or selectors, not both")
+    return Selected(options.name, options.selector, options.field_selector)
+
+
+async def get(config: Config, selected: Selected, output: str) -> None:
     """Write the GPUs, or one of them, to standard output."""
     async with Devices(config) as devices:
-        gpus = devices.v1alpha1.gpus
-        found: Sequence[GPU] = [await gpus.get(name)] if name else await gpus.list()
+        found = await _selected(devices.v1alpha1.gpus, selected)
         if not found and output in ("table", "wide"):
-            print(f"there are no GPUs at {config.target}", file=sys.stderr)
+            chosen = " that match the selectors" if selected != Selected() else ""
+            print(f"there are no GPUs{chosen} at {config.target}", file=sys.stderr)
             return
-        sys.stdout.write(_text(found, output, single=bool(name)))
+        sys.stdout.write(_text(found, output, single=bool(selected.name)))
+
+
+async def _selected(gpus: GPUs, selected: Selected) -> Sequence[GPU]:
+    if selected.name:
+        return [await gpus.get(selected.name)]
+    return await gpus.list(labels=selected.labels, fields=selected.fields)
 
 
 async def watch(config: Config, name: str, *, clock: _Clock = lambda: datetime.now(UTC)) -> None:

@@ -32,6 +32,7 @@ class GPUStatus(Model):
     plural="gpus",
     scope="Cluster",
     status=True,
+    selectable_fields=[".spec.uuid"],
     columns=[
         Column("UUID", ".spec.uuid"),
         Column("Ready", ".status.conditions[?(@.type=='Ready')].status"),

@@ -264,6 +264,19 @@ async def test_a_selector_that_a_server_does_not_know_is_an_error_not_all_gpus()
         await watched(watching(event("ADDED"), other="metadata"), label_selector="rack=b")
 
 
+@pytest.mark.parametrize("generation", [Generation.V6, Generation.V8])
+@pytest.mark.parametrize("options", [ListOptions(field_selector="spec.uuid=b"), ListOptions(continue_token="t")])
+async def test_a_field_selector_or_token_that_a_server_does_not_know_is_an_error(
+    generation: Generation, options: ListOptions
+) -> None:
+    whole = wire.encode_page(generation, Page([ADDED], "7"))
+    transport = DeviceTransport(ScriptedChannel(lambda method, message: Reply(whole)), generation)
+    with pytest.raises(BadRequest, match=r"does not know the option (field-selector|continue)"):
+        await transport.list(replace(LIST, options=options))
+    page = await transport.list(replace(LIST, options=ListOptions(limit=1)))  # a limit that is ignored loses nothing
+    assert (len(page.items), page.continue_token) == (1, "")
+
+
 @pytest.mark.parametrize("generation", [Generation.V1, Generation.V2, Generation.V3])
 @pytest.mark.parametrize("verb", [Verb.CREATE, Verb.UPDATE, Verb.PATCH, Verb.DELETE])
 async def test_writes_in_a_read_only_generation_are_refused_before_they_are_sent(

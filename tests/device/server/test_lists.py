@@ -28,7 +28,7 @@ LIST = Request(Verb.LIST, GPUS)
 
 
 async def names(kept: Lists, request: Request = LIST) -> list[str]:
-    page = wire.decode_page(Generation.V6, await kept.answer(Caller(), request))
+    page = wire.decode_page(Generation.V6, (await kept.answer(Caller(), request)).message)
     return [wire.documents.read(item).metadata.name for item in page.items]
 
 
@@ -36,11 +36,11 @@ async def test_nothing_is_encoded_again_while_nothing_changes() -> None:
     async with service() as opened:
         await api(opened).create(gpu())
         kept = Lists(opened, Generation.V6)
-        first = await kept.answer(Caller(), LIST)
+        first = (await kept.answer(Caller(), LIST)).message
         with mock.patch.object(wire, "encode_page", side_effect=AssertionError("encoded again")):
-            assert await kept.answer(Caller(), LIST) is first
+            assert (await kept.answer(Caller(), LIST)).message is first
             again = Request(Verb.LIST, GPUS, options=ListOptions(resource_version="0"))
-            assert await kept.answer(Caller("other"), again) is first
+            assert (await kept.answer(Caller("other"), again)).message is first
 
 
 async def test_every_change_is_in_the_next_list() -> None:

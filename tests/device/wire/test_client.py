@@ -59,8 +59,12 @@ def test_another_resource_is_not_found() -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        (request(Verb.LIST, options=ListOptions(field_selector="spec.uuid=x")), "no field selectors"),
-        (request(Verb.LIST, options=ListOptions(continue_token="t")), "nothing to continue"),
+        (
+            request(Verb.LIST, options=ListOptions(field_selector="spec.uuid=ü")),
+            "field-selector must be printable ASCII",
+        ),
+        (request(Verb.LIST, options=ListOptions(label_selector="a" * 5000)), "label-selector has 5000 characters"),
+        (request(Verb.LIST, options=ListOptions(continue_token="t\n")), "continue must be printable ASCII"),
         (request(Verb.LIST, options=ListOptions(label_selector="a=ü")), "printable ASCII"),
         (request(Verb.CREATE, body=encoded(gpu()), write=WriteOptions(dry_run=True)), "no dry run"),
         (request(Verb.PATCH, name="a", body=b"{}", write=WriteOptions(dry_run=True)), "no dry run"),
@@ -94,10 +98,14 @@ def test_a_list_of_an_exact_version_needs_a_generation_that_has_it() -> None:
     assert b"Exact" in encode_request(V6, exact).message
 
 
-def test_a_limit_is_passed_over_since_every_list_is_whole() -> None:
-    assert encode_request(V6, request(Verb.LIST, options=ListOptions(limit=5))) == encode_request(
-        V6, request(Verb.LIST)
-    )
+@pytest.mark.parametrize("generation", list(Generation))
+def test_field_selector_limit_and_token_are_call_metadata_in_every_generation(generation: Generation) -> None:
+    options = ListOptions(field_selector="metadata.name=a", limit=5, continue_token="t")
+    call = encode_request(generation, request(Verb.LIST, options=options))
+    assert call.metadata == {"field-selector": "metadata.name=a", "limit": "5", "continue": "t"}
+    assert call.message == encode_request(generation, request(Verb.LIST)).message
+    watch = encode_request(generation, request(Verb.WATCH, options=options))
+    assert watch.metadata == {"field-selector": "metadata.name=a"}  # a watch has no pages
 
 
 def test_options_without_a_field_go_as_call_metadata() -> None:

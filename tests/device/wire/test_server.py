@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -107,7 +108,13 @@ def test_call_metadata_that_are_neither_true_nor_false_are_refused() -> None:
         decode_request(V6, "WatchGpus", b"", {"allow-watch-bookmarks": "yes"})
 
 
-def test_the_newest_generation_does_not_look_at_call_metadata() -> None:
+@pytest.mark.parametrize("limit", ["-1", "many", "9" * 30])
+def test_a_limit_that_is_no_number_is_refused(limit: str) -> None:
+    with pytest.raises(BadRequest, match="limit must be a number of 0 or more"):
+        decode_request(V6, "ListGpus", b"", {"limit": limit})
+
+
+def test_the_newest_generation_ignores_call_metadata_for_which_it_has_fields() -> None:
     found = decode_request(Generation.V8, "WatchGpus", b"", {"label-selector": "a=b"})
     assert found.options == ListOptions()
 
@@ -137,6 +144,9 @@ _selectors = st.sampled_from(["", "a=b", "a in (b,c),!d"])
     options=st.builds(
         ListOptions,
         label_selector=_selectors,
+        field_selector=st.sampled_from(["", "metadata.name=a", "spec.uuid!=b"]),
+        limit=st.just(0) | st.integers(1, 2**53),
+        continue_token=st.sampled_from(["", "dG9rZW4"]),
         resource_version=_versions,
         resource_version_match=st.just("NotOlderThan"),
         timeout_seconds=st.none() | st.integers(0, 2**63 - 1),
@@ -149,10 +159,10 @@ def test_options_come_back_as_they_were_sent(generation: Generation, verb: Verb,
     call = encode_request(generation, asked)
     found = decode_request(generation, call.method, call.message, call.metadata)
     if verb is Verb.LIST:  # a list has neither bookmarks nor initial events
-        assert (found.options.allow_watch_bookmarks, found.options.send_initial_events) == (False, None)
-        assert found.options.label_selector == options.label_selector
-    else:
-        assert found == asked
+        carried = replace(options, allow_watch_bookmarks=False, send_initial_events=None)
+    else:  # and a watch has no pages
+        carried = replace(options, limit=0, continue_token="")
+    assert found == replace(asked, options=carried)
 
 
 def test_a_name_in_a_write_is_the_name_of_the_request() -> None:

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanage
 
 from pilotage.client.client import Client
 from pilotage.client.objectlist import ObjectList
-from pilotage.client.reader import Labels, selector_text
+from pilotage.client.reader import Fields, Labels, field_text, selector_text
 from pilotage.client.targets import reader_of
 from pilotage.client.watching import WatchedEvent
 from pilotage.client.writer import AnyPatch
@@ -38,17 +38,35 @@ class GPUs:
         return await self._client.find(GPU, name)
 
     async def list(
-        self, *, labels: Labels = None, resource_version: str = "", resource_version_match: str = ""
+        self,
+        *,
+        labels: Labels = None,
+        fields: Fields = None,
+        limit: int = 0,
+        continue_token: str = "",
+        resource_version: str = "",
+        resource_version_match: str = "",
     ) -> ObjectList[GPU]:
-        """The GPUs of this node, as one snapshot."""
+        """The GPUs of this node, as one snapshot. Fields are `metadata.name` and `spec.uuid`.
+
+        With a `limit` it is one page; pass its `continue_token` for the next one, which is of the same snapshot. A
+        server of NVIDIA's has no pages and returns all GPUs; a selector that it does not know raises BadRequest.
+        """
         return await self._client.list(
-            GPU, labels=labels, resource_version=resource_version, resource_version_match=resource_version_match
+            GPU,
+            labels=labels,
+            fields=fields,
+            limit=limit,
+            continue_token=continue_token,
+            resource_version=resource_version,
+            resource_version_match=resource_version_match,
         )
 
     def watch(
         self,
         *,
         labels: Labels = None,
+        fields: Fields = None,
         resource_version: str = "",
         allow_bookmarks: bool = False,
         timeout_seconds: int | None = None,
@@ -61,20 +79,24 @@ class GPUs:
         return self._client.watch(
             GPU,
             labels=labels,
+            fields=fields,
             resource_version=resource_version,
             allow_bookmarks=allow_bookmarks,
             timeout_seconds=timeout_seconds,
         )
 
     @asynccontextmanager
-    async def follow(self, *, labels: Labels = None) -> AsyncIterator[AsyncIterator[WatchedEvent[GPU]]]:
+    async def follow(
+        self, *, labels: Labels = None, fields: Fields = None
+    ) -> AsyncIterator[AsyncIterator[WatchedEvent[GPU]]]:
         """Every GPU as ADDED, then each change, for the length of the block, whatever becomes of the server.
 
         After a restart the watch goes on where it stopped; where the server has forgotten that place, the GPUs are
         listed and what has changed meanwhile comes as ADDED, MODIFIED and DELETED. Each change comes once. Raises only
         what waiting does not mend, such as Forbidden, and ConnectionLost once the Devices are closed.
         """
-        async with aclosing(self._followed(ListOptions(label_selector=selector_text(labels)))) as events:
+        selection = ListOptions(label_selector=selector_text(labels), field_selector=field_text(fields))
+        async with aclosing(self._followed(selection)) as events:
             yield events
 
     def lister_watcher(self, form: Form = Form.OBJECT) -> DeviceListerWatcher:

@@ -119,7 +119,7 @@ class DeviceTransport:
         self._check(request)
         _, reply = await self._unary(request, self._timeouts.list)
         self._check_understood(request.options, reply.metadata)
-        page = wire.decode_page(self._generation, reply.message)
+        page = wire.with_page_metadata(wire.decode_page(self._generation, reply.message), reply.metadata)
         self._versioned = bool(page.resource_version)
         return replace(page, items=[wire.shaped(item, request.form) for item in page.items])
 
@@ -230,12 +230,15 @@ class DeviceTransport:
         """Refuse an answer to another question than was asked: what a server does not know, it leaves out silently."""
         said = metadata.get(wire_options.UNDERSTOOD, "")
         self._understood = frozenset(part.strip() for part in said.split(","))
-        if self._generation is wire.Generation.V8:
-            return
         asked = {
-            wire_options.LABEL_SELECTOR: bool(options.label_selector),
-            wire_options.SEND_INITIAL_EVENTS: bool(options.send_initial_events),
+            wire_options.FIELD_SELECTOR: bool(options.field_selector),
+            wire_options.CONTINUE: bool(options.continue_token),
         }
+        if self._generation is not wire.Generation.V8:  # which has fields for these
+            asked |= {
+                wire_options.LABEL_SELECTOR: bool(options.label_selector),
+                wire_options.SEND_INITIAL_EVENTS: bool(options.send_initial_events),
+            }
         if missing := [name for name, wanted in asked.items() if wanted and name not in self._understood]:
             raise BadRequest(
                 f"the Device API server does not know the option {', '.join(missing)}: its wire has no field for it, "

@@ -64,7 +64,8 @@ class Face:
             outcome.name = request.name or _created(request)
             caller = caller_of(call, unspoken=wire.unspoken(self.generation, call.metadata))
             if request.verb is Verb.LIST:
-                return Reply(await lists.answer(caller, request), _OPTIONS)
+                reply = await lists.answer(caller, request)
+                return Reply(reply.message, {**_OPTIONS, **reply.metadata})
             response = await self.service.transport(caller).call(request)
             metadata = _OPTIONS | warned(response.warnings)
             return Reply(wire.encode_response(self.generation, call.name, response.body), metadata)

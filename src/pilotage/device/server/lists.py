@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pilotage.device import wire
+from pilotage.device.rpc import Reply
 from pilotage.device.server.service import Caller, DeviceService
 from pilotage.device.wire import Generation
+from pilotage.rest import Transport
 from pilotage.rest.request import ListOptions, Request
 
 _WHOLE = (ListOptions(), ListOptions(resource_version="0"))
@@ -21,11 +23,15 @@ class Lists:
         self._revision = -1
         self._kept = b""
 
-    async def answer(self, caller: Caller, request: Request) -> bytes:
-        """The message that answers. Raises ApiError."""
+    async def answer(self, caller: Caller, request: Request) -> Reply:
+        """The message that answers, and what it has no field for. Raises ApiError."""
         transport = self._service.transport(caller)
-        if request.options not in _WHOLE:
-            return wire.encode_page(self._generation, await transport.list(request))
+        if request.options in _WHOLE:
+            return Reply(await self._whole(transport, caller, request))
+        page = await transport.list(request)
+        return Reply(wire.encode_page(self._generation, page), wire.page_metadata(page))
+
+    async def _whole(self, transport: Transport, caller: Caller, request: Request) -> bytes:
         self._service.check(request, caller)
         if await self._current() != self._revision:
             page = await transport.list(request)

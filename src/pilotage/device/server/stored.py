@@ -63,6 +63,7 @@ class StoredStatus(Model):
     plural="gpus",
     scope="Cluster",
     status=True,
+    selectable_fields=[".spec.uuid"],
     columns=GPU.__resource__.columns,
 )
 class StoredGPU(Resource):

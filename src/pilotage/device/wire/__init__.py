@@ -14,7 +14,16 @@ from pilotage.device.wire.client import (
 )
 from pilotage.device.wire.descriptors import DescribedFile, Descriptors, descriptors
 from pilotage.device.wire.generation import KIND, PACKAGES, RESOURCE, SERVICE, STREAMS, Generation, method_path
-from pilotage.device.wire.options import KNOWS_LABELS, PROVIDER_ID, UNDERSTOOD, UNDERSTOOD_OPTIONS, WARNING, unspoken
+from pilotage.device.wire.options import (
+    KNOWS_LABELS,
+    PROVIDER_ID,
+    UNDERSTOOD,
+    UNDERSTOOD_OPTIONS,
+    WARNING,
+    page_metadata,
+    unspoken,
+    with_page_metadata,
+)
 from pilotage.device.wire.provider import (
     Acknowledged,
     Heartbeat,
@@ -63,7 +72,9 @@ __all__ = [
     "encode_request",
     "encode_response",
     "method_path",
+    "page_metadata",
     "provider_path",
     "shaped",
     "unspoken",
+    "with_page_metadata",
 ]

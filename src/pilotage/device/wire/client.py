@@ -46,7 +46,7 @@ def encode_request(generation: Generation, request: Request) -> OutgoingCall:
         _FILLERS[request.verb](generation, request, message)
     except ValueError as error:  # protobuf's: half of a surrogate pair, or a number of more than 64 bits
         raise BadRequest(f"the Device API cannot say this: {error}") from None
-    metadata = {} if generation is Generation.V8 else options.metadata(request)
+    metadata = options.metadata(generation, request)
     return OutgoingCall(method, message.SerializeToString(deterministic=True), metadata)
 
 

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pilotage.device.wire.generation import Generation
 from pilotage.errors import BadRequest
 from pilotage.rest.request import ListOptions, Request, Verb
+from pilotage.rest.response import Page
 
 LABEL_SELECTOR = "label-selector"
+FIELD_SELECTOR = "field-selector"
+LIMIT = "limit"
+CONTINUE = "continue"
+"""In the initial metadata of the answer to a list too: the token of the next page."""
+REMAINING_ITEM_COUNT = "remaining-item-count"
+"""In the initial metadata of the answer to a list: how many GPUs come after this page."""
 ALLOW_WATCH_BOOKMARKS = "allow-watch-bookmarks"
 SEND_INITIAL_EVENTS = "send-initial-events"
 """With it, an absent `resource_version_match` means NotOlderThan: V2 and V3 have no field for that."""
 
 UNDERSTOOD = "device-api-options"
 """In the initial metadata of an answer: which of the above the server has understood."""
-UNDERSTOOD_OPTIONS = ",".join((LABEL_SELECTOR, ALLOW_WATCH_BOOKMARKS, SEND_INITIAL_EVENTS))
+UNDERSTOOD_OPTIONS = ",".join(
+    (LABEL_SELECTOR, ALLOW_WATCH_BOOKMARKS, SEND_INITIAL_EVENTS, FIELD_SELECTOR, LIMIT, CONTINUE)
+)
 PROVIDER_ID = "provider-id"
 """Call metadata: which provider is writing."""
 KNOWS_LABELS = "knows-labels"
@@ -27,15 +37,13 @@ WARNING = "device-api-warning"
 
 _NEVER_ON_THE_WIRE = ("finalizers", "ownerReferences")
 _BOOLEANS = {"true": True, "false": False}
+_LONGEST = 4096
+"""Characters of a selector or a token: a server takes 8 KiB of metadata in all."""
 
 
 def check(generation: Generation, request: Request) -> None:
-    """Refuse what cannot be said and would change the answer if it were left unsaid. A limit does not: all is given."""
+    """Refuse options that the wire cannot carry and that would change the answer if they were left out."""
     wanted = request.options
-    if wanted.field_selector:
-        raise BadRequest("the Device API has no field selectors: list all GPUs and choose, or get one by its name")
-    if wanted.continue_token:
-        raise BadRequest("the Device API gives a list whole: there is nothing to continue")
     if wanted.resource_version_match == "Exact" and generation in _WITHOUT_MATCH:
         raise BadRequest(f"the Device API of generation {generation.value.upper()} gives no list of an exact version")
 
@@ -62,18 +70,21 @@ def fill(generation: Generation, request: Request, message: Any) -> None:
         _fill_newest(request, target)
 
 
-def metadata(request: Request) -> dict[str, str]:
-    """The call metadata that says what the message cannot. A server that does not know it passes over it."""
+def metadata(generation: Generation, request: Request) -> dict[str, str]:
+    """The call metadata for what the message has no field for. A server that does not know a key ignores it."""
+    newest = generation is Generation.V8
     if request.verb is Verb.UPDATE and not request.subresource:
-        return {KNOWS_LABELS: "true"}
+        return {} if newest else {KNOWS_LABELS: "true"}
     if request.verb not in (Verb.LIST, Verb.WATCH):
         return {}
-    wanted, found = request.options, {}
-    if wanted.label_selector:
-        if not (wanted.label_selector.isascii() and wanted.label_selector.isprintable()):
-            raise BadRequest(f"a label selector is printable ASCII, not {wanted.label_selector[:100]!r}")
-        found[LABEL_SELECTOR] = wanted.label_selector
-    if request.verb is Verb.WATCH:
+    wanted = request.options
+    texts = {FIELD_SELECTOR: wanted.field_selector}
+    if not newest:
+        texts[LABEL_SELECTOR] = wanted.label_selector
+    if request.verb is Verb.LIST:
+        texts |= {LIMIT: str(wanted.limit) if wanted.limit else "", CONTINUE: wanted.continue_token}
+    found = {key: _portable(key, text) for key, text in texts.items() if text}
+    if request.verb is Verb.WATCH and not newest:
         if wanted.allow_watch_bookmarks:
             found[ALLOW_WATCH_BOOKMARKS] = "true"
         if wanted.send_initial_events is not None:
@@ -87,11 +98,35 @@ def from_metadata(verb: Verb, given: Mapping[str, str], options: ListOptions) ->
     match = options.resource_version_match
     return ListOptions(
         label_selector=given.get(LABEL_SELECTOR, ""),
+        **_of_metadata(verb, given),
         resource_version=options.resource_version,
         resource_version_match=match if match or initial is None else "NotOlderThan",
         timeout_seconds=options.timeout_seconds,
         allow_watch_bookmarks=verb is Verb.WATCH and _boolean(given, ALLOW_WATCH_BOOKMARKS) is True,
         send_initial_events=initial,
+    )
+
+
+def completed(verb: Verb, given: Mapping[str, str], options: ListOptions) -> ListOptions:
+    """The options of a message of V8, together with those of the call metadata that V8 has no field for."""
+    return replace(options, **_of_metadata(verb, given))
+
+
+def page_metadata(page: Page) -> dict[str, str]:
+    """What the answer to a list has no field for, as initial metadata."""
+    found = {CONTINUE: page.continue_token} if page.continue_token else {}
+    if page.remaining_item_count is not None:
+        found[REMAINING_ITEM_COUNT] = str(page.remaining_item_count)
+    return found
+
+
+def with_page_metadata(page: Page, given: Mapping[str, str]) -> Page:
+    """The page of an answer, with what came as initial metadata."""
+    remaining = given.get(REMAINING_ITEM_COUNT, "")
+    return replace(
+        page,
+        continue_token=given.get(CONTINUE, ""),
+        remaining_item_count=int(remaining) if remaining.isascii() and remaining.isdecimal() else None,
     )
 
 
@@ -133,6 +168,29 @@ def _fill_newest(request: Request, target: Any) -> None:
         target.allow_watch_bookmarks = True
     if wanted.send_initial_events is not None:
         target.send_initial_events = wanted.send_initial_events
+
+
+def _of_metadata(verb: Verb, given: Mapping[str, str]) -> dict[str, Any]:
+    """The options for which no generation has a field. A watch has no pages."""
+    found: dict[str, Any] = {"field_selector": given.get(FIELD_SELECTOR, "")}
+    if verb is Verb.LIST:
+        found |= {"limit": _count(given, LIMIT), "continue_token": given.get(CONTINUE, "")}
+    return found
+
+
+def _portable(key: str, text: str) -> str:
+    if not (text.isascii() and text.isprintable()):
+        raise BadRequest(f"the option {key} must be printable ASCII, not {text[:100]!r}")
+    if len(text) > _LONGEST:
+        raise BadRequest(f"the option {key} has {len(text)} characters, and the Device API takes {_LONGEST} at most")
+    return text
+
+
+def _count(given: Mapping[str, str], key: str) -> int:
+    text = given.get(key, "") or "0"
+    if not (text.isascii() and text.isdecimal() and len(text) < 19):
+        raise BadRequest(f"the call metadata {key} must be a number of 0 or more, not {text[:50]!r}")
+    return int(text)
 
 
 def _boolean(given: Mapping[str, str], key: str) -> bool | None:

@@ -144,10 +144,8 @@ def _read_list(call: _Call) -> Request:
     asked = tolerance.read_list(call.message) if call.generation is Generation.V6 else _plainly_list(call)
     check_namespace(asked.namespace)
     verb = Verb.WATCH if call.method == "WatchGpus" else Verb.LIST
-    wanted = asked.options
-    if call.generation is not Generation.V8:
-        wanted = options.from_metadata(verb, call.metadata, wanted)
-    return call.request(verb, options=wanted)
+    read = options.completed if call.generation is Generation.V8 else options.from_metadata
+    return call.request(verb, options=read(verb, call.metadata, asked.options))
 
 
 def _plainly_list(call: _Call) -> tolerance.Asked:
