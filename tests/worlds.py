@@ -157,7 +157,7 @@ async def _furnished(name: str, transport: Transport) -> AsyncIterator[World]:
     from pilotage.types.core.v1 import Namespace
 
     warnings: list[str] = []
-    client = Client(transport, warning_handler=warnings.append)
+    client = Client(transport, warning_handler=lambda warning: warnings.append(warning.text))
     namespace = await client.create(Namespace(metadata=ObjectMeta(name=f"test-{secrets.token_hex(4)}")))
     yield World(name, client, namespace.metadata.name, transport, warnings)
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from pilotage.client import Client, merge_from, raw_patch, strategic_merge_from
-from pilotage.client.warnings import LoggedOnce
+from pilotage.client.warnings import LoggedOnce, ServerWarning
 from pilotage.errors import BadRequest, Gone, InvalidDefinition, NoMatch, NotFound, StatusDetails
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
@@ -19,7 +19,7 @@ from pilotage.meta.unstructured import PartialObjectMetadata, Unstructured, meta
 from pilotage.rest import Form, PatchType, Response, Verb
 
 from .fakes import Recorder
-from .kinds import GROUP, WIDGET, Widget, WidgetSpec, new_widget, widget_document
+from .kinds import GROUP, WIDGET, Planet, Widget, WidgetSpec, new_widget, widget_document
 
 SERVED = RESTMapping(WIDGET, GroupVersionResource(GROUP, "v1", "widgets"), True)
 
@@ -292,24 +292,39 @@ async def test_conditions_of_a_deletion_are_sent() -> None:
     assert (options.propagation_policy, options.grace_period_seconds, options.dry_run) == ("Orphan", 0, False)
 
 
-async def test_warnings_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_warnings_are_logged_once_with_kind_and_object(caplog: pytest.LogCaptureFixture) -> None:
     body = b'{"apiVersion":"x/v1","kind":"Widget","metadata":{"name":"one"},"spec":{"size":1}}'
-    transport = Recorder(*[Response(body, warnings=("old thing", "other thing"))] * 2)
+    transport = Recorder(*[Response(body, warnings=("old thing", "other thing"))] * 3)
     client = Client(transport)
     with caplog.at_level(logging.WARNING, logger="pilotage.client"):
-        for _ in range(2):
-            await client.get(Widget, "one", namespace="a")
-    assert [record.message for record in caplog.records] == ["old thing", "other thing"]
+        for name in ("one", "one", "two"):
+            await client.get(Widget, name, namespace="a")
+    assert [record.message for record in caplog.records] == ["Widget a/one: old thing", "Widget a/one: other thing"]
+
+
+async def test_the_same_warning_about_another_kind_is_logged_too(caplog: pytest.LogCaptureFixture) -> None:
+    widget = b'{"apiVersion":"x/v1","kind":"Widget","metadata":{"name":"one"},"spec":{"size":1}}'
+    planet = b'{"apiVersion":"x/v1","kind":"Planet","metadata":{"name":"mars"}}'
+    transport = Recorder(Response(widget, warnings=("old thing",)), Response(planet, warnings=("old thing",)))
+    client = Client(transport)
+    with caplog.at_level(logging.WARNING, logger="pilotage.client"):
+        await client.get(Widget, "one", namespace="a")
+        await client.get(Planet, "mars")
+    assert [record.message for record in caplog.records] == ["Widget a/one: old thing", "Planet mars: old thing"]
+
+
+def test_a_warning_about_a_list_names_the_kind_alone() -> None:
+    assert str(ServerWarning("old thing", WIDGET, "a")) == "Widget: old thing"
 
 
 def test_the_memory_for_warnings_is_bounded(caplog: pytest.LogCaptureFixture) -> None:
     handler = LoggedOnce()
     for number in range(1001):
-        handler(str(number))
+        handler(ServerWarning(str(number), WIDGET))
     caplog.clear()
-    handler("1000")
-    handler("0")
-    assert [record.message for record in caplog.records] == ["0"]
+    handler(ServerWarning("1000", WIDGET))
+    handler(ServerWarning("0", WIDGET))
+    assert [record.message for record in caplog.records] == ["Widget: 0"]
 
 
 def test_a_kind_prints_in_the_error_as_it_is_written() -> None:

@@ -23,12 +23,20 @@ class Patch:
     type: PatchType
     data: Callable[[Object | None], bytes]
     """Is given the object as it shall become; None where only its name is known."""
+    document: Mapping[str, Any] | Sequence[Any] | None = None
+    """The document that the caller wrote; None where the data is bytes, text or a difference."""
 
 
 def raw_patch(type: PatchType, data: bytes | str | Mapping[str, Any] | Sequence[Any]) -> Patch:  # noqa: A002
-    """A patch that is already there: bytes or text as they are, a document encoded as JSON."""
-    body = data if isinstance(data, bytes) else data.encode() if isinstance(data, str) else msgspec.json.encode(data)
-    return Patch(type, lambda _: body)
+    """A patch that the caller wrote: a document, or its JSON as bytes or text, which is sent as it is.
+
+    A document is checked for fields under their Python names (`theme_ref` for `themeRef`) before it is sent.
+    """
+    if isinstance(data, bytes | str):
+        given = data if isinstance(data, bytes) else data.encode()
+        return Patch(type, lambda _: given)
+    body = msgspec.json.encode(data)
+    return Patch(type, lambda _: body, data)
 
 
 def merge_from(before: Object, *, optimistic_lock: bool = False) -> Patch:

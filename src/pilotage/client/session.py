@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pilotage.client.targets import Kind, Object, Target, form_of, gvk_of, kind_of, reader_of
-from pilotage.client.warnings import WarningHandler
+from pilotage.client.warnings import ServerWarning, WarningHandler
 from pilotage.errors import ApiError, BadRequest, NoMatch, NotFound, PilotageError
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapper, RESTMapping
@@ -81,6 +81,9 @@ class Place:
     namespace: str = ""
     name: str = ""
 
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
 
 @dataclass(frozen=True, slots=True)
 class Session:
@@ -142,7 +145,7 @@ class Session:
             response = await self.transport.call(request)
         except ApiError as error:
             raise await self._explained(error, place, request.subresource) from error.__cause__
-        self._warned(response.warnings)
+        self._warned(place, response.warnings)
         return response
 
     async def list(self, place: Place, request: Request) -> Page:
@@ -150,7 +153,7 @@ class Session:
             page = await self.transport.list(request)
         except ApiError as error:
             raise await self._explained(error, place) from error.__cause__
-        self._warned(page.warnings)
+        self._warned(place, page.warnings)
         return page
 
     @asynccontextmanager
@@ -209,9 +212,9 @@ class Session:
     def _refusal(self, target: Target[Any], namespace: str, name: str, message: str) -> ApiError:
         return about(BadRequest(message), Place(target, namespace, name))
 
-    def _warned(self, warnings: tuple[str, ...]) -> None:
+    def _warned(self, place: Place, warnings: tuple[str, ...]) -> None:
         for text in warnings:
-            self.warn(text)
+            self.warn(ServerWarning(text, place.target.gvk, place.namespace, place.name))
 
 
 def about(error: ApiError, place: Place) -> ApiError:

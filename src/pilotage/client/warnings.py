@@ -1,27 +1,55 @@
-"""What the server warns of: deprecated versions, unknown fields. Each text is logged once."""
+"""Warnings of the server: deprecated versions, unknown fields. Each is logged once."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 
-WarningHandler = Callable[[str], None]
-"""Gets the text of each warning, as often as the server sends it."""
+from pilotage.meta.kinds import GroupVersionKind
 
 _KEPT = 1000
 
 
+@dataclass(frozen=True, slots=True)
+class ServerWarning:
+    """A warning in the answer to a call, and the object of that call. Its text form names both."""
+
+    text: str
+    """The text as the server sent it: `unknown field "spec.colour"`."""
+    gvk: GroupVersionKind
+    """The kind that the call was about."""
+    namespace: str = ""
+    """The namespace of the object; empty for a cluster-scoped kind and for a list of all namespaces."""
+    name: str = ""
+    """The name of the object; empty for a list."""
+
+    def __str__(self) -> str:
+        place = "/".join(part for part in (self.namespace, self.name) if part)
+        subject = f"{self.gvk.kind} {place}" if self.name else self.gvk.kind
+        return f"{subject}: {self.text}"
+
+
+WarningHandler = Callable[[ServerWarning], None]
+"""Receives each warning, as often as the server sends it."""
+
+
 class LoggedOnce:
-    """Logs each warning the first time it is seen; the memory for them is bounded."""
+    """Logs each warning once for each kind, with the object that it was first seen on.
+
+    A program that sends a wrong field sends it for every object of the kind: one line is enough to find it. The number
+    of remembered warnings is bounded.
+    """
 
     def __init__(self, logger: logging.Logger | None = None) -> None:
         self._logger = logger or logging.getLogger("pilotage.client")
-        self._seen: dict[str, None] = {}
+        self._seen: dict[tuple[GroupVersionKind, str], None] = {}
 
-    def __call__(self, text: str) -> None:
-        if text in self._seen:
+    def __call__(self, warning: ServerWarning) -> None:
+        key = (warning.gvk, warning.text)
+        if key in self._seen:
             return
         if len(self._seen) >= _KEPT:
             del self._seen[next(iter(self._seen))]
-        self._seen[text] = None
-        self._logger.warning("%s", text)
+        self._seen[key] = None
+        self._logger.warning("%s", warning)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar, overload
 
+from pilotage.client.fieldnames import check_document, check_patch
 from pilotage.client.patch import Patch, patch_of, raw_patch
 from pilotage.client.reader import Fields, Labels, field_text, selector_text
 from pilotage.client.session import Place, Session, about
@@ -42,6 +43,7 @@ class Writer:
         """Create the object; raises AlreadyExists. With `metadata.generate_name` the server makes up the name's end."""
         _whole(obj)
         place = await self._session.place_for(obj)
+        check_document("create", obj, place)
         write = self._session.write_options(dry_run, field_owner, field_validation)
         request = self._session.request(place, verb=Verb.CREATE, write=write, body=objects.updated(obj))
         replace_content(obj, (await self._session.call(place, request)).body)
@@ -62,6 +64,7 @@ class Writer:
         """
         _whole(obj)
         place = await self._session.place_of(obj)
+        check_document("update", obj, place)
         request = self._session.request(
             place,
             verb=Verb.UPDATE,
@@ -146,16 +149,22 @@ class Writer:
         """Change a part of an object that is there: `patch(database, {"spec": {"size": 3}})`.
 
         Instead of the object, its kind and `name` will do. The object's version is not a condition, unless the patch
-        says it (`merge_from(before, optimistic_lock=True)`).
+        says it (`merge_from(before, optimistic_lock=True)`). A document uses the API's field names (`themeRef`); one
+        with a Python name that the object's class knows (`theme_ref`) raises BadRequest, and nothing is sent.
         """
         write = self._session.write_options(dry_run, field_owner, field_validation)
         wanted = patch_of(patch)
+        whole = subresource in _ANSWERED_WHOLE  # else the patch is for another kind, such as Scale
         if isinstance(obj, Resource | Unstructured | PartialObjectMetadata):
             place = await self._session.place_of(obj)
+            if whole:
+                check_patch(wanted, obj, place)
             body = await self._patch(place, wanted.type, wanted.data(obj), subresource, write)
             replace_content(obj, await self._whole(place, subresource, body))
             return obj
         place = await self._session.place(obj, namespace, name)
+        if whole:
+            check_patch(wanted, obj, place)
         body = await self._patch(place, wanted.type, wanted.data(None), subresource, write)
         read: Object = place.target.read(await self._whole(place, subresource, body))
         return read
@@ -180,6 +189,7 @@ class Writer:
         has set them to something else, unless `force` takes them over."""
         _whole(obj)
         place = await self._session.place_of(obj)
+        check_document("apply", obj, place)
         write = replace(self._session.write_options(dry_run, field_owner, ""), force=force)
         if not write.field_manager:
             message = "apply needs to know who owns the fields: pass field_owner=…, or use client.with_field_owner(…)"

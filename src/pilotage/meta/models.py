@@ -22,7 +22,7 @@ import msgspec
 
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.markers import Column, ListType, Marker, PatchMerge, Rule, Scale
+from pilotage.meta.markers import Column, ListType, Marker, PatchMerge, PreserveUnknownFields, Rule, Scale
 
 T = TypeVar("T")
 R = TypeVar("R", bound="type[Resource]")
@@ -98,6 +98,8 @@ class Shape:
     """How strategic merge patches treat it, on built-in types."""
     nullable: bool = False
     """Whether `null` is a value of it, not just another way to leave it out."""
+    keeps_unknown_fields: bool = False
+    """Whether fields that its model does not have are kept: `x-kubernetes-preserve-unknown-fields`."""
 
 
 _SHAPES: dict[type, dict[str, Shape]] = {}
@@ -132,6 +134,7 @@ def _shapes(model: type[Model]) -> Iterator[Shape]:
             keys=keys,
             merge=merge,
             nullable=_nullable(hints[info.name]),
+            keeps_unknown_fields=_keeps_unknown_fields(hints[info.name]),
         )
 
 
@@ -139,6 +142,12 @@ def _nullable(hint: Any) -> bool:
     while typing.get_origin(hint) is typing.Annotated:
         hint = hint.__origin__
     return hint is Any or type(None) in typing.get_args(hint)
+
+
+def _keeps_unknown_fields(hint: Any) -> bool:
+    if any(isinstance(marker, PreserveUnknownFields) for marker in getattr(hint, "__metadata__", ())):
+        return True
+    return any(map(_keeps_unknown_fields, typing.get_args(hint)))
 
 
 def unwrap(hint: Any) -> tuple[tuple[Marker, ...], Literal["", "list", "map"], Any]:
