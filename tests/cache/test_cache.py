@@ -283,7 +283,11 @@ async def test_fields_that_are_indexed_can_be_read_by() -> None:
         assert (await cache.list(ConfigMap, fields={"data.node": "x", "data.team": "red"})).names == ["a"]
         assert (await cache.list(ConfigMap, fields="data.node=x", namespace="other")).names == ["b"]
         assert (await cache.list(GVK, fields="data.node=x", namespace="other"))[0]["data"]["team"] == "blue"
-        with pytest.raises(InvalidDefinition, match=r"no index 'data\.size'"):
+        message = (
+            r"no index 'data\.size' \(existing indexes: 'data\.node', 'data\.team'\): add it with "
+            r"cache\.index_field\(ConfigMap, 'data\.size', function\), or list live with client\.live"
+        )
+        with pytest.raises(InvalidDefinition, match=message):
             await cache.list(ConfigMap, fields={"data.size": "1"})
         with pytest.raises(BadRequest, match="equal to one value"):
             await cache.list(ConfigMap, fields="data.node!=x")

@@ -98,7 +98,7 @@ def test_an_index_has_one_name() -> None:
     store.add_index("colour", colours_in)
     with pytest.raises(InvalidDefinition, match="already"):
         store.add_index("colour", colours_in)
-    with pytest.raises(InvalidDefinition, match=r"no index 'size' \(there are: colour\)"):
+    with pytest.raises(InvalidDefinition, match=r"no index 'size' \(existing indexes: 'colour'\): add it with"):
         store.index("size")
 
 

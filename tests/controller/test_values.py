@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import traceback
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from pilotage.controller import Event, Request, Result, TerminalError
 from pilotage.controller.result import is_terminal
 from pilotage.errors import DecodeError, InvalidDefinition
+from pilotage.meta.times import Duration
 from pilotage.meta.unstructured import PartialObjectMetadata, Unstructured
 
 from .fakes import Widget, widget
@@ -39,18 +42,39 @@ def test_a_zero_result_says_nothing() -> None:
         assert not result.is_zero
 
 
-@pytest.mark.parametrize("seconds", [-1, math.nan, math.inf, "5"])
+@pytest.mark.parametrize("given", [90, 90.0, timedelta(minutes=1.5), Duration.parse("1m30s")])
+def test_a_delay_is_a_number_a_timedelta_or_a_duration(given: float | timedelta) -> None:
+    result = Result(requeue_after=given)
+    assert result.requeue_after == 90
+    assert isinstance(result.requeue_after, int | float)
+    assert result == Result(requeue_after=90)
+
+
+def test_no_delay_is_no_delay_in_every_form() -> None:
+    assert Result(requeue_after=timedelta()).is_zero
+
+
+@pytest.mark.parametrize("seconds", [-1, math.nan, math.inf, "5", timedelta(seconds=-1)])
 def test_a_delay_that_is_none_is_refused_where_it_is_made(seconds: Any) -> None:
     with pytest.raises(InvalidDefinition, match="requeue_after"):
         Result(requeue_after=seconds)
+
+
+@pytest.mark.parametrize(
+    ("cause", "text"),
+    [("no use", "no use"), (ValueError("no use"), "no use"), (ValueError(), "ValueError"), (None, "no cause given")],
+)
+def test_a_terminal_error_says_once_that_it_is_one(cause: Exception | str | None, text: str) -> None:
+    # Tracebacks and logs put the name of the class before it.
+    error = TerminalError(cause)
+    assert "".join(traceback.format_exception_only(error)) == f"pilotage.controller.result.TerminalError: {text}\n"
 
 
 @pytest.mark.covers("T167")
 def test_terminal_errors_wrap_and_are_found_when_wrapped() -> None:
     cause = KeyError("x")
     assert TerminalError(cause).__cause__ is cause
-    assert str(TerminalError("no use")) == "terminal error: no use"
-    assert str(TerminalError()) == "nil terminal error"
+    assert str(TerminalError(cause)) == "'x'"
     wrapped = ValueError("outside")
     wrapped.__cause__ = TerminalError(cause)
     assert is_terminal(wrapped)

@@ -21,6 +21,11 @@ class Widget(Resource):
     pass
 
 
+@resource(group="example.com", version="v1", scope="Cluster")
+class Planet(Resource):
+    pass
+
+
 def widget(name: str = "one", namespace: str = "default", uid: str = "1") -> Widget:
     return Widget(metadata=ObjectMeta(name=name, namespace=namespace, uid=uid))
 
@@ -64,11 +69,27 @@ def test_there_is_one_controller() -> None:
     ("owner", "owned", "message"),
     [
         (widget(namespace="a"), widget(namespace="b"), "cross-namespace owner references are disallowed"),
-        (widget(namespace="a"), widget(namespace=""), "cluster-scoped resource must not have a namespace-scoped owner"),
+        (
+            widget(namespace="a"),
+            widget("part", namespace=""),
+            "Widget a/one cannot own Widget part, which has no namespace yet: set metadata.namespace of the Widget to "
+            '"a", the namespace of its owner',
+        ),
+        (
+            widget(namespace="a"),
+            Planet(metadata=ObjectMeta(name="mars")),
+            "Widget a/one cannot own Planet mars: a cluster-scoped resource must not have a namespace-scoped owner",
+        ),
+        (
+            widget(namespace="a"),
+            Unstructured({"apiVersion": "x/v1", "kind": "Moon", "metadata": {"name": "io"}}),
+            "Widget a/one cannot own Moon io, which has no namespace: set metadata.namespace of the Moon to "
+            '"a", the namespace of its owner; if Moon is cluster-scoped, so must its owner be',
+        ),
         (widget(uid=""), widget(), "has no uid: create it, or read it"),
     ],
 )
-def test_what_cannot_be_an_owner_is_refused(owner: Widget, owned: Widget, message: str) -> None:
+def test_what_cannot_be_an_owner_is_refused(owner: Widget, owned: Widget | Planet | Unstructured, message: str) -> None:
     with pytest.raises(InvalidOwner, match=message):
         set_owner_reference(owner, owned)
     assert owned.metadata.owner_references == []

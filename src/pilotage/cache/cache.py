@@ -8,7 +8,7 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, overload
 
-from pilotage.cache.errors import CacheNotStarted, NotCached
+from pilotage.cache.errors import CacheNotStarted, NoIndex, NotCached
 from pilotage.cache.group import InformerGroup
 from pilotage.cache.index import IndexFunction
 from pilotage.cache.informer import Informer
@@ -138,7 +138,11 @@ class Cache:
         if continue_token:
             raise BadRequest("a cache gives whole lists, not pages: leave continue_token away, or read live")
         lister = self._listers.get(kind) or await self._lister(kind)
-        return lister.list(namespace=namespace, labels=labels, fields=fields, limit=limit)
+        try:
+            return lister.list(namespace=namespace, labels=labels, fields=fields, limit=limit)
+        except NoIndex as error:
+            call = f"cache.index_field({gvk_of(kind).kind}, {error.index!r}, function)"
+            raise NoIndex(error.index, error.known, f"add it with {call}, or list live with client.live") from None
 
     # Informers
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from asyncio import CancelledError
+from collections.abc import Iterable
 
-from pilotage.errors import PilotageError
+from pilotage.errors import InvalidDefinition, PilotageError
 
 
 class CacheNotStarted(PilotageError):
@@ -13,6 +14,16 @@ class CacheNotStarted(PilotageError):
 
 class NotCached(PilotageError):
     """What was asked for is not among the things that are cached: a kind without an informer, or a namespace."""
+
+
+class NoIndex(InvalidDefinition):
+    """A read by an index that does not exist. `advice` is the call that adds it, for the way in which it was read."""
+
+    def __init__(self, index: str, known: Iterable[str], advice: str) -> None:
+        self.index = index
+        self.known = sorted(known)
+        existing = ", ".join(map(repr, self.known)) or "none"
+        super().__init__(f"there is no index {index!r} (existing indexes: {existing}): {advice}")
 
 
 USER_FAILURES = (Exception, CancelledError, SystemExit)

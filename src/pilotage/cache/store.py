@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 
-from pilotage.cache.errors import USER_FAILURES
+from pilotage.cache.errors import USER_FAILURES, NoIndex
 from pilotage.cache.index import Index, Key
 from pilotage.cache.intake import Item
 from pilotage.errors import InvalidDefinition
@@ -121,8 +121,7 @@ class Store:
     def index(self, name: str) -> Index:
         found = self._indexes.get(name)
         if found is None:
-            known = ", ".join(sorted(self._indexes)) or "none"
-            raise InvalidDefinition(f"there is no index {name!r} (there are: {known}); add it with add_index first")
+            raise NoIndex(name, self._indexes, f"add it with informer.add_index({name!r}, function)")
         return found
 
     @property

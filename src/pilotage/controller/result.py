@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,18 +15,34 @@ from pilotage.errors import InvalidDefinition, PilotageError
 class Result(msgspec.Struct, frozen=True, gc=False):
     """What is to happen next, when nothing went wrong. Without anything: the object is as it should be.
 
-    `requeue_after` seconds from now it is looked at again (this wins over `requeue`). `requeue` is controller-runtime's
-    older way: again, at a pace that slows down each time. `priority` replaces the one that the request had.
+    `Result(requeue_after=30)`, `Result(requeue_after=timedelta(minutes=5))` and
+    `Result(requeue_after=Duration.parse("5m"))` ask for another reconcile after that time.
     """
 
     requeue: bool = False
+    """Reconcile again, rate limited, with a growing delay. An older way; `requeue_after` wins over it."""
+
     requeue_after: float = 0.0
+    """Reconcile again after this time. A number is seconds; a `timedelta` or a `Duration` is converted to seconds."""
+
     priority: int | None = None
+    """The priority of that reconcile; None keeps the one that the request had."""
+
+    if TYPE_CHECKING:  # what is given is more than what is kept
+
+        def __init__(
+            self, requeue: bool = False, requeue_after: float | timedelta = 0.0, priority: int | None = None
+        ) -> None: ...
 
     def __post_init__(self) -> None:
-        after = self.requeue_after
+        given: object = self.requeue_after
+        after = given.total_seconds() if isinstance(given, timedelta) else given
         if after and not (isinstance(after, int | float) and 0 < after < math.inf):
-            raise InvalidDefinition(f"requeue_after={after!r} is not a time: give seconds, 0 or more")
+            raise InvalidDefinition(
+                f"requeue_after={given!r} is not a time to wait: give seconds, a timedelta or a Duration, 0 or more"
+            )
+        if after is not given:
+            msgspec.structs.force_setattr(self, "requeue_after", after)
 
     @property
     def is_zero(self) -> bool:
@@ -39,7 +57,8 @@ class TerminalError(PilotageError):
     """
 
     def __init__(self, cause: BaseException | str | None = None) -> None:
-        super().__init__(f"terminal error: {cause}" if cause else "nil terminal error")
+        unnamed = type(cause).__name__ if isinstance(cause, BaseException) else "no cause given"
+        super().__init__(str(cause or "") or unnamed)
         if isinstance(cause, BaseException):
             self.__cause__ = cause
 

@@ -93,7 +93,7 @@ def is_controlled_by(owned: Owned | ObjectMeta, owner: Owned) -> bool:
 def _reference(owner: Owner, owned: Owned) -> OwnerReference:
     there, here = owner.metadata.namespace, owned.metadata.namespace
     if there and not here:
-        raise InvalidOwner(f"cluster-scoped resource must not have a namespace-scoped owner, owner's namespace {there}")
+        raise InvalidOwner(_without_namespace(owner, owned))
     if there and there != here:
         raise InvalidOwner(
             f"cross-namespace owner references are disallowed, owner's namespace {there}, obj's namespace {here}"
@@ -103,6 +103,19 @@ def _reference(owner: Owner, owned: Owned) -> OwnerReference:
     return OwnerReference(
         api_version=owner.api_version, kind=owner.kind, name=owner.metadata.name, uid=owner.metadata.uid
     )
+
+
+def _without_namespace(owner: Owner, owned: Owned) -> str:
+    """The message for an owner in a namespace and an object in none: it is cluster-scoped, or not complete yet."""
+    kind, name, namespace = getattr(owned, "kind", "object"), owned.metadata.name, owner.metadata.namespace
+    subject = f"{owner.kind} {namespace}/{owner.metadata.name} cannot own {kind} {name}"
+    complete = f'set metadata.namespace of the {kind} to "{namespace}", the namespace of its owner'
+    info = getattr(owned, "__resource__", None)
+    if info is None:
+        return f"{subject}, which has no namespace: {complete}; if {kind} is cluster-scoped, so must its owner be"
+    if info.namespaced:
+        return f"{subject}, which has no namespace yet: {complete}"
+    return f"{subject}: a cluster-scoped resource must not have a namespace-scoped owner; use a cluster-scoped owner"
 
 
 def _put(reference: OwnerReference, owned: Owned) -> None:
