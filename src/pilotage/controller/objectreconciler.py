@@ -7,6 +7,7 @@ from typing import Protocol, TypeVar
 
 from pilotage.controller.reconciler import Outcome
 from pilotage.controller.request import Request
+from pilotage.controller.signature import check_signature
 from pilotage.meta.models import Resource
 
 R = TypeVar("R", bound=Resource)
@@ -22,6 +23,7 @@ def as_reconciler(
     client: Finder, kind: type[R], reconcile: Callable[[R], Awaitable[Outcome]]
 ) -> Callable[[Request], Awaitable[Outcome]]:
     """A reconciler from a function of the object."""
+    check_signature(reconcile, reconcile, f"obj: {kind.__name__}")
 
     async def reconcile_request(request: Request) -> Outcome:
         found = await client.find(kind, request.name, namespace=request.namespace)

@@ -20,6 +20,7 @@ from typing import Any, Protocol, TypeVar
 
 from pilotage.controller.request import Request
 from pilotage.controller.result import Result
+from pilotage.controller.signature import check_signature
 from pilotage.errors import InvalidDefinition, PilotageError
 
 T = TypeVar("T")
@@ -56,6 +57,7 @@ def reconcile_function(reconciler: AnyReconciler, is_stopping: Callable[[], bool
             f"{reconciler!r} is not a reconciler: give an object with `async def reconcile(self, request)`, or a "
             "function of the request"
         )
+    check_signature(reconciler, function)
     if _is_async(function):
         made: Reconcile = function
         return made
