@@ -308,7 +308,9 @@ async def test_work_is_tracked_and_none_is_begun_when_none_is_accepted() -> None
     controller.watch(Feed("a", "b"))
     task = asyncio.ensure_future(controller.start())
     await asyncio.sleep(1)
-    assert [(work.kind, work.name, work.seconds) for work in tracker.active()] == [("reconcile", "tracked a", 1.0)]
+    assert [(work.kind, work.name, work.seconds) for work in tracker.active()] == [
+        ("controller.reconcile", "tracked a", 1.0)
+    ]
     tracker.stop_accepting()
     release.set()
     await task

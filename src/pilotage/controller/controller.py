@@ -14,6 +14,8 @@ from pilotage.controller.sources import Source
 from pilotage.controller.watches import Feeding, Watches
 from pilotage.controller.worker import Job, Tracker, Worker, log
 from pilotage.errors import InvalidDefinition
+from pilotage.manager.shutdown import UNWIND_SECONDS
+from pilotage.manager.work import RECONCILE, ActiveWork
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.workqueue import WorkQueue
 
@@ -22,7 +24,8 @@ class Controller:
     """A runnable that reconciles. Made by `ControllerBuilder`, or by itself for use without a manager.
 
     `start` begins with the sources, waits until they are synced, and works until it is cancelled; after
-    `stop_accepting` it ends by itself when its workers have finished what they have.
+    `stop_accepting` it ends by itself when its workers have finished what they have. `stop` stops this controller
+    alone, while its manager and the other controllers go on.
     """
 
     def __init__(
@@ -44,6 +47,9 @@ class Controller:
         self.settings: Settings = settle(options, defaults, kind.group_kind if kind is not None else None)
         self._stopping = asyncio.Event()
         self._started = False
+        self._stop_asked = False
+        self._ended = asyncio.Event()
+        self._workers: list[asyncio.Task[None]] = []
         reconcile = reconcile_function(reconciler, self._stopping.is_set)
         self.queue: WorkQueue[Request] = (
             options.new_queue(name, options.rate_limiter)
@@ -85,6 +91,9 @@ class Controller:
                 f"the controller {self.name} was started more than once; probably it was added to a manager twice"
             )
         self._started = True
+        if self._stop_asked:
+            self._ended.set()
+            return
         try:
             async with asyncio.TaskGroup() as tasks:
                 try:
@@ -96,6 +105,39 @@ class Controller:
         finally:
             self._stopping.set()
             self.queue.shut_down()
+            self._ended.set()
+
+    @property
+    def has_active_work(self) -> bool:
+        """Whether a reconcile of this controller is running."""
+        return bool(self.queue.in_progress())
+
+    def active_work(self) -> list[ActiveWork]:
+        """The reconciles of this controller that are running, the longest first."""
+        running = self.queue.in_progress().items()
+        return [ActiveWork(RECONCILE, f"{self.name} {request}", seconds) for request, seconds in running]
+
+    async def stop(self, timeout: float | None = None) -> bool:
+        """Stop this controller alone: take no more requests, and wait for the reconciles that are running.
+
+        After `timeout` seconds (None: no limit) they are cancelled. Returns whether all of them ended by themselves.
+        A controller that was stopped is not started again; one that has not started yet will not work. A reconcile
+        that stops its own controller is not waited for: that one returns at once, with False.
+        """
+        self._log.info("Stopping Controller", active=[str(work) for work in self.active_work()])
+        self._stop_asked = True
+        self.stop_accepting()
+        self._watches.stop()
+        if not self._started:
+            return True
+        if asyncio.current_task() in self._workers:
+            return False
+        graceful = await _in_time(self._ended, timeout)
+        if not graceful:
+            self._cancel_workers()
+            await _in_time(self._ended, UNWIND_SECONDS)
+        self._log.info("Stopped Controller", graceful=graceful)
+        return graceful
 
     def stop_accepting(self) -> None:
         """Take no more requests; those that are being worked on go on. What is on the queue is dropped."""
@@ -110,12 +152,16 @@ class Controller:
         if self._watches.claim():  # else the warm-up has
             feeding = tasks.create_task(self._feed(), name=f"{self.name} sources")
         await self._watches.synced()
+        if self._stop_asked:
+            return
         self._log.info("Starting Controller")
         count = self.settings.max_concurrent_reconciles
         self._metrics.workers.set(count)
-        workers = [tasks.create_task(Worker(self._job).run(), name=f"{self.name} worker {n}") for n in range(count)]
+        self._workers = [
+            tasks.create_task(Worker(self._job).run(), name=f"{self.name} worker {n}") for n in range(count)
+        ]
         self._log.info("Starting workers", **{"worker count": count})
-        await asyncio.wait(workers)
+        await asyncio.wait(self._workers)
         if feeding is not None:
             feeding.cancel()
 
@@ -130,3 +176,19 @@ class Controller:
         if self._watches.claim():
             await self._watches.run()
             await self._watches.synced()
+
+    def _cancel_workers(self) -> None:
+        active = [str(work) for work in self.active_work()]
+        self._log.warning("The reconciles do not end in time and are cancelled", active=active)
+        self._stopping.set()  # so that the workers end with it
+        for worker in self._workers:
+            worker.cancel()
+
+
+async def _in_time(event: asyncio.Event, timeout: float | None) -> bool:
+    try:
+        async with asyncio.timeout(timeout):
+            await event.wait()
+    except TimeoutError:
+        return event.is_set()
+    return True

@@ -26,6 +26,10 @@ class Feeding:
     log: Logger
 
 
+class _Stopped(Exception):
+    """Ends the task group of the sources, and is never seen outside."""
+
+
 class Watches:
     """Sources that run as long as `run` does. One that is added meanwhile starts at once."""
 
@@ -34,6 +38,7 @@ class Watches:
         self._sources: list[Source] = []
         self._tasks: asyncio.TaskGroup | None = None
         self._synced: asyncio.Future[None] | None = None
+        self._stop_asked = asyncio.Event()
 
     def add(self, source: Source) -> None:
         self._sources.append(source)
@@ -48,23 +53,28 @@ class Watches:
         return True
 
     async def run(self) -> None:
-        """Start the sources and keep them until cancelled. What fails before they are synced, `synced` raises."""
+        """Start the sources and keep them until cancelled or stopped. What fails before they are synced, `synced`
+        raises."""
         assert self._synced is not None  # whoever runs has claimed it
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._tasks = tasks
+                tasks.create_task(self._sync(tasks, self._synced), name="start of the sources")
                 try:
-                    await self._start_all(tasks)
-                    self._synced.set_result(None)
-                    await asyncio.get_running_loop().create_future()
+                    await self._stop_asked.wait()
                 finally:
                     self._tasks = None
+                raise _Stopped
         except BaseExceptionGroup as several:
-            self._fail(several.exceptions[0])
+            self._end(several.exceptions[0])
         finally:
             for source in self._sources:
                 source.stop()
             self._synced.cancel()
+
+    def stop(self) -> None:
+        """Let `run` end, or do nothing if it has not begun. `synced` raises nothing for it."""
+        self._stop_asked.set()
 
     async def synced(self) -> None:
         """Wait until all sources that were there at the start are synced. Raises what went wrong."""
@@ -76,12 +86,21 @@ class Watches:
         synced = self._synced is not None and self._synced.done()
         return synced and all(source.idle(horizon) for source in self._sources)
 
-    def _fail(self, error: BaseException) -> None:
+    def _end(self, error: BaseException) -> None:
+        """The sources have ended: they were stopped, or one has failed."""
         assert self._synced is not None
+        if isinstance(error, _Stopped):
+            if not self._synced.done():
+                self._synced.set_result(None)
+            return
         if self._synced.done():
             raise error from None
         self._synced.set_exception(error)
         self._synced.exception()  # if nobody waits for it, it is not worth a warning
+
+    async def _sync(self, tasks: asyncio.TaskGroup, synced: asyncio.Future[None]) -> None:
+        await self._start_all(tasks)
+        synced.set_result(None)
 
     async def _start_all(self, tasks: asyncio.TaskGroup) -> None:
         starting = [

@@ -14,6 +14,7 @@ from pilotage.controller.reconciler import Reconcile
 from pilotage.controller.request import Request
 from pilotage.controller.result import Result, is_terminal, leaves
 from pilotage.errors import Conflict, NotFound, PilotageError, StaleCache
+from pilotage.manager.work import RECONCILE
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.telemetry.logs import log_context, logged_fields, logger
 from pilotage.workqueue import QueueShutDown, WorkQueue
@@ -123,7 +124,7 @@ class Worker:
 
     def _tracked(self, request: Request) -> AbstractContextManager[object]:
         tracker = self._job.tracker
-        return tracker.track("reconcile", f"{self._job.controller} {request}") if tracker is not None else nullcontext()
+        return tracker.track(RECONCILE, f"{self._job.controller} {request}") if tracker is not None else nullcontext()
 
     async def _reconcile(self, request: Request) -> None:
         try:

@@ -21,6 +21,9 @@ from weakref import WeakSet
 from pilotage.manager.errors import ShuttingDown
 from pilotage.telemetry.metrics import REGISTRY
 
+RECONCILE = "controller.reconcile"
+"""The kind of the work of one reconcile; its name is the controller's name and the request."""
+
 _IN_FLIGHT = REGISTRY.gauge("pilotage_work_in_flight", "Pieces of work under way.", ("kind",))
 _TRACKERS: WeakSet[WorkTracker] = WeakSet()
 

@@ -149,6 +149,11 @@ class WorkQueue(Generic[T]):
         if not self._is_drained():
             await self._watch(None)
 
+    def in_progress(self) -> dict[T, float]:
+        """The items that are with a worker, and for how many seconds each has been, the longest first."""
+        now = self._clock()
+        return {item: now - entry.since for item, entry in list(self._schedule.held.items())}
+
     def statistics(self) -> QueueStatistics:
         self._advance()
         schedule = self._schedule
