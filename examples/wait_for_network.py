@@ -1,4 +1,4 @@
-"""Waiting for something outside: a cloud network that takes its time to become Available.
+"""Waiting for something outside: a cloud network (VPC) that takes its time to become Available.
 
     python wait_for_network.py
 
@@ -43,8 +43,8 @@ class SubnetReconciler:
     async def reconcile(self, request: pt.Request) -> pt.Result:
         subnet = await self.client.get(Subnet, request.name, namespace=request.namespace)
         state = await self.cloud.network(subnet.spec.network)
-        print(f"{request}: the network {subnet.spec.network} is {state}")
         if state == "Pending":
+            pt.logger().info("Waiting for VPC", vpc=subnet.spec.network, state=state)
             return pt.Result(requeue_after=30)
         await self.client.patch_status(subnet, {"status": {"phase": "Ready"}})
         return pt.Result()
@@ -65,4 +65,5 @@ async def main() -> None:
         print(f"the Subnet is {subnet.status.phase if subnet.status else 'unknown'}")
 
 
+pt.configure_logging()
 loop.run(main())

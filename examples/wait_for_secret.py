@@ -32,10 +32,9 @@ class AppReconciler:
     async def reconcile(self, request: pt.Request) -> pt.Result:
         app = await self.client.get(App, request.name, namespace=request.namespace)
         if await self.client.find(Secret, app.spec.secret, namespace=request.namespace) is None:
-            print(f"{request}: the Secret {app.spec.secret} is not there yet")
+            pt.logger().info("Waiting for Secret", secret=app.spec.secret)
             await self.client.patch_status(app, {"status": {"phase": "Waiting"}})
             return pt.Result(requeue_after=5)
-        print(f"{request}: the Secret {app.spec.secret} is there")
         await self.client.patch_status(app, {"status": {"phase": "Ready"}})
         return pt.Result()
 
@@ -63,4 +62,5 @@ async def main() -> None:
         print(f"the App is {app.status.phase if app.status else 'unknown'}")
 
 
+pt.configure_logging()
 asyncio.run(main())

@@ -207,7 +207,7 @@ def check_the_shim(program: Program) -> None:
         ("info", "Starting Controller"),
         ("info", "Starting workers"),
     ]
-    assert events[0]["logger"] == "setup"
+    assert [event["logger"] for event in events[:2]] == ["setup", "controller-runtime.metrics"]
     assert [event.get("controller") for event in events] == [None, None, "gpu", "gpu", "gpu"]
     assert events[2]["source"] == "kind source: *v1alpha1.GPU"
     assert events[4]["worker count"] == 1

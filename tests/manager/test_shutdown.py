@@ -57,14 +57,15 @@ async def test_the_phases_are_logged_with_what_runs_and_for_how_long() -> None:
         with recorded_logs() as lines:
             await manager.start(timeout=1)
     told = [line for line in lines if not line.startswith(("A ", "Shutting"))]
-    assert told[0].startswith("Phase 1: stopping acceptance of new reconcile requests")
-    assert told[1].startswith("Phase 2: waiting for active reconciliation to complete")
+    assert told[0].startswith("Phase 1: Stopping acceptance of new reconcile requests")
+    assert told[1].startswith("Phase 2: Waiting for active reconciliation to complete")
     assert "reconcile shop/worker (1.0 s)" in told[1]
     assert told[2].startswith("Still waiting for active work")
     assert "reconcile shop/worker (1.5 s)" in told[2]
-    assert told[-2].startswith("Phase 3: stopping all runnables")
+    assert told[-3] == "All reconciliation work completed"
+    assert told[-2].startswith("Phase 3: Force stopping all controllers")
     assert told[-1] == "All controllers shut down gracefully"
-    assert len(told) in (5, 6)  # the second line of progress may coincide with the end
+    assert len(told) in (6, 7)  # the second line of progress may coincide with the end
 
 
 async def test_progress_is_told_every_half_second() -> None:

@@ -16,7 +16,8 @@ from pilotage.manager.runnables import Group
 from pilotage.telemetry.logs import logger
 from pilotage.telemetry.metrics import CONTENT_TYPE, REGISTRY, Registry
 
-log = logger("pilotage.manager")
+METRICS_LOGGER = "controller-runtime.metrics"
+"""The name under which controller-runtime logs that its metrics server starts."""
 
 METRICS_PATH = "/metrics"
 
@@ -27,10 +28,18 @@ class Server:
     """An HTTP server as a runnable, for the manager's endpoints and for users' own.
 
     `bind_address` is `HOST:PORT`, as in `127.0.0.1:8080`, `[::1]:8080`, `:8080` (every address) or `127.0.0.1:0` (any
-    free port). With `only_serve_when_leader` it is up in the leader alone.
+    free port). With `only_serve_when_leader` it is up in the leader alone. `log_name` names its logger.
     """
 
-    def __init__(self, name: str, handler: Handler, bind_address: str, *, only_serve_when_leader: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        handler: Handler,
+        bind_address: str,
+        *,
+        only_serve_when_leader: bool = False,
+        log_name: str = "pilotage.manager",
+    ) -> None:
         address = parse_address(bind_address)
         if address is None:
             raise InvalidDefinition(f"{name} needs an address to be served at, not {bind_address!r}")
@@ -38,6 +47,7 @@ class Server:
         self.bind_address = bind_address
         self.runnable_group = Group.LEADER_ELECTION if only_serve_when_leader else Group.HTTP_SERVERS
         self._handler = handler
+        self._log = logger(log_name)
         self._bind = address
         self._opened: AsyncExitStack | None = None
         self._address: tuple[str, int] | None = None
@@ -68,7 +78,7 @@ class Server:
         """Serve until cancelled."""
         await self.open()
         host, port = self.address
-        log.info(f"Starting {self.name}", bind_address=f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
+        self._log.info(f"Starting {self.name}", bind_address=f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
         try:
             await asyncio.Event().wait()
         finally:

@@ -75,17 +75,24 @@ class Lifecycle:
     def ask_stop(self, reason: str) -> None:
         if not self._stop_asked.is_set():
             log.info("Shutting down", reason=reason)
-            self._stop_asked.set()
+            self._begin_stop()
 
     def on_signal(self, number: signal.Signals) -> None:
         """The first asks for the stop, the second ends it."""
         self._signals += 1
         if self._signals == 1:
-            self.ask_stop(f"received {number.name}")
+            if not self._stop_asked.is_set():
+                log.info("Received shutdown signal, initiating graceful shutdown", signal=number.name)
+                self._begin_stop()
             return
         log.warning("Shutting down at once", reason=f"received {number.name} again")
         if self._grace is not None:
             self._grace.force()
+
+    def _begin_stop(self) -> None:
+        """From this moment on no work is begun, however many turns of the loop pass until the shutdown runs."""
+        self._work.stop_accepting()
+        self._stop_asked.set()
 
     async def wait_stop_asked(self, timeout: float | None = None) -> bool:
         """Wait until somebody or something asks for the stop; whether that was before `timeout` seconds."""

@@ -15,7 +15,7 @@ from pilotage.errors import InvalidDefinition
 from pilotage.http.messages import Handler
 from pilotage.manager import signals
 from pilotage.manager.election import LeaderElector, ResourceLock, in_cluster_namespace
-from pilotage.manager.endpoints import METRICS_PATH, Routes, Server, metrics_handler, parse_address
+from pilotage.manager.endpoints import METRICS_LOGGER, METRICS_PATH, Routes, Server, metrics_handler, parse_address
 from pilotage.manager.errors import AlreadyStarted, LeaderElectionLost, ManagerStopped
 from pilotage.manager.health import Check, HealthHandler
 from pilotage.manager.idleness import Idleness
@@ -259,7 +259,9 @@ class Manager:
         """Bind now, so that an address in use is an error of the program's start."""
         options = self.options
         if parse_address(options.metrics_bind_address) is not None:
-            server = Server(_METRICS, Routes(self._metrics_routes), options.metrics_bind_address)
+            server = Server(
+                _METRICS, Routes(self._metrics_routes), options.metrics_bind_address, log_name=METRICS_LOGGER
+            )
             await self._open_server(exits, server)
         if parse_address(options.health_probe_bind_address) is not None:
             live, ready = options.liveness_endpoint_name.rstrip("/"), options.readiness_endpoint_name.rstrip("/")

@@ -81,7 +81,7 @@ class Shutdown:
         """Stop everything; gives the names of what had to be cut."""
         self._stop_accepting()
         await self._wait_for_work()
-        log.info("Phase 3: stopping all runnables", seconds_left=_rounded(self._grace.left))
+        log.info("Phase 3: Force stopping all controllers", seconds_left=_rounded(self._grace.left))
         await self._stop_groups()
         if self._cut:
             log.error("Shut down, but not gracefully: cut what was still running", cut=self._cut)
@@ -90,7 +90,7 @@ class Shutdown:
         return tuple(self._cut)
 
     def _stop_accepting(self) -> None:
-        log.info("Phase 1: stopping acceptance of new reconcile requests", active=_names(self._work.active()))
+        log.info("Phase 1: Stopping acceptance of new reconcile requests", active=_names(self._work.active()))
         self._work.stop_accepting()
         for entry in self._groups.running():
             stop = getattr(entry.runnable, "stop_accepting", None)
@@ -103,7 +103,7 @@ class Shutdown:
 
     async def _wait_for_work(self) -> None:
         log.info(
-            "Phase 2: waiting for active reconciliation to complete",
+            "Phase 2: Waiting for active reconciliation to complete",
             active=_names(self._work.active()),
             seconds_left=_rounded(self._grace.left),
         )
@@ -119,6 +119,8 @@ class Shutdown:
         if active := self._work.active():
             log.warning("The grace period is over: cancelling active work", active=_names(active), count=len(active))
             self._cut += [str(work) for work in active]
+        else:
+            log.info("All reconciliation work completed")
 
     async def _stop_groups(self) -> None:
         """Cancel group by group while there is time, then the rest at once."""
