@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import assert_type
 
 import pytest
 
+from pilotage.controller import Request
 from pilotage.errors import BadRequest, NoMatch, NotFound
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import ObjectMeta, Resource, resource
@@ -184,3 +186,57 @@ async def test_cluster_scoped_kinds_take_no_notice_of_a_namespace(world: World) 
     name = f"venus-{world.namespace}"
     await world.client.create(Planet(metadata=ObjectMeta(name=name)))
     assert (await world.client.get(Planet, name, namespace="any")).metadata.name == name
+
+
+@dataclass(frozen=True)
+class Key:
+    """Anything with a name and a namespace names an object."""
+
+    name: str
+    namespace: str = ""
+
+
+async def test_a_request_stands_for_name_and_namespace(world: World) -> None:
+    await world.client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace=world.namespace), data={"x": "1"}))
+    request = Request("a", world.namespace)
+    typed = await world.client.get(ConfigMap, request)
+    document = await world.client.get(CONFIG_MAP, request)
+    partial = await world.client.get(metadata_only(ConfigMap), Key("a", world.namespace))
+    found = await world.client.find(ConfigMap, typed.metadata)
+    assert_type(typed, ConfigMap)
+    assert_type(document, Unstructured)
+    assert_type(partial, PartialObjectMetadata)
+    assert_type(found, ConfigMap | None)
+    assert typed == found
+    assert document.metadata == partial.metadata == typed.metadata
+    assert (await world.client.patch(ConfigMap, {"data": {"x": "2"}}, name=request)).data == {"x": "2"}
+    await world.client.delete(ConfigMap, request)
+    assert await world.client.find(ConfigMap, request) is None
+    with pytest.raises(NotFound) as caught:
+        await world.client.delete(ConfigMap, request)
+    assert (caught.value.namespace, caught.value.name) == (world.namespace, "a")
+
+
+async def test_a_request_for_a_cluster_scoped_object_has_no_namespace(world: World) -> None:
+    assert (await world.client.get(Namespace, Request(world.namespace))).metadata.name == world.namespace
+
+
+async def test_a_client_for_one_namespace_completes_a_request_without_one(world: World) -> None:
+    await world.client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace=world.namespace)))
+    ours = world.client.with_namespace(world.namespace)
+    assert (await ours.get(ConfigMap, Request("a"))).metadata.namespace == world.namespace
+
+
+async def test_a_request_beside_a_namespace_is_refused(world: World) -> None:
+    request = Request("a", world.namespace)
+    message = f"the namespace is given twice: 'other' beside Request {world.namespace}/a; leave namespace=… out"
+    for call in (world.client.get, world.client.find, world.client.delete):
+        with pytest.raises(BadRequest, match=message):
+            await call(ConfigMap, request, namespace="other")
+
+
+async def test_what_has_no_name_is_refused_as_a_name(world: World) -> None:
+    config_map = ConfigMap(metadata=ObjectMeta(name="a", namespace=world.namespace))
+    for wrong, message in ((config_map, "not by ConfigMap; pass its metadata"), (None, "not by NoneType"), (7, "int")):
+        with pytest.raises(BadRequest, match=message):
+            await world.client.get(ConfigMap, wrong)  # type: ignore[call-overload]  # a type checker refuses it too

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import pilotage as pt
 from pilotage.cache.cache import Cache
 from pilotage.cache.informer import Informer
 from pilotage.cache.options import InformerOptions
@@ -99,6 +100,19 @@ async def house(
 
 def config_map(namespace: str, name: str, value: str = "1", **labels: str) -> ConfigMap:
     return ConfigMap(metadata=ObjectMeta(name=name, namespace=namespace, labels=labels), data={"key": value})
+
+
+async def test_a_request_is_read_from_the_cache_by_its_name_and_namespace(world: World) -> None:
+    async with house(world.transport) as made:
+        await made.client.create(config_map(world.namespace, "a"))
+        request = pt.Request("a", world.namespace)
+        assert (await made.client.get(ConfigMap, request)).data == {"key": "1"}
+        made.gate.reads.clear()
+        assert (await made.client.get(metadata_only(ConfigMap), request)).metadata.name == "a"
+        assert await made.client.find(ConfigMap, pt.Request("b", world.namespace)) is None
+        assert made.gate.reads == []
+        await made.client.delete(ConfigMap, request)
+        assert await made.client.find(ConfigMap, request) is None
 
 
 @pytest.mark.covers("T136")

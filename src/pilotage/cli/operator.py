@@ -57,7 +57,7 @@ class DatabaseReconciler:
         self.client = manager.client
 
     async def reconcile(self, request: Request) -> Result:
-        database = await self.client.get(Database, request.name, namespace=request.namespace)
+        database = await self.client.get(Database, request)
         if database.metadata.deletion_timestamp is not None:
             return await self._clean_up(database)
         if add_finalizer(database, FINALIZER):

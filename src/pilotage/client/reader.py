@@ -8,7 +8,7 @@ from typing import Any, TypeVar, overload
 
 from pilotage.client.objectlist import ObjectList
 from pilotage.client.session import Session, about
-from pilotage.client.targets import Kind, Object
+from pilotage.client.targets import Kind, Object, ObjectKey, key_of
 from pilotage.client.watching import WatchedEvent, watched
 from pilotage.errors import NotFound
 from pilotage.meta.kinds import GroupVersionKind
@@ -33,18 +33,26 @@ class Reader:
     _session: Session
 
     @overload
-    async def get(self, kind: type[R], name: str, *, namespace: str = "", resource_version: str = "") -> R: ...
+    async def get(
+        self, kind: type[R], name: str | ObjectKey, *, namespace: str = "", resource_version: str = ""
+    ) -> R: ...
     @overload
     async def get(
-        self, kind: GroupVersionKind, name: str, *, namespace: str = "", resource_version: str = ""
+        self, kind: GroupVersionKind, name: str | ObjectKey, *, namespace: str = "", resource_version: str = ""
     ) -> Unstructured: ...
     @overload
     async def get(
-        self, kind: MetadataOnly, name: str, *, namespace: str = "", resource_version: str = ""
+        self, kind: MetadataOnly, name: str | ObjectKey, *, namespace: str = "", resource_version: str = ""
     ) -> PartialObjectMetadata: ...
-    async def get(self, kind: Kind, name: str, *, namespace: str = "", resource_version: str = "") -> Object:
-        """The object, as it is now; raises NotFound. With a `resource_version`, one that is not older than that."""
-        return await self._get(kind, name, namespace, resource_version)
+    async def get(
+        self, kind: Kind, name: str | ObjectKey, *, namespace: str = "", resource_version: str = ""
+    ) -> Object:
+        """The object, as it is now; raises NotFound. With a `resource_version`, one that is not older than that.
+
+        A reconciler's request stands for the name and the namespace: `get(Database, request)`.
+        """
+        namespace, key = key_of(name, namespace)
+        return await self._get(kind, key, namespace, resource_version)
 
     async def _get(self, kind: Kind, name: str, namespace: str, resource_version: str) -> Object:
         place = await self._session.place(kind, namespace, name)
@@ -54,13 +62,17 @@ class Reader:
         return found
 
     @overload
-    async def find(self, kind: type[R], name: str, *, namespace: str = "") -> R | None: ...
+    async def find(self, kind: type[R], name: str | ObjectKey, *, namespace: str = "") -> R | None: ...
     @overload
-    async def find(self, kind: GroupVersionKind, name: str, *, namespace: str = "") -> Unstructured | None: ...
+    async def find(
+        self, kind: GroupVersionKind, name: str | ObjectKey, *, namespace: str = ""
+    ) -> Unstructured | None: ...
     @overload
-    async def find(self, kind: MetadataOnly, name: str, *, namespace: str = "") -> PartialObjectMetadata | None: ...
-    async def find(self, kind: Any, name: str, *, namespace: str = "") -> Object | None:
-        """The object, or None where there is none. A kind that is not served is an error all the same."""
+    async def find(
+        self, kind: MetadataOnly, name: str | ObjectKey, *, namespace: str = ""
+    ) -> PartialObjectMetadata | None: ...
+    async def find(self, kind: Any, name: str | ObjectKey, *, namespace: str = "") -> Object | None:
+        """As `get`, but None where there is none. A kind that is not served is an error all the same."""
         try:
             found: Object = await self.get(kind, name, namespace=namespace)
         except NotFound:

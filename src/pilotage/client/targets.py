@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from pilotage.errors import InvalidDefinition
+from pilotage.errors import BadRequest, InvalidDefinition
 from pilotage.meta import objects
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.models import ObjectMeta, Resource
@@ -20,6 +20,16 @@ Object = Resource | Unstructured | PartialObjectMetadata
 
 Kind = type[Resource] | GroupVersionKind | MetadataOnly
 """What asks for a form: a class, a kind's name for the document, `metadata_only` of either for the metadata."""
+
+
+class ObjectKey(Protocol):
+    """What names an object: a reconciler's `Request`, or the metadata of another object."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def namespace(self) -> str: ...
+
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -50,6 +60,24 @@ def gvk_of(kind: Kind | Object) -> GroupVersionKind:
         )
     gvk: GroupVersionKind = info.gvk
     return gvk
+
+
+def key_of(name: str | ObjectKey, namespace: str) -> tuple[str, str]:
+    """The namespace and the name that a call means by a name, or by something that has both."""
+    if isinstance(name, str):
+        return namespace, name
+    key, own = getattr(name, "name", None), getattr(name, "namespace", None)
+    if not isinstance(key, str) or not isinstance(own, str):
+        raise BadRequest(
+            f"an object is named by a str or by a request, which has name and namespace, not by {type(name).__name__}"
+            + ("; pass its metadata" if hasattr(name, "metadata") else "")
+        )
+    if namespace:
+        raise BadRequest(
+            f"the namespace is given twice: {namespace!r} beside {type(name).__name__} {own}/{key}; leave namespace=… "
+            "out, or pass the name alone"
+        )
+    return own, key
 
 
 def kind_of(obj: Object) -> Kind:

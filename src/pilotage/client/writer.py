@@ -10,7 +10,7 @@ from pilotage.client.fieldnames import check_document, check_patch
 from pilotage.client.patch import Patch, patch_of, raw_patch
 from pilotage.client.reader import Fields, Labels, field_text, selector_text
 from pilotage.client.session import Place, Session, about
-from pilotage.client.targets import Kind, Object, replace_content
+from pilotage.client.targets import Kind, Object, ObjectKey, key_of, replace_content
 from pilotage.errors import BadRequest, NotFound
 from pilotage.meta import objects
 from pilotage.meta.kinds import GroupVersionKind
@@ -101,7 +101,7 @@ class Writer:
         obj: type[R],
         patch: AnyPatch,
         *,
-        name: str,
+        name: str | ObjectKey,
         namespace: str = "",
         subresource: str = "",
         dry_run: bool = False,
@@ -114,7 +114,7 @@ class Writer:
         obj: GroupVersionKind,
         patch: AnyPatch,
         *,
-        name: str,
+        name: str | ObjectKey,
         namespace: str = "",
         subresource: str = "",
         dry_run: bool = False,
@@ -127,7 +127,7 @@ class Writer:
         obj: MetadataOnly,
         patch: AnyPatch,
         *,
-        name: str,
+        name: str | ObjectKey,
         namespace: str = "",
         subresource: str = "",
         dry_run: bool = False,
@@ -139,7 +139,7 @@ class Writer:
         obj: Object | Kind,
         patch: AnyPatch,
         *,
-        name: str = "",
+        name: str | ObjectKey = "",
         namespace: str = "",
         subresource: str = "",
         dry_run: bool = False,
@@ -148,9 +148,10 @@ class Writer:
     ) -> Object:
         """Change a part of an object that is there: `patch(database, {"spec": {"size": 3}})`.
 
-        Instead of the object, its kind and `name` will do. The object's version is not a condition, unless the patch
-        says it (`merge_from(before, optimistic_lock=True)`). A document uses the API's field names (`themeRef`); one
-        with a Python name that the object's class knows (`theme_ref`) raises BadRequest, and nothing is sent.
+        Instead of the object, its kind and `name` (or a request as the `name`) will do. The object's version is not a
+        condition, unless the patch says it (`merge_from(before, optimistic_lock=True)`). A document uses the API's
+        field names (`themeRef`); one with a Python name that the object's class knows (`theme_ref`) raises BadRequest,
+        and nothing is sent.
         """
         write = self._session.write_options(dry_run, field_owner, field_validation)
         wanted = patch_of(patch)
@@ -162,7 +163,7 @@ class Writer:
             body = await self._patch(place, wanted.type, wanted.data(obj), subresource, write)
             replace_content(obj, await self._whole(place, subresource, body))
             return obj
-        place = await self._session.place(obj, namespace, name)
+        place = await self._session.place(obj, *key_of(name, namespace))
         if whole:
             check_patch(wanted, obj, place)
         body = await self._patch(place, wanted.type, wanted.data(None), subresource, write)
@@ -203,7 +204,7 @@ class Writer:
     async def delete(
         self,
         obj: Object | Kind,
-        name: str = "",
+        name: str | ObjectKey = "",
         *,
         namespace: str = "",
         dry_run: bool = False,
@@ -212,16 +213,16 @@ class Writer:
         uid: str = "",
         resource_version: str = "",
     ) -> None:
-        """Delete an object: `delete(database)` or `delete(Database, "a", namespace="b")`; raises NotFound.
+        """Delete an object: `delete(database)`, `delete(Database, "a", namespace="b")` or `delete(Database, request)`.
 
-        An object with finalizers stays, marked as terminating, until they are gone. `propagation_policy` (Background,
-        Foreground, Orphan) says what becomes of what it owns; `uid` and `resource_version` are conditions, and raise
-        Conflict where they do not hold.
+        Raises NotFound. An object with finalizers stays, marked as terminating, until they are gone.
+        `propagation_policy` (Background, Foreground, Orphan) says what becomes of what it owns; `uid` and
+        `resource_version` are conditions, and raise Conflict where they do not hold.
         """
         if isinstance(obj, Resource | Unstructured | PartialObjectMetadata):
             place = await self._session.place_of(obj)
         else:
-            place = await self._session.place(obj, namespace, name)
+            place = await self._session.place(obj, *key_of(name, namespace))
         options = DeleteOptions(
             dry_run=dry_run or self._session.defaults.dry_run,
             grace_period_seconds=grace_period_seconds,
