@@ -100,6 +100,7 @@ if TYPE_CHECKING:
     from pilotage.errors import Status as Status
     from pilotage.errors import StatusDetails as StatusDetails
     from pilotage.errors import StorageBroken as StorageBroken
+    from pilotage.errors import StorageBusy as StorageBusy
     from pilotage.errors import StorageError as StorageError
     from pilotage.errors import StorageFull as StorageFull
     from pilotage.errors import Timeout as Timeout
@@ -248,7 +249,7 @@ _MODULES = {
     "errors": "AlreadyExists ApiError BadRequest Cause Conflict ConnectionLost DecodeError Forbidden Gone "
     "InternalError Invalid InvalidDefinition MethodNotSupported MissingExtra NoCredentials NoMatch "
     "NotAcceptable NotFound PilotageError RequestTooLarge ServiceUnavailable StaleCache Status "
-    "StatusDetails StorageBroken StorageError StorageFull Timeout TooManyRequests Unauthorized "
+    "StatusDetails StorageBroken StorageBusy StorageError StorageFull Timeout TooManyRequests Unauthorized "
     "UnplacedItems UnsupportedMediaType",
     "meta.conditions": "find_status_condition is_status_condition_false is_status_condition_present_and_equal "
     "is_status_condition_true remove_status_condition set_status_condition",

@@ -35,6 +35,7 @@ PilotageError
     ├── Compacted            the revision is forgotten
     ├── FutureRevision       the revision has not happened yet
     ├── StorageFull          no room: nothing was written
+    ├── StorageBusy          another process holds the lock: nothing was written, try again later
     └── StorageBroken        corrupt, foreign, newer or failed: nothing more is written
 """
 
@@ -396,6 +397,10 @@ class FutureRevision(StorageError):
 
 class StorageFull(StorageError):
     """There is no room left. Nothing of the commit was written; reads go on, and writes once there is room."""
+
+
+class StorageBusy(StorageError):
+    """Another process has held the storage's lock for too long. Nothing was written; try again later."""
 
 
 class StorageBroken(StorageError):

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ import pytest
 from pilotage.errors import Compacted, RevisionConflict, StorageBroken, StorageError
 from pilotage.storage import Delete, Event, Put, Storage, open_storage
 from pilotage.storage.sqlite import SqliteStorage
+from pilotage.storage.sqlite_log import Log
+from pilotage.storage.sqlite_rows import Row
 
 
 async def test_state_log_and_revisions_survive_a_restart(path: str) -> None:
@@ -298,14 +301,82 @@ asyncio.run(main())
     assert asyncio.run(_reopened(path)) == {"a": b"1"}
 
 
-@pytest.mark.parametrize("victim", ["test.db", "test.db-lock"])
-async def test_file_removed_while_open_stops_commits_and_not_reads(path: str, victim: str) -> None:
+@pytest.mark.parametrize("suffix", ["", "-lock", "-wal", "-shm"])
+async def test_file_removed_while_open_stops_commits_and_not_reads(
+    path: str, suffix: str, caplog: pytest.LogCaptureFixture
+) -> None:
     storage = await SqliteStorage.open(path)
     await storage.commit(Put("a", b"1"))
-    os.rename(os.path.join(os.path.dirname(path), victim), path + ".aside")
+    await storage.check()
+    os.rename(path + suffix, path + ".aside")
+    for _ in range(2):
+        with pytest.raises(StorageBroken, match=f"{path}{suffix} was removed or replaced"):
+            await storage.commit(Put("a", b"2"))
     with pytest.raises(StorageBroken, match="removed or replaced"):
-        await storage.commit(Put("a", b"2"))
+        await storage.check()
     assert await _state(storage) == {"a": b"1"}
+    await storage.close()
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == [
+        f"storage is broken: {path}{suffix} was removed or replaced while the storage was open. Nothing more is"
+        " written, because it would be lost: put the file back, if you can, and start every process that uses the"
+        " storage again"
+    ]
+
+
+async def test_removal_is_noticed_by_a_check_without_a_commit(path: str, caplog: pytest.LogCaptureFixture) -> None:
+    storage = await SqliteStorage.open(path)
+    os.unlink(path)
+    with pytest.raises(StorageBroken, match="removed or replaced"):
+        await storage.check()
+    assert "storage is broken" in caplog.text
+    await storage.close()
+
+
+async def test_commits_survive_the_removal_of_the_wal(path: str) -> None:
+    storage = await SqliteStorage.open(path)
+    for number in range(100):
+        await storage.commit(Put("a", b"%d" % number))
+    os.unlink(f"{path}-wal")
+    with pytest.raises(StorageBroken):
+        await storage.commit(Put("a", b"refused"))
+    await storage.close()
+    assert await _reopened(path) == {"a": b"99"}
+
+
+async def test_no_acknowledged_commit_is_lost_where_shm_is_removed_between_two_storages(path: str) -> None:
+    one = await SqliteStorage.open(path)
+    acknowledged = {f"k{number}": b"one" for number in range(40)}
+    for key, value in acknowledged.items():
+        await one.commit(Put(key, value))
+    os.unlink(f"{path}-shm")
+    two = await SqliteStorage.open(path)  # has an index of its own over the same WAL
+    for number in range(40):
+        for storage, value in ((one, b"1"), (two, b"2")):
+            try:
+                await storage.commit(Put(f"k{number}", value))
+            except StorageBroken:
+                assert storage is one
+            else:
+                acknowledged[f"k{number}"] = value
+    assert set(acknowledged.values()) == {b"2"}
+    await one.close()
+    await two.close()
+    assert await _reopened(path) == acknowledged
+
+
+async def test_commit_during_which_shm_is_replaced_is_not_acknowledged(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = await SqliteStorage.open(path)
+    insert = Log.insert
+
+    def insert_and_remove(log: Log, rows: Sequence[Row]) -> None:
+        insert(log, rows)
+        os.unlink(f"{path}-shm")
+
+    monkeypatch.setattr(Log, "insert", insert_and_remove)
+    with pytest.raises(StorageBroken, match="-shm was removed or replaced"):
+        await storage.commit(Put("a", b"1"))
     await storage.close()
 
 

@@ -13,6 +13,7 @@ from pilotage.errors import (
     RequestTooLarge,
     ServiceUnavailable,
     StorageBroken,
+    StorageBusy,
     StorageFull,
 )
 from pilotage.meta import times
@@ -79,7 +80,7 @@ class House:
                 raise RequestTooLarge(f"Request entity too large: {size}")
         try:
             return await self.storage.commit(*operations)
-        except StorageFull as error:
+        except (StorageFull, StorageBusy) as error:
             raise ServiceUnavailable(f"the object was not stored: {error}") from error
         except StorageBroken as error:
             raise InternalError(f"Internal error occurred: {error}") from error

@@ -35,6 +35,7 @@ HISTORY_COMMITS = 100_000
 """More than this is not kept, however young: history takes memory."""
 _ROUND_SECONDS = 30.0
 _RETRY_SECONDS = 1.0
+_CHECK_SECONDS = 5.0
 _log = logging.getLogger("pilotage.server")
 
 
@@ -52,6 +53,7 @@ class Housekeeping:
             "terminate": self._terminator.run,
             "history": self._history.run,
             "events": lambda: expire_events(self._house),
+            "storage": lambda: check_storage(self._house),
         }
         self._tasks = [asyncio.create_task(_supervised(name, loop), name=name) for name, loop in loops.items()]
         return self
@@ -220,6 +222,14 @@ class History:
         while self._marks and self._marks[0][0] <= now - HISTORY_SECONDS:
             target = max(target, self._marks.popleft()[1])
         return target
+
+
+async def check_storage(house: House) -> None:
+    """Find out that the storage has failed, though no request needs it: the storage then logs why, once."""
+    while True:
+        await asyncio.sleep(_CHECK_SECONDS)
+        with suppress(StorageError):
+            await house.storage.check()
 
 
 async def expire_events(house: House) -> None:

@@ -9,21 +9,32 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import merge
 
-from pilotage.errors import Compacted, FutureRevision
+from pilotage.errors import Compacted, FutureRevision, StorageError
 
 from .interface import Entry, Snapshot
 from .keys import SortedKeys, behind_prefix
 from .transaction import Commit
 
+MAX_HISTORY_BYTES = 64 << 20
+"""The most bytes of replaced and deleted values that a storage keeps for watches and lists, unless configured."""
+
+EVENT_BYTES = 400
+"""What one event takes in memory besides its values: counted, so that a log of small values is bounded too."""
+
 
 class History:
     """The state at `revision`, and every commit since `oldest`. Revisions have no gaps, so the log is an array."""
 
-    def __init__(self, revision: int) -> None:
+    def __init__(self, revision: int, max_bytes: int = MAX_HISTORY_BYTES) -> None:
+        if max_bytes < 1:
+            raise StorageError(f"max_history_bytes must be 1 or more, not {max_bytes}")
         self._lock = threading.Lock()
         self._entries: dict[str, Entry] = {}
         self._keys = SortedKeys()
         self._commits: list[Commit] = []
+        self._max_bytes = max_bytes
+        self.bytes = 0
+        """What compacting the whole log would free."""
         self.revision = revision
         """The revision of the last commit."""
         self.oldest = revision
@@ -50,6 +61,7 @@ class History:
             self._entries = dict(entries)
             self._keys = SortedKeys(entries)
             self._commits = []
+            self.bytes = 0
             self.revision = self.oldest = oldest
             for commit in commits:
                 self._append(commit)
@@ -63,7 +75,24 @@ class History:
             forgotten = self._commits[:count]
             del self._commits[:count]
             self.oldest += count
+            self.bytes -= sum(map(_weight, forgotten))
             return forgotten
+
+    def overdue(self) -> int:
+        """The revision to compact at because the log holds too many bytes; 0 while it does not.
+
+        It leaves three quarters of the limit: compaction costs SQLite a transaction, so not every commit should
+        cause one.
+        """
+        with self._lock:
+            if self.bytes <= self._max_bytes:
+                return 0
+            surplus = self.bytes - self._max_bytes * 3 // 4
+            for count, commit in enumerate(self._commits, 1):
+                surplus -= _weight(commit)
+                if surplus <= 0:
+                    return self.oldest + count
+            return self.revision
 
     def since(self, revision: int, limit: int) -> list[Commit]:
         """The commits after `revision`, the first `limit` of them. Raises Compacted."""
@@ -99,6 +128,7 @@ class History:
             if event.previous is None:
                 self._keys.add(event.key)
         self._commits.append(commit)
+        self.bytes += _weight(commit)
         self.revision += 1
 
     def _now(self, low: str, high: str | None, limit: int) -> Snapshot:
@@ -124,3 +154,8 @@ class History:
                 if len(entries) == limit:
                     break
         return Snapshot(revision, entries, total - len(entries))
+
+
+def _weight(commit: Commit) -> int:
+    """The bytes that only the log keeps alive: each value is either current, or the previous one of a later event."""
+    return sum(EVENT_BYTES if event.previous is None else EVENT_BYTES + len(event.previous.value) for event in commit)

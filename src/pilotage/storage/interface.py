@@ -141,7 +141,13 @@ class Storage(Protocol):
         """
 
     async def compact(self, revision: int) -> None:
-        """Forget the history before `revision`; the current state stays whole. Raises FutureRevision."""
+        """Forget the history before `revision`; the current state stays whole. Raises FutureRevision.
+
+        A storage also compacts by itself, the oldest commits first, when its history takes too many bytes.
+        """
+
+    async def check(self) -> None:
+        """Raise StorageError if a commit could not succeed now: closed, broken, files removed, locked for too long."""
 
     async def close(self) -> None:
         """Finish what is under way and let go of everything. Watches end with StorageError."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pilotage.errors import StorageError
 
-from .history import History
+from .history import MAX_HISTORY_BYTES, History
 from .interface import Entry, Operation, Snapshot, Watch
+from .release import release_memory
 from .transaction import MAX_VALUE_BYTES, check, plan
 from .watch import Cursor, Watchers
 
@@ -17,10 +18,16 @@ class MemoryStorage:
     rises from run to run, such as the time, so that no revision ever comes again.
     """
 
-    def __init__(self, *, first_revision: int = 1, max_value_bytes: int = MAX_VALUE_BYTES) -> None:
+    def __init__(
+        self,
+        *,
+        first_revision: int = 1,
+        max_value_bytes: int = MAX_VALUE_BYTES,
+        max_history_bytes: int = MAX_HISTORY_BYTES,
+    ) -> None:
         if first_revision < 1:
             raise StorageError(f"the first revision must be 1 or more, not {first_revision}")
-        self._history = History(first_revision)
+        self._history = History(first_revision, max_history_bytes)
         self._watchers = Watchers(self._history)
         self._max_value_bytes = max_value_bytes
 
@@ -48,6 +55,8 @@ class MemoryStorage:
         if events:
             history.append(events)
             self._watchers.notify((events,))
+            if overdue := history.overdue():
+                history.compact(overdue)
         return history.revision
 
     def watch(self, prefix: str, *, since: int) -> Watch:
@@ -55,7 +64,12 @@ class MemoryStorage:
 
     async def compact(self, revision: int) -> None:
         self._check_open()
+        before = self._history.bytes
         self._history.compact(revision)
+        release_memory(before - self._history.bytes)
+
+    async def check(self) -> None:
+        self._check_open()
 
     async def close(self) -> None:
         self._watchers.close()

@@ -9,15 +9,18 @@ from __future__ import annotations
 import asyncio
 import weakref
 
-from pilotage.errors import StorageError
+from pilotage.errors import StorageBusy, StorageError
 
+from .history import MAX_HISTORY_BYTES
 from .interface import Entry, Operation, Snapshot, Watch
 from .sqlite_opening import Opening
-from .sqlite_writer import CommitJob, CompactJob, RefreshJob
+from .sqlite_writer import CheckJob, CommitJob, CompactJob, RefreshJob
 from .transaction import MAX_VALUE_BYTES, check
 from .watch import Cursor
 
 _EXIT_SECONDS = 10.0  # how long the end of the interpreter waits for commits of a storage that nobody closed
+
+_CHECK_SECONDS = 5.0
 
 
 class SqliteStorage:
@@ -30,15 +33,18 @@ class SqliteStorage:
         self._writer = opened.writer
         self._watchers = opened.watchers
         self._max_value_bytes = max_value_bytes
+        self._checking: asyncio.Future[None] | None = None  # one for all who ask: a stuck thread must not gather them
         self._closing: asyncio.Future[None] | None = None
         # The thread holds no reference to this object, so that one that is dropped without close() ends it.
         self._finalizer = weakref.finalize(self, self._writer.stop, _EXIT_SECONDS)
 
     @classmethod
-    async def open(cls, path: str, *, max_value_bytes: int = MAX_VALUE_BYTES) -> SqliteStorage:
+    async def open(
+        cls, path: str, *, max_value_bytes: int = MAX_VALUE_BYTES, max_history_bytes: int = MAX_HISTORY_BYTES
+    ) -> SqliteStorage:
         """Open the file, or make it. Raises StorageError where that cannot be, StorageBroken for a damaged file."""
         loop = asyncio.get_running_loop()
-        opened = await asyncio.to_thread(Opening, path, loop)
+        opened = await asyncio.to_thread(Opening, path, loop, max_history_bytes)
         opened.writer.start()
         return cls(opened, max_value_bytes)
 
@@ -73,6 +79,18 @@ class SqliteStorage:
         future: asyncio.Future[None] = self._loop.create_future()
         self._writer.jobs.put(CompactJob(revision, future))
         await future
+
+    async def check(self) -> None:
+        self._check_usable()
+        if self._checking is None or self._checking.done():
+            self._checking = self._loop.create_future()
+            self._writer.jobs.put(CheckJob(self._checking))
+        done, _ = await asyncio.wait([self._checking], timeout=_CHECK_SECONDS)
+        if not done:
+            raise StorageBusy(
+                f"{self.path}: the storage thread has not answered for {_CHECK_SECONDS:g} s: a slow disk?"
+            )
+        self._checking.result()
 
     async def close(self) -> None:
         if self._closing is None:

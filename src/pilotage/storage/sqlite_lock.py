@@ -19,13 +19,18 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 
-from pilotage.errors import StorageBroken, StorageError
+from pilotage.errors import StorageBroken, StorageBusy
+
+from .process import describe
 
 _MAGIC = b"PILOTLK1"
 _SIZE = 4096
 _REACHED, _DURABLE, _HOLDER = 1, 2, 3  # in words of eight bytes; the magic is word 0
-_PATIENCE = 30.0  # seconds to wait for another process before giving up
+PATIENCE = 4.0
+"""Seconds to wait for another process: less than a leader's time for one request (5 s), so that its log names it."""
+_SHORT_PATIENCE = 0.1  # while the same holder goes on holding it: who waits then should hear it soon
 
 
 class LockFile:
@@ -33,6 +38,7 @@ class LockFile:
 
     def __init__(self, path: str, mode: int) -> None:
         self.path = path
+        self._stuck = ""  # why the last wait failed
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
         try:
             with self._locked():
@@ -62,7 +68,7 @@ class LockFile:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the lock; wait for it at most half a minute, then raise StorageError."""
+        """Hold the lock; wait for it at most `PATIENCE`, then raise StorageBusy."""
         with self._locked():
             self._words[_HOLDER] = os.getpid()
             try:
@@ -80,6 +86,11 @@ class LockFile:
             yield True
         finally:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def check(self) -> None:
+        """Raise StorageBusy if the last wait for the lock failed, and it is still held."""
+        if (stuck := self._stuck) and self._words[_HOLDER]:
+            raise StorageBusy(stuck)
 
     def close(self) -> None:
         os.close(self._descriptor)  # the map goes with its last reader, who may be on another thread
@@ -104,12 +115,13 @@ class LockFile:
 
     def _wait(self) -> None:
         # Asking again and again, because a blocking flock has no time limit, and a stopped process would hold us.
-        pause, deadline = 0.0002, time.monotonic() + _PATIENCE
+        pause, deadline = 0.0002, time.monotonic() + (_SHORT_PATIENCE if self._stuck else PATIENCE)
         while not self._try():
             if time.monotonic() > deadline:
-                raise StorageError(self._complaint())
+                self._give_up()
             time.sleep(pause)
             pause = min(pause * 1.5, 0.005)
+        self._stuck = ""
 
     def _try(self) -> bool:
         try:
@@ -118,10 +130,10 @@ class LockFile:
             return False
         return True
 
-    def _complaint(self) -> str:
+    def _give_up(self) -> NoReturn:
         holder = int.from_bytes(os.pread(self._descriptor, 8, 8 * _HOLDER), "little")
-        who = f"process {holder}" if holder else "another process"
-        return f"{self.path}: {who} has held the lock for {_PATIENCE:.0f} s; look whether it is stopped or stuck"
+        self._stuck = f"{self.path}: {describe(holder)} has held the lock of the storage for over {PATIENCE:.0f} s"
+        raise StorageBusy(self._stuck)
 
     def _check_magic(self) -> None:
         start = os.pread(self._descriptor, len(_MAGIC), 0)

@@ -25,7 +25,8 @@ _LOOK_SECONDS = 0.05  # how often waiting watches look whether another process h
 class Opening:
     """Everything behind an open file. Made outside the loop's thread: reading a large file takes its time."""
 
-    def __init__(self, path: str, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, path: str, loop: asyncio.AbstractEventLoop, max_history_bytes: int) -> None:
+        self.history = History(1, max_history_bytes)
         try:
             self.path = resolve(path)
             lock = LockFile(f"{self.path}-lock", mode_of(self.path))
@@ -45,7 +46,6 @@ class Opening:
                 raise translate(error, self.path) from error
         log = Log(self.path)
         try:
-            self.history = History(1)
             self.watchers = Watchers(self.history)
             self.writer = Writer(log, lock, self.history, Mailbox(loop, self.watchers).deliver)
             self.writer.load()

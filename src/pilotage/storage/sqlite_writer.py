@@ -7,21 +7,25 @@ the loop when they are durable. Whatever other processes wrote meanwhile it read
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from pilotage.errors import FutureRevision, RevisionConflict, StorageBroken, StorageError
+from pilotage.errors import FutureRevision, RevisionConflict, StorageBroken, StorageBusy, StorageError
 
 from .history import History
 from .interface import Entry, Operation
+from .release import release_memory
 from .sqlite_errors import damaged
 from .sqlite_file import settle
+from .sqlite_identity import OpenFiles
 from .sqlite_lock import LockFile
 from .sqlite_log import Log
 from .sqlite_rows import garbage_of, rows_of
@@ -31,6 +35,7 @@ _MOST_COMMITS = 512  # in one transaction
 _MOST_BYTES = 8 << 20
 _LAST_SWEEPS = 50  # transactions that removing what is left may take at the end; the next opening goes on with it
 _MOST_GARBAGE = 128  # rows removed in one transaction, so that compaction never holds commits for long
+_log = logging.getLogger("pilotage.storage")
 
 Outcome = tuple["asyncio.Future[Any]", int | StorageError | None]
 """Whom to tell, and what: the revision, the error, or that it is done."""
@@ -60,7 +65,14 @@ class CompactJob:
     future: asyncio.Future[None]
 
 
-Job = CommitJob | RefreshJob | CompactJob | None
+@dataclass(frozen=True, slots=True, eq=False)
+class CheckJob:
+    """Find out whether a commit could succeed."""
+
+    future: asyncio.Future[None]
+
+
+Job = CommitJob | RefreshJob | CompactJob | CheckJob | None
 """None: finish and end."""
 
 
@@ -76,10 +88,11 @@ class Writer:
         self._history = history
         self._deliver = deliver
         self._broken: StorageBroken | None = None
+        self._busy = False  # whether the last attempt to get the lock failed
         self._garbage: deque[tuple[int, str]] = deque()  # removed in this order, and none is ever left out
         self._sweeping = True  # False after a failure, until a commit has succeeded
         self._seen = -1  # the data version whose rows are all in the history
-        self._inodes = _inodes(log.path, lock.path)
+        self._files = OpenFiles(log.path, lock.path)
         self._thread = threading.Thread(target=self._run, name="pilotage-storage", daemon=True)
 
     def load(self) -> None:
@@ -88,6 +101,7 @@ class Writer:
         with self._log.transaction(write=False):
             self._log.check()
             self._restore()
+        self._files.remember()
         with self._log.errors():
             settle(self._log.path)
         if self._history.revision < durable:
@@ -115,6 +129,7 @@ class Writer:
 
     def _run(self) -> None:
         stopping = False
+        self._bound_history()
         while not stopping:
             jobs = self._take()
             stopping = None in jobs
@@ -153,6 +168,9 @@ class Writer:
         for job in jobs:
             if isinstance(job, CompactJob):
                 self._compact(job)
+            elif isinstance(job, CheckJob):
+                self._check(job)
+        self._bound_history()
         if self._log.checkpoint_due() and not self._broken:
             self._checkpoint()
 
@@ -167,13 +185,30 @@ class Writer:
 
     def _write(self, jobs: Sequence[CommitJob]) -> tuple[list[Outcome], list[Commit]]:
         """One transaction for all jobs. A condition that fails is an outcome of its own; any other error is of all."""
-        self._check_usable()
         try:
-            with self._lock.held():
+            with self._usable():
                 return self._write_locked(jobs)
         except StorageError as error:
             self._fail(error)
             raise
+
+    @contextmanager
+    def _usable(self) -> Iterator[None]:
+        """Hold the lock over a change of the file, and check before and after that it is the file we opened.
+
+        A process that opens the storage after `-shm` was removed has an index of its own over the same WAL, and the
+        two overwrite each other's commits. It needs the lock to write, so while we hold the lock nothing is lost yet,
+        and what we wrote before the second check is only acknowledged if that check succeeds.
+        """
+        if self._broken:
+            raise _copy(self._broken)
+        with self._lock.held():
+            if self._busy:
+                _log.info("the lock %s is free again", self._lock.path)
+                self._busy = False
+            self._files.check()
+            yield
+            self._files.check()
 
     def _write_locked(self, jobs: Sequence[CommitJob]) -> tuple[list[Outcome], list[Commit]]:
         try:
@@ -207,20 +242,44 @@ class Writer:
         self._tell([(job.future, error and _copy(error)) for job in jobs if job.future])
 
     def _compact(self, job: CompactJob) -> None:
+        before = self._history.bytes
         try:
-            self._check_usable()
-            with self._lock.held(), self._log.transaction(write=True):
-                self._catch_up()
-                if job.revision > self._history.revision:
-                    raise FutureRevision(job.revision, self._history.revision)
-                if job.revision > self._history.oldest:
-                    self._log.oldest = job.revision
+            self._compact_at(job.revision)
         except StorageError as error:
-            self._fail(error)
             self._tell([(job.future, error)])
             return
-        self._garbage.extend(garbage_of(self._history.compact(job.revision)))
         self._tell([(job.future, None)])
+        release_memory(before - self._history.bytes)
+
+    def _compact_at(self, revision: int) -> None:
+        try:
+            with self._usable(), self._log.transaction(write=True):
+                self._catch_up()
+                if revision > self._history.revision:
+                    raise FutureRevision(revision, self._history.revision)
+                if revision > self._history.oldest:
+                    self._log.oldest = revision
+        except StorageError as error:
+            self._fail(error)
+            raise
+        self._garbage.extend(garbage_of(self._history.compact(revision)))
+
+    def _bound_history(self) -> None:
+        """Compact the oldest commits where the history takes too many bytes."""
+        overdue = self._history.overdue()
+        if overdue and not self._broken:
+            with suppress(StorageError):  # no room, or the lock is held for too long: the next commit is another try
+                self._compact_at(overdue)
+
+    def _check(self, job: CheckJob) -> None:
+        error: StorageError | None = self._broken
+        try:
+            self._files.check()
+            self._lock.check()
+        except StorageError as caught:
+            self._fail(caught)
+            error = error or caught
+        self._tell([(job.future, error and _copy(error))])
 
     def _sweep(self) -> None:
         try:
@@ -233,7 +292,7 @@ class Writer:
 
     def _checkpoint(self) -> None:
         try:
-            with self._lock.held():
+            with self._usable():
                 self._log.checkpoint()
         except StorageError as error:
             self._fail(error)
@@ -243,7 +302,7 @@ class Writer:
             if self._to_sweep():
                 self._sweep()
         try:
-            if self._broken or self._missing():
+            if self._broken or self._files.missing():
                 self._log.close(tidy=False)
             else:
                 with self._lock.held():
@@ -294,22 +353,21 @@ class Writer:
                 self._lock.reached = self._history.revision
 
     def _fail(self, error: StorageError) -> None:
-        if isinstance(error, StorageBroken):
-            self._broken = self._broken or error
+        if isinstance(error, StorageBusy) and not self._busy:
+            self._busy = True
+            _log.error("storage is locked: %s", error)
+        if isinstance(error, StorageBroken) and not self._broken:
+            self._broken = error
+            _log.error("storage is broken: %s", error)
+            self._save_commits()
 
-    def _check_usable(self) -> None:
-        if self._broken:
-            raise _copy(self._broken)
-        if missing := self._missing():
-            raise StorageBroken(
-                f"{missing} was removed or replaced while the storage was open. Nothing more is written: put it back,"
-                " and open the storage again"
-            )
-
-    def _missing(self) -> str:
-        """The file that is not the one we opened any more: commits to it would be lost."""
-        now = _inodes(*self._inodes)
-        return next((path for path, inode in self._inodes.items() if now[path] != inode), "")
+    def _save_commits(self) -> None:
+        """If `-wal` was removed, move the commits in it into the database while we still have it open."""
+        if self._files.missing() != f"{self._log.path}-wal" or os.path.exists(f"{self._log.path}-wal"):
+            return
+        with suppress(StorageError), self._lock.held():
+            self._log.checkpoint()
+            _log.info("the commits in the removed %s-wal were moved into %s", self._log.path, self._log.path)
 
     def _tell(self, outcomes: Sequence[Outcome], commits: Sequence[Commit] = ()) -> None:
         if outcomes or commits:
@@ -345,13 +403,3 @@ def _copy(error: StorageError) -> StorageError:
     copy = type(error)(*error.args)
     copy.__cause__ = error.__cause__
     return copy
-
-
-def _inodes(*paths: str) -> dict[str, int]:
-    inodes = {}
-    for path in paths:
-        try:
-            inodes[path] = os.stat(path).st_ino
-        except OSError:
-            inodes[path] = 0
-    return inodes

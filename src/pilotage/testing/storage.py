@@ -51,6 +51,7 @@ async def fresh_storage_is_empty(storage: Storage) -> None:
     assert storage.oldest == storage.revision
     assert (await storage.list("")).entries == []
     assert await storage.get("a") is None
+    await storage.check()
 
 
 @_check
@@ -447,6 +448,7 @@ async def closed_storage_ends_watches_and_refuses_the_rest(storage: Storage) -> 
     await _raises(StorageError, storage.list(""))
     await _raises(StorageError, storage.commit(Put("a", b"2")))
     await _raises(StorageError, storage.compact(revision))
+    await _raises(StorageError, storage.check())
     await storage.close()
 
 

@@ -1,0 +1,48 @@
+"""Whether the files of an open SQLite storage are still those that were opened.
+
+SQLite goes on writing to a file that was removed, and what is written there is lost with the process. Where `-shm` was
+removed, a process that opens the storage afterwards does not see the others' commits, and overwrites them.
+"""
+
+from __future__ import annotations
+
+import os
+
+from pilotage.errors import StorageBroken
+
+_NOTHING = (0, 0)
+
+
+class OpenFiles:
+    """The database, its `-wal` and `-shm`, and the lock file, by device and inode."""
+
+    def __init__(self, database: str, lock: str) -> None:
+        self._paths = (database, f"{database}-wal", f"{database}-shm", lock)
+        self._identities: tuple[tuple[int, int], ...] = ()
+
+    def remember(self) -> None:
+        """Take the present files for the right ones. SQLite must have read from the database, else two are missing."""
+        self._identities = tuple(map(_identity, self._paths))
+
+    def missing(self) -> str:
+        """The path of a file that was removed or replaced; empty if there is none."""
+        for path, identity in zip(self._paths, self._identities, strict=False):
+            if _identity(path) != identity:
+                return path
+        return ""
+
+    def check(self) -> None:
+        """Raise StorageBroken where one was removed or replaced."""
+        if path := self.missing():
+            raise StorageBroken(
+                f"{path} was removed or replaced while the storage was open. Nothing more is written, because it would"
+                " be lost: put the file back, if you can, and start every process that uses the storage again"
+            )
+
+
+def _identity(path: str) -> tuple[int, int]:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return _NOTHING
+    return (found.st_dev, found.st_ino)
