@@ -14,10 +14,13 @@ from pilotage.telemetry.logs import configure_logging, log_context, logger
 
 
 @pytest.fixture(autouse=True)
-def _restored() -> Iterator[None]:
+def _restored(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.delenv("PILOTAGE_LOG_LEVELS", raising=False)
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
     yield
+    monkeypatch.delenv("PILOTAGE_LOG_LEVELS", raising=False)
+    configure_logging()  # forgets the levels of single loggers
     root.handlers[:] = handlers
     root.setLevel(level)
 
@@ -211,3 +214,51 @@ def test_a_terminal_gets_lines() -> None:
     configure_logging(stream=stream)
     logger("x").info("hello")
     assert stream.getvalue().endswith("INFO    x hello\n")
+
+
+def shown_at_debug(*names: str) -> list[str]:
+    """Which of these loggers write what is logged at DEBUG."""
+    return [name for name in names if logging.getLogger(name).isEnabledFor(logging.DEBUG)]
+
+
+def test_debug_is_for_pilotage_and_the_programs_own_loggers_and_not_for_other_libraries() -> None:
+    logger("tests.before")
+    configure_logging("debug", io.StringIO())
+    logger("tests.after")
+    ours = ["pilotage", "pilotage.device", "pilotage.device.server", "tests.before", "tests.after"]
+    assert shown_at_debug(*ours, "hpack.hpack", "asyncio", "tests.standard") == ours
+    assert logging.getLogger("hpack").isEnabledFor(logging.INFO)
+    configure_logging("info", io.StringIO())
+    assert shown_at_debug(*ours) == []
+
+
+def test_levels_are_set_by_logger_and_hold_for_its_children() -> None:
+    levels: dict[str, int | str] = {"pilotage.cache": logging.WARNING, "hpack": "debug", "tests.standard": "DEBUG"}
+    configure_logging("debug", io.StringIO(), levels=levels)
+    names = ["pilotage.device", "pilotage.cache", "pilotage.cache.informer", "hpack.table", "tests.standard", "asyncio"]
+    assert shown_at_debug(*names) == ["pilotage.device", "hpack.table", "tests.standard"]
+    assert not logging.getLogger("pilotage.cache.informer").isEnabledFor(logging.INFO)
+    configure_logging("info", io.StringIO(), levels={"": "debug"})
+    assert shown_at_debug("hpack", "asyncio", "pilotage") == ["hpack", "asyncio", "pilotage"]
+
+
+def test_a_logger_of_ours_under_one_with_a_level_keeps_that_level() -> None:
+    configure_logging("debug", io.StringIO(), levels={"tests.parent": "error"})
+    logger("tests.parent.child")
+    assert shown_at_debug("tests.parent.child") == []
+
+
+def test_the_environment_wins_over_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PILOTAGE_LOG_LEVELS", "error, pilotage.device=debug,hpack=info")
+    configure_logging("info", io.StringIO(), levels={"pilotage.device": "error", "tests.kept": "debug"})
+    assert shown_at_debug("pilotage.device", "tests.kept", "pilotage", "hpack") == ["pilotage.device", "tests.kept"]
+    assert not logging.getLogger("pilotage").isEnabledFor(logging.WARNING)
+    assert logging.getLogger("hpack").isEnabledFor(logging.INFO)
+
+
+def test_what_is_no_level_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="'loud' is not a log level: write debug, info"):
+        configure_logging("loud")
+    monkeypatch.setenv("PILOTAGE_LOG_LEVELS", "hpack=loud")
+    with pytest.raises(ValueError, match="PILOTAGE_LOG_LEVELS=hpack=loud: 'loud' is not a log level"):
+        configure_logging()

@@ -1,7 +1,7 @@
 """The structured logger: events with fields, over the standard library's logging.
 
     log = logger("setup")
-    log.info("Reconciled GPU", name="gpu-0", uuid="GPU-1")
+    log.info("Reconciled GPU", name="gpu-1", uuid="GPU-1")
 
 An event is one line, whatever its values are: what would break the line is escaped. A value that cannot be printed is
 shown as such; logging never raises.
@@ -10,15 +10,19 @@ shown as such; logging never raises.
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from contextvars import ContextVar, Token
 from typing import TextIO
 
+from pilotage.telemetry import levels as levels_
 from pilotage.telemetry.lines import Event, JSONFormatter, LineFormatter
 
 _context: ContextVar[Mapping[str, object] | None] = ContextVar("pilotage_log_context", default=None)
+
+_levels = levels_.Levels()
 
 
 class Logger:
@@ -63,6 +67,7 @@ class Logger:
 
 def logger(name: str = "") -> Logger:
     """A structured logger over the standard one of this name (without a name: `pilotage`)."""
+    _levels.add(name or "pilotage")
     return Logger(logging.getLogger(name or "pilotage"))
 
 
@@ -97,12 +102,20 @@ def configure_logging(
     level: int | str = logging.INFO,
     stream: TextIO | None = None,
     json: bool | None = None,
+    *,
+    levels: Mapping[str, int | str] | None = None,
 ) -> None:
     """Send all logging of the process to `stream` (standard error), from `level` on.
 
-    Readable lines on a terminal, JSON lines elsewhere, or as `json` says. May be called again; a handler that others
-    have installed stays.
+    Readable lines on a terminal, JSON lines elsewhere, or as `json` says. A level below INFO is for Pilotage and the
+    loggers made with `logger`; those of other libraries stay at INFO. `levels` are levels by logger and its children:
+    `{"pilotage.device": "debug", "hpack": "debug"}`; the name "" is every other logger. The environment variable
+    PILOTAGE_LOG_LEVELS wins over both. May be called again; a handler that others have installed stays. Raises
+    ValueError for what is no level.
     """
+    wanted, by_logger = levels_.from_environment(os.environ.get(levels_.ENVIRONMENT, ""))
+    chosen = {name: levels_.parsed(value) for name, value in (levels or {}).items()} | by_logger
+    _levels.apply(levels_.parsed(level) if wanted is None else wanted, chosen)
     target = stream if stream is not None else sys.stderr
     as_json = json if json is not None else not _is_terminal(target)
     handler = _Handler(target)
@@ -112,7 +125,6 @@ def configure_logging(
         if isinstance(other, _Handler):
             root.removeHandler(other)
     root.addHandler(handler)
-    root.setLevel(level.upper() if isinstance(level, str) else level)
 
 
 class _Handler(logging.StreamHandler[TextIO]):

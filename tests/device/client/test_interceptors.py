@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
 import logging
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import pytest
 
-from pilotage.device.client.interceptors import InterceptedChannel, Invocation, Invoke, LatencyLog, Open
+from pilotage import device
+from pilotage.device.client.interceptors import (
+    InterceptedChannel,
+    Invocation,
+    Invoke,
+    LatencyLog,
+    Open,
+    UnaryInterceptor,
+)
 from pilotage.device.rpc import Code, Incoming, Reply, RPCError
+from pilotage.device.server.serving import DeviceServer
 from pilotage.errors import ConnectionLost
 from pilotage.telemetry.lines import Event
-from pilotage.telemetry.logs import Logger, logger
+from pilotage.telemetry.logs import Logger, configure_logging, logger
 
+from ..server.fakes import server_options
 from .fakes import ScriptedChannel
 
 METHOD = "/nvidia.nvsentinel.v1alpha1.GpuService/GetGpu"
@@ -167,3 +181,69 @@ async def test_of_a_stream_only_the_opening_is_timed() -> None:
             async for _ in incoming:
                 pass
     assert len(found) == 1
+
+
+class Slow:
+    """Answers after so many seconds."""
+
+    def __init__(self, seconds: float, error: Exception | None = None) -> None:
+        self._seconds = seconds
+        self._error = error
+
+    async def __call__(self, call: Invocation, proceed: Invoke) -> Reply:
+        await asyncio.sleep(self._seconds)
+        if self._error is not None:
+            raise self._error
+        return Reply(b"")
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize(
+    ("seconds", "error", "lines"),
+    [
+        (0.49, None, [("DEBUG", "RPC finished")]),
+        (0.5, None, [("DEBUG", "RPC finished"), ("INFO", "Slow: RPC finished")]),
+        (5, ConnectionLost("t", timed_out=True), [("DEBUG", "RPC failed"), ("INFO", "Slow: RPC failed")]),
+        (5, RPCError(Code.INTERNAL, "i"), [("ERROR", "RPC failed")]),
+    ],
+)
+async def test_a_slow_call_has_one_line_at_info(
+    seconds: float, error: Exception | None, lines: list[tuple[str, str]]
+) -> None:
+    with records() as (log, found):
+        unary: list[UnaryInterceptor] = [LatencyLog(log, "unix:///a.sock").unary, Slow(seconds, error)]
+        with suppress(RPCError, ConnectionLost):
+            await InterceptedChannel(answering(Reply(b"")), unary).unary(METHOD, b"")
+    assert [(level, message) for level, message, _ in found] == lines
+    assert {fields["duration"] for *_, fields in found} == {seconds}
+    assert {(fields["grpc.method"], fields["grpc.target"]) for *_, fields in found} == {(METHOD, "unix:///a.sock")}
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize(("slow_seconds", "lines"), [(0.0, 1), (10.0, 1), (1.0, 2)])
+async def test_what_counts_as_slow_can_be_chosen(slow_seconds: float, lines: int) -> None:
+    with records() as (log, found):
+        unary: list[UnaryInterceptor] = [LatencyLog(log, slow_seconds=slow_seconds).unary, Slow(2)]
+        await InterceptedChannel(answering(Reply(b"")), unary).unary(METHOD, b"")
+    assert len(found) == lines
+
+
+async def test_debugging_the_client_shows_its_calls_and_nothing_of_the_libraries_below(tmp_path: Path) -> None:
+    stream, root = io.StringIO(), logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    configure_logging("debug", stream, json=False)
+    try:
+        async with DeviceServer(server_options(tmp_path)) as server, device.connect(server.target) as devices:
+            await devices.v1alpha1.gpus.list()
+    finally:
+        configure_logging()  # forgets the levels of single loggers
+        root.handlers[:] = handlers
+        root.setLevel(level)
+    lines = stream.getvalue().splitlines()
+    [line] = [line for line in lines if "ListGpus" in line]
+    assert re.search(
+        rf"DEBUG   pilotage\.device RPC finished grpc\.target=unix://{tmp_path}/device\.sock "
+        r"grpc\.method=/nvidia\.nvsentinel\.v1alpha1\.GpuService/ListGpus duration=[0-9.e-]+ code=0$",
+        line,
+    )
+    assert all(line.split()[2].startswith("pilotage") for line in lines), lines

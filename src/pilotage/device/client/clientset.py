@@ -45,7 +45,7 @@ class Devices:
 
     def __init__(self, config: Config | None = None, *, channel: Channel | None = None) -> None:
         self.config = config if config is not None else Config()
-        latency = LatencyLog(self.config.logger, str(self.config.target))
+        latency = LatencyLog(self.config.logger, str(self.config.target), slow_seconds=self.config.slow_call_seconds)
         self._transport = DeviceTransport(
             InterceptedChannel(
                 WaitingChannel(channel if channel is not None else new_channel(self.config)),

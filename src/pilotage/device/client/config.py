@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pilotage.device.client.channel import default_user_agent
-from pilotage.device.client.interceptors import StreamInterceptor, UnaryInterceptor
+from pilotage.device.client.interceptors import SLOW_SECONDS, StreamInterceptor, UnaryInterceptor
 from pilotage.device.client.target import Target
 from pilotage.errors import InvalidDefinition
 from pilotage.telemetry.logs import Logger, logger
@@ -31,6 +31,8 @@ class Config:
     stream_interceptors: tuple[StreamInterceptor, ...] = ()
     logger: Logger = field(default_factory=lambda: default_logger())
     """Where everything goes that the client logs: latencies, lost connections, watches that begin again."""
+    slow_call_seconds: float = SLOW_SECONDS
+    """How long a call, or the opening of a stream, may take before it is logged at INFO; 0: as long as it likes."""
     plaintext: bool = False
     """Whether a server on the loopback interface is spoken to without TLS. A Unix socket never needs it."""
     ca_file: str = ""
@@ -55,6 +57,8 @@ class Config:
             _check_header(f"metadata {key}", value)
         if self.keepalive_seconds <= 0 or self.keepalive_timeout_seconds <= 0:
             raise InvalidDefinition("keepalive is a number of seconds above 0")
+        if not self.slow_call_seconds >= 0:
+            raise InvalidDefinition(f"slow_call_seconds is a number of seconds, or 0, not {self.slow_call_seconds}")
 
     @property
     def call_metadata(self) -> dict[str, str]:

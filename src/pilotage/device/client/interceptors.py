@@ -22,6 +22,10 @@ from pilotage.telemetry.logs import Logger
 
 T = TypeVar("T")
 
+SLOW_SECONDS = 0.5
+"""From when on a call is slow. Calls over a local socket take milliseconds, and NVIDIA's alerts on this API fire where
+the 99th percentile is above half a second."""
+
 _QUIET = (Code.CANCELLED, Code.DEADLINE_EXCEEDED)
 """What a caller does to its own calls is no error of anybody's."""
 
@@ -107,11 +111,13 @@ class LatencyLog:
     """Logs how long each call took and how it ended; of a stream, how long it took to open.
 
     What went well, and what the caller itself cut short, is of the level DEBUG; a failure is an ERROR. That nobody
-    listens is one once: those who follow a server that is down try again many times in a minute.
+    listens is one once: those who follow a server that is down try again many times in a minute. A call that took
+    `slow_seconds` or longer (0: none) and is no ERROR has a line at INFO besides.
     """
 
-    def __init__(self, logger: Logger, target: str = "") -> None:
+    def __init__(self, logger: Logger, target: str = "", *, slow_seconds: float = SLOW_SECONDS) -> None:
         self._log = logger.bind(**{"grpc.target": target}) if target else logger
+        self._slow_seconds = slow_seconds
         self._unreachable = False
 
     async def unary(self, call: Invocation, proceed: Invoke) -> Reply:
@@ -138,14 +144,28 @@ class LatencyLog:
             self._failed(call, time() - begun, Code.CANCELLED, error)
             raise
         self._unreachable = False
-        self._log.debug(message, **_fields(call, time() - begun, Code.OK))
+        self._finished(message, call, time() - begun)
         return answer
+
+    def _finished(self, message: str, call: Invocation, seconds: float) -> None:
+        fields = _fields(call, seconds, Code.OK)
+        self._log.debug(message, **fields)
+        if self._is_slow(seconds):
+            self._log.info(f"Slow: {message}", **fields)
 
     def _failed(
         self, call: Invocation, seconds: float, code: Code, error: BaseException, *, quietly: bool = False
     ) -> None:
-        log = self._log.debug if quietly or code in _QUIET else self._log.error
-        log("RPC failed", **_fields(call, seconds, code), error=str(error) or type(error).__name__)
+        fields = {**_fields(call, seconds, code), "error": str(error) or type(error).__name__}
+        if not quietly and code not in _QUIET:
+            self._log.error("RPC failed", **fields)
+            return
+        self._log.debug("RPC failed", **fields)
+        if not quietly and self._is_slow(seconds):
+            self._log.info("Slow: RPC failed", **fields)
+
+    def _is_slow(self, seconds: float) -> bool:
+        return 0 < self._slow_seconds <= seconds
 
 
 def _fields(call: Invocation, seconds: float, code: Code) -> dict[str, object]:
