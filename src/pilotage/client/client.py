@@ -6,6 +6,7 @@ import copy
 from typing import Self
 
 from pilotage.client.reader import Reader
+from pilotage.client.restmapper import DynamicRESTMapper
 from pilotage.client.session import Catalogue, Defaults, Session
 from pilotage.client.targets import Kind, Object
 from pilotage.client.warnings import LoggedOnce, WarningHandler
@@ -22,7 +23,7 @@ class Client(Reader, Writer):
 
     Every ApiError that a call raises says in `group`, `kind`, `namespace` and `name` what the call was about. A kind
     that the server does not have raises NoMatch. Warnings of the server go to `warning_handler`, which logs each once
-    unless it is given.
+    unless it is given. A `rest_mapper` that is given is used as it is; without one, the server is asked.
     """
 
     def __init__(
@@ -36,17 +37,17 @@ class Client(Reader, Writer):
         warning_handler: WarningHandler | None = None,
     ) -> None:
         self.scheme = scheme if scheme is not None else Scheme()
-        mapper = rest_mapper if rest_mapper is not None else RESTMapper()
+        mapper = rest_mapper if rest_mapper is not None else DynamicRESTMapper(transport)
         self._session = Session(
             transport,
-            Catalogue(transport, mapper),
+            Catalogue(mapper),
             Defaults(user_agent=user_agent, field_owner=field_owner),
             warning_handler if warning_handler is not None else LoggedOnce(),
         )
 
     @property
     def rest_mapper(self) -> RESTMapper:
-        """What is known of the kinds that are served; filled when a kind is asked for that it does not know."""
+        """What is known of the kinds that are served. A cluster's is filled when it opens; see `DynamicRESTMapper`."""
         return self._session.catalogue.mapper
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -28,17 +27,18 @@ class Defaults:
 
 
 class Catalogue:
-    """The REST mapper, filled by discovery when something is asked for that it does not know."""
+    """Where kinds are served, remembered as long as the REST mapper knows the same."""
 
-    def __init__(self, transport: Transport, mapper: RESTMapper) -> None:
+    def __init__(self, mapper: RESTMapper) -> None:
         self.mapper = mapper
-        self._transport = transport
-        self._lock = asyncio.Lock()
-        self._fetched = 0
+        self._mappings = mapper.mappings
         self._targets: dict[Kind, Target[Any]] = {}
 
     async def target(self, kind: Kind) -> Target[Any]:
         """Where a kind is served. A class that says so is taken at its word; other kinds are looked up."""
+        if self._mappings is not self.mapper.mappings:
+            self._mappings = self.mapper.mappings
+            self._targets.clear()
         found = self._targets.get(kind)
         if found is None:
             found = await self._target(kind)
@@ -57,20 +57,9 @@ class Catalogue:
 
     async def mapping(self, gvk: GroupVersionKind) -> RESTMapping:
         try:
-            return self.mapper.rest_mapping(gvk)
-        except NoMatch:
-            await self._fetch(self._fetched)
-        try:
-            return self.mapper.rest_mapping(gvk)
+            return await self.mapper.lookup(gvk)
         except NoMatch:
             raise not_served(gvk) from None
-
-    async def _fetch(self, seen: int) -> None:
-        async with self._lock:  # many callers that miss at once are served by one discovery
-            if self._fetched == seen:
-                self.mapper.replace(await self._transport.resources())
-                self._fetched += 1
-                self._targets.clear()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from pilotage.client.client import Client
+from pilotage.client.restmapper import DynamicRESTMapper
 from pilotage.cluster.events import EventBroadcaster, EventRecorder
 from pilotage.cluster.installation import install
 from pilotage.cluster.routing import Aggregation, RoutedTransport
@@ -17,7 +18,7 @@ from pilotage.cluster.writes import TrackedTransport, WriteTracker
 from pilotage.errors import InvalidDefinition
 from pilotage.meta import times
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.mapper import RESTMapper, RESTMapping
+from pilotage.meta.mapper import RESTMapping
 from pilotage.meta.models import Resource
 from pilotage.meta.scheme import Scheme
 from pilotage.rest.listing import ListerWatcher
@@ -46,7 +47,7 @@ class Cluster:
         self._clock = clock
         self._events = EventBroadcaster(clock=clock)
         self.scheme = scheme or Scheme(fallback=builtin.type_for)
-        self.rest_mapper = RESTMapper()
+        self.rest_mapper = DynamicRESTMapper()
         self.writes = WriteTracker()
         """What was written through any client of this cluster."""
 
@@ -206,6 +207,8 @@ class Cluster:
         async with AsyncExitStack() as exits:
             routed = RoutedTransport(await self._world.open(exits), self._aggregations)
             transport = self._transport = TrackedTransport(routed, self.writes)
+            mapper = self.rest_mapper.attached(transport, immediate=self._world.immediate)
+            await exits.enter_async_context(mapper)
             await exits.enter_async_context(self._events.attach(transport))
             self._client = Client(transport, scheme=self.scheme, rest_mapper=self.rest_mapper)
             self._exits = exits.pop_all()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from pilotage.client.client import Client
@@ -21,8 +22,7 @@ _FIRST_LOOK, _LONGEST_LOOK = 0.02, 0.5
 async def install(client: Client, types: Sequence[type[Resource]]) -> None:
     """Apply the CRDs of `types` and wait until they are served. Installing what is there already changes nothing."""
     documents = crds(types)
-    for document in documents:
-        await _apply(client, document)
+    changed = [await _apply(client, document) for document in documents]
     try:
         async with asyncio.timeout(WAIT_SECONDS):
             for document in documents:
@@ -30,22 +30,30 @@ async def install(client: Client, types: Sequence[type[Resource]]) -> None:
             for kind in types:
                 if kind.__resource__.served:
                     await _served(client, kind)
+            if any(changed):
+                await client.rest_mapper.discover()
+            for kind in types:
+                if kind.__resource__.served:
+                    await _discovered(client, kind)
     except TimeoutError:
         names = ", ".join(document["metadata"]["name"] for document in documents)
         raise Timeout(f"not served {WAIT_SECONDS:.0f} s after being applied: {names}") from None
 
 
-async def _apply(client: Client, document: dict[str, Any]) -> None:
+async def _apply(client: Client, document: dict[str, Any]) -> bool:
+    """Create the definition or bring it up to date; whether anything was written."""
     name = document["metadata"]["name"]
     while True:
         found = await client.find(DEFINITION, name)
         try:
             if found is None:
                 await client.create(Unstructured(document))
-            elif (spec := merged(found.document["spec"], document["spec"])) != found.document["spec"]:
-                found["spec"] = spec
-                await client.update(found)
-            return
+                return True
+            if (spec := merged(found.document["spec"], document["spec"])) == found.document["spec"]:
+                return False
+            found["spec"] = spec
+            await client.update(found)
+            return True
         except (AlreadyExists, Conflict):
             continue  # somebody installs it at the same moment: look again
 
@@ -101,3 +109,14 @@ async def _served(client: Client, kind: type[Resource]) -> None:
         except NoMatch:
             await asyncio.sleep(delay)
             delay = min(delay * 2, _LONGEST_LOOK)
+
+
+async def _discovered(client: Client, kind: type[Resource]) -> None:
+    """Wait until the REST mapper knows it: a server may list it later than it serves it."""
+    delay = _FIRST_LOOK
+    while client.rest_mapper.known(kind.__resource__.gvk) is None:
+        with suppress(NoMatch):
+            await client.rest_mapper.lookup(kind.__resource__.gvk)
+            return
+        await asyncio.sleep(delay)
+        delay = min(delay * 2, _LONGEST_LOOK)

@@ -47,9 +47,9 @@ class RoutedTransport:
 
     async def resources(self) -> Sequence[RESTMapping]:
         """What is aggregated, and what the cluster serves of other groups."""
+        served = await self._main.resources()  # first: a group may be aggregated meanwhile
         found = [mapping for one in self._aggregations.values() for mapping in one.mappings]
-        found += [one for one in await self._main.resources() if one.resource.group not in self._aggregations]
-        return found
+        return [*found, *(one for one in served if one.resource.group not in self._aggregations)]
 
     async def close(self) -> None:
         """Close the cluster's; who has made the others closes them."""

@@ -31,6 +31,10 @@ class World(Protocol):
     def silence_seconds(self) -> float:
         """How long one of its watches may say nothing and still be alive."""
 
+    @property
+    def immediate(self) -> bool:
+        """Whether it may answer discovery without waiting."""
+
     async def open(self, exits: AsyncExitStack) -> Transport: ...
 
 
@@ -39,6 +43,7 @@ class Embedded:
 
     namespace = "default"
     silence_seconds = EMBEDDED_SILENCE_SECONDS
+    immediate = True
 
     def __init__(self, storage: str | Storage, tenant: str, clock: times.Clock) -> None:
         _check_storage(storage)
@@ -71,6 +76,7 @@ class Remote:
     """An API server at the other end of a connection."""
 
     silence_seconds = SILENCE_SECONDS
+    immediate = False
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -89,6 +95,7 @@ class Nowhere:
 
     namespace = ""
     silence_seconds = SILENCE_SECONDS
+    immediate = True
 
     async def open(self, exits: AsyncExitStack) -> Transport:
         return NoTransport()

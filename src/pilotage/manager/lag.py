@@ -10,7 +10,6 @@ from pilotage.cache.informer import Informer
 from pilotage.client.targets import Kind, gvk_of
 from pilotage.cluster.following import Following
 from pilotage.cluster.writes import WriteTracker
-from pilotage.errors import NoMatch
 from pilotage.meta.kinds import GroupResource
 from pilotage.meta.mapper import RESTMapper
 
@@ -56,7 +55,5 @@ class Lag:
         gvk = gvk_of(kind)
         if isinstance(kind, type):
             return GroupResource(gvk.group, kind.__resource__.plural)
-        try:
-            return self._rest_mapper.rest_mapping(gvk).resource.group_resource
-        except NoMatch:
-            return None  # a kind of somewhere else, such as devices: nobody writes it through this cluster
+        mapping = self._rest_mapper.known(gvk)  # None for a kind that is not written through this cluster
+        return mapping.resource.group_resource if mapping is not None else None

@@ -22,10 +22,12 @@ class ClusterLike(Protocol):
     """One API server: its clients, its caches. `pilotage.cluster.Cluster` is one."""
 
     scheme: Scheme
-    rest_mapper: RESTMapper
 
     def clock(self) -> datetime:
         """The time now, with its zone."""
+
+    @property
+    def rest_mapper(self) -> RESTMapper: ...
 
     @property
     def is_open(self) -> bool: ...

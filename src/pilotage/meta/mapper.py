@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pilotage.errors import NoMatch
-from pilotage.meta.kinds import GroupKind, GroupVersionKind, GroupVersionResource
+from pilotage.meta.kinds import GroupKind, GroupVersion, GroupVersionKind, GroupVersionResource
 from pilotage.meta.versions import version_priority
 
 
@@ -41,61 +41,45 @@ class RESTMapper:
     """
 
     def __init__(self, mappings: Iterable[RESTMapping] = ()) -> None:
-        self.replace(mappings)
+        self._tables = _Tables(mappings)
 
     def replace(self, mappings: Iterable[RESTMapping]) -> None:
-        """Know these, and forget all others."""
-        # Several resources may serve one kind (Scale, Eviction): the first one wins, as in discovery's order.
-        self._mappings = tuple(mappings)
-        self._by_kind: dict[GroupVersionKind, RESTMapping] = {}
-        self._by_group_kind: dict[GroupKind, list[RESTMapping]] = {}
-        self._by_plural: dict[str, list[RESTMapping]] = {}
-        self._by_other_name: dict[str, list[RESTMapping]] = {}
-        for mapping in self._mappings:
-            self._by_kind.setdefault(mapping.gvk, mapping)
-            self._by_group_kind.setdefault(mapping.gvk.group_kind, []).append(mapping)
-            plural = mapping.resource.resource.lower()
-            self._by_plural.setdefault(plural, []).append(mapping)
-            for name in {mapping.singular.lower(), mapping.gvk.kind.lower(), *mapping.short_names} - {plural, ""}:
-                self._by_other_name.setdefault(name, []).append(mapping)
-        for found in (*self._by_group_kind.values(), *self._by_plural.values(), *self._by_other_name.values()):
-            found.sort(key=_preference)
+        """Know these, and forget all others. In one step: lookups in other threads see the old state or the new one."""
+        self._tables = _Tables(mappings)
 
     @property
     def mappings(self) -> tuple[RESTMapping, ...]:
         """All there are."""
-        return self._mappings
+        return self._tables.mappings
+
+    def known(self, kind: GroupVersionKind) -> RESTMapping | None:
+        """The resource of a kind as far as it is known now; None if it is not. Never asks a server."""
+        return self._tables.by_kind.get(kind)
+
+    async def lookup(self, what: GroupVersionKind | GroupVersionResource | str) -> RESTMapping:
+        """As `rest_mapping` for a kind and `mapping_for` for a name; a mapper that can ask a server does so first where
+        it does not know the answer."""
+        return self.rest_mapping(what) if isinstance(what, GroupVersionKind) else self.mapping_for(what)
+
+    async def discover(self) -> None:
+        """Ask the server what it serves, where there is one to ask."""
 
     def rest_mapping(self, kind: GroupVersionKind | GroupKind, *versions: str) -> RESTMapping:
         """The resource of a kind: in the first of `versions` that is served, else in the preferred one.
 
         A GroupVersionKind stands for its own version and no other. Raises NoMatch.
         """
-        if isinstance(kind, GroupVersionKind) and not versions:
-            found = self._by_kind.get(kind)
-            if found is None:
-                raise NoMatch(f'no matches for kind "{kind.kind}" in version "{kind.group_version}"')
-            return found
-        served = self._by_group_kind.get(GroupKind(kind.group, kind.kind), [])
-        for version in versions:
-            for mapping in served:
-                if mapping.gvk.version == version:
-                    return mapping
-        if versions:
-            listed = ", ".join(f'"{kind.group}/{version}"' if kind.group else f'"{version}"' for version in versions)
-            raise NoMatch(f'no matches for kind "{kind.kind}" in versions [{listed}]')
-        if not served:
-            raise NoMatch(f'no matches for kind "{kind.kind}" in group "{kind.group}"')
-        return served[0]
+        found = self._tables.of_kind(kind, versions)
+        if found is None and self._missed():
+            found = self._tables.of_kind(kind, versions)
+        if found is None:
+            raise NoMatch(f'no matches for kind "{kind.kind}" in {_shown_place(kind, versions)}{self._hint()}')
+        return found
 
     def mappings_for(self, resource: str | GroupVersionResource) -> list[RESTMapping]:
         """Everything that goes by a name, preferred versions first; plurals come before other names."""
-        if isinstance(resource, GroupVersionResource):
-            return self._named(resource.resource, resource.group, resource.version)
-        for name, version, group in _readings(resource):
-            if found := self._named(name, group, version):
-                return found
-        return []
+        found = self._tables.of_resource(resource)
+        return self._tables.of_resource(resource) if not found and self._missed() else found
 
     def mapping_for(self, resource: str | GroupVersionResource) -> RESTMapping:
         """The one that is meant by a name. Raises NoMatch, and AmbiguousMatch if several groups have it.
@@ -104,7 +88,7 @@ class RESTMapper:
         """
         found = self.mappings_for(resource)
         if not found:
-            raise NoMatch(f'the server doesn\'t have a resource type "{_shown(resource)}"')
+            raise NoMatch(f'the server doesn\'t have a resource type "{_shown(resource)}"{self._hint()}')
         first = found[0]
         if first.resource.group and any(mapping.resource.group != first.resource.group for mapping in found):
             candidates = tuple(mapping.resource for mapping in found)
@@ -123,6 +107,52 @@ class RESTMapper:
     def resource_for(self, resource: str | GroupVersionResource) -> GroupVersionResource:
         """The full name of the resource that is meant by a name. Raises as `mapping_for`."""
         return self.mapping_for(resource).resource
+
+    def _missed(self) -> bool:
+        """Called where something is not known: whether what is known has changed by that."""
+        return False
+
+    def _hint(self) -> str:
+        """What the message about something that is not known ends with."""
+        return ""
+
+
+class _Tables:
+    """The mappings under each of their names. Never changes."""
+
+    def __init__(self, mappings: Iterable[RESTMapping]) -> None:
+        # Several resources may serve one kind (Scale, Eviction): the first one wins, as in discovery's order.
+        self.mappings = tuple(mappings)
+        self.by_kind: dict[GroupVersionKind, RESTMapping] = {}
+        self._by_group_kind: dict[GroupKind, list[RESTMapping]] = {}
+        self._by_plural: dict[str, list[RESTMapping]] = {}
+        self._by_other_name: dict[str, list[RESTMapping]] = {}
+        for mapping in self.mappings:
+            self.by_kind.setdefault(mapping.gvk, mapping)
+            self._by_group_kind.setdefault(mapping.gvk.group_kind, []).append(mapping)
+            plural = mapping.resource.resource.lower()
+            self._by_plural.setdefault(plural, []).append(mapping)
+            for name in {mapping.singular.lower(), mapping.gvk.kind.lower(), *mapping.short_names} - {plural, ""}:
+                self._by_other_name.setdefault(name, []).append(mapping)
+        for found in (*self._by_group_kind.values(), *self._by_plural.values(), *self._by_other_name.values()):
+            found.sort(key=_preference)
+
+    def of_kind(self, kind: GroupVersionKind | GroupKind, versions: tuple[str, ...]) -> RESTMapping | None:
+        if isinstance(kind, GroupVersionKind) and not versions:
+            return self.by_kind.get(kind)
+        served = self._by_group_kind.get(GroupKind(kind.group, kind.kind), [])
+        if not versions:
+            return served[0] if served else None
+        found = (mapping for version in versions for mapping in served if mapping.gvk.version == version)
+        return next(found, None)
+
+    def of_resource(self, resource: str | GroupVersionResource) -> list[RESTMapping]:
+        if isinstance(resource, GroupVersionResource):
+            return self._named(resource.resource, resource.group, resource.version)
+        for name, version, group in _readings(resource):
+            if found := self._named(name, group, version):
+                return found
+        return []
 
     def _named(self, name: str, group: str | None, version: str) -> list[RESTMapping]:
         name = name.lower()
@@ -156,3 +186,12 @@ def _preference(mapping: RESTMapping) -> tuple[bool, str, tuple[int, int, int, s
 
 def _shown(resource: str | GroupVersionResource) -> str:
     return resource if isinstance(resource, str) else str(resource)
+
+
+def _shown_place(kind: GroupVersionKind | GroupKind, versions: tuple[str, ...]) -> str:
+    if versions:
+        listed = ", ".join(f'"{GroupVersion(kind.group, version)}"' for version in versions)
+        return f"versions [{listed}]"
+    if isinstance(kind, GroupVersionKind):
+        return f'version "{kind.group_version}"'
+    return f'group "{kind.group}"'

@@ -88,12 +88,23 @@ class BucketRateLimiter(Generic[T]):
         self._at: float | None = None
 
     def when(self, item: T) -> float:
+        self._refill()
+        self._tokens -= 1
+        return max(0.0, -self._tokens / self._rate)
+
+    def allow(self) -> bool:
+        """Take a place that is free now, if there is one; none of the later ones is reserved."""
+        self._refill()
+        if self._tokens < 1:
+            return False
+        self._tokens -= 1
+        return True
+
+    def _refill(self) -> None:
         now = self._clock()
         if self._at is not None:
             self._tokens = min(float(self._burst), self._tokens + (now - self._at) * self._rate)
         self._at = now
-        self._tokens -= 1
-        return max(0.0, -self._tokens / self._rate)
 
     def forget(self, item: T) -> None:
         """Nothing: no item is remembered."""

@@ -1,0 +1,158 @@
+"""The REST mapper of a server: filled by discovery, and again where something is asked for that it does not know."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+from pilotage.errors import PilotageError, Timeout
+from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
+from pilotage.meta.mapper import RESTMapper, RESTMapping
+from pilotage.rest import Transport
+from pilotage.telemetry.logs import logger
+from pilotage.workqueue.limiters import BucketRateLimiter
+
+T = TypeVar("T")
+
+RATE, BURST = 5.0, 5
+"""Discoveries a second, and at once, that unknown kinds and names may cause; controller-runtime's figures."""
+OPENING_SECONDS = 5.0
+"""How long the first discovery may hold up the opening."""
+THREAD_SECONDS = 30.0
+"""How long a lookup in a thread waits for the server."""
+_log = logger("pilotage.discovery")
+
+
+class DynamicRESTMapper(RESTMapper):
+    """Knows what its server serves: from the opening on, and after a discovery what was not known before.
+
+    A lookup that misses asks the server again, at most a few times a second. In a thread it waits for the answer. On
+    the event loop it cannot wait: an embedded server is asked at once, any other one in the background, so that the
+    lookup raises NoMatch and a later one succeeds. `await lookup(…)` waits everywhere.
+    """
+
+    def __init__(self, transport: Transport | None = None, *, limiter: BucketRateLimiter[None] | None = None) -> None:
+        super().__init__()
+        self._transport = transport
+        self._limiter = limiter or BucketRateLimiter(RATE, BURST)
+        self._lock = asyncio.Lock()
+        self._begun = 0  # discoveries are numbered: what began earlier must not replace what began later
+        self._applied = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._immediate = False
+        self._background: asyncio.Task[None] | None = None
+
+    @asynccontextmanager
+    async def attached(self, transport: Transport, *, immediate: bool) -> AsyncIterator[None]:
+        """Ask this server from now on to the end of the block, which begins with a discovery.
+
+        A server that does not answer in time does not prevent the opening: the next lookup that misses asks again.
+        `immediate` means that its discovery may be done without waiting.
+        """
+        self._transport, self._immediate = transport, immediate
+        self._loop, self._lock = asyncio.get_running_loop(), asyncio.Lock()
+        await self._opening()
+        try:
+            yield
+        finally:
+            self._loop = self._transport = None
+            if self._background is not None:
+                self._background.cancel()
+                await asyncio.gather(self._background, return_exceptions=True)
+                self._background = None
+
+    async def lookup(self, what: GroupVersionKind | GroupVersionResource | str) -> RESTMapping:
+        """As `rest_mapping` for a kind and `mapping_for` for a name; the server is asked first where it is unknown."""
+        known = self.known(what) if isinstance(what, GroupVersionKind) else self._tables.of_resource(what)
+        if known:
+            return await super().lookup(what)
+        await self._discover(limited=True)
+        return await RESTMapper(self.mappings).lookup(what)  # a fixed one: what is not there now is not served
+
+    async def discover(self) -> None:
+        """Ask the server now what it serves. Calls at the same time share one discovery that began after them."""
+        await self._discover(limited=False)
+
+    async def _discover(self, *, limited: bool) -> None:
+        wanted = self._begun + 1
+        async with self._lock:
+            if self._applied >= wanted:
+                return
+            if limited:
+                await asyncio.sleep(self._limiter.when(None))
+            if self._transport is None:
+                return  # closed meanwhile
+            number = self._next()
+            self._apply(number, await self._transport.resources())
+
+    def _missed(self) -> bool:
+        running, loop = asyncio._get_running_loop(), self._loop
+        if loop is None:
+            return False
+        if running is loop:
+            return self._ask_on_loop()
+        if running is not None:
+            return False  # another loop's thread: waiting here would hold that loop up
+        before = self._applied
+        asked = asyncio.run_coroutine_threadsafe(self._discover(limited=True), loop)
+        try:
+            asked.result(THREAD_SECONDS)
+        except TimeoutError:
+            asked.cancel()
+            raise Timeout(f"the server did not answer discovery within {THREAD_SECONDS:.0f} s") from None
+        return self._applied > before
+
+    def _ask_on_loop(self) -> bool:
+        assert self._transport is not None
+        if self._background is not None and not self._background.done():
+            return False
+        if not self._limiter.allow():
+            return False
+        if self._immediate:
+            number, found = self._next(), _result_at_once(self._transport.resources())
+            if found is not None:
+                self._apply(number, found)
+                return True
+        self._background = asyncio.get_running_loop().create_task(self._ask_in_background(), name="discovery")
+        return False
+
+    async def _ask_in_background(self) -> None:
+        try:
+            await self._discover(limited=False)
+        except PilotageError as error:
+            _log.warning("Discovery failed; the next lookup of something unknown asks again", error=str(error))
+
+    async def _opening(self) -> None:
+        try:
+            async with asyncio.timeout(OPENING_SECONDS):
+                await self._discover(limited=False)
+        except (PilotageError, TimeoutError) as error:
+            reason = str(error) or f"no answer within {OPENING_SECONDS:.0f} s"
+            _log.warning("Discovery failed; the next lookup of something unknown asks again", error=reason)
+
+    def _hint(self) -> str:
+        if self._background is None or self._background.done():
+            return ""
+        return "; the server is being asked again: `await rest_mapper.lookup(…)` waits for its answer"
+
+    def _next(self) -> int:
+        self._begun += 1
+        return self._begun
+
+    def _apply(self, number: int, mappings: Sequence[RESTMapping]) -> None:
+        if number > self._applied:
+            self._applied = number
+            self.replace(mappings)
+
+
+def _result_at_once(coroutine: Coroutine[Any, Any, T]) -> T | None:
+    """What a coroutine returns if it does not wait for anything; else it is closed."""
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+    coroutine.close()
+    return None
