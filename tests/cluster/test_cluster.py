@@ -96,6 +96,9 @@ class SlowStorage:
         await asyncio.sleep(0.01)
         return await self._inner.commit(*operations)
 
+    async def check(self) -> None:
+        await self._inner.check()
+
     def watch(self, prefix: str, *, since: int) -> Watch:
         return self._inner.watch(prefix, since=since)
 

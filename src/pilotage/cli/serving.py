@@ -44,7 +44,8 @@ async def serve(what: Serving) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with AsyncExitStack() as exits:
         cluster = await exits.enter_async_context(Cluster.embedded(what.storage, tenant=what.tenant))
-        listening = server.serve(Face(cluster.registry, token), what.host, what.port, ssl=context(certificate))
+        face = Face(cluster.registry, token)
+        listening = server.serve(face, what.host, what.port, ssl=context(certificate), authenticate=face.authenticate)
         try:
             running = await exits.enter_async_context(listening)
         except OSError as error:

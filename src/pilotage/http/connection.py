@@ -14,7 +14,7 @@ from pilotage.http.answers import CONTINUE, LAST_CHUNK, Plan, chunk_bytes, plan,
 from pilotage.http.dates import DateLine
 from pilotage.http.heads import Refusal, RequestHead
 from pilotage.http.limits import Limits
-from pilotage.http.messages import Handler, Peer, Request, StreamingResponse
+from pilotage.http.messages import Authenticate, Handler, Peer, Request, StreamingResponse
 from pilotage.http.reader import RawRequest, RequestReader
 
 log = logging.getLogger("pilotage.http")
@@ -26,6 +26,11 @@ class Shared:
 
     handler: Handler
     limits: Limits
+    authenticate: Authenticate | None = None
+    strangers: dict[ServerConnection, asyncio.Task[None]] = field(default_factory=dict)
+    """Connections that have not authenticated yet, oldest first, with the tasks that serve them."""
+    stranger_held: int = 0
+    """Bytes of bodies being read from strangers."""
     date_line: DateLine = field(default_factory=DateLine)
     closing: bool = False
     held: int = 0
@@ -69,6 +74,7 @@ class ServerConnection(asyncio.Protocol):
         self._closed: asyncio.Future[None] = loop.create_future()
         self._unsent = 0  # when the last stall window began
         self._held = 0
+        self._stranger = True
         self._streaming = False
         self._ended = False  # the client has sent its last byte
         self._read_paused = False
@@ -164,6 +170,7 @@ class ServerConnection(asyncio.Protocol):
         """Hand the next request to the task if it is there whole; else see how long to wait for the rest."""
         try:
             raw = self._reader.take()
+            self._recognize(self._reader.head if raw is None else raw.head, whole=raw is not None)
             self._count(self._reader.held if raw is None else len(raw.body))
         except Refusal as refusal:
             self._refuse(refusal)
@@ -181,7 +188,7 @@ class ServerConnection(asyncio.Protocol):
             self._close()
             return
         limits, reader = self._shared.limits, self._reader
-        if reader.in_body:
+        if reader.head is not None:
             phase, seconds = Phase.BODY, limits.body_seconds
             if reader.wants_continue():
                 self._write(CONTINUE)
@@ -194,11 +201,25 @@ class ServerConnection(asyncio.Protocol):
             self.idle_since = self._loop.time()
             self.deadline = self.idle_since + seconds
 
+    def _recognize(self, head: RequestHead | None, *, whole: bool) -> None:
+        """A client that authenticates is a stranger no more; without authentication, one that sent a whole request."""
+        if not self._stranger or head is None:
+            return
+        authenticate = self._shared.authenticate
+        if whole if authenticate is None else authenticate(head.fields.headers, self._peer):
+            self._count(0)
+            self._stranger = False
+            self._shared.strangers.pop(self, None)
+
     def _count(self, held: int) -> None:
         """Account for the body in hand against the budget of all connections."""
         shared, limits = self._shared, self._shared.limits
         grown = held - self._held
-        if grown > 0 and held > limits.small_body_bytes and shared.held + grown > limits.body_budget_bytes:
+        if self._stranger and shared.authenticate is not None:
+            if grown > 0 and shared.stranger_held + grown > limits.stranger_body_bytes:
+                raise Refusal(401, "too many requests of clients that have not authenticated")
+            shared.stranger_held += grown
+        elif grown > 0 and held > limits.small_body_bytes and shared.held + grown > limits.body_budget_bytes:
             raise Refusal(503, "too many large requests at once, try again", retry_after=1)
         shared.held += grown
         self._held = held

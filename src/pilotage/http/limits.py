@@ -35,7 +35,17 @@ class Limits:
     """Server: what a client may send ahead while its request is being handled; then its socket is not read."""
 
     connections: int = 4096
-    """Server: open connections. At the bound the longest idle is closed, and none is accepted until one ends."""
+    """Server: open connections. At the bound the longest idle is closed, and none is accepted until one ends. At most
+    three quarters of the process's file descriptors are used."""
+
+    strangers: int = 256
+    """Server: connections that have not authenticated yet, TLS handshakes included. At the bound the oldest is closed,
+    so a flood of them neither fills the memory nor keeps new clients out. At most a quarter of the process's file
+    descriptors are used for them."""
+
+    stranger_body_bytes: int = 4 * MEBIBYTE
+    """Server: bodies being read from such connections, all together. Over it a request gets 401: a client that
+    authenticates does so in the head, before its body counts."""
 
     handshake_seconds: float = 10.0
     """A TLS handshake, on either side."""

@@ -105,6 +105,9 @@ class ClientResponse:
     body: bytes = b""
 
 
+Authenticate = Callable[[Headers, Peer], bool]
+"""Whether a request with these headers, from this peer, comes from a client that the server knows."""
+
 Handler = Callable[[Request], Awaitable[Response | StreamingResponse]]
 """Answers a request. If the client goes away meanwhile, the handler is cancelled."""
 

@@ -38,9 +38,9 @@ class RequestReader:
         return len(self._buffer)
 
     @property
-    def in_body(self) -> bool:
-        """Whether a head is complete and its body is not."""
-        return self._head is not None
+    def head(self) -> RequestHead | None:
+        """The head of the request whose body is still coming."""
+        return self._head
 
     @property
     def held(self) -> int:

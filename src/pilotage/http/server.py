@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import resource
 import socket
 import ssl as tls
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 from pilotage.http.connection import Phase, ServerConnection, Shared
 from pilotage.http.limits import Limits
-from pilotage.http.messages import Handler
+from pilotage.http.messages import Authenticate, Handler
 
 log = logging.getLogger("pilotage.http")
 
@@ -26,13 +27,19 @@ async def serve(
     *,
     ssl: tls.SSLContext | None = None,
     limits: Limits | None = None,
+    authenticate: Authenticate | None = None,
 ) -> AsyncIterator[Server]:
     """Serve `handler` for the length of the block. `host` "" is every address; `port` 0 takes a free one.
+
+    `authenticate` is asked about each connection when the head of a request has arrived: a client that it does not
+    know has narrower limits (`limits.strangers`). The handler still decides what each request may do. Without it, a
+    client is known once it has sent a whole request.
 
     At the end no more connections are accepted, running requests have `limits.grace_seconds` to finish, and what is
     left is cut.
     """
-    server = Server(handler, _listen(host, port), ssl, limits or Limits())
+    shared = Shared(handler, _within_descriptors(limits or Limits()), authenticate)
+    server = Server(shared, _listen(host, port), ssl)
     accepting = asyncio.create_task(server._accept(), name=f"http accept {server.port}")
     try:
         yield server
@@ -49,11 +56,13 @@ class ServerStatistics:
     """What a server holds now and has done so far."""
 
     connections: int
+    strangers: int
+    """Of these, the ones that have not authenticated yet."""
     requests: int
     refused: int
     """Answers the server gave by itself: malformed or oversized requests, failed handlers, too much at once."""
     cut: int
-    """Connections ended by a deadline."""
+    """Connections ended by a deadline, or as the oldest of too many strangers."""
     body_bytes: int
     """Bodies being read or handled."""
 
@@ -61,8 +70,8 @@ class ServerStatistics:
 class Server:
     """A running server; made by `serve`."""
 
-    def __init__(self, handler: Handler, listener: socket.socket, ssl: tls.SSLContext | None, limits: Limits) -> None:
-        self._shared = Shared(handler, limits)
+    def __init__(self, shared: Shared, listener: socket.socket, ssl: tls.SSLContext | None) -> None:
+        self._shared = shared
         host, port = listener.getsockname()[:2]
         self.address: tuple[str, int] = (host, port)
         """Where the server listens."""
@@ -72,7 +81,7 @@ class Server:
         self._tasks: set[asyncio.Task[None]] = set()
         self._connections: dict[ServerConnection, None] = {}  # in the order they came
         self._room = asyncio.Event()
-        self._tick = _tick(limits)
+        self._tick = _tick(shared.limits)
         self._sweeping: asyncio.TimerHandle | None = None
 
     @property
@@ -81,7 +90,9 @@ class Server:
 
     def statistics(self) -> ServerStatistics:
         shared = self._shared
-        return ServerStatistics(len(self._tasks), shared.requests, shared.refused, shared.cut, shared.held)
+        return ServerStatistics(
+            len(self._tasks), len(shared.strangers), shared.requests, shared.refused, shared.cut, shared.held
+        )
 
     async def _accept(self) -> None:
         said = -inf
@@ -93,25 +104,32 @@ class Server:
                 if self._loop.time() - said > _SAID_EVERY:
                     said = self._loop.time()
                     log.warning("cannot accept connections, trying again until it works: %s", error)
+                self._make_way()
                 await asyncio.sleep(_ACCEPT_PAUSE)
-                self._close_longest_idle()
                 continue
-            task = self._loop.create_task(self._serve(accepted), name="http connection")
-            self._tasks.add(task)
-            task.add_done_callback(self._ended)
+            self._start(accepted)
             await asyncio.sleep(0)  # accepting returns at once while more wait: let the accepted ones have their turn
 
     async def _make_room(self) -> None:
         """Wait until another connection is allowed, closing idle ones if need be."""
         while len(self._tasks) >= self._shared.limits.connections:
             self._room.clear()
-            self._close_longest_idle()
+            self._make_way()
             with suppress(TimeoutError):
                 async with asyncio.timeout(_ACCEPT_PAUSE):
                     await self._room.wait()
 
-    async def _serve(self, accepted: socket.socket) -> None:
+    def _start(self, accepted: socket.socket) -> None:
+        strangers = self._shared.strangers
+        if len(strangers) >= self._shared.limits.strangers:
+            self._drop_oldest_stranger()
         connection = ServerConnection(self._shared, self._loop)
+        task = self._loop.create_task(self._serve(connection, accepted), name="http connection")
+        strangers[connection] = task
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    async def _serve(self, connection: ServerConnection, accepted: socket.socket) -> None:
         try:
             _tune(accepted, self._shared.limits)
             await self._connect(connection, accepted)
@@ -120,6 +138,7 @@ class Server:
             return
         finally:
             if connection.phase is Phase.NEW:
+                self._shared.strangers.pop(connection, None)
                 accepted.close()
         self._connections[connection] = None
         if self._sweeping is None:
@@ -127,6 +146,7 @@ class Server:
         try:
             await connection.run()
         finally:
+            self._shared.strangers.pop(connection, None)
             del self._connections[connection]
 
     async def _connect(self, connection: ServerConnection, accepted: socket.socket) -> None:
@@ -157,6 +177,19 @@ class Server:
         if self._connections:
             self._sweeping = self._loop.call_later(self._tick, self._sweep)
 
+    def _make_way(self) -> None:
+        """End a connection for a newcomer's sake: a stranger's, else the one that has been idle for longest."""
+        if len(self._shared.strangers) > _SPARED_STRANGERS:
+            self._drop_oldest_stranger()
+        else:
+            self._close_longest_idle()
+
+    def _drop_oldest_stranger(self) -> None:
+        connection, task = next(iter(self._shared.strangers.items()))
+        del self._shared.strangers[connection]
+        self._shared.cut += 1
+        task.cancel()
+
     def _close_longest_idle(self) -> None:
         before = self._loop.time() - _ACCEPT_PAUSE  # who has just come gets a chance to speak
         idle = [each for each in self._connections if each.phase is Phase.IDLE and each.idle_since <= before]
@@ -181,9 +214,22 @@ class Server:
 
 
 _ACCEPT_PAUSE = 0.1
+_SPARED_STRANGERS = 8  # who has just come: ending these too would keep every newcomer out
 _SAID_EVERY = 60.0
 _BACKLOG = 1024
 _UNSENT_SHARE = 4  # of the buffer of an answer, what the kernel may hold unsent besides
+
+
+def _within_descriptors(limits: Limits) -> Limits:
+    """The limits as far as this process may open files: some are left for the storage, logs and outgoing calls."""
+    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if descriptors == resource.RLIM_INFINITY:
+        return limits
+    return replace(
+        limits,
+        connections=max(1, min(limits.connections, descriptors * 3 // 4)),
+        strangers=max(1, min(limits.strangers, descriptors // 4)),
+    )
 
 
 def _tick(limits: Limits) -> float:

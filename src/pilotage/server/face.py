@@ -46,7 +46,7 @@ class Face:
 
     async def _answer(self, incoming: http.Request) -> http.Response | http.StreamingResponse:
         route = incoming.target.partition("?")[0].rstrip("/") or "/"
-        if route not in OPEN and not self._authenticated(incoming):
+        if route not in OPEN and not self.authenticate(incoming.headers, incoming.peer):
             raise Unauthorized("Unauthorized")
         if incoming.method in ("GET", "HEAD"):
             answer = await self._document(route)
@@ -61,8 +61,9 @@ class Face:
         result = await self._registry.call(request)
         return http.Response(result.code, [JSON, _NO_CACHE, *_warnings(result.warnings)], result.body)
 
-    def _authenticated(self, incoming: http.Request) -> bool:
-        scheme, _, token = incoming.headers.get("authorization").partition(" ")
+    def authenticate(self, headers: http.Headers, peer: http.Peer) -> bool:
+        """An `http.Authenticate`."""
+        scheme, _, token = headers.get("authorization").partition(" ")
         return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self._token)
 
     async def _document(self, route: str) -> http.Response | None:
