@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from pilotage.meta.mapper import RESTMapping
-from pilotage.rest import Page, Request, Response, WatchEvent
+from pilotage.rest import Page, Request, Response, WatchEvent, WatchEventType
 
 
 class Recorder:
@@ -50,6 +50,6 @@ class Recorder:
         pass
 
 
-async def _each(events: Sequence[tuple[str, Any]]) -> AsyncIterator[WatchEvent]:
+async def _each(events: Sequence[tuple[WatchEventType, Any]]) -> AsyncIterator[WatchEvent]:
     for kind, document in events:
         yield WatchEvent(kind, msgspec.json.encode(document))

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -20,7 +20,7 @@ from pilotage.controller import (
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.selectors import Selector
 
-from .fakes import widget
+from .fakes import Widget, widget
 
 CHANGES: list[tuple[Predicate, dict[str, Any], dict[str, Any]]] = [
     (resource_version_changed, {"version": "1"}, {"version": "2"}),
@@ -80,8 +80,11 @@ def test_a_bad_selector_is_refused_where_it_is_given() -> None:
 
 
 def test_a_filter_looks_at_the_new_object_of_an_update_and_at_nothing_where_there_is_none() -> None:
-    named_b = on_object(lambda obj: obj.metadata.name == "b")
+    def is_b(obj: Widget) -> bool:
+        return obj.metadata.name == "b"
+
+    named_b = on_object(is_b)
     assert named_b(Event.update(widget("a"), widget("b")))
     assert not named_b(Event.update(widget("b"), widget("a")))
     assert named_b(Event.delete(widget("b")))
-    assert not named_b(Event.generic(None))
+    assert not named_b(Event.generic(cast(Widget, None)))

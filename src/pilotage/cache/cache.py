@@ -17,7 +17,7 @@ from pilotage.cache.options import InformerOptions
 from pilotage.cache.plan import CacheOptions, plan
 from pilotage.client.objectlist import ObjectList
 from pilotage.client.reader import Fields, Labels
-from pilotage.client.targets import Kind, gvk_of
+from pilotage.client.targets import Kind, KindOf, O, gvk_of, untyped
 from pilotage.errors import BadRequest, InvalidDefinition, NoMatch
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import Resource
@@ -171,13 +171,13 @@ class Cache:
         """
         return _parts(await self._synced(kind))
 
-    def index_field(self, kind: Kind, name: str, function: IndexFunction) -> None:
+    def index_field(self, kind: KindOf[O], name: str, function: IndexFunction[O]) -> None:
         """Let `list(kind, fields={name: value})` find objects for which `function` gives the value. Never waits."""
-        gvk = gvk_of(kind)
+        gvk = gvk_of(untyped(kind))
         known = self._indexes.setdefault(gvk, {})
         if name in known:
             raise InvalidDefinition(f"there is an index {name!r} of {gvk.kind} already; give the second another name")
-        known[name] = (kind, function)
+        known[name] = (untyped(kind), function)
         for slot, informer in self._informers.items():
             if slot[0] == gvk:
                 informer.add_index(name, function, kind=kind)

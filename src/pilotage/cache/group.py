@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, overload
 
 from pilotage.cache.event import InformerEvent, ResourceEventHandler
 from pilotage.cache.index import IndexFunction, Key
@@ -15,9 +15,8 @@ from pilotage.cache.options import InformerOptions
 from pilotage.cache.store import Store
 from pilotage.client.objectlist import ObjectList
 from pilotage.client.reader import Fields, Labels
-from pilotage.client.targets import Kind
-
-T = TypeVar("T")
+from pilotage.client.targets import Kind, KindOf, O
+from pilotage.meta.typevars import T
 
 
 class GroupRegistration:
@@ -68,9 +67,16 @@ class InformerGroup(Generic[T]):
     def lister(self, kind: Kind) -> Lister[Any]:
         return Lister(self.stores, kind, lambda: self.resource_version)
 
-    def add_index(self, name: str, function: IndexFunction, *, kind: Kind | None = None) -> None:
+    @overload
+    def add_index(self, name: str, function: IndexFunction[T]) -> None: ...
+    @overload
+    def add_index(self, name: str, function: IndexFunction[O], *, kind: KindOf[O]) -> None: ...
+    def add_index(self, name: str, function: IndexFunction[Any], *, kind: KindOf[Any] | None = None) -> None:
         for one in self.informers:
-            one.add_index(name, function, kind=kind)
+            if kind is None:
+                one.add_index(name, function)
+            else:
+                one.add_index(name, function, kind=kind)
 
     @property
     def index_names(self) -> tuple[str, ...]:
@@ -79,9 +85,23 @@ class InformerGroup(Generic[T]):
     def add_event_handler(self, handler: ResourceEventHandler[T], *, resync: float | None = None) -> GroupRegistration:
         return self.subscribe(handler, resync=resync)
 
+    @overload
     def subscribe(
-        self, listener: Callable[[InformerEvent[Any]], None], *, resync: float | None = None, kind: Kind | None = None
+        self, listener: Callable[[InformerEvent[T]], None], *, resync: float | None = None
+    ) -> GroupRegistration: ...
+    @overload
+    def subscribe(
+        self, listener: Callable[[InformerEvent[O]], None], *, resync: float | None = None, kind: KindOf[O]
+    ) -> GroupRegistration: ...
+    def subscribe(
+        self,
+        listener: Callable[[InformerEvent[Any]], None],
+        *,
+        resync: float | None = None,
+        kind: KindOf[Any] | None = None,
     ) -> GroupRegistration:
+        if kind is None:
+            return GroupRegistration([one.subscribe(listener, resync=resync) for one in self.informers])
         return GroupRegistration([one.subscribe(listener, resync=resync, kind=kind) for one in self.informers])
 
     @property

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TypeAlias
+
+from pilotage.meta.typevars import T
 
 Key = tuple[str, str]
 """Namespace and name."""
 
-IndexFunction = Callable[[Any], Iterable[str]]
+IndexFunction: TypeAlias = Callable[[T], Iterable[str]]
 """Gives the values under which an object is found; it must depend on the object alone."""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, Protocol, cast
+from typing import Any, Generic, Protocol, cast, overload
 
 from pilotage.cache import metrics
 from pilotage.cache.backoff import Backoff
@@ -23,20 +23,12 @@ from pilotage.cache.store import Store
 from pilotage.client.objectlist import ObjectList
 from pilotage.client.reader import Fields, Labels
 from pilotage.client.session import not_served
-from pilotage.client.targets import Kind
+from pilotage.client.targets import Kind, KindOf, O, untyped
 from pilotage.errors import DecodeError, Gone, InvalidDefinition, NotFound, PilotageError
 from pilotage.meta import objects
+from pilotage.meta.typevars import T
 from pilotage.rest.listing import ListerWatcher
 from pilotage.telemetry.logs import logger
-
-if TYPE_CHECKING:
-    from typing_extensions import TypeVar
-
-    T = TypeVar("T", default=Any)  # so that `Informer` alone is one of whatever; Python has that since 3.13
-else:
-    from typing import TypeVar
-
-    T = TypeVar("T")
 
 
 class Collection(Protocol):
@@ -122,12 +114,16 @@ class Informer(Generic[T]):
         """What is kept, by the namespace that is followed; only the informer writes to it."""
         return {self.options.namespace: self._store}
 
-    def add_index(self, name: str, function: IndexFunction, *, kind: Kind | None = None) -> None:
+    @overload
+    def add_index(self, name: str, function: IndexFunction[T]) -> None: ...
+    @overload
+    def add_index(self, name: str, function: IndexFunction[O], *, kind: KindOf[O]) -> None: ...
+    def add_index(self, name: str, function: IndexFunction[Any], *, kind: KindOf[Any] | None = None) -> None:
         """Index by a function of the object that gives values, at any time; InvalidDefinition if the name is taken.
 
         The function gets objects in the informer's form, or in that of `kind`.
         """
-        read = self._read if kind is None else reader_of(kind)
+        read: Callable[[bytes], Any] = self._read if kind is None else reader_of(untyped(kind))
         self._store.add_index(name, lambda data: function(read(data)))
 
     @property
@@ -144,8 +140,20 @@ class Informer(Generic[T]):
         """
         return self.subscribe(handler, resync=resync)
 
+    @overload
     def subscribe(
-        self, listener: Callable[[InformerEvent[Any]], None], *, resync: float | None = None, kind: Kind | None = None
+        self, listener: Callable[[InformerEvent[T]], None], *, resync: float | None = None
+    ) -> Registration: ...
+    @overload
+    def subscribe(
+        self, listener: Callable[[InformerEvent[O]], None], *, resync: float | None = None, kind: KindOf[O]
+    ) -> Registration: ...
+    def subscribe(
+        self,
+        listener: Callable[[InformerEvent[Any]], None],
+        *,
+        resync: float | None = None,
+        kind: KindOf[Any] | None = None,
     ) -> Registration:
         """Call a plain function with every InformerEvent, first with one for every object that is there already.
 
@@ -155,7 +163,7 @@ class Informer(Generic[T]):
             raise InvalidDefinition(f"the informer of {self.options.gvk} has stopped: nothing more will be told")
         period = self.options.resync if resync is None else resync
         now = asyncio.get_running_loop().time() if period > 0 else 0.0
-        registration = self._listeners.add(listener, period, now, None if kind is None else reader_of(kind))
+        registration = self._listeners.add(listener, period, now, None if kind is None else reader_of(untyped(kind)))
         for namespace, name, data in self._store.items():
             event = InformerEvent("create", namespace, name, self._read, None, data, is_in_initial_list=True)
             self._listeners.tell(event, (registration,))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, cast
 
 import msgspec
 
@@ -12,6 +12,7 @@ from pilotage.errors import BadRequest, InvalidDefinition
 from pilotage.meta import objects
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.models import ObjectMeta, Resource
+from pilotage.meta.typevars import T_co, TypeVar
 from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unstructured
 from pilotage.rest import Bytes, Form
 
@@ -31,7 +32,18 @@ class ObjectKey(Protocol):
     def namespace(self) -> str: ...
 
 
-T_co = TypeVar("T_co", covariant=True)
+O = TypeVar("O", bound=Object, default=Any)  # noqa: E741
+
+
+class ObjectForm(Protocol[T_co]):
+    """A kind without its class: `GroupVersionKind` for `Unstructured`, `MetadataOnly` for `PartialObjectMetadata`."""
+
+    @property
+    def object_type(self) -> type[T_co]: ...
+
+
+KindOf: TypeAlias = type[O] | ObjectForm[O]
+"""A `Kind` whose objects have the type O, so that a function of them can be checked against it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +97,11 @@ def kind_of(obj: Object) -> Kind:
     if isinstance(obj, PartialObjectMetadata):
         return MetadataOnly(obj.gvk)
     return obj.gvk if isinstance(obj, Unstructured) else type(obj)
+
+
+def untyped(kind: KindOf[Any]) -> Kind:
+    """The same kind, for what does not depend on the type of its objects."""
+    return cast(Kind, kind)
 
 
 def form_of(kind: Kind) -> Form:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar, cast
 
 import msgspec
 
@@ -16,15 +16,19 @@ from pilotage.rest import Bytes, WatchEvent
 T = TypeVar("T")
 
 
+WatchedEventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
+
+
 class WatchedEvent(Generic[T]):
-    """A change that a watch saw. `type` is ADDED, MODIFIED, DELETED or BOOKMARK.
+    """A change that a watch saw.
 
     The object of a DELETED event is its last state, at the version of the deletion. A BOOKMARK has no object: it says
     only, in `header.resource_version`, how far the watch has come.
     """
 
     def __init__(self, event: WatchEvent, read: Callable[[Bytes], T]) -> None:
-        self.type = event.type
+        self.type = cast(WatchedEventType, event.type)  # an ERROR is raised, and is no event
+        """What happened: "ADDED", "MODIFIED", "DELETED" or "BOOKMARK"."""
         self._data = event.object
         self._read = read
 

@@ -7,21 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, Self, cast
 
 from pilotage.client import targets
+from pilotage.client.targets import KindOf, O
 from pilotage.controller import names
 from pilotage.controller.controller import Controller
 from pilotage.controller.handlers import Handler, enqueue_request_for_object, enqueue_request_for_owner
 from pilotage.controller.options import ControllerOptions, Defaults
 from pilotage.controller.predicates import Predicate
 from pilotage.controller.reconciler import AnyReconciler, reconcile_function
+from pilotage.controller.request import Q_co, Request
 from pilotage.controller.sources import Kind, Source, kind_name
 from pilotage.controller.worker import Tracker
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.mapper import RESTMapper
-from pilotage.meta.unstructured import MetadataOnly
+from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata
 
 
 class _Options(Protocol):
@@ -52,8 +54,12 @@ class _Watch:
     predicates: tuple[Predicate, ...]
 
 
-class ControllerBuilder:
-    """Makes a controller step by step. `predicates` of a watch hold for it alone, `with_event_filter` holds for all."""
+class ControllerBuilder(Generic[Q_co]):
+    """Makes a controller step by step. `predicates` of a watch hold for it alone, `with_event_filter` holds for all.
+
+    Handlers, predicates and reconcilers are checked against the kind by type checkers: a function of a Pod does not go
+    with a watch of ConfigMaps. What is given to `complete` takes the requests of the kind in `for_`.
+    """
 
     def __init__(self, manager: ManagerLike) -> None:
         if manager is None:
@@ -68,26 +74,27 @@ class ControllerBuilder:
         self._name = ""
 
     def for_(
-        self, kind: targets.Kind, *, predicates: Sequence[Predicate] = (), only_metadata: bool = False
-    ) -> ControllerBuilder:
+        self, kind: KindOf[O], *, predicates: Sequence[Predicate[O]] = (), only_metadata: bool = False
+    ) -> ControllerBuilder[Request[O]]:
         """The kind that is reconciled: each of its objects is a request. Just one; without it, `named` is needed."""
         if self._for is not None:
             raise InvalidDefinition(
                 f"for_ may be said once, and {self._for.kind} is there already; use watches(…) or owns(…) for "
                 f"{kind_name(kind)}, or a second controller"
             )
-        self._for = targets.gvk_of(kind)
-        self._for_kind = kind
-        return self._watch(kind, lambda: enqueue_request_for_object, predicates, only_metadata)
+        self._for_kind = targets.untyped(kind)
+        self._for = targets.gvk_of(self._for_kind)
+        self._watch(kind, lambda: enqueue_request_for_object, predicates, only_metadata)
+        return cast("ControllerBuilder[Request[O]]", self)
 
     def owns(
         self,
-        kind: targets.Kind,
+        kind: KindOf[O],
         *,
-        predicates: Sequence[Predicate] = (),
+        predicates: Sequence[Predicate[O]] = (),
         only_metadata: bool = False,
         match_every_owner: bool = False,
-    ) -> ControllerBuilder:
+    ) -> Self:
         """A kind whose objects the reconciled ones control (or, with `match_every_owner`, own): their changes count."""
 
         def handler() -> Handler:
@@ -101,13 +108,17 @@ class ControllerBuilder:
 
     def watches(
         self,
-        kind: targets.Kind,
-        handler: Handler,
+        kind: KindOf[O],
+        handler: Handler[O],
         *,
-        predicates: Sequence[Predicate] = (),
+        predicates: Sequence[Predicate[O]] = (),
         only_metadata: bool = False,
-    ) -> ControllerBuilder:
-        """Another kind; the handler says which requests its events lead to."""
+    ) -> Self:
+        """Another kind; the handler says which requests its events lead to.
+
+        With `only_metadata` a handler sees nothing but the metadata: one that looks at the object is given to
+        `watches_metadata`, whose handlers take a `PartialObjectMetadata`.
+        """
         if not callable(handler):
             raise InvalidDefinition(
                 f"watches({kind_name(kind)}, …) needs a handler: a function from an Event to requests, such as "
@@ -116,35 +127,39 @@ class ControllerBuilder:
         return self._watch(kind, lambda: handler, predicates, only_metadata)
 
     def watches_metadata(
-        self, kind: targets.Kind, handler: Handler, *, predicates: Sequence[Predicate] = ()
-    ) -> ControllerBuilder:
+        self,
+        kind: KindOf[Any],
+        handler: Handler[PartialObjectMetadata],
+        *,
+        predicates: Sequence[Predicate[PartialObjectMetadata]] = (),
+    ) -> Self:
         """Another kind, of which only the metadata is kept."""
-        return self.watches(kind, handler, predicates=predicates, only_metadata=True)
+        return self.watches(MetadataOnly(targets.gvk_of(targets.untyped(kind))), handler, predicates=predicates)
 
-    def watches_raw_source(self, source: Source) -> ControllerBuilder:
+    def watches_raw_source(self, source: Source) -> Self:
         """A source of any make. It has its own predicates: `with_event_filter` does not hold for it."""
         self._sources.append(source)
         return self
 
-    def with_event_filter(self, *predicates: Predicate) -> ControllerBuilder:
+    def with_event_filter(self, *predicates: Predicate) -> Self:
         """Let only events count that pass; said again, all must be passed, and those of each watch too."""
         self._filters += predicates
         return self
 
-    def with_options(self, options: ControllerOptions) -> ControllerBuilder:
+    def with_options(self, options: ControllerOptions) -> Self:
         self._options = options
         return self
 
-    def named(self, name: str) -> ControllerBuilder:
+    def named(self, name: str) -> Self:
         """The controller's name; without it, the kind's in lower case."""
         self._name = name
         return self
 
-    def complete(self, reconciler: AnyReconciler) -> Controller:
+    def complete(self, reconciler: AnyReconciler[Q_co]) -> Controller:
         """Make the controller and add it to the manager, which starts it with everything else."""
         return self.build(reconciler)
 
-    def build(self, reconciler: AnyReconciler) -> Controller:
+    def build(self, reconciler: AnyReconciler[Q_co]) -> Controller:
         """The same; controller-runtime has both words."""
         name = self._checked_name()
         if reconciler is None:
@@ -174,14 +189,14 @@ class ControllerBuilder:
 
     def _watch(
         self,
-        kind: targets.Kind,
+        kind: KindOf[Any],
         handler: Callable[[], Handler],
         predicates: Sequence[Predicate],
         only_metadata: bool,
-    ) -> ControllerBuilder:
-        gvk = targets.gvk_of(kind)
-        watched: targets.Kind = MetadataOnly(gvk) if only_metadata else kind
-        self._watches.append(_Watch(watched, handler, tuple(predicates)))
+    ) -> Self:
+        plain = targets.untyped(kind)
+        gvk = targets.gvk_of(plain)
+        self._watches.append(_Watch(MetadataOnly(gvk) if only_metadata else plain, handler, tuple(predicates)))
         return self
 
     def _source(self, watch: _Watch) -> Source:

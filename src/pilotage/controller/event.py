@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Generic, Literal, Protocol, cast
 
 from pilotage.errors import DecodeError
 from pilotage.meta.models import ObjectMeta
 from pilotage.meta.objects import Header
+from pilotage.meta.typevars import T, T_co
 from pilotage.meta.unstructured import Unstructured
 
 EventType = Literal["create", "update", "delete", "generic"]
 
 
-class Change(Protocol):
+class Change(Protocol[T_co]):
     """What an informer tells: objects and headers, read when they are asked for."""
 
     @property
     def type(self) -> EventType: ...
     @property
-    def old(self) -> Any: ...
+    def old(self) -> T_co | None: ...
     @property
-    def new(self) -> Any: ...
+    def new(self) -> T_co | None: ...
     @property
     def old_header(self) -> Header | None: ...
     @property
@@ -32,46 +33,48 @@ class Change(Protocol):
     def unknown_final_state(self) -> bool: ...
 
 
-class Event:
+class Event(Generic[T_co]):
     """Something happened to an object. The object is decoded when it is touched; its header costs little.
 
-    Predicates and handlers get it. Changing the objects in it changes nothing else.
+    Predicates and handlers get it. Changing the objects in it changes nothing else. `Event[Pod]` is an event about a
+    Pod; `Event` alone is one about any object.
     """
 
     __slots__ = ("_change", "type")
 
-    def __init__(self, change: Change) -> None:
+    def __init__(self, change: Change[T_co]) -> None:
         self.type: EventType = change.type
+        """What happened: "create", "update", "delete" or "generic"."""
         self._change = change
 
     @classmethod
-    def create(cls, obj: Any, *, is_in_initial_list: bool = False) -> Event:
+    def create(cls, obj: T, *, is_in_initial_list: bool = False) -> Event[T]:
         """An object is there; perhaps it was before anybody looked."""
-        return cls(_Objects("create", new=obj, is_in_initial_list=is_in_initial_list))
+        return Event(_Objects("create", new=obj, is_in_initial_list=is_in_initial_list))
 
     @classmethod
-    def update(cls, old: Any, new: Any) -> Event:
+    def update(cls, old: T, new: T) -> Event[T]:
         """An object was changed, or is told of again."""
-        return cls(_Objects("update", old=old, new=new))
+        return Event(_Objects("update", old=old, new=new))
 
     @classmethod
-    def delete(cls, obj: Any, *, unknown_final_state: bool = False) -> Event:
+    def delete(cls, obj: T, *, unknown_final_state: bool = False) -> Event[T]:
         """An object is gone; `obj` is its last state, or the last one that was seen."""
-        return cls(_Objects("delete", old=obj, unknown_final_state=unknown_final_state))
+        return Event(_Objects("delete", old=obj, unknown_final_state=unknown_final_state))
 
     @classmethod
-    def generic(cls, obj: Any) -> Event:
+    def generic(cls, obj: T) -> Event[T]:
         """Something else is the matter with an object: a timer, a message from outside."""
-        return cls(_Objects("generic", new=obj))
+        return Event(_Objects("generic", new=obj))
 
     @property
-    def object(self) -> Any:
+    def object(self) -> T_co:
         """The object as it is now; of a deleted one, its last state. None where the event came without one."""
-        found = self._change.new
-        return found if found is not None else self._change.old
+        change = self._change
+        return cast(T_co, change.new if change.new is not None else change.old)
 
     @property
-    def old(self) -> Any:
+    def old(self) -> T_co | None:
         """The object as it was before an update or a delete; None for other events."""
         return self._change.old
 

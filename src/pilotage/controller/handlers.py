@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from pilotage.client.targets import Kind, gvk_of
 from pilotage.controller.event import Event
@@ -18,9 +18,11 @@ from pilotage.meta.kinds import GroupKind, GroupVersion
 from pilotage.meta.mapper import RESTMapper
 from pilotage.meta.models import OwnerReference
 from pilotage.meta.objects import Header
+from pilotage.meta.typevars import T
 
 Requests = Iterable[Request]
-Handler = Callable[[Event], Requests | Awaitable[Requests]]
+Handler: TypeAlias = Callable[[Event[T]], Requests | Awaitable[Requests]]
+"""A handler of events about objects of one type; `Handler` alone takes events about any object."""
 
 
 def enqueue_request_for_object(event: Event) -> Requests:
@@ -51,13 +53,13 @@ def enqueue_request_for_owner(
     return requests
 
 
-def enqueue_requests_from(function: Callable[[Any], Requests | Awaitable[Requests]]) -> Handler:
+def enqueue_requests_from(function: Callable[[T], Requests | Awaitable[Requests]]) -> Handler[T]:
     """What the function, async or not, makes of the object; on an update it is called for the old and for the new one.
 
     An object that has nothing to do with anybody gives an empty list.
     """
 
-    def requests(event: Event) -> Requests | Awaitable[Requests]:
+    def requests(event: Event[T]) -> Requests | Awaitable[Requests]:
         objects = [obj for obj in (event.old, event.object) if obj is not None]
         if event.type != "update":
             objects = objects[-1:]

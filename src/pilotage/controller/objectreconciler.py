@@ -21,11 +21,11 @@ class Finder(Protocol):
 
 def as_reconciler(
     client: Finder, kind: type[R], reconcile: Callable[[R], Awaitable[Outcome]]
-) -> Callable[[Request], Awaitable[Outcome]]:
+) -> Callable[[Request[R]], Awaitable[Outcome]]:
     """A reconciler from a function of the object."""
     check_signature(reconcile, reconcile, f"obj: {kind.__name__}")
 
-    async def reconcile_request(request: Request) -> Outcome:
+    async def reconcile_request(request: Request[R]) -> Outcome:
         found = await client.find(kind, request.name, namespace=request.namespace)
         return await reconcile(found) if found is not None else None
 

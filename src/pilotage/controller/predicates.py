@@ -6,15 +6,17 @@ They keep work from the queue, not objects from the cache.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from pilotage.controller.event import Event
 from pilotage.errors import ApiError, InvalidDefinition
 from pilotage.meta.objects import Header
 from pilotage.meta.selectors import Selector
+from pilotage.meta.typevars import T
 from pilotage.telemetry.logs import logger
 
-Predicate = Callable[[Event], bool]
+Predicate: TypeAlias = Callable[[Event[T]], bool]
+"""A predicate for events about objects of one type; `Predicate` alone takes events about any object."""
 
 log = logger("pilotage.controller")
 
@@ -43,25 +45,25 @@ def annotation_changed(event: Event) -> bool:
     return _changed(event, lambda header: header.annotations)
 
 
-def and_(*predicates: Predicate) -> Predicate:
+def and_(*predicates: Predicate[T]) -> Predicate[T]:
     """What passes all of them."""
     return lambda event: all(predicate(event) for predicate in predicates)
 
 
-def or_(*predicates: Predicate) -> Predicate:
+def or_(*predicates: Predicate[T]) -> Predicate[T]:
     """What passes one of them."""
     return lambda event: any(predicate(event) for predicate in predicates)
 
 
-def not_(predicate: Predicate) -> Predicate:
+def not_(predicate: Predicate[T]) -> Predicate[T]:
     """What does not pass."""
     return lambda event: not predicate(event)
 
 
-def on_object(function: Callable[[Any], bool]) -> Predicate:
+def on_object(function: Callable[[T], bool]) -> Predicate[T]:
     """What the function says of the object: of the new one for an update, of the last state for a delete."""
 
-    def passes(event: Event) -> bool:
+    def passes(event: Event[T]) -> bool:
         obj = event.object
         return _has(event, obj) and function(obj)
 

@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any, Protocol, TypeVar
 
-from pilotage.controller.request import Request
+from pilotage.controller.request import Q, Q_contra, Request
 from pilotage.controller.result import Result
 from pilotage.controller.signature import check_signature
 from pilotage.errors import InvalidDefinition, PilotageError
@@ -32,13 +32,14 @@ Reconcile = Callable[[Request], Awaitable[Outcome]]
 """The one form that a controller calls."""
 
 
-class Reconciler(Protocol):
+class Reconciler(Protocol[Q_contra]):
     """Makes the world what an object says. `reconcile` may be async, and should be."""
 
-    def reconcile(self, request: Any, /) -> Awaitable[Outcome] | Outcome: ...
+    def reconcile(self, request: Q_contra, /) -> Awaitable[Outcome] | Outcome: ...
 
 
-AnyReconciler = Reconciler | Callable[[Any], Awaitable[Outcome] | Outcome]
+AnyReconciler = Reconciler[Q] | Callable[[Q], Awaitable[Outcome] | Outcome]
+"""A reconciler of requests of one type; without a type, of any."""
 
 
 class Abandoned(PilotageError):

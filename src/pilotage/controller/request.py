@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Generic, Protocol
 
 import msgspec
+
+from pilotage.meta.typevars import T_co, TypeVar
 
 
 class Identity(Protocol):
@@ -23,19 +25,35 @@ class Identified(Protocol):
     def metadata(self) -> Identity: ...
 
 
-class Request(msgspec.Struct, frozen=True, gc=False):
+O = TypeVar("O", bound=Identified)  # noqa: E741
+
+
+class Request(msgspec.Struct, Generic[T_co], frozen=True, gc=False):
     """Which object is to be reconciled. A value: compared by what it says, and usable as a key.
 
     A controller may have requests of its own that say more: `class Sync(Request, frozen=True): cluster: str = ""`.
+
+    `Request[Database]` is for type checkers: a reconciler that takes it is refused for any other kind. `Request` alone
+    goes with every kind.
     """
 
     name: str
+    """The name of the object."""
     namespace: str = ""
+    """Its namespace; empty for a cluster-scoped kind."""
 
     @classmethod
-    def of(cls, obj: Identified) -> Request:
+    def of(cls, obj: O) -> Request[O]:
         """The request for an object."""
         return Request(obj.metadata.name, obj.metadata.namespace)
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+Q = TypeVar("Q", bound=Request, default=Any)
+Q_co = TypeVar("Q_co", bound=Request, covariant=True, default=Any)
+"""The requests of a controller."""
+
+Q_contra = TypeVar("Q_contra", bound=Request, contravariant=True, default=Any)
+"""The same, of what takes requests."""

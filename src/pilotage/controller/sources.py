@@ -9,11 +9,12 @@ from typing import Any, Protocol
 
 from pilotage.client import targets
 from pilotage.controller.delivery import LOW_PRIORITY, Delivery
-from pilotage.controller.event import Event
+from pilotage.controller.event import Change, Event
 from pilotage.controller.handlers import Handler
 from pilotage.controller.predicates import Predicate
 from pilotage.controller.request import Request
 from pilotage.errors import DecodeError, InvalidDefinition, NoMatch, PilotageError
+from pilotage.meta.typevars import T, T_co
 from pilotage.telemetry.logs import logger
 from pilotage.workqueue import WorkQueue
 
@@ -51,10 +52,10 @@ class Registration(Protocol):
     def remove(self) -> None: ...
 
 
-class Informer(Protocol):
+class Informer(Protocol[T_co]):
     """What a source needs of an informer."""
 
-    def subscribe(self, listener: Callable[[Any], None], /) -> Registration: ...
+    def subscribe(self, listener: Callable[[Change[T_co]], None], /) -> Registration: ...
     async def wait_for_sync(self) -> object: ...
 
 
@@ -99,7 +100,11 @@ class InformerSource(_Informed):
     """The events of an informer that somebody else runs."""
 
     def __init__(
-        self, informer: Informer, handler: Handler, *predicates: Predicate, low_priority: int = LOW_PRIORITY
+        self,
+        informer: Informer[T],
+        handler: Handler[T],
+        *predicates: Predicate[T],
+        low_priority: int = LOW_PRIORITY,
     ) -> None:
         super().__init__(handler, predicates, low_priority)
         self._informer = informer
@@ -122,15 +127,15 @@ class Kind(_Informed):
     def __init__(
         self,
         cache: Cache,
-        kind: targets.Kind,
-        handler: Handler,
-        *predicates: Predicate,
+        kind: targets.KindOf[targets.O],
+        handler: Handler[targets.O],
+        *predicates: Predicate[targets.O],
         low_priority: int = LOW_PRIORITY,
     ) -> None:
         super().__init__(handler, predicates, low_priority)
-        self._gvk = targets.gvk_of(kind)
+        self._kind = targets.untyped(kind)
+        self._gvk = targets.gvk_of(self._kind)
         self._cache = cache
-        self._kind = kind
         self._following: asyncio.Task[None] | None = None
 
     async def start(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> None:

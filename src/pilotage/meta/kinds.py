@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from pilotage.meta.unstructured import Unstructured
 
 
 class GroupVersion(NamedTuple):
@@ -56,6 +59,13 @@ class GroupVersionKind(NamedTuple):
     @property
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def object_type(self) -> type[Unstructured]:
+        """The type of the objects that a call for this kind gives."""
+        from pilotage.meta.unstructured import Unstructured  # it is built on this module
+
+        return Unstructured
 
     @property
     def group_version(self) -> GroupVersion:

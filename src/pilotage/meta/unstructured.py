@@ -272,6 +272,11 @@ class MetadataOnly:
 
     gvk: GroupVersionKind
 
+    @property
+    def object_type(self) -> type[PartialObjectMetadata]:
+        """The type of the objects that a call for this kind gives."""
+        return PartialObjectMetadata
+
 
 def metadata_only(kind: type[Resource] | GroupVersionKind) -> MetadataOnly:
     """Ask for the metadata of a kind alone: `client.list(metadata_only(Pod))`."""

@@ -2,7 +2,7 @@
 
 from pilotage.rest.path import HTTPRequest, build, parse
 from pilotage.rest.request import DeleteOptions, Form, ListOptions, PatchType, Request, Verb, WriteOptions
-from pilotage.rest.response import Bytes, Page, Response, WatchEvent
+from pilotage.rest.response import Bytes, Page, Response, WatchEvent, WatchEventType
 from pilotage.rest.transport import Transport
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Transport",
     "Verb",
     "WatchEvent",
+    "WatchEventType",
     "WriteOptions",
     "build",
     "parse",

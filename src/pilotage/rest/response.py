@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 Bytes = bytes | memoryview
 """JSON of one object. A memoryview where it is a slice of a larger answer."""
@@ -32,8 +32,11 @@ class Page:
     """The kind of the list document, where it is written out."""
 
 
-class WatchEvent(NamedTuple):
-    """A line of a watch. `type` is ADDED, MODIFIED, DELETED, BOOKMARK or ERROR."""
+WatchEventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
 
-    type: str
+
+class WatchEvent(NamedTuple):
+    """A line of a watch."""
+
+    type: WatchEventType
     object: Bytes

@@ -14,7 +14,7 @@ from pilotage.meta.causes import forbidden, invalid_error, not_supported
 from pilotage.meta.kinds import GroupKind
 from pilotage.rest.listing import BOOKMARK_SECONDS_ANNOTATION
 from pilotage.rest.request import Form, ListOptions, Request
-from pilotage.rest.response import WatchEvent
+from pilotage.rest.response import WatchEvent, WatchEventType
 from pilotage.server import records
 from pilotage.server.house import House
 from pilotage.server.reading import Reader, shaped
@@ -119,7 +119,7 @@ class _Stream:
         for event in batch:
             selected, was = self._selection.matches(event.entry), self._selection.matches(event.previous)
             if selected and event.entry is not None:
-                kind = "MODIFIED" if was else "ADDED"
+                kind: WatchEventType = "MODIFIED" if was else "ADDED"
                 yield WatchEvent(kind, self._shaped(records.view(event.entry, self._served)))
             elif was and event.previous is not None:
                 yield WatchEvent("DELETED", self._shaped(records.view(event.previous, self._served, event.revision)))

@@ -21,7 +21,7 @@ from .serving import serving
 
 
 async def told(events: AsyncIterator[WatchedEvent[GPU]], count: int) -> list[tuple[str, str]]:
-    found = []
+    found: list[tuple[str, str]] = []
     async with asyncio.timeout(60):
         async for event in events:
             found.append((event.type, event.object.metadata.name))

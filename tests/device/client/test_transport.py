@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import cast
 
 import msgspec
 import pytest
@@ -27,7 +28,7 @@ from pilotage.errors import (
     TooManyRequests,
 )
 from pilotage.meta import objects
-from pilotage.rest import Form, ListOptions, Page, Request, Verb, WatchEvent
+from pilotage.rest import Form, ListOptions, Page, Request, Verb, WatchEvent, WatchEventType
 
 from .fakes import GET, LIST, WATCH, ScriptedChannel, device_server, gpu
 
@@ -36,7 +37,7 @@ ADDED = b'{"kind":"GPU","metadata":{"name":"gpu-0","resourceVersion":"8"},"spec"
 
 
 def event(kind: str, body: bytes = ADDED) -> bytes:
-    return wire.encode_event(Generation.V6, WatchEvent(kind, body))
+    return wire.encode_event(Generation.V6, WatchEvent(cast(WatchEventType, kind), body))
 
 
 def raising(*errors: Exception) -> tuple[DeviceTransport, ScriptedChannel]:

@@ -26,7 +26,7 @@ from pilotage.device.wire import (
     encode_request,
     encode_response,
 )
-from pilotage.rest import DeleteOptions, ListOptions, Page, PatchType, Request, Verb, WatchEvent
+from pilotage.rest import DeleteOptions, ListOptions, Page, PatchType, Request, Verb, WatchEvent, WatchEventType
 
 from .samples import decoded, encoded, gpu, number, request, text
 
@@ -121,7 +121,7 @@ def test_a_list(generation: Generation, wire: bytes, document: dict[str, Any]) -
 
 @objects
 @pytest.mark.parametrize("kind", ["ADDED", "MODIFIED", "DELETED"])
-def test_an_event(generation: Generation, wire: bytes, document: dict[str, Any], kind: str) -> None:
+def test_an_event(generation: Generation, wire: bytes, document: dict[str, Any], kind: WatchEventType) -> None:
     message = text(1, kind) + text(2, wire)
     assert encode_event(generation, WatchEvent(kind, encoded(document))) == message
     event = decode_event(generation, message)

@@ -23,7 +23,7 @@ from pilotage.device.wire import (
 )
 from pilotage.errors import DecodeError
 from pilotage.meta import objects
-from pilotage.rest import Page, Verb, WatchEvent
+from pilotage.rest import Page, Verb, WatchEvent, WatchEventType
 
 from .samples import decoded, documents, encoded, gpu, request
 
@@ -52,7 +52,7 @@ def test_a_page_comes_back_as_it_was(generation: Generation, data: st.DataObject
 @everywhere
 @settings(max_examples=20)
 @given(data=st.data(), kind=st.sampled_from(["ADDED", "MODIFIED", "DELETED"]))
-def test_an_event_comes_back_as_it_was(generation: Generation, data: st.DataObject, kind: str) -> None:
+def test_an_event_comes_back_as_it_was(generation: Generation, data: st.DataObject, kind: WatchEventType) -> None:
     document = data.draw(documents(generation))
     event = decode_event(generation, encode_event(generation, WatchEvent(kind, encoded(document))))
     assert event is not None

@@ -29,7 +29,7 @@ from pilotage.errors import (
     TooManyRequests,
 )
 from pilotage.rest.request import Request
-from pilotage.rest.response import WatchEvent
+from pilotage.rest.response import WatchEvent, WatchEventType
 from pilotage.server import records
 from pilotage.server.served import Served
 from pilotage.server.watching import BOOKMARK_SECONDS
@@ -157,7 +157,7 @@ class Hub:
             found = current.frames[generation] = self.render("ADDED", generation, entry, entry.revision)
         return found
 
-    def render(self, kind: str, generation: str, entry: Entry, revision: int) -> bytes:
+    def render(self, kind: WatchEventType, generation: str, entry: Entry, revision: int) -> bytes:
         """The frame of an event about an entry of the storage."""
         return self.message(WatchEvent(kind, public(records.view(entry, self.served, revision))), generation)
 

@@ -9,9 +9,10 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 
+from pilotage.rest.response import WatchEventType
 from pilotage.storage.interface import Entry, Event
 
-Render = Callable[[str, str, Entry, int], bytes]
+Render = Callable[[WatchEventType, str, Entry, int], bytes]
 """The frame of an event: its type, the wire's generation, the object, and the version it is shown at."""
 
 _KEPT_FRAMES = 8
@@ -26,13 +27,15 @@ class Change:
     def __init__(self, event: Event) -> None:
         self.event = event
         self.revision = event.revision
-        self.kind = "DELETED" if event.entry is None else "ADDED" if event.previous is None else "MODIFIED"
+        self.kind: WatchEventType = (
+            "DELETED" if event.entry is None else "ADDED" if event.previous is None else "MODIFIED"
+        )
         self.size = len((event.entry or event.previous or _NOTHING).value)
         self.frames: dict[tuple[str, str], bytes] = {}
 
-    def frame(self, render: Render, generation: str, kind: str = "") -> bytes:
+    def frame(self, render: Render, generation: str, kind: WatchEventType | None = None) -> bytes:
         """The change as it goes over the wire; for a watch with a selector it may be of another type."""
-        key = (kind or self.kind, generation)
+        key: tuple[WatchEventType, str] = (kind or self.kind, generation)
         found = self.frames.get(key)
         if found is None:
             found = self._rendered(render, *key)
@@ -40,7 +43,7 @@ class Change:
                 self.frames[key] = found
         return found
 
-    def _rendered(self, render: Render, kind: str, generation: str) -> bytes:
+    def _rendered(self, render: Render, kind: WatchEventType, generation: str) -> bytes:
         entry = self.event.previous if kind == "DELETED" else self.event.entry
         assert entry is not None, "a change has a state before it, or one after it"
         return render(kind, generation, entry, self.revision)

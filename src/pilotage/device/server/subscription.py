@@ -15,7 +15,7 @@ from pilotage.device.server.versions import check_reached
 from pilotage.errors import ApiError, Compacted, Gone, InternalError, ServiceUnavailable, StorageError
 from pilotage.rest.listing import BOOKMARK_SECONDS_ANNOTATION
 from pilotage.rest.request import Request
-from pilotage.rest.response import WatchEvent
+from pilotage.rest.response import WatchEvent, WatchEventType
 from pilotage.server.reading import version_number_or_bad
 from pilotage.server.selection import Selection
 from pilotage.server.watching import END_OF_INITIAL_EVENTS, check_watch_options
@@ -145,16 +145,16 @@ class Subscription:
             return
         metrics.count_events(kind for _, kind in self._told(changes))
 
-    def _told(self, changes: Sequence[Change]) -> list[tuple[Change, str]]:
+    def _told(self, changes: Sequence[Change]) -> list[tuple[Change, WatchEventType]]:
         return [(change, kind) for change in changes if change.revision > self.since and (kind := self._kind(change))]
 
-    def _kind(self, change: Change) -> str:
+    def _kind(self, change: Change) -> WatchEventType | None:
         if self.selection.everything:
             return change.kind
         selected, was = self.selection.matches(change.event.entry), self.selection.matches(change.event.previous)
         if selected:
             return "MODIFIED" if was else "ADDED"
-        return "DELETED" if was else ""
+        return "DELETED" if was else None
 
     async def _replay(self) -> None:
         """Tell what is older than the log, from the storage's history. (There is a change at the log's floor.)"""

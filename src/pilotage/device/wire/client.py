@@ -16,7 +16,7 @@ from pilotage.device.wire.objects import codec
 from pilotage.device.wire.tolerance import check_name
 from pilotage.errors import BadRequest, DecodeError, Gone, MethodNotSupported, NotFound
 from pilotage.rest.request import Form, PatchType, Request, Verb
-from pilotage.rest.response import Bytes, Page, Response, WatchEvent
+from pilotage.rest.response import Bytes, Page, Response, WatchEvent, WatchEventType
 
 _DELETED = b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}'
 _ERROR = "the Device API server ended the watch with an error that it does not explain: list again"
@@ -76,7 +76,7 @@ def decode_page(generation: Generation, message: bytes) -> Page:
 def decode_event(generation: Generation, message: bytes) -> WatchEvent | None:
     """A message of WatchGpus; None for a type that is not known, which is passed over. Raises DecodeError."""
     found = parsed(gpu_message(generation, "WatchGpusResponse"), message)
-    kind: str = found.type
+    kind: WatchEventType = found.type  # or one that is not known
     if kind in _OBJECT_EVENTS:
         if not found.HasField("object"):
             raise DecodeError(f"an event of the type {kind} holds no GPU")
