@@ -26,10 +26,11 @@ demo: $(READY)  ## the main job on the embedded server (ONCE=1 ends by itself)
 test: $(READY)  ## all tests that need nothing but Python
 	$(PYTEST) -m "not cluster and not go and not long"
 
-check: $(READY)  ## format, lint, types, layers
+check: $(READY)  ## format, lint, types (those of the docs too), layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python hack/check_docs.py
 	$(BIN)/lint-imports
 
 format: $(READY)  ## format and mend what the linter can

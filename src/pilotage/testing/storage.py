@@ -13,15 +13,15 @@ where the factory gives an async context manager whose value is the storage. No 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pilotage.errors import Compacted, FutureRevision, RevisionConflict, StorageError
 from pilotage.storage.interface import Check, Delete, Entry, Event, Operation, Put, Storage, Watch
 
 Factory = Callable[[], AbstractAsyncContextManager[Storage]]
-ConformanceCheck = Callable[[Factory], Awaitable[None]]
+ConformanceCheck = Callable[[Factory], Coroutine[Any, Any, None]]
 
 E = TypeVar("E", bound=StorageError)
 
