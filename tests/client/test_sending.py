@@ -193,6 +193,30 @@ async def test_a_certificate_may_stand_in_the_kubeconfig_itself(tmp_path: Path) 
     assert names == ["alice"]
 
 
+@pytest.mark.parametrize("wrong", ["text", "cut", "another's key"])
+async def test_a_certificate_that_cannot_be_used_is_an_error_that_names_the_kubeconfig(
+    tmp_path: Path, wrong: str
+) -> None:
+    authority = Authority(tmp_path)
+    alice, bob = authority.issue("alice"), authority.issue("bob")
+    cert, key = read_file(alice.cert_file), read_file(alice.key_file)
+    match wrong:
+        case "text":
+            cert = key = b"no certificate"
+        case "cut":
+            cert = cert[: len(cert) // 2]
+        case _:
+            key = read_file(bob.key_file)
+    async with asking_for_certificates(authority) as (port, names):
+        credentials = StaticCredentials(Material("token", Certificate(cert_data=cert, key_data=key)))
+        config = Config(f"https://localhost:{port}", credentials, ca_file=authority.ca_file, source="kubeconfig x")
+        async with HTTPTransport.from_config(config) as transport:
+            for _ in range(2):  # it does not become better by itself
+                with pytest.raises(NoCredentials, match=r"kubeconfig x: .*client certificate .*cannot be used: .*PEM"):
+                    await transport.call(GET)
+    assert names == []
+
+
 async def test_a_server_that_nobody_vouches_for_is_not_talked_to(tmp_path: Path) -> None:
     for name in ("ours", "theirs"):
         (tmp_path / name).mkdir()

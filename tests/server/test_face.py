@@ -1,12 +1,18 @@
 from __future__ import annotations
 
 import json
+import os
+import resource
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+import pilotage
+from pilotage.client.discovery import aggregated
 from pilotage.errors import Gone, NotFound, Status, StatusDetails, TooManyRequests
 from pilotage.http.messages import Headers, Request, Response
+from pilotage.meta.mapper import RESTMapping
 from pilotage.server import face as faces
 from pilotage.server.face import Face
 
@@ -40,6 +46,74 @@ async def test_without_the_token_there_is_nothing_to_see(credentials: str) -> No
 async def test_health_and_version_are_for_everybody(target: str) -> None:
     async with opened() as api:
         assert (await ask(Face(api.registry, "secret"), target, authorization="")).status == 200
+
+
+async def test_the_version_is_answered_without_a_file_descriptor_to_spare() -> None:
+    async with opened() as api:
+        face = Face(api.registry, "secret")
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        lowest_free = os.dup(0)
+        os.close(lowest_free)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, limits[1]))
+        try:
+            with pytest.raises(OSError, match="Too many open files"):
+                os.dup(0)
+            answer = await ask(face, "/version", authorization="")
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        assert answer.status == 200
+        assert document(answer)["gitVersion"] == f"v1.36.0+pilotage.{pilotage.__version__}"
+
+
+@pytest.mark.parametrize("header", ["Impersonate-User", "impersonate-group", "Impersonate-Uid", "Impersonate-Extra-a"])
+@pytest.mark.parametrize("target", ["/api/v1/namespaces", "/apis", "/version"])
+async def test_a_request_on_behalf_of_another_user_is_forbidden(header: str, target: str) -> None:
+    async with opened() as api:
+        answer = await ask(Face(api.registry, "secret"), target, **{header: "alice"})
+        assert (answer.status, document(answer)["reason"]) == (403, "Forbidden")
+        assert document(answer)["message"].startswith("this server does not support impersonation")
+        stranger = await ask(Face(api.registry, "secret"), "/apis", authorization="", **{header: "alice"})
+        assert stranger.status == 401
+
+
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+async def test_discovery_in_one_answer_has_what_the_many_answers_have() -> None:
+    async with opened() as api:
+        await api.create(DEFINITIONS, definition())
+        face = Face(api.registry, "secret")
+        found: list[RESTMapping] = []
+        for target in ("/api", "/apis"):
+            answer = await ask(face, target, accept=f"{AGGREGATED},application/json")
+            assert ("content-type", AGGREGATED) in answer.headers
+            found += aggregated(answer.body)
+        served = await api.registry.resources()
+        assert [one.gvk for one in found] == [
+            one.gvk for one in sorted(served, key=lambda one: one.resource.group != "")
+        ]
+        by_gvk = {one.gvk: one for one in found}
+        for one in served:
+            seen = by_gvk[one.gvk]
+            status = tuple(name for name in one.subresources if name == "status")  # the only one that is served
+            assert seen == replace(one, subresources=status)
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "",
+        "application/json",
+        f"application/json,{AGGREGATED}",
+        f"{AGGREGATED};q=0.5,application/json",
+        AGGREGATED.replace("v=v2", "v=v1"),
+    ],
+)
+async def test_discovery_has_the_old_form_for_who_prefers_it(accept: str) -> None:
+    async with opened() as api:
+        face = Face(api.registry, "secret")
+        assert document(await ask(face, "/apis", accept=accept))["kind"] == "APIGroupList"
+        assert document(await ask(face, "/api", accept=accept))["kind"] == "APIVersions"
 
 
 async def test_a_new_kind_is_in_discovery_at_once() -> None:

@@ -10,13 +10,12 @@ import msgspec
 from pilotage.errors import DecodeError
 from pilotage.meta.kinds import GroupVersion, GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
+from pilotage.rest.negotiation import AGGREGATED_DISCOVERY
 
 T = TypeVar("T", bound=msgspec.Struct)
 
-AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-"""The media type of discovery in one answer; servers before 1.26 and small ones give the old form instead."""
-
-ACCEPT = f"{AGGREGATED},application/json"
+ACCEPT = f"{AGGREGATED_DISCOVERY},application/json"
+"""Discovery in one answer; servers before 1.26 and small ones give the old form instead."""
 
 
 class _Part(msgspec.Struct, rename="camel"):

@@ -76,7 +76,8 @@ class Trust:
         if certificate is not None:
             files += [certificate.cert_file, certificate.key_file]
         named = ", ".join(filter(None, files)) or "in the configuration"
-        if self._sources is None:
+        if self._sources is None or (certificate is not None and self._certificate is None):
+            # There is nothing to keep: without its certificate the client would only be refused as a stranger.
             where = f"{config.source}: " if config.source else ""
             raise NoCredentials(
                 f"{where}the CA or the client certificate ({named}) cannot be used: {error}; they must be PEM, and the "

@@ -16,6 +16,9 @@ LIST_ACCEPT = ACCEPT | {
     Form.METADATA: "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 }
 
+AGGREGATED_DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+"""The media type of discovery in one answer for all groups."""
+
 _JSON = ("application/json", "application/*", "*/*")
 _MAX_CLAUSES = 64
 
@@ -56,6 +59,17 @@ def form_of(accept: str, *, tables: bool = False) -> Form:
         if tables and wanted == "Table":
             return Form.TABLE
     raise NotAcceptable(f"only the following media types are accepted: application/json (asked for: {accept[:200]})")
+
+
+def wants_aggregated_discovery(accept: str) -> bool:
+    """Whether discovery in one answer comes before the form with one answer for each group and version."""
+    wanted = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
+    for clause in clauses(accept):
+        if clause.media in _JSON and clause.parameters == wanted:
+            return True
+        if clause.media in _JSON and not clause.parameters:
+            return False
+    return False
 
 
 def _clause(text: str) -> Clause:

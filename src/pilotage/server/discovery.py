@@ -56,6 +56,45 @@ def resources(mappings: Sequence[RESTMapping], group_version: GroupVersion) -> D
     return head | {"groupVersion": str(group_version), "resources": sorted(entries, key=lambda entry: entry["name"])}
 
 
+def aggregated(mappings: Iterable[RESTMapping], *, core: bool) -> Document:
+    """`/api` or `/apis` in one document: all that is served of the core group, or of all others."""
+    groups: dict[str, dict[str, list[Document]]] = {}
+    for mapping in mappings:
+        group, version, _ = mapping.resource
+        if (not group) == core:
+            groups.setdefault(group, {}).setdefault(version, []).append(_aggregated_resource(mapping))
+    items = [
+        {
+            "metadata": {"name": name} if name else {},
+            "versions": [
+                {"version": version, "resources": found[version], "freshness": "Current"}
+                for version in sorted(found, key=version_priority)
+            ],
+        }
+        for name, found in groups.items()
+    ]
+    return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
+
+
+def _aggregated_resource(mapping: RESTMapping) -> Document:
+    entry, *subresources = _entries(mapping)
+    kind = dict(zip(("group", "version", "kind"), mapping.gvk, strict=True))
+    resource: Document = {
+        "resource": entry["name"],
+        "responseKind": kind,
+        "scope": "Namespaced" if entry["namespaced"] else "Cluster",
+        "singularResource": entry["singularName"],
+        "verbs": entry["verbs"],
+    }
+    resource |= {key: entry[key] for key in ("shortNames", "categories") if key in entry}
+    if subresources:
+        resource["subresources"] = [
+            {"subresource": one["name"].partition("/")[2], "responseKind": kind, "verbs": one["verbs"]}
+            for one in subresources
+        ]
+    return resource
+
+
 def _entries(mapping: RESTMapping) -> Iterable[Document]:
     entry: Document = {
         "name": mapping.resource.resource,

@@ -6,15 +6,15 @@ import hmac
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from importlib import metadata
 from typing import Any
 
 import msgspec
 
-from pilotage.errors import ApiError, InternalError, NotFound, PilotageError, Unauthorized
+from pilotage import __version__
+from pilotage.errors import ApiError, Forbidden, InternalError, NotFound, PilotageError, Unauthorized
 from pilotage.http import messages as http
 from pilotage.meta.kinds import GroupVersion
-from pilotage.rest import path, response
+from pilotage.rest import negotiation, path, response
 from pilotage.rest.request import Form, Request, Verb
 from pilotage.server import discovery, openapi
 from pilotage.server.registry import Registry
@@ -22,6 +22,18 @@ from pilotage.server.registry import Registry
 OPEN = ("/healthz", "/livez", "/readyz", "/version")
 """What anybody may ask."""
 JSON = ("content-type", "application/json")
+VERSION = {
+    "major": "1",
+    "minor": "36",
+    "gitVersion": f"v1.36.0+pilotage.{__version__}",
+    "gitCommit": "",
+    "gitTreeState": "clean",
+    "buildDate": "1970-01-01T00:00:00Z",
+    "goVersion": "",
+    "compiler": "",
+    "platform": "python",
+}
+"""The answer of `/version`: the Kubernetes that the API is modelled on, and the version of this server."""
 _NO_CACHE = ("cache-control", "no-cache, private")
 _MAX_WARNINGS = 4096
 _log = logging.getLogger("pilotage.server")
@@ -48,8 +60,9 @@ class Face:
         route = incoming.target.partition("?")[0].rstrip("/") or "/"
         if route not in OPEN and not self.authenticate(incoming.headers, incoming.peer):
             raise Unauthorized("Unauthorized")
+        _refuse_impersonation(incoming)
         if incoming.method in ("GET", "HEAD"):
-            answer = await self._document(route)
+            answer = await self._document(route, incoming.headers.get("accept"))
             if answer is not None:
                 return answer
         request = path.parse(path.HTTPRequest(incoming.method, incoming.target, tuple(incoming.headers), incoming.body))
@@ -66,15 +79,18 @@ class Face:
         scheme, _, token = headers.get("authorization").partition(" ")
         return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self._token)
 
-    async def _document(self, route: str) -> http.Response | None:
+    async def _document(self, route: str, accept: str) -> http.Response | None:
         """What is not about an object: health, version, discovery, OpenAPI."""
         if route in ("/healthz", "/livez", "/readyz"):
             return http.Response(200, [("content-type", "text/plain; charset=utf-8")], b"ok")
         if route == "/version":
-            return _json(version())
+            return _json(VERSION)
         if route == "/":
             return _json({"paths": ["/api", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]})
         parts = route.strip("/").split("/")
+        if parts in (["api"], ["apis"]) and negotiation.wants_aggregated_discovery(accept):
+            whole = discovery.aggregated(await self._registry.resources(), core=parts == ["api"])
+            return http.Response(200, [("content-type", negotiation.AGGREGATED_DISCOVERY)], msgspec.json.encode(whole))
         found = await self._described(parts)
         return _json(found) if found is not None else None
 
@@ -141,23 +157,11 @@ def failure(error: ApiError) -> http.Response:
     return http.Response(error.status.code, [JSON, *headers], msgspec.json.encode(error.status.document()))
 
 
-def version() -> dict[str, str]:
-    """What `/version` says: the Kubernetes that the API is modelled on, and who is speaking."""
-    try:
-        own = metadata.version("pilotage")
-    except metadata.PackageNotFoundError:  # run from its sources
-        own = "0"
-    return {
-        "major": "1",
-        "minor": "36",
-        "gitVersion": f"v1.36.0+pilotage.{own}",
-        "gitCommit": "",
-        "gitTreeState": "clean",
-        "buildDate": "1970-01-01T00:00:00Z",
-        "goVersion": "",
-        "compiler": "",
-        "platform": "python",
-    }
+def _refuse_impersonation(incoming: http.Request) -> None:
+    """A request on behalf of another user is refused: done as the caller, it would do what that user may not."""
+    for name, _ in incoming.headers:
+        if name.lower().startswith("impersonate-"):
+            raise Forbidden(f"this server does not support impersonation: send the request without {name[:100]!r}")
 
 
 def _json(document: dict[str, Any]) -> http.Response:
