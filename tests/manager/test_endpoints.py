@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
+from pilotage.cache.informer import Informer
+from pilotage.cluster import Cluster
 from pilotage.errors import ConnectionLost, InvalidDefinition
 from pilotage.http.client import Client
 from pilotage.http.messages import Request, Response
 from pilotage.manager import health
 from pilotage.manager.endpoints import parse_address
-from pilotage.manager.errors import AddressUnavailable, AlreadyStarted
+from pilotage.manager.errors import AddressUnavailable, AlreadyStarted, CacheNotLive
 from pilotage.manager.health import HealthHandler
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
+from pilotage.manager.readiness import readiness
+from pilotage.types.core.v1 import ConfigMap
 
 from .fakes import FakeCluster, recorded_logs, until
 
@@ -246,6 +251,53 @@ async def test_checks_can_be_excluded_and_unknown_names_do_no_harm() -> None:
 @pytest.mark.covers("T185")
 async def test_an_unknown_check_is_not_found() -> None:
     assert (await asked("/healthz/never", one=health.ping))[0] == 404
+
+
+class Sick(Exception):
+    def __init__(self, state: str) -> None:
+        super().__init__(f"{state} at {asyncio.get_running_loop().time()}")
+        self.state = state
+
+
+@pytest.mark.virtual_time
+async def test_a_failing_check_is_logged_when_its_state_changes_and_not_at_every_probe() -> None:
+    states = iter(["a", "a", "b", "b", "", "", "b"])
+
+    def check() -> None:
+        if state := next(states):
+            raise Sick(state)
+
+    handler = HealthHandler("/readyz", lambda: {"disk": check})
+    statuses: list[int] = []
+    with recorded_logs() as lines:
+        for _ in range(7):
+            statuses.append((await handler(Request("GET", "/readyz"))).status)
+            await asyncio.sleep(10)
+    assert statuses == [500, 500, 500, 500, 200, 200, 500]
+    assert lines == [
+        'Health check failed endpoint=/readyz check=disk error="a at 0.0"',
+        'Health check failed endpoint=/readyz check=disk error="b at 20.0"',
+        "Health check passes again endpoint=/readyz check=disk failed_for_seconds=40.0",
+        'Health check failed endpoint=/readyz check=disk error="b at 60.0"',
+    ]
+
+
+@pytest.mark.virtual_time
+async def test_a_cache_that_is_not_live_says_which_kinds_since_when_and_why() -> None:
+    async with Manager(Cluster.embedded()) as manager:
+        informer = await manager.cache.informer_for(ConfigMap)
+        await manager.run_until_idle(60)
+        checks = readiness(manager._lifecycle, {})
+        assert checks["Cache"]() is True
+        await asyncio.sleep(5)
+        assert isinstance(informer, Informer)
+        informer._trouble("watch", ConnectionError("connection refused"))
+        await asyncio.sleep(0.001)
+        with pytest.raises(CacheNotLive) as raised:
+            checks["Cache"]()
+    assert raised.value.state == ("v1, Kind=ConfigMap",)
+    since = r"2024-01-01T00:00:0\dZ"
+    assert re.fullmatch(f"v1, Kind=ConfigMap: no watch is open since {since}: connection refused", str(raised.value))
 
 
 @pytest.mark.virtual_time

@@ -218,6 +218,20 @@ class Cache:
         """Whether everything is synced and every watch is alive: what readiness may say."""
         return self._group is not None and all(one.has_synced and one.live for one in self.informers())
 
+    def troubles(self) -> dict[str, str]:
+        """The kinds that are not synced or whose watch is not alive, with the reason and since when."""
+        parts = [(str(one.options.gvk), one) for informer in self.informers() for one in _parts(informer)]
+        return {
+            f"{kind} in {one.options.namespace}" if one.options.namespace else kind: trouble
+            for kind, one in parts
+            if (trouble := one.trouble())
+        }
+
+    def unsynced(self) -> tuple[str, ...]:
+        """The kinds that are not synced."""
+        parts = [one for informer in self.informers() for one in _parts(informer)]
+        return tuple(sorted(str(one.options.gvk) for one in parts if not one.has_synced))
+
     async def run(self) -> None:
         """Run the informers until cancelled. A cache runs once."""
         self._check_open()

@@ -25,7 +25,7 @@ from pilotage.client.reader import Fields, Labels
 from pilotage.client.session import not_served
 from pilotage.client.targets import Kind, KindOf, O, untyped
 from pilotage.errors import DecodeError, Gone, InvalidDefinition, NotFound, PilotageError
-from pilotage.meta import objects
+from pilotage.meta import objects, times
 from pilotage.meta.typevars import T
 from pilotage.rest.listing import ListerWatcher
 from pilotage.telemetry.logs import logger
@@ -233,6 +233,16 @@ class Informer(Generic[T]):
     def live(self) -> bool:
         """Whether it follows its collection now: a watch is open, and has not been silent for too long."""
         return self._progress.live
+
+    def trouble(self) -> str:
+        """Why the informer is not synced or not live, and since when; empty where it is both."""
+        if self.live and self.has_synced:
+            return ""
+        since = f"since {times.format(self._progress.not_live_since)}"
+        state = "no watch is open" if self.has_synced else "not synced"
+        return f"{state} {since}" + (
+            f": {self.last_error or type(self.last_error).__name__}" if self.last_error else ""
+        )
 
     @property
     def last_contact(self) -> float | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from pilotage.meta import times
+
 
 class Progress:
     """The version that is kept, and what else can be waited for."""
@@ -14,6 +16,8 @@ class Progress:
         self.synced = False
         self.stopped = False
         self.live = False
+        self.not_live_since = times.system_clock()
+        """Since when it is not live, where it is not."""
         self.contact: float | None = None
         self.setbacks = 0
         """How often a list was older than what was kept: the server has lost what it had, and began anew."""
@@ -39,7 +43,7 @@ class Progress:
 
     def failed(self) -> None:
         """The collection could not be followed."""
-        self.live = False
+        self._lose()
         self._wake()
 
     def sync(self) -> None:
@@ -49,7 +53,8 @@ class Progress:
 
     def stop(self) -> None:
         """Nothing will be kept or told any more."""
-        self.stopped, self.live = True, False
+        self.stopped = True
+        self._lose()
         self._wake()
 
     async def until(self, holds: Callable[[], bool], timeout: float | None = None) -> None:
@@ -63,6 +68,10 @@ class Progress:
                 await waiter
         finally:
             self._waiters.pop(waiter, None)
+
+    def _lose(self) -> None:
+        if self.live:
+            self.live, self.not_live_since = False, times.system_clock()
 
     def _wake(self) -> None:
         for waiter, holds in list(self._waiters.items()):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pilotage.errors import PilotageError
 
 
@@ -29,6 +31,14 @@ class LeaderElectionLost(PilotageError):
     """The lease is no longer ours. Whatever only a leader may do has been cancelled; let the process end."""
 
 
+class CacheNotLive(PilotageError):
+    """A cache is not synced, or a watch of it is not alive. `state` names the kinds."""
+
+    def __init__(self, troubles: Mapping[str, str]) -> None:
+        self.state = tuple(sorted(troubles))
+        super().__init__("; ".join(f"{kind}: {troubles[kind]}" for kind in self.state) or "the cache does not run")
+
+
 class ShutdownTimeout(PilotageError):
     """The grace period was over before everything had ended. `cut` names what was cancelled in the middle."""
 
@@ -52,4 +62,4 @@ class NotIdle(PilotageError, TimeoutError):
 
     def __init__(self, busy: tuple[str, ...], seconds: float) -> None:
         self.busy = busy
-        super().__init__(f"still busy after {seconds:g} s: {'; '.join(busy)}")
+        super().__init__(f"still busy after {round(seconds, 2):g} s: {'; '.join(busy)}")

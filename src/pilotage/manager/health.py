@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
+from typing import NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from pilotage.http.messages import Request, Response
@@ -26,13 +27,15 @@ def ping() -> None:
 class HealthHandler:
     """Answers below one path: `/healthz` for all checks, `/healthz/NAME` for one.
 
-    200 if all hold, else 500. `?verbose` lists them; a failure always does. Why a check failed is logged and not told
-    to whoever asks. `?exclude=NAME` leaves a check out; `exclude` of a name that is not there does no harm.
+    200 if all hold, else 500. `?verbose` lists them; a failure always does. Why a check failed is not in the answer. It
+    is logged when the check begins to fail, and again when another error takes its place: one of another class, or with
+    another `state`. `?exclude=NAME` leaves a check out; `exclude` of a name that is not there does no harm.
     """
 
     def __init__(self, path: str, checks: Callable[[], Mapping[str, Check]]) -> None:
         self._path = path
         self._checks = checks
+        self._failing: dict[str, _Failure] = {}
 
     async def __call__(self, request: Request) -> Response:
         if request.method not in ("GET", "HEAD"):
@@ -74,11 +77,34 @@ class HealthHandler:
                 if inspect.isawaitable(result):
                     result = await result
         except Exception as error:  # whatever a check raises means that it failed
-            log.info("Health check failed", endpoint=self._path, check=name, error=error or type(error).__name__)
+            state = (type(error), getattr(error, "state", None))
+            self._failed(name, state, str(error) or type(error).__name__)
             return False
         if result is False:
-            log.info("Health check failed", endpoint=self._path, check=name, error="it gave False")
-        return result is not False
+            self._failed(name, False, "the check returned False")
+            return False
+        self._passed(name)
+        return True
+
+    def _failed(self, name: str, state: object, reason: str) -> None:
+        now = asyncio.get_running_loop().time()
+        known = self._failing.get(name)
+        if known is None or known.state != state:
+            log.warning("Health check failed", endpoint=self._path, check=name, error=reason)
+            self._failing[name] = _Failure(state, known.since if known is not None else now)
+
+    def _passed(self, name: str) -> None:
+        failure = self._failing.pop(name, None)
+        if failure is not None:
+            seconds = round(asyncio.get_running_loop().time() - failure.since, 1)
+            log.info("Health check passes again", endpoint=self._path, check=name, failed_for_seconds=seconds)
+
+
+class _Failure(NamedTuple):
+    """A check that fails: how, and since when by the loop's time."""
+
+    state: object
+    since: float
 
 
 def text_response(status: int, text: str, *headers: tuple[str, str]) -> Response:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 
-from pilotage.manager.errors import ManagerStopped
+from pilotage.manager.errors import CacheNotLive, ManagerStopped
 from pilotage.manager.health import Check, ping
 from pilotage.manager.lifecycle import Lifecycle
 from pilotage.manager.runnables import Entry, Group
@@ -36,7 +36,10 @@ def _check_of(entry: Entry) -> Check | None:
 
     def check() -> object:
         found = getattr(entry.runnable, name)
-        return found() if callable(found) else bool(found)
+        holds = found() if callable(found) else bool(found)
+        if holds is False and callable(troubles := getattr(entry.runnable, "troubles", None)):
+            raise CacheNotLive(troubles())
+        return holds
 
     return check
 
