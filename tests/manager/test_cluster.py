@@ -77,7 +77,10 @@ async def test_a_cache_that_stands_still_is_not_idle_after_a_write_to_a_kind_tha
         assert isinstance(informer, Informer)
         manager.cache._tasks[informer].cancel()
         await manager.cluster.client.create(config_map("unseen"))
-        with pytest.raises(NotIdle, match="the cache has not seen what was written"):
+        with pytest.raises(
+            NotIdle,
+            match=r"cache of v1, Kind=ConfigMap has not seen what was written: default/unseen \(resource version \d+\)",
+        ):
             await manager.run_until_idle(0.05)
 
 

@@ -189,7 +189,7 @@ async def test_a_standby_may_write_what_needs_no_leader() -> None:
 @pytest.mark.virtual_time
 async def test_run_until_idle_waits_for_the_lease() -> None:
     async with Manager(FakeCluster(), options(Board(held_by("other")))) as manager:
-        with pytest.raises(NotIdle, match="leader lease"):
+        with pytest.raises(NotIdle, match="the leader lease default/test, which is held by other"):
             await manager.run_until_idle(5)
         await manager.run_until_idle(30)
         assert elapsed() >= 15

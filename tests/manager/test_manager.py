@@ -451,7 +451,7 @@ async def test_run_until_idle_that_cannot_start_says_so() -> None:
     cluster = FakeCluster()
     cluster.cache.synced.clear()
     async with Manager(cluster) as manager:
-        with pytest.raises(NotIdle, match="starting"):
+        with pytest.raises(NotIdle, match=r"the manager is starting: it waits for cache$"):
             await manager.run_until_idle(3)
 
 

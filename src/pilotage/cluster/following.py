@@ -22,6 +22,27 @@ class _Outdated(NamedTuple):
     namespace: str
     name: str
     before: int | None
+    at: float
+    """The loop's time of the write."""
+
+
+class Missing(NamedTuple):
+    """A write that an informer has yet to show. `name` is empty where it was written before the informer was there."""
+
+    namespace: str
+    name: str
+    version: int
+    """0 where the object was deleted."""
+    seconds: float
+    """How long ago it was written."""
+
+    def __str__(self) -> str:
+        change = f"resource version {self.version}" if self.version else "deleted"
+        if not self.name:
+            return f"an object ({change}), written at least {self.seconds:.3g} s ago"
+        return (
+            f"{self.namespace + '/' if self.namespace else ''}{self.name} ({change}), written {self.seconds:.3g} s ago"
+        )
 
 
 class Following:
@@ -40,8 +61,10 @@ class Following:
         selection = informer.options.selection
         self._selects = bool(informer.options.namespace or selection.label_selector or selection.field_selector)
         self._version = 0
+        self._newest = ("", "", 0.0)  # namespace and name of what was written with that version, and when
         # What was written before anybody followed. Whether a selecting informer is to see it cannot be told any more.
         self._before = tracker.highest(resource)
+        self._since = asyncio.get_running_loop().time()
         self._outdated: dict[str, _Outdated] = {}  # by uid
         self.unfollow: Callable[[], None] = tracker.follow(resource, self._written)
 
@@ -53,6 +76,19 @@ class Following:
         if self._version > number or (self._before > number and not self._selects):
             return True
         return any(self._is_held(uid, outdated) for uid, outdated in self._outdated.items())
+
+    def missing(self) -> Missing | None:
+        """The newest write that the informer has yet to show; None where it shows all."""
+        if not self.behind:
+            return None
+        now, number = asyncio.get_running_loop().time(), _number(self.informer.resource_version)
+        if self._version > number:
+            namespace, name, at = self._newest
+            return Missing(namespace, name, self._version, now - at)
+        for uid, outdated in self._outdated.items():
+            if self._is_held(uid, outdated):
+                return Missing(outdated.namespace, outdated.name, outdated.before or 0, now - outdated.at)
+        return Missing("", "", self._before, now - self._since)
 
     @property
     def is_current(self) -> bool:
@@ -75,7 +111,7 @@ class Following:
         try:
             async with asyncio.timeout(seconds):
                 await self.informer.reached(wanted)
-                for uid, (namespace, name, before) in [*self._outdated.items()]:
+                for uid, (namespace, name, before, _) in [*self._outdated.items()]:
                     await self.informer.released(uid, name=name, namespace=namespace, before=before)
                     self._outdated.pop(uid, None)
         except TimeoutError:
@@ -106,18 +142,20 @@ class Following:
             self._outdate(write)
         elif write.version > self._version:
             self._version = write.version
+            self._newest = (write.namespace, write.name, asyncio.get_running_loop().time())
 
     def _outdate(self, write: Write) -> None:
         before = None if write.gone else write.version
         known = self._outdated.get(write.uid)
         if known is not None and (known.before is None or (before is not None and known.before > before)):
             return  # answers need not come in the order of the writes
-        self._outdated[write.uid] = _Outdated(write.namespace, write.name, before)
+        now = asyncio.get_running_loop().time()
+        self._outdated[write.uid] = _Outdated(write.namespace, write.name, before, now)
         if len(self._outdated) >= _PRUNED_AT:
             self._outdated = {uid: one for uid, one in self._outdated.items() if self._is_held(uid, one)}
 
     def _is_held(self, uid: str, outdated: _Outdated) -> bool:
-        namespace, name, before = outdated
+        namespace, name, before, _ = outdated
         return self.informer.holds(uid, name=name, namespace=namespace, before=before)
 
     def _selected(self, write: Write) -> bool:

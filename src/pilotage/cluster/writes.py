@@ -29,6 +29,10 @@ Follower = Callable[[Write], None]
 """Is told of every write to a resource. It is on the way of every write: it must be quick."""
 
 
+Observer = Callable[[GroupResource, Write], None]
+"""Is called with every write of the program, in the context of the task that wrote."""
+
+
 class WriteTracker:
     """The writes of this program, by resource: the highest version that was answered, and whoever wants to hear of all.
 
@@ -38,6 +42,7 @@ class WriteTracker:
     def __init__(self) -> None:
         self._highest: dict[GroupResource, int] = {}
         self._followers: dict[GroupResource, list[Follower]] = {}
+        self._observers: list[Observer] = []
 
     def highest(self, resource: GroupResource) -> int:
         """The highest version that a write to this resource was answered with; 0 if there was none."""
@@ -52,6 +57,11 @@ class WriteTracker:
         followers = self._followers.setdefault(resource, [])
         followers.append(follower)
         return lambda: followers.remove(follower)
+
+    def observe(self, observer: Observer) -> Callable[[], None]:
+        """Call `observer` with every write to any resource from now on; what is returned ends it."""
+        self._observers.append(observer)
+        return lambda: self._observers.remove(observer)
 
     def note(self, request: Request, data: Bytes) -> None:
         """Note what the server answered to a write. A dry run is none."""
@@ -81,6 +91,8 @@ class WriteTracker:
             self._highest[key] = write.version
         for follower in self._followers.get(key, ()):
             follower(write)
+        for observer in self._observers:
+            observer(key, write)
 
 
 class TrackedTransport:

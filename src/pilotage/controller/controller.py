@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from pilotage.controller import reasons
 from pilotage.controller.metrics import ControllerMetrics
 from pilotage.controller.options import ControllerOptions, Defaults, Settings, settle
 from pilotage.controller.reconciler import AnyReconciler, reconcile_function
@@ -14,10 +15,17 @@ from pilotage.controller.sources import Source
 from pilotage.controller.watches import Feeding, Watches
 from pilotage.controller.worker import Job, Tracker, Worker, log
 from pilotage.errors import InvalidDefinition
+from pilotage.manager.idleness import Repeated
 from pilotage.manager.shutdown import UNWIND_SECONDS
 from pilotage.manager.work import RECONCILE, ActiveWork
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.workqueue import WorkQueue
+
+REPEATED = 10
+"""Reconciles of one request in one run from which on it may be triggering itself."""
+
+LATELY = 1.0
+"""Seconds since its last reconcile after which a request does not seem to come again."""
 
 
 class Controller:
@@ -145,7 +153,40 @@ class Controller:
 
     def idle(self, horizon: float = 0.0) -> bool:
         """Whether there is nothing to do now, nor within `horizon` seconds as far as is known."""
-        return self._watches.idle(horizon) and self.queue.idle(horizon)
+        return not self._job.activity.unfinished and self._watches.idle(horizon) and self.queue.idle(horizon)
+
+    def busy(self, horizon: float = 0.0) -> list[str]:
+        """Why this controller is not idle, in words; empty where it is."""
+        if self.idle(horizon):
+            return []
+        unfinished, waiting, running = self._job.activity.unfinished, self.queue.waiting(), self.queue.in_progress()
+        found = self._watches.busy(horizon)
+        found += reasons.tried_again(unfinished, waiting, running)
+        if self._job.tracker is None:  # else who has the tracker reports them
+            found += reasons.running(running)
+        found += reasons.due(waiting, unfinished, horizon)
+        return [f"controller {self.name}: {each}" for each in found]
+
+    def count_reconciles(self, stalled: Callable[[], None] | None) -> None:
+        """Count from now on how often each request is reconciled; None: count no longer.
+
+        `stalled` is called when one request is reconciled again and again while the loop's time stands still.
+        """
+        if stalled is None:
+            self._job.activity.stop_counting()
+        else:
+            self._job.activity.count(stalled)
+
+    def repeated(self) -> list[Repeated]:
+        """The requests that were reconciled very often since the count began, and a moment ago too."""
+        now = asyncio.get_running_loop().time()
+        activity = self._job.activity
+        return [
+            Repeated(self.name, request.namespace, request.name, count.reconciles)
+            for request, count in (activity.counts or {}).items()
+            if count.reconciles >= REPEATED and now - count.last < LATELY and not count.is_delayed
+            if request not in activity.unfinished
+        ]
 
     async def _run(self, tasks: asyncio.TaskGroup) -> None:
         feeding = None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import math
+import sys
 from collections.abc import Awaitable, Sequence
 
 from pilotage.cache.errors import USER_FAILURES
@@ -99,8 +101,22 @@ class Delivery:
         await self._postponed.wait_idle()
 
     def idle(self, horizon: float = 0.0) -> bool:
-        """Whether no event waits, and none will be tried again within `horizon` seconds."""
-        return self._postponed.idle(horizon)
+        """Whether no event waits. One whose handler failed is work until it was handled, whatever the `horizon`."""
+        return self._postponed.idle(math.inf)
+
+    def busy(self) -> str:
+        """What is not done, in words; empty where everything is."""
+        if self.idle():
+            return ""
+        failing = [one for one in self._postponed.waiting() if one.error is not None]
+        if not failing:
+            return "a handler has not answered yet"
+        first = failing[0]
+        more = f", and {len(failing) - 1} more events wait for it" if len(failing) > 1 else ""
+        return (
+            f"the handler or a predicate failed {self._postponed.num_requeues(first)} times for {first.event}, "
+            f"last with {type(first.error).__name__}: {first.error}{more}"
+        )
 
     async def _retry(self, postponed: _Postponed) -> None:
         event, answer = postponed.event, postponed.answer
@@ -128,6 +144,7 @@ class Delivery:
         self._postponed.add(postponed)
 
     def _failed(self, postponed: _Postponed) -> None:
+        postponed.error = sys.exception()
         log.exception(
             "Event handler failed; it is tried again",
             event=postponed.event,
@@ -144,11 +161,13 @@ class Delivery:
 class _Postponed:
     """An event whose requests are not known yet. Each is an item of its own, compared by identity."""
 
-    __slots__ = ("answer", "event")
+    __slots__ = ("answer", "error", "event")
 
     def __init__(self, event: Event, answer: Awaitable[Requests] | None = None) -> None:
         self.event = event
         self.answer = answer
+        self.error: BaseException | None = None
+        """What the handler raised at the last try."""
 
     def close(self) -> None:
         """An answer that was never awaited would be warned of."""

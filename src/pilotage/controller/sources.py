@@ -45,6 +45,10 @@ class Source(ABC):
         """Whether nothing is on its way to the queue now, or will be within `horizon` seconds."""
         return True
 
+    def busy(self, horizon: float) -> str:
+        """What is on its way to the queue, in words, for the message of NotIdle; empty where it is idle."""
+        return "" if self.idle(horizon) else "events are on their way to the queue"
+
 
 class Registration(Protocol):
     """A listener's place at an informer."""
@@ -84,6 +88,9 @@ class _Informed(Source):
 
     def idle(self, horizon: float) -> bool:
         return self._delivery is None or self._delivery.idle(horizon)
+
+    def busy(self, horizon: float) -> str:
+        return self._delivery.busy() if self._delivery is not None else ""
 
     def _deliver(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> Delivery:
         self._delivery = Delivery(queue, self._handler, self._predicates, self._low_priority)
@@ -205,6 +212,9 @@ class Channel(Source):
     def idle(self, horizon: float) -> bool:
         waiting = isinstance(self._events, asyncio.Queue) and not self._events.empty()
         return not waiting and (self._delivery is None or self._delivery.idle(horizon))
+
+    def busy(self, horizon: float) -> str:
+        return (self._delivery.busy() if self._delivery is not None else "") or super().busy(horizon)
 
     async def _read(self, delivery: Delivery) -> None:
         async for found in _iterated(self._events):

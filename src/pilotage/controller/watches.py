@@ -38,6 +38,7 @@ class Watches:
         self._sources: list[Source] = []
         self._tasks: asyncio.TaskGroup | None = None
         self._synced: asyncio.Future[None] | None = None
+        self._ready: set[Source] = set()
         self._stop_asked = asyncio.Event()
 
     def add(self, source: Source) -> None:
@@ -86,6 +87,15 @@ class Watches:
         synced = self._synced is not None and self._synced.done()
         return synced and all(source.idle(horizon) for source in self._sources)
 
+    def busy(self, horizon: float) -> list[str]:
+        """What the sources are still doing, in words."""
+        if self._synced is None:
+            return ["it has not started"]
+        if not self._synced.done():
+            unsynced = ", ".join(str(source) for source in self._sources if source not in self._ready)
+            return [f"it has not started: it waits for {unsynced or 'its sources'} to sync"]
+        return [f"{source}: {found}" for source in self._sources if (found := source.busy(horizon))]
+
     def _end(self, error: BaseException) -> None:
         """The sources have ended: they were stopped, or one has failed."""
         assert self._synced is not None
@@ -123,6 +133,7 @@ class Watches:
         await self._in_time(
             source.wait_for_sync(), deadline, f"{source} to sync: is its kind served, and may it be listed and watched?"
         )
+        self._ready.add(source)
 
     async def _in_time(self, awaitable: Awaitable[None], deadline: float, what: str) -> None:
         limit = asyncio.timeout_at(deadline)

@@ -6,9 +6,10 @@ import asyncio
 import uuid
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from pilotage.controller.activity import Activity
 from pilotage.controller.metrics import ControllerMetrics
 from pilotage.controller.reconciler import Reconcile
 from pilotage.controller.request import Request
@@ -60,6 +61,7 @@ class Job:
     stopping: asyncio.Event
     """Set before the workers are cancelled: else it is a reconciler's doing, and no reason to end."""
     tracker: Tracker | None = None
+    activity: Activity = field(default_factory=Activity)
     timeout: float = 0.0
     recover_panic: bool = True
 
@@ -86,6 +88,7 @@ class Worker:
     def __init__(self, job: Job) -> None:
         self._job = job
         self._fields: Mapping[str, object] = job.log_fields
+        self._is_delayed = False  # whether the last reconcile returned `requeue_after`
 
     async def run(self) -> None:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
@@ -114,13 +117,16 @@ class Worker:
             "reconcileID": _ReconcileID(),
         }
         began = loop.time()
+        self._is_delayed = False
         job.metrics.active.inc()
         try:
             with log_context(**fields), self._tracked(request):
                 await self._reconcile(request)
         finally:
+            ended = loop.time()
             job.metrics.active.dec()
-            job.metrics.seconds.observe(loop.time() - began)
+            job.metrics.seconds.observe(ended - began)
+            job.activity.ended(request, ended, is_delayed=self._is_delayed)
 
     def _tracked(self, request: Request) -> AbstractContextManager[object]:
         tracker = self._job.tracker
@@ -162,17 +168,21 @@ class Worker:
                 job.metrics.timeouts.inc()
 
     def _finished(self, request: Request, result: Result) -> None:
-        queue, results = self._job.queue, self._job.metrics.results
+        queue, results, activity = self._job.queue, self._job.metrics.results, self._job.activity
         if result is _DONE or not (result.requeue_after or result.requeue):
             queue.forget(request)
+            activity.finished(request)
             results["success"]()
             return
         priority = queue.priority_of(request) if result.priority is None else result.priority
         if result.requeue_after:
             queue.forget(request)
+            activity.finished(request)
+            self._is_delayed = True
             queue.add(request, after=result.requeue_after, priority=priority)
             results["requeue_after"]()
         else:
+            activity.failed(request, None)
             queue.add(request, rate_limited=True, priority=priority)
             results["requeue"]()
 
@@ -187,7 +197,9 @@ class Worker:
         job.metrics.results["error"]()
         if is_terminal(error):
             job.metrics.terminal_errors.inc()
+            job.activity.finished(request)
         else:
+            job.activity.failed(request, error)
             job.queue.add(request, rate_limited=True, priority=job.queue.priority_of(request))
         if isinstance(error, _PASSING):
             log.error("Reconciler error", error=error)

@@ -125,6 +125,11 @@ class LeaderElector:
         return self._deadline
 
     @property
+    def lease(self) -> str:
+        """The name of the lease."""
+        return self._lock.name
+
+    @property
     def leader(self) -> str:
         """The identity of whoever leads, as far as we have seen."""
         return self._observed.holder_identity if self._observed else ""

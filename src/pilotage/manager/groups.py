@@ -25,6 +25,8 @@ class RunnableGroup:
         self._tasks: dict[asyncio.Task[None], Entry] = {}
         self._started = False
         self._stopping = False
+        self.unready: dict[str, object] = {}
+        """The runnables by name that the next group waits for."""
 
     def add(self, entry: Entry) -> None:
         """Add a runnable; raises ManagerStopped once the group is being stopped."""
@@ -45,7 +47,16 @@ class RunnableGroup:
         begun = [self._launch(entry) for entry in self._entries]
         for event in begun:
             await event.wait()
-        await _together([entry.ready for entry in self._entries if entry.ready is not None])
+        await _together([self._becoming_ready(entry) for entry in self._entries if entry.ready is not None])
+
+    def _becoming_ready(self, entry: Entry) -> Callable[[], Awaitable[None]]:
+        async def wait() -> None:
+            assert entry.ready is not None
+            self.unready[entry.name] = entry.runnable
+            await entry.ready()
+            del self.unready[entry.name]
+
+        return wait
 
     def cancel(self) -> None:
         """Tell everything to stop, and start nothing any more."""
@@ -112,6 +123,16 @@ class Groups:
         """Start all groups but the leader's, each when the one before is ready."""
         for group in START_ORDER:
             await self._groups[group].start()
+
+    def starting(self) -> list[str]:
+        """What the start waits for: the names of runnables, with what each of them waits for where it says so."""
+        found: list[str] = []
+        for group in self._groups.values():
+            for name, runnable in group.unready.items():
+                waits_for = getattr(runnable, "unsynced", None)
+                kinds = ", ".join(waits_for()) if callable(waits_for) else ""
+                found.append(f"{name} (not synced: {kinds})" if kinds else name)
+        return found
 
     def cancel(self) -> None:
         for group in self._groups.values():

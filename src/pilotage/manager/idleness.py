@@ -3,51 +3,157 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
 
+from pilotage.cluster.writes import Write, WriteTracker
 from pilotage.manager.errors import NotIdle
 from pilotage.manager.lag import Lag
 from pilotage.manager.lifecycle import Lifecycle
+from pilotage.manager.runnables import Entry
 from pilotage.manager.work import WorkTracker
+from pilotage.meta.kinds import GroupResource
+from pilotage.telemetry.logs import logged_fields
 
 _SHORTEST = 0.001  # seconds between two looks
 _LONGEST = 0.05
+_LATE = 1.0  # seconds after which a cache is behind by more than the usual way of an event
+_REMEMBERED = 1000  # requests whose last write is remembered
+
+
+class Repeated(NamedTuple):
+    """A request that a controller reconciles again and again."""
+
+    controller: str
+    namespace: str
+    name: str
+    reconciles: int
 
 
 class Idleness:
     """Looks at everything that could still have something to do."""
 
-    def __init__(self, lifecycle: Lifecycle, work: WorkTracker, lag: Lag | None) -> None:
+    def __init__(self, lifecycle: Lifecycle, work: WorkTracker, lag: Lag | None, writes: WriteTracker) -> None:
         self._lifecycle = lifecycle
         self._work = work
         self._lag = lag
+        self._writes = writes
+        self._stalled = False
+        self._limit: asyncio.Timeout | None = None
+        self._last_writes: dict[tuple[str, str, str], str] = {}
+
+    def idle(self, horizon: float = 0) -> bool:
+        """Whether nothing is left to do."""
+        return (
+            self._lifecycle.ready
+            and self._lifecycle.elected.is_set()
+            and not (self._lag is not None and self._lag.is_behind)
+            and not self._work.has_active_work
+            and all(_is_idle(entry, horizon) for entry in self._lifecycle.groups.running())
+        )
 
     def busy(self, horizon: float = 0) -> tuple[str, ...]:
-        """What is not idle, in words."""
+        """What is not idle, in words; the most telling first."""
         if not self._lifecycle.ready:
-            return ("the manager is starting",)
+            return (self._lifecycle.starting,)
         if not self._lifecycle.elected.is_set():
-            return ("waiting for the leader lease",)
-        behind = self._lag.behind() if self._lag is not None else ()
-        found = [f"the cache has not seen what was written: {kind}" for kind in behind]
-        found += [str(work) for work in self._work.active()]
-        for entry in self._lifecycle.groups.running():
-            idle = getattr(entry.runnable, "idle", None)
-            if callable(idle) and not idle(horizon):
-                found.append(f"{entry.name} has work to do")
-        return tuple(found)
+            return (self._lifecycle.electing,)
+        entries = {id(entry.runnable): entry for entry in self._lifecycle.groups.running()}.values()
+        repeated = [self._repeated(one) for entry in entries for one in _repeated(entry)]
+        found = [*repeated, *(reason for entry in entries for reason in _reasons(entry, horizon))]
+        found += [f"{work.kind} {work.name} has been running for {work.seconds:.1f} s" for work in self._work.active()]
+        for kind, missing in (self._lag.behind() if self._lag is not None else {}).items():
+            # A reconcile that writes without end always has a write on its way to the cache, which says nothing.
+            if missing.seconds >= _LATE or not repeated:
+                found.append(f"the cache of {kind} has not seen what was written: {missing}")
+        return tuple(found) or ("a worker has not finished yet",)
 
     async def wait(self, timeout: float | None, horizon: float) -> bool:
         """Wait until two looks in a row find nothing; False if the manager is asked to stop first. Raises NotIdle."""
         loop = asyncio.get_running_loop()
-        deadline = None if timeout is None else loop.time() + timeout
+        began = loop.time()
         pause, quiet = _SHORTEST, 0
-        while not self._lifecycle.stop_asked:
-            busy = self.busy(horizon)
-            quiet = 0 if busy else quiet + 1
-            if quiet == 2:  # between the looks, an event may have been on its way from a cache to a queue
-                return True
-            if busy and deadline is not None and loop.time() >= deadline:
-                raise NotIdle(busy, timeout or 0)
-            pause = min(_LONGEST, pause * 2) if busy else _SHORTEST
-            await self._lifecycle.wait_stop_asked(pause)
+        with self._counting():
+            while not self._lifecycle.stop_asked:
+                idle = self.idle(horizon)
+                quiet = quiet + 1 if idle else 0
+                if quiet == 2:  # between the looks, an event may have been on its way from a cache to a queue
+                    return True
+                passed = loop.time() - began
+                if not idle and ((timeout is not None and passed >= timeout) or self._stalled):
+                    raise NotIdle(self.busy(horizon), passed)
+                pause = _SHORTEST if idle else min(_LONGEST, pause * 2)
+                await self._pause(pause if idle or timeout is None else min(pause, timeout - passed))
         return False
+
+    async def _pause(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds) as self._limit:
+                await self._lifecycle.wait_stop_asked()
+        except TimeoutError:
+            pass
+        finally:
+            self._limit = None
+
+    def _on_stalled(self) -> None:
+        """A request comes again and again while virtual time stands still: no timer ends the pause, so this does."""
+        self._stalled = True
+        if self._limit is not None:
+            self._limit.reschedule(asyncio.get_running_loop().time())
+
+    @contextmanager
+    def _counting(self) -> Iterator[None]:
+        """Count reconciles and remember the last write of each request, so that one that triggers itself is found."""
+        counting = [entry.runnable for entry in self._lifecycle.groups.entries()]
+        _count(counting, self._on_stalled)
+        stop_observing = self._writes.observe(self._written)
+        try:
+            yield
+        finally:
+            stop_observing()
+            self._last_writes.clear()
+            _count(counting, None)
+
+    def _written(self, resource: GroupResource, write: Write) -> None:
+        fields = logged_fields()
+        key = (str(fields.get("controller", "")), str(fields.get("namespace", "")), str(fields.get("name", "")))
+        self._last_writes.pop(key, None)
+        what = f"{resource} {write.namespace + '/' if write.namespace else ''}{write.name}"
+        self._last_writes[key] = f"{what} (resource version {write.version})" if write.version else what
+        if len(self._last_writes) > _REMEMBERED:
+            del self._last_writes[next(iter(self._last_writes))]
+
+    def _repeated(self, one: Repeated) -> str:
+        last = self._last_writes.get((one.controller, one.namespace, one.name), "")
+        request = f"{one.namespace}/{one.name}" if one.namespace else one.name
+        return (
+            f"controller {one.controller}: {request} was reconciled {one.reconciles} times in this run and goes on"
+            + (f", the last write of its reconcile was to {last}" if last else "")
+            + "; a reconcile that changes a watched object at each run triggers itself: write only what differs"
+        )
+
+
+def _count(runnables: list[object], stalled: Callable[[], None] | None) -> None:
+    for runnable in runnables:
+        count = getattr(runnable, "count_reconciles", None)
+        if callable(count):
+            count(stalled)
+
+
+def _repeated(entry: Entry) -> list[Repeated]:
+    repeated = getattr(entry.runnable, "repeated", None)
+    return list(repeated()) if callable(repeated) else []
+
+
+def _is_idle(entry: Entry, horizon: float) -> bool:
+    idle = getattr(entry.runnable, "idle", None)
+    return bool(idle(horizon)) if callable(idle) else True
+
+
+def _reasons(entry: Entry, horizon: float) -> list[str]:
+    """Why a runnable is not idle, in its own words where it has any."""
+    if _is_idle(entry, horizon):
+        return []
+    busy = getattr(entry.runnable, "busy", None)
+    return list(busy(horizon)) if callable(busy) else [f"{entry.name} has work to do"]

@@ -8,7 +8,7 @@ from pilotage.cache.cache import Cache
 from pilotage.cache.group import InformerGroup
 from pilotage.cache.informer import Informer
 from pilotage.client.targets import Kind, gvk_of
-from pilotage.cluster.following import Following
+from pilotage.cluster.following import Following, Missing
 from pilotage.cluster.writes import WriteTracker
 from pilotage.meta.kinds import GroupResource
 from pilotage.meta.mapper import RESTMapper
@@ -23,19 +23,24 @@ class Lag:
         self._rest_mapper = rest_mapper
         self._followings: dict[Informer[Any], Following] = {}
 
-    def behind(self) -> list[str]:
-        """The kinds of which the cache has not yet seen all writes."""
-        found: list[str] = []
-        for informer in self._informers():
-            following = self._followings.get(informer) or self._follow(informer)
-            if following is not None and following.behind:
-                found.append(str(informer.options.gvk))
-        return found
+    @property
+    def is_behind(self) -> bool:
+        """Whether the cache has not yet seen all writes."""
+        return any(following.behind for following in self._all().values())
+
+    def behind(self) -> dict[str, Missing]:
+        """The kinds of which the cache has not yet seen all writes, each with the newest of those writes."""
+        missing = {informer: following.missing() for informer, following in self._all().items()}
+        return {str(informer.options.gvk): one for informer, one in missing.items() if one is not None}
 
     def close(self) -> None:
         for following in self._followings.values():
             following.unfollow()
         self._followings = {}
+
+    def _all(self) -> dict[Informer[Any], Following]:
+        found = {informer: self._followings.get(informer) or self._follow(informer) for informer in self._informers()}
+        return {informer: following for informer, following in found.items() if following is not None}
 
     def _informers(self) -> list[Informer[Any]]:
         found: list[Informer[Any]] = []

@@ -56,6 +56,20 @@ class Lifecycle:
         return self._launching is not None and self._launching.done() and not self._stop_asked.is_set()
 
     @property
+    def starting(self) -> str:
+        """What the start waits for, in words."""
+        waiting = self.groups.starting()
+        return f"the manager is starting: it waits for {', '.join(waiting)}" if waiting else "the manager is starting"
+
+    @property
+    def electing(self) -> str:
+        """What the election waits for, in words."""
+        elector = self.elector
+        if elector is None:
+            return "the runnables that need a leader are starting"
+        return f"waiting for the leader lease {elector.lease}, which is held by {elector.leader or 'no replica yet'}"
+
+    @property
     def stop_asked(self) -> bool:
         return self._stop_asked.is_set()
 
@@ -95,7 +109,7 @@ class Lifecycle:
         self._stop_asked.set()
 
     async def wait_stop_asked(self, timeout: float | None = None) -> bool:
-        """Wait until somebody or something asks for the stop; whether that was before `timeout` seconds."""
+        """Wait until the stop is asked for; whether that was before `timeout` seconds."""
         try:
             async with asyncio.timeout(timeout):
                 await self._stop_asked.wait()

@@ -183,13 +183,13 @@ class Manager:
     async def run_until_idle(self, timeout: float | None = None, horizon: float = 0) -> None:
         """Start everything unless it runs, and wait until there is nothing left to do.
 
-        That is: queues are empty, nothing is delayed that is due within `horizon` seconds, no work is under way, and
-        the cache has seen what was written through the cluster. Everything goes on running until the block ends, so it
-        can be called again. Raises NotIdle after `timeout` seconds, naming what is busy; what a runnable raised; and
-        ManagerStopped if a signal came first.
+        That is: queues are empty, no request waits for a retry, nothing that returned `requeue_after` is due within
+        `horizon` seconds, no work is under way, and the cache has seen what was written through the cluster.
+        Everything goes on running until the block ends, so it can be called again. Raises NotIdle after `timeout`
+        seconds, naming what is busy; what a runnable raised; and ManagerStopped if a signal came first.
         """
         self._launch()
-        idleness = Idleness(self._lifecycle, self.work, self._lag)
+        idleness = Idleness(self._lifecycle, self.work, self._lag, self.cluster.writes)
         with self._signals():
             if not await idleness.wait(timeout, horizon):
                 await self._lifecycle.stop()

@@ -39,6 +39,7 @@ class Runnable(Protocol):
     - `async warm_up()`: run before the election is won, so that taking over is quick;
     - `stop_accepting()`: called when a shutdown begins, before anything is cancelled;
     - `idle(horizon: float) -> bool`: whether there is nothing to do now or in the next `horizon` seconds;
+    - `busy(horizon: float) -> Sequence[str]`: why it is not idle, in sentences for the message of NotIdle;
     - `ready`: a bool, or a function that gives one or raises: part of the manager's readiness while it runs;
     - `name: str`: what it is called in logs.
     """

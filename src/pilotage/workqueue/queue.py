@@ -154,6 +154,12 @@ class WorkQueue(Generic[T]):
         now = self._clock()
         return {item: now - entry.since for item, entry in list(self._schedule.held.items())}
 
+    def waiting(self) -> dict[T, float]:
+        """The items on the queue, with the seconds until each is due, the next first; 0 for what is ready."""
+        now = self._own_loop().time()
+        due = sorted(self._schedule.due(), key=lambda pair: pair[1])
+        return {item: max(0.0, time - now) for item, time in due}
+
     def statistics(self) -> QueueStatistics:
         self._advance()
         schedule = self._schedule

@@ -112,6 +112,10 @@ class Schedule(Generic[T]):
             heappop(waiting)
         return None
 
+    def due(self) -> Iterator[tuple[T, float]]:
+        """Every wanted item, and when it is or was ready."""
+        return ((entry.item, entry.ready_at if entry.waiting else entry.since) for entry in self._entries.values())
+
     def clear(self) -> None:
         """Forget everything that is not held."""
         for entry in self._entries.values():

@@ -1,0 +1,84 @@
+"""What the requests of a controller are up to: which are unfinished, and how often each was reconciled lately."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pilotage.controller.request import Request
+
+STANDSTILL = 1000
+"""Reconciles of one request at one moment of the loop's time, from which on it is certain that they trigger each
+other. Real time moves on meanwhile; virtual time does not, and so no timeout would ever end them."""
+
+
+@dataclass(slots=True)
+class Unfinished:
+    """A request that was tried and must be tried again: it failed, or asked for it with `Result(requeue=True)`."""
+
+    tries: int
+    error: BaseException | None
+    """The last one; None where the request asked to be reconciled again."""
+
+    def __str__(self) -> str:
+        if self.error is None:
+            return f"returned Result(requeue=True) {_times(self.tries)}"
+        return f"failed {_times(self.tries)}, last with {type(self.error).__name__}: {self.error}".rstrip(": ")
+
+
+@dataclass(slots=True)
+class Count:
+    """How often a request was reconciled, and when last."""
+
+    reconciles: int = 0
+    last: float = 0.0
+    at_once: int = 0
+    """How many of them in a row ended at the moment `last`."""
+    is_delayed: bool = False
+    """Whether the last one asked for the next itself, by `requeue_after`."""
+
+
+class Activity:
+    """Kept by the workers of one controller. Counting costs memory for each request, so it is done on demand."""
+
+    def __init__(self) -> None:
+        self.unfinished: dict[Request, Unfinished] = {}
+        self.counts: dict[Request, Count] | None = None
+        self._stalled: Callable[[], None] | None = None
+
+    def count(self, stalled: Callable[[], None]) -> None:
+        """Count reconciles from now on. `stalled` is called when a request comes again and again at one moment."""
+        self.counts, self._stalled = {}, stalled
+
+    def stop_counting(self) -> None:
+        self.counts = self._stalled = None
+
+    def failed(self, request: Request, error: BaseException | None) -> None:
+        """The request is to be tried again. Without an error, because it asked for it."""
+        known = self.unfinished.get(request)
+        if known is None or (known.error is None) != (error is None):
+            self.unfinished[request] = Unfinished(1, error)
+        else:
+            known.tries, known.error = known.tries + 1, error
+
+    def finished(self, request: Request) -> None:
+        """The request has succeeded, or will not be tried again."""
+        if self.unfinished:
+            self.unfinished.pop(request, None)
+
+    def ended(self, request: Request, now: float, *, is_delayed: bool) -> None:
+        """A reconcile has ended, whatever came of it."""
+        if self.counts is None:
+            return
+        count = self.counts.get(request)
+        if count is None:
+            count = self.counts[request] = Count()
+        count.reconciles += 1
+        count.at_once = count.at_once + 1 if now == count.last else 1
+        count.last, count.is_delayed = now, is_delayed
+        if count.at_once == STANDSTILL and self._stalled is not None:
+            self._stalled()
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
