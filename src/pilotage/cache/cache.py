@@ -38,6 +38,9 @@ class Cache:
     The first read or watch of a kind makes its informer, which starts if the cache runs; a read waits until it has
     synced. One informer of a kind serves those who want a class, Unstructured or metadata; one that was made for
     metadata alone keeps no more than that, and a second one is made if somebody wants whole objects.
+
+    Reads take the `namespace` of a namespaced kind. `namespaced` tells whether a kind that is given without its class
+    has one, and `chooser` spreads the replays of the informers; a manager's cache has both.
     """
 
     def __init__(
@@ -133,7 +136,8 @@ class Cache:
     ) -> ObjectList[Any]:
         """The objects of a kind, decoded when they are touched; with a `limit`, some of them.
 
-        `fields` are names of `index_field` with the values they must have.
+        `labels` is a label selector; `fields` are names of `index_field` with the values they must have. There are no
+        pages, so a `continue_token` is refused.
         """
         if continue_token:
             raise BadRequest("a cache gives whole lists, not pages: leave continue_token away, or read live")
@@ -147,7 +151,10 @@ class Cache:
     # Informers
 
     async def informer_for(self, kind: Kind, *, block_until_synced: bool = False) -> AnyInformer:
-        """The informer of a kind: the one there is, or a new one, which starts if the cache runs."""
+        """The informer of a kind: the one there is, or a new one, which starts if the cache runs.
+
+        With `block_until_synced` it has synced when the call returns.
+        """
         self._check_open()
         gvk = gvk_of(kind)
         metadata_only = isinstance(kind, MetadataOnly)

@@ -60,7 +60,9 @@ class ChangesOptions:
     gvk: GroupVersionKind | None = None
     """Objects of another kind are left out."""
     intake: Intake | None = None
+    """Checks and transforms each object before it is kept; None: objects are kept as they arrive."""
     page_size: int = 500
+    """How many objects are requested with each page of a list."""
     backoff: BackoffOptions | None = None
     """How soon to try again; None: what the source says, else client-go's numbers."""
     silence_seconds: float | None = None
@@ -68,6 +70,7 @@ class ChangesOptions:
     watch_seconds: tuple[int, int] = (300, 600)
     """A watch asks the server to end it after a time between these, so that many do not end at once."""
     random: random.Random | None = None
+    """Spreads the waits and the lengths of watches; None: a generator of its own."""
 
 
 class ShortWatch(PilotageError):

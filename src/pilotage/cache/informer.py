@@ -65,7 +65,10 @@ class InformerStatistics:
 
 
 class Informer(Generic[T]):
-    """Follows one collection: `run` keeps the store up to date and tells the listeners, until it is cancelled."""
+    """Follows one collection: `run` keeps the store up to date and tells the listeners, until it is cancelled.
+
+    Reads take the `namespace` of a namespaced kind; `list` also takes `labels`, a label selector, and a `limit`.
+    """
 
     def __init__(self, source: Source, options: InformerOptions) -> None:
         self.options = options
@@ -157,7 +160,8 @@ class Informer(Generic[T]):
     ) -> Registration:
         """Call a plain function with every InformerEvent, first with one for every object that is there already.
 
-        The objects of the events are in the informer's form, or in that of `kind`.
+        The objects of the events are in the informer's form, or in that of `kind`. `resync` is that of
+        `add_event_handler`.
         """
         if self._state == "stopped":
             raise InvalidDefinition(f"the informer of {self.options.gvk} has stopped: nothing more will be told")
@@ -210,13 +214,13 @@ class Informer(Generic[T]):
         return self._progress.setbacks
 
     async def reached(self, version: int, *, timeout: float | None = None) -> None:
-        """Wait until everything up to a version is kept; raises TimeoutError."""
+        """Wait until everything up to a version is kept; raises TimeoutError after `timeout` seconds."""
         await self._progress.until(lambda: self._progress.number >= version, timeout)
 
     def holds(self, uid: str, *, name: str = "", namespace: str = "", before: int | None = None) -> bool:
         """Whether the object with this uid is kept, if need be in a version that is older than `before`.
 
-        With its name it is looked up, without, looked for among all.
+        With `name` and `namespace` it is looked up; without, all objects are searched.
         """
         if not name:
             return any(_is_held(item.data, uid, before) for item in self._store.items())
@@ -226,7 +230,7 @@ class Informer(Generic[T]):
     async def released(
         self, uid: str, *, name: str = "", namespace: str = "", before: int | None = None, timeout: float | None = None
     ) -> None:
-        """Wait until the object with this uid is no longer kept (so old); raises TimeoutError."""
+        """Wait until `holds` is false for the same `name`, `namespace` and `before`; TimeoutError after `timeout`."""
         await self._progress.until(lambda: not self.holds(uid, name=name, namespace=namespace, before=before), timeout)
 
     @property

@@ -25,7 +25,8 @@ T = TypeVar("T")
 class Lister(Generic[T]):
     """Reads objects from the stores of a kind. What it gives is the caller's own, decoded afresh for each.
 
-    `stores` are by namespace; the one under the empty name has all namespaces that have none of their own.
+    `stores` are by namespace; the one under the empty name has all namespaces that have none of their own. Reads take
+    the `namespace` of a namespaced kind.
     """
 
     def __init__(self, stores: Mapping[str, Store], kind: Kind, version: Callable[[], str]) -> None:
@@ -60,9 +61,10 @@ class Lister(Generic[T]):
     def list(
         self, *, namespace: str = "", labels: Labels = None, fields: Fields = None, limit: int = 0
     ) -> ObjectList[T]:
-        """The objects of a namespace, or of all, decoded when they are touched.
+        """The objects of a namespace, or of all, decoded when they are touched; with a `limit`, some of them.
 
-        `fields` are names and values of indexes: `list(fields={"spec.nodeName": "a"})` needs an index of that name.
+        `labels` is a label selector. `fields` are names and values of indexes: `list(fields={"spec.nodeName": "a"})`
+        needs an index of that name.
         """
         selector, terms = selector_of(labels), exact_terms(fields)
         found: Any = []

@@ -27,7 +27,9 @@ class InformerOptions:
     namespace: str = ""
     """One namespace; empty: all of them."""
     labels: Labels = None
+    """The label selector of the objects to follow: a mapping, its text or a Selector; None: all objects."""
     fields: Fields = None
+    """The field selector, in the same forms; the server must support it for the kind. None: all objects."""
     transform: Transform | None = None
     """Runs once for each version of an object, before it is kept."""
     resync: float = 0.0
@@ -51,7 +53,7 @@ class InformerOptions:
         return ListOptions(label_selector=selector_text(self.labels), field_selector=field_text(self.fields))
 
     def covers(self, *, namespace: str, name: str, labels: Mapping[str, str]) -> bool:
-        """Whether an object with this name and these labels is surely among those that are followed.
+        """Whether an object with this `name`, `namespace` and these `labels` is surely among those that are followed.
 
         A field selector on anything but the name and the namespace cannot be judged by these: then it is not sure.
         """

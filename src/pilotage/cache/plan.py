@@ -25,9 +25,13 @@ class NamespaceConfig:
     """How one namespace is cached; None: as the next more general options say."""
 
     label_selector: Labels = None
+    """The label selector of the objects that are cached."""
     field_selector: Fields = None
+    """The field selector of the objects that are cached."""
     transform: Transform | None = None
+    """Runs once for each version of an object, before it is kept."""
     sync_period: float | None = None
+    """Seconds between replays of the store to all handlers; 0: never."""
 
 
 Namespaces = Mapping[str, NamespaceConfig] | Iterable[str] | None
@@ -42,10 +46,15 @@ class ByObject:
     """How one kind is cached; None: as the options for all kinds say."""
 
     namespaces: Namespaces = None
+    """The namespaces in which the kind is cached."""
     label_selector: Labels = None
+    """The label selector of the objects that are cached."""
     field_selector: Fields = None
+    """The field selector of the objects that are cached."""
     transform: Transform | None = None
+    """Runs once for each version of an object, before it is kept."""
     sync_period: float | None = None
+    """Seconds between replays of the store to all handlers; 0: never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +64,13 @@ class CacheOptions:
     by_object: Mapping[Any, ByObject] = field(default_factory=dict)
     """Options for single kinds: by class, GroupVersionKind or `metadata_only`."""
     default_namespaces: Namespaces = None
+    """The namespaces that are cached, for kinds that `by_object` does not name; None or empty: all."""
     default_label_selector: Labels = None
+    """The label selector for kinds and namespaces that have none of their own."""
     default_field_selector: Fields = None
+    """The field selector for kinds and namespaces that have none of their own."""
     default_transform: Transform | None = None
+    """The transform for kinds and namespaces that have none of their own."""
     sync_period: float = SYNC_PERIOD
     """Seconds between replays of the store to all handlers, for each informer up to a tenth more or less; 0: never."""
     reader_fail_on_missing_informer: bool = False

@@ -24,6 +24,7 @@ class Client(Reader, Writer):
     Every ApiError that a call raises says in `group`, `kind`, `namespace` and `name` what the call was about. A kind
     that the server does not have raises NoMatch. Warnings of the server go to `warning_handler`, which logs each once
     unless it is given. A `rest_mapper` that is given is used as it is; without one, the server is asked.
+    `scheme` has the classes of kinds, and `user_agent` is the name of the program in the requests.
     """
 
     def __init__(
@@ -70,7 +71,10 @@ class Client(Reader, Writer):
     async def lister_watcher(
         self, kind: Kind, *, namespace: str = "", silence_seconds: float = SILENCE_SECONDS
     ) -> RestListerWatcher:
-        """The objects of a kind as something that an informer can follow."""
+        """The objects of a kind as something that an informer can follow.
+
+        A watch that says nothing for `silence_seconds` counts as broken, and is opened again.
+        """
         target = await self._session.catalogue.target(kind)
         return RestListerWatcher(
             self._session.transport,

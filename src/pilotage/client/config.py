@@ -19,13 +19,19 @@ class Config:
     """All that a transport needs to know. Nothing in it changes; what credentials give may."""
 
     url: str
+    """The address of the API server: `https://HOST:PORT`, with a path where the server is behind one."""
     credentials: Credentials = field(default=StaticCredentials(Material()))
+    """Gives the token and the client certificate, and renews them."""
     ca_file: str = ""
+    """The file with the certificates of the authorities that are trusted; empty: `ca_data`, else the system's."""
     ca_data: bytes = field(default=b"", repr=False)
+    """These certificates themselves, as PEM."""
     insecure_skip_tls_verify: bool = False
     """Trust whoever answers. It is said in the log, each time."""
     tls_server_name: str = ""
+    """The name that the server's certificate must have, where it is not that of the URL."""
     proxy_url: str = ""
+    """An HTTP proxy to connect through: `http://HOST:PORT`; empty: none."""
     headers: tuple[tuple[str, str], ...] = ()
     """Sent with every request: whom to impersonate."""
     namespace: str = ""

@@ -18,9 +18,13 @@ class Backoff:
     """How often something is tried, and how long is waited between two tries, in seconds."""
 
     steps: int = 5
+    """How many times it is tried in all."""
     delay: float = 0.01
+    """The first wait, in seconds."""
     factor: float = 1.0
+    """Each wait is longer than the one before by this factor."""
     jitter: float = 0.1
+    """A wait is longer by a random part of this share of it."""
 
     def pause(self, attempt: int, random: Random) -> float:
         """The wait after the try number `attempt`, counted from 0."""
@@ -37,7 +41,7 @@ async def retry_on_conflict(
     """Call `attempt` until it raises no Conflict, five times at most; then its last Conflict is raised.
 
     `attempt` must read the object again each time, live: `async def grow(): …get, change, update…`. Other errors, and
-    AlreadyExists, are raised at once.
+    AlreadyExists, are raised at once. `random` spreads the waits.
     """
     backoff, random = backoff or Backoff(), random or Random()  # noqa: S311 - spreads waits, hides nothing
     if backoff.steps < 1:

@@ -17,7 +17,8 @@ class ObjectList(Sequence[T]):
     """What `Client.list` gives: a sequence whose length and headers cost nothing, and whose items are decoded on use.
 
     An item is the caller's own; touched twice it is the same object. `resource_version` is the version of the whole
-    snapshot, from which a watch goes on without a gap.
+    snapshot, from which a watch goes on without a gap. Of a page, `continue_token` asks for the next one, and
+    `remaining_item_count` says how many objects are left, where the server knows.
     """
 
     __slots__ = (

@@ -66,6 +66,8 @@ async def create_or_patch(
 async def create_or_update(client: Client, obj: W, mutate: Mutate[W], *, owner: Owner | None = None) -> Outcome:
     """Create `obj`, changed by `mutate`; or give what is there to `mutate` and write it whole if that changed it.
 
+    `owner` becomes the controller of the object; AlreadyOwned if another is.
+
     Raises Conflict where somebody writes at the same moment: see `retry_on_conflict`. Afterwards `obj` is what is on
     the server. The status is not written.
     """

@@ -59,7 +59,10 @@ def merge_from(before: Object, *, optimistic_lock: bool = False) -> Patch:
 
 
 def strategic_merge_from(before: Resource, *, optimistic_lock: bool = False) -> Patch:
-    """The same as a strategic merge patch, which merges lists by their keys. Only built-in kinds understand it."""
+    """The same as a strategic merge patch, which merges lists by their keys. Only built-in kinds understand it.
+
+    `optimistic_lock` is that of `merge_from`.
+    """
     if not before.__resource__.builtin:
         raise InvalidDefinition(
             f"{before.kind} is not a built-in kind, and no other kind has strategic merge patches: use merge_from"

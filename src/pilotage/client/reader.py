@@ -132,7 +132,9 @@ class Reader:
     ) -> ObjectList[Any]:
         """The objects of a kind, in one namespace or in all, as one snapshot.
 
-        With a `limit` it is one page; pass its `continue_token` for the next one, which is of the same snapshot.
+        `labels` and `fields` are selectors. With a `limit` it is one page; pass its `continue_token` for the next one,
+        which is of the same snapshot. `resource_version` and `resource_version_match` (Exact, NotOlderThan) name an
+        older snapshot.
         """
         options = ListOptions(
             label_selector=selector_text(labels),
@@ -204,9 +206,11 @@ class Reader:
     ) -> AbstractAsyncContextManager[AsyncIterator[WatchedEvent[Any]]]:
         """Changes after `resource_version` (a list's), for the length of the block.
 
-        Without a version the watch begins with an ADDED event for each object there is. With selectors, an object that
-        comes into the selection is ADDED, and one that leaves it is DELETED. The iterator ends when the server ends the
-        watch, which it does from time to time; it raises Gone where the version is forgotten: then list again.
+        Without a version the watch begins with an ADDED event for each object there is. With the selectors `labels` and
+        `fields`, an object that comes into the selection is ADDED, and one that leaves it is DELETED. With
+        `allow_bookmarks` there are BOOKMARK events, too. The iterator ends when the server ends the watch, which it
+        does from time to time, at the latest after `timeout_seconds`; it raises Gone where the version is forgotten:
+        then list again.
         """
         options = ListOptions(
             label_selector=selector_text(labels),

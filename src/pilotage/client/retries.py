@@ -19,13 +19,17 @@ class Retries:
     """
 
     tries: int = 10
+    """How often a request is sent again after an answer that asks to come back."""
     total: float = 60.0
     """A wait that would end later than so long after the first try is not begun: the error is raised."""
     lost: int = 3
     """How often a read is sent again whose connection broke."""
     first: float = 0.1
+    """The wait before a read is sent again whose connection broke; it doubles each time."""
     longest: float = 30.0
+    """The longest wait, unless the server asks for more."""
     jitter: float = 0.2
+    """A wait is longer by a random part of this share of it."""
 
     def after_answer(self, method: str, code: int, retry_after: int, attempt: int, random: Random) -> float | None:
         """How long to wait after an answer before trying again, for the time number `attempt` (from 0); None: never."""

@@ -20,10 +20,15 @@ class Defaults:
     """What a call uses where it says nothing itself."""
 
     namespace: str = ""
+    """The namespace of calls that name none; another one is refused. Empty: each call names it."""
     dry_run: bool = False
+    """Whether the server does everything but store."""
     field_owner: str = ""
+    """The name of the writer in managedFields."""
     field_validation: str = ""
+    """`Ignore`, `Warn` or `Strict`; empty: as the server does by default."""
     user_agent: str = "pilotage"
+    """The name of the program in the requests."""
 
 
 class Catalogue:

@@ -34,7 +34,8 @@ class Writer:
 
     A write that succeeds leaves in the given object what the server answered (its version, what it defaulted), so that
     it can be written again; the same object is returned. `field_owner` names the writer in managedFields,
-    `field_validation` is Ignore, Warn or Strict, and with `dry_run` the server does everything but store.
+    `field_validation` is Ignore, Warn or Strict, and with `dry_run` the server does everything but store. With a
+    `subresource` (`status`, `scale`) that part of the object is written, and nothing else of it.
     """
 
     _session: Session
@@ -216,8 +217,9 @@ class Writer:
         """Delete an object: `delete(database)`, `delete(Database, "a", namespace="b")` or `delete(Database, request)`.
 
         Raises NotFound. An object with finalizers stays, marked as terminating, until they are gone.
-        `propagation_policy` (Background, Foreground, Orphan) says what becomes of what it owns; `uid` and
-        `resource_version` are conditions, and raise Conflict where they do not hold.
+        `propagation_policy` (Background, Foreground, Orphan) says what becomes of what it owns, and
+        `grace_period_seconds` is the time that a Pod has to end. `uid` and `resource_version` are conditions, and raise
+        Conflict where they do not hold.
         """
         if isinstance(obj, Resource | Unstructured | PartialObjectMetadata):
             place = await self._session.place_of(obj)
@@ -244,7 +246,10 @@ class Writer:
         propagation_policy: str = "",
         grace_period_seconds: int | None = None,
     ) -> None:
-        """Delete all objects of a kind that are selected, in one namespace. Not atomic: each is deleted by itself."""
+        """Delete all objects of a kind that are selected, in one namespace. Not atomic: each is deleted by itself.
+
+        `labels` and `fields` are selectors; `propagation_policy` and `grace_period_seconds` are those of `delete`.
+        """
         place = await self._session.collection(kind, namespace)
         if place.target.namespaced and not place.namespace:
             message = f"{place.target.gvk.kind} is deleted in one namespace at a time: pass namespace=…"

@@ -63,7 +63,8 @@ class Cluster:
         """An API server in this process.
 
         `storage` is `memory:` or `sqlite:PATH`, which the cluster opens and closes, or a Storage, which stays the
-        caller's to close. Tenants of one storage do not see each other. `clock` returns the server's time, with its
+        caller's to close. Each `tenant` of a storage sees its own objects alone. `scheme` has the classes of kinds.
+        `clock` returns the server's time, with its
         zone: creation and deletion times, the expiry of events, leases and recorded events use it. Without one it is
         the machine's time, or the virtual time of `pilotage.testing.loop` where that loop runs.
         """
@@ -85,7 +86,8 @@ class Cluster:
         context: str = "",
         scheme: Scheme | None = None,
     ) -> Cluster:
-        """An API server elsewhere. With a `url` (`https://127.0.0.1:6443`), that one.
+        """An API server elsewhere. With a `url` (`https://127.0.0.1:6443`), that one, with a bearer `token` and the
+        `ca_file` of the authority that signed its certificate. `scheme` has the classes of kinds.
 
         Without, it is found as kubectl and controller-runtime do: by the file `kubeconfig`, by those that KUBECONFIG
         names, by the service account of the Pod that this runs in, by `~/.kube/config`; and `context` names one of a
@@ -104,7 +106,10 @@ class Cluster:
 
     @classmethod
     def none(cls, *, scheme: Scheme | None = None) -> Cluster:
-        """No API server. Its client refuses everything; caches work for kinds whose informers are injected."""
+        """No API server. Its client refuses everything; caches work for kinds whose informers are injected.
+
+        `scheme` has the classes of kinds.
+        """
         return cls(Nowhere(), scheme)
 
     @property

@@ -34,6 +34,7 @@ class EventOptions:
     waiting: int = 1000
     """Events that may wait to be written; further ones are dropped."""
     tries: int = 12
+    """How often an event is tried to be written before it is dropped."""
     pause: float = 10.0
     """Between two tries while the server cannot be reached; the first is of a random length up to this."""
     flush: float = 2.0
@@ -58,7 +59,8 @@ class EventRecorder:
     ) -> None:
         """Record an event about `obj`. It neither waits nor fails: what cannot be written is logged and dropped.
 
-        `reason` is one word for machines (`Created`), `message` is for people. May be called from any thread.
+        `reason` is one word for machines (`Created`), `message` is for people; `annotations` go into the metadata of
+        the Event. May be called from any thread.
         """
         if type not in TYPES:
             raise InvalidDefinition(f"an event's type is Normal or Warning, not {type!r}")

@@ -58,7 +58,8 @@ class ControllerBuilder(Generic[Q_co]):
     """Makes a controller step by step. `predicates` of a watch hold for it alone, `with_event_filter` holds for all.
 
     Handlers, predicates and reconcilers are checked against the kind by type checkers: a function of a Pod does not go
-    with a watch of ConfigMaps. What is given to `complete` takes the requests of the kind in `for_`.
+    with a watch of ConfigMaps. What is given to `complete` takes the requests of the kind in `for_`. With
+    `only_metadata` the cache keeps nothing but the metadata of a kind.
     """
 
     def __init__(self, manager: ManagerLike) -> None:

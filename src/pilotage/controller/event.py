@@ -49,7 +49,7 @@ class Event(Generic[T_co]):
 
     @classmethod
     def create(cls, obj: T, *, is_in_initial_list: bool = False) -> Event[T]:
-        """An object is there; perhaps it was before anybody looked."""
+        """An object was created; or, with `is_in_initial_list`, it existed before it was watched."""
         return Event(_Objects("create", new=obj, is_in_initial_list=is_in_initial_list))
 
     @classmethod
@@ -59,7 +59,7 @@ class Event(Generic[T_co]):
 
     @classmethod
     def delete(cls, obj: T, *, unknown_final_state: bool = False) -> Event[T]:
-        """An object is gone; `obj` is its last state, or the last one that was seen."""
+        """An object was deleted; `obj` is its last state, or with `unknown_final_state` the last one that was seen."""
         return Event(_Objects("delete", old=obj, unknown_final_state=unknown_final_state))
 
     @classmethod

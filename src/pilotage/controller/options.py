@@ -88,12 +88,19 @@ class Settings:
     """The options with nothing left open."""
 
     max_concurrent_reconciles: int = 1
+    """How many requests are worked on at a time."""
     cache_sync_timeout: float = 120.0
+    """Seconds that the sources may take to start and to sync."""
     recover_panic: bool = True
+    """Whether a reconciler that raises something other than an `Exception` fails like any other."""
     needs_leader_election: bool = True
+    """Whether the controller runs in the leader alone."""
     enable_warmup: bool = False
+    """Whether its sources start before the election is won."""
     reconciliation_timeout: float = 0.0
+    """Seconds that one reconcile may take; 0: no limit."""
     skip_name_validation: bool = False
+    """Whether another controller of the manager may have the same name."""
 
 
 def settle(options: ControllerOptions, defaults: Defaults | None = None, kind: GroupKind | None = None) -> Settings:

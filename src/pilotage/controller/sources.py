@@ -104,7 +104,7 @@ class _Informed(Source):
 
 
 class InformerSource(_Informed):
-    """The events of an informer that somebody else runs."""
+    """The events of an informer that the caller runs. `low_priority` is that of its initial list and its replays."""
 
     def __init__(
         self,
@@ -129,7 +129,10 @@ class InformerSource(_Informed):
 
 
 class Kind(_Informed):
-    """The events of a kind, from a cache's informer. While the kind is not served, it is asked for again and again."""
+    """The events of a kind, from a cache's informer. While the kind is not served, it is asked for again and again.
+
+    `low_priority` is the priority of the objects of the initial list, and of replays of the cache.
+    """
 
     def __init__(
         self,

@@ -26,11 +26,14 @@ class ControllerDefaults:
     """How many reconciles at once for a kind, by `Kind.group` (`Pod` for the core group)."""
 
     max_concurrent_reconciles: int | None = None
+    """How many requests a controller works on at a time."""
     cache_sync_timeout: float | None = None
     """Seconds that a controller waits for its caches when it starts."""
 
     recover_panic: bool | None = None
+    """Whether a reconciler that raises something other than an `Exception` fails like any other."""
     needs_leader_election: bool | None = None
+    """Whether controllers run in the leader alone."""
     enable_warmup: bool | None = None
     """Whether caches of a standby are filled before it leads."""
 
@@ -52,7 +55,9 @@ class ManagerOptions:
     """Where health is served, in the same way."""
 
     readiness_endpoint_name: str = "/readyz"
+    """The path of the readiness checks."""
     liveness_endpoint_name: str = "/healthz"
+    """The path of the liveness checks."""
 
     leader_election: bool = False
     """Whether only one of several replicas works at a time. Off: this one leads at once."""
@@ -71,6 +76,7 @@ class ManagerOptions:
     whatever goes on after the manager has stopped is not protected by the lease."""
 
     leader_election_resource_lock: str = "leases"
+    """The kind of the lock; `leases` is the only one."""
     leader_election_resource_lock_interface: ResourceLock | None = None
     """A lock of your own instead of a Lease."""
 
@@ -90,6 +96,7 @@ class ManagerOptions:
     """What the manager's cache keeps; all objects of every kind that is asked for, unless told otherwise."""
 
     controller: ControllerDefaults = field(default_factory=ControllerDefaults)
+    """What holds for every controller that does not say otherwise."""
 
     graceful_shutdown_timeout: float = 30.0
     """How long a shutdown waits for what runs. 0: it does not wait; negative: for ever."""

@@ -168,7 +168,7 @@ class WorkTracker:
 
 
 class Work:
-    """One piece of work: a block, or a value whose `end` is called."""
+    """One piece of work: a block, or a value whose `end` is called. `is_part`: it belongs to work that has begun."""
 
     __slots__ = ("_tracker", "began", "is_part", "kind", "name")
 
@@ -184,7 +184,7 @@ class Work:
         return Work(self._tracker, kind, name, is_part=True)
 
     def end(self, *, failed: bool = False) -> None:
-        """The work is over. Doing it twice is fine."""
+        """The work is over; with `failed`, it is counted as such. Doing it twice is fine."""
         self._tracker._end(self, failed)
 
     def __enter__(self) -> Work:

@@ -18,7 +18,7 @@ def set_status_condition(
 ) -> bool:
     """Add a condition or bring the one of its type up to date; True if anything changed.
 
-    The transition time changes only with the status: to the one that `condition` has, else to now.
+    The transition time changes only with the status: to the one that `condition` has, else to what `clock` returns.
     """
     existing = find_status_condition(conditions, condition.type)
     if existing is None:

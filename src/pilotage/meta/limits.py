@@ -13,7 +13,9 @@ class Limits:
     """`size` in bytes of text; `depth` in objects and lists inside one another."""
 
     size: int = 3 * 1024 * 1024
+    """The length of the text, in bytes."""
     depth: int = 64
+    """How many objects and lists may be inside one another."""
 
 
 DEFAULT = Limits()

@@ -317,6 +317,12 @@ def resource(
 ) -> Callable[[R], R]:
     """Say what a `Resource` class is in the API. What is not given follows from the class's name.
 
+    `group`, `version` and `kind` are its API; `plural` and `singular` its resource names, with `short_names` and
+    `categories` for kubectl. `scope` is Namespaced or Cluster. `status` and `scale` add the subresources, `columns` the
+    columns of `kubectl get`, `rules` CEL rules for the whole object, and `selectable_fields` the paths by which field
+    selectors select. `annotations` and `labels` go on the CustomResourceDefinition. `served` and `storage` are those of
+    the version.
+
     `deprecated` may be the warning that users of this version see. A kind with several versions is several classes
     with the same group and kind; just one of them has `storage=True`. A version with `skip=True` is for programs only:
     it is left out of the CRD.

@@ -40,7 +40,8 @@ class AlreadyOwned(PilotageError):
 def set_controller_reference(owner: Owner, controlled: Owned, *, block_owner_deletion: bool = True) -> None:
     """Make `owner` the controller of `controlled`, which is then deleted with it.
 
-    A reference to the same owner is brought up to date. Raises AlreadyOwned if another one is the controller, and
+    With `block_owner_deletion` a foreground deletion of the owner waits for this object. A reference to the same owner
+    is brought up to date. Raises AlreadyOwned if another one is the controller, and
     InvalidOwner for an owner in another namespace.
     """
     reference = _reference(owner, controlled)
@@ -56,7 +57,10 @@ def set_controller_reference(owner: Owner, controlled: Owned, *, block_owner_del
 
 
 def set_owner_reference(owner: Owner, owned: Owned, *, block_owner_deletion: bool = False) -> None:
-    """Add `owner` to the owners of `owned`, not as its controller; one that is there is brought up to date."""
+    """Add `owner` to the owners of `owned`, not as its controller; one that is there is brought up to date.
+
+    With `block_owner_deletion` a foreground deletion of the owner waits for this object.
+    """
     reference = _reference(owner, owned)
     if block_owner_deletion:
         reference.block_owner_deletion = True

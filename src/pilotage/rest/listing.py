@@ -27,8 +27,11 @@ class BackoffOptions:
     """How soon to try again after a list or a watch that failed: client-go's numbers, in seconds."""
 
     first: float = 0.8
+    """The first wait."""
     limit: float = 30.0
+    """The longest wait, before jitter."""
     factor: float = 2.0
+    """Each wait is longer than the one before by this factor."""
     jitter: float = 1.0
     """A wait is longer by a random part of this share of it: with 1.0, a wait of 2 s is one of 2 to 4 s."""
     reset_after: float = 120.0

@@ -45,14 +45,23 @@ class ListOptions:
     """Options of get, list and watch. Every field has the meaning of its Kubernetes namesake."""
 
     label_selector: str = ""
+    """Only objects with these labels: `app=web,tier!=test`."""
     field_selector: str = ""
+    """Only objects with these fields: `metadata.name=a`."""
     limit: int = 0
+    """How many objects a page has at most; 0: no limit."""
     continue_token: str = ""
+    """The token of the page before, for the next page of the same snapshot."""
     resource_version: str = ""
+    """The version of the data: for a read, as `resource_version_match` says; for a watch, where it begins."""
     resource_version_match: str = ""
+    """`Exact`, `NotOlderThan`, or empty."""
     timeout_seconds: int | None = None
+    """How long a watch lasts at most; None: as long as the server likes."""
     allow_watch_bookmarks: bool = False
+    """Whether a watch gets BOOKMARK events."""
     send_initial_events: bool | None = None
+    """Whether a watch begins with the objects that exist, and a BOOKMARK after them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +69,13 @@ class WriteOptions:
     """Options of create, update and patch."""
 
     dry_run: bool = False
+    """Whether the server does everything but store."""
     field_manager: str = ""
+    """The name of the writer in managedFields."""
     field_validation: str = ""
+    """What becomes of unknown and duplicate fields: `Ignore`, `Warn`, `Strict`; empty: the server's default."""
     force: bool | None = None
+    """Whether an apply takes over fields that another manager owns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +83,11 @@ class DeleteOptions:
     """Options of delete and delete collection."""
 
     dry_run: bool = False
+    """Whether the server does everything but store."""
     grace_period_seconds: int | None = None
+    """How long the object has to end; 0: at once, None: what the kind says."""
     propagation_policy: str = ""
+    """What becomes of its dependents: `Background`, `Foreground`, `Orphan`; empty: the kind's default."""
     uid: str = ""
     """Precondition: delete only the object with this uid."""
     resource_version: str = ""

@@ -78,7 +78,10 @@ class ItemFastSlowRateLimiter(_Failures[T]):
 
 
 class BucketRateLimiter(Generic[T]):
-    """All items together: `rate` a second, `burst` at once. Each call reserves the next free place."""
+    """All items together: `rate` a second, `burst` at once. Each call reserves the next free place.
+
+    `clock` returns the time in seconds; without it, it is the time of the event loop.
+    """
 
     def __init__(self, rate: float = 10.0, burst: int = 100, *, clock: Callable[[], float] | None = None) -> None:
         self._rate = rate

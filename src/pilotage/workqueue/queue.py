@@ -72,10 +72,10 @@ class WorkQueue(Generic[T]):
         self._turn_items = 0
 
     def add(self, item: T, *, after: float = 0.0, rate_limited: bool = False, priority: int | None = None) -> None:
-        """Want `item` to be worked on: now, `after` seconds, or as the rate limiter says (the shorter of both).
+        """Want `item` to be worked on: now, `after` seconds, or with `rate_limited` as the rate limiter says.
 
-        An item that is in the queue already keeps the higher priority and the earlier time. One that is with a worker
-        comes again once the worker is done with it.
+        Of both delays the shorter counts. The higher `priority` goes first. An item that is in the queue already keeps
+        the higher one and the earlier time. One that is with a worker comes again once the worker is done with it.
         """
         if not self._accepts:
             return

@@ -20,15 +20,19 @@ class Config:
     """Where the server is and how it is spoken to. A field wins over the environment, and that over the default."""
 
     target: Target = field(default_factory=Target.parse)
+    """Where the server listens; by default what NVIDIA_DEVICE_API_TARGET says, else the socket of the SDK."""
     wire: str = "v6"
     """The wire's generation: v6, or v1, v2, v3 and v8 for servers of theirs. v1, v2 and v3 are read-only."""
     user_agent: str = field(default_factory=default_user_agent)
+    """The name of the program in the calls."""
     provider_id: str = ""
     """As which provider to write; empty: the server takes the uid of this process."""
     metadata: Mapping[str, str] = field(default_factory=dict)
     """Sent with every call; keys in lower case."""
     unary_interceptors: tuple[UnaryInterceptor, ...] = ()
+    """Called around each unary call; the first is the outermost."""
     stream_interceptors: tuple[StreamInterceptor, ...] = ()
+    """Called around the opening of each stream; the first is the outermost."""
     logger: Logger = field(default_factory=lambda: default_logger())
     """Where everything goes that the client logs: latencies, lost connections, watches that begin again."""
     slow_call_seconds: float = SLOW_SECONDS
@@ -40,9 +44,11 @@ class Config:
     cert_file: str = ""
     """The certificate that a server elsewhere is shown, where it wants one, with its key or with `key_file`."""
     key_file: str = ""
+    """The private key of the certificate in `cert_file`; empty: it is in the same file."""
     keepalive_seconds: float = 300.0
     """How often a connection is probed that is silent."""
     keepalive_timeout_seconds: float = 20.0
+    """How long the answer to a probe may take before the connection is closed."""
 
     def __post_init__(self) -> None:
         self.target.needs_tls(plaintext=self.plaintext)  # refuses what is not safe

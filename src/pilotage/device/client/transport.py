@@ -61,7 +61,9 @@ class Timeouts:
     """How long an answer may take, in seconds."""
 
     call: float = 5.0
+    """For every call but a list."""
     list: float = 10.0
+    """For a list."""
 
 
 class DeviceTransport:

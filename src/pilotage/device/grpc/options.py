@@ -32,12 +32,15 @@ class ServerOptions:
     streams: int = 100
     """Calls at once on one connection; further ones are refused, and may be sent again."""
     connections: int = 64
+    """Connections at once; further ones are turned away."""
     connections_per_uid: int = 16
     """Further connections are turned away. Who has no uid (TCP) counts by address."""
     connects_per_second: float = 20.0
+    """New connections that one uid may open each second, beyond the burst; 0: no limit."""
     connect_burst: int = 64
     """New connections of one uid; 0 a second: as many as they like."""
     requests_per_second: float = 100.0
+    """Calls that one uid may send each second, beyond the burst; 0: no limit."""
     request_burst: int = 10
     """Calls of one uid; 0 a second: as many as they like."""
     request_patience: float = 1.0
@@ -57,6 +60,7 @@ class ServerOptions:
     keepalive_seconds: float = 60.0
     """Silence after which a client is asked for a sign of life; 0: never."""
     keepalive_timeout: float = 20.0
+    """How long the answer to that may take before the connection is closed."""
     ping_seconds: float = 5.0
     """How often a client may ask for a sign of life while nothing is sent to it; the third time too often ends it."""
     grace_seconds: float = 5.0
@@ -80,6 +84,7 @@ class ChannelOptions:
     message_bytes: int = 16 * MEBIBYTE
     """A message received; a larger one raises RPCError, RESOURCE_EXHAUSTED."""
     metadata_bytes: int = 64 * KIBIBYTE
+    """The metadata of an answer, as HTTP/2 counts them; more ends the connection."""
     connect_seconds: float = 5.0
     """To connect, with TLS and the server's settings."""
     open_seconds: float = 0.2
@@ -87,7 +92,9 @@ class ChannelOptions:
     keepalive_seconds: float = 300.0
     """Silence after which the server is asked for a sign of life; 0: never."""
     keepalive_timeout: float = 20.0
+    """How long the answer to that may take before the connection is closed."""
     keepalive_without_calls: bool = True
+    """Whether the server is asked for it while no call is under way, too."""
     window_bytes: int = MEBIBYTE
     """What a server may send ahead of who reads."""
 

@@ -34,6 +34,7 @@ class FakeOptions:
     """How the fake GPUs are."""
 
     count: int = 8
+    """How many GPUs there are."""
     period: float = 2.0
     """Seconds between two changes; 0: nothing ever changes."""
     seed: int | None = None

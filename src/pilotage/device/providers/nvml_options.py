@@ -12,6 +12,7 @@ class NVMLOptions:
     """How GPUs are looked after. Times are in seconds."""
 
     poll_seconds: float = 10.0
+    """How often the state of each GPU is read."""
     call_seconds: float = 30.0
     """After so long without an answer the driver is taken to hang."""
     retry_seconds: float = 5.0
@@ -21,3 +22,4 @@ class NVMLOptions:
     ignored_xids: frozenset[int] = frozenset()
     """XIDs that make no condition, beside those that ask for nothing anyway."""
     vocabulary: Vocabulary = Vocabulary.ENUM
+    """How actions are spelled in `status.recommendedAction`."""

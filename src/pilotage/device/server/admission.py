@@ -22,7 +22,9 @@ class Limits:
     """How much a server keeps. The defaults have room for the largest nodes in about 128 MiB."""
 
     objects: int = 1024
+    """How many GPUs are kept."""
     labels: int = 64
+    """How many labels one GPU may have."""
     object_bytes: int = 64 * 1024
     """One GPU with all its conditions, as it is kept."""
     providers: int = 1024

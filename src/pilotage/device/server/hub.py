@@ -49,6 +49,7 @@ class HubOptions:
     log_events: int = 4096
     """Changes that are kept ready to be sent. A watch from before them reads the storage's history first."""
     log_bytes: int = 16 * 1024 * 1024
+    """The size of these changes; the oldest are dropped first."""
     history_bytes: int = 32 * 1024 * 1024
     """Of the storage's history; what is older is compacted."""
     lag_events: int = 256
@@ -62,6 +63,7 @@ class HubOptions:
     subscription_burst: int = 512
     """After a restart all come back at once, and each twice: the first time, its version may be gone."""
     bookmark_seconds: float = BOOKMARK_SECONDS
+    """How often a watch that asked for bookmarks gets one while nothing changes."""
 
 
 class Hub:

@@ -70,6 +70,7 @@ class ServiceOptions:
     heartbeat_seconds: float = 30.0
     """How long a provider that sends heartbeats may be silent before its conditions become Unknown."""
     limits: Limits = field(default=Limits())
+    """How much the service keeps."""
 
 
 class DeviceService:

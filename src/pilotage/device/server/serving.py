@@ -50,8 +50,11 @@ class DeviceServerOptions:
     listeners: Sequence[sockets.socket] = ()
     """Sockets that listen already, and stay the caller's. With some, nothing is listened on by default."""
     socket_mode: int = 0o660
+    """The mode of the socket file."""
     directory_mode: int = 0o750
+    """The mode of the socket's folder, where the server creates it."""
     socket_group: int | None = None
+    """The group id of the socket file; None: that of the process."""
     access: Access | None = None
     """Who may read and write; by default the socket's group may read, and the own user and root may write."""
     ssl: tls.SSLContext | None = None
@@ -59,12 +62,19 @@ class DeviceServerOptions:
     plaintext: bool = False
     """A target with a loopback host needs no TLS."""
     gate_seconds: float = 30.0
+    """How long readers wait for a first GPU; 0: not at all."""
     heartbeat_seconds: float = 30.0
+    """How long a provider that sends heartbeats may be silent before its conditions become Unknown."""
     limits: Limits = field(default=Limits())
+    """How much the server keeps."""
     hub: HubOptions = field(default=HubOptions())
+    """How much is kept ready for watches, and how many there may be."""
     grpc: ServerOptions = field(default=ServerOptions())
+    """What the gRPC server grants its clients."""
     metrics_address: str = ""
+    """Where metrics are served over HTTP: `HOST:PORT`; empty: nowhere."""
     health_address: str = ""
+    """Where health is served over HTTP, in the same way."""
     shutdown_grace: float = 25.0
     """How long calls under way may take when the server goes down."""
 

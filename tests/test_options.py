@@ -1,0 +1,86 @@
+"""Every option has its own docstring: each field of each class of options, and each keyword of each public call."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pilotage as pt
+
+SOURCE = Path(pt.__file__).parent
+OPTIONS = re.compile(r"[A-Z]\w*(Options|Defaults|Config|Backoff|Limits|Timeouts|Retries|Settings)|ByObject|Result")
+
+
+def fields_without_docstring(source: str) -> dict[str, list[str]]:
+    """The fields of classes of options, by class, that have no string below them."""
+    found: dict[str, list[str]] = {}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ClassDef) and OPTIONS.fullmatch(node.name):
+            missing = [
+                field.target.id
+                for field, below in zip(node.body, [*node.body[1:], None], strict=True)
+                if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and not _is_text(below)
+                if not field.target.id.startswith("_")
+            ]
+            found[node.name] = missing
+    return found
+
+
+def _is_text(node: ast.stmt | None) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def keywords_without_words(function: Any, more: str = "") -> list[str]:
+    """The keyword-only parameters that the docstring of a function, or `more`, does not name as code."""
+    text = f"{inspect.getdoc(function) or ''} {more}"
+    named = {word for code in re.findall(r"`([^`]+)`", text) for word in re.findall(r"\w+", code)}
+    parameters = inspect.signature(function).parameters.values()
+    return [one.name for one in parameters if one.kind is one.KEYWORD_ONLY and one.name not in named]
+
+
+def public_calls() -> Iterator[tuple[str, Any, str]]:
+    """The functions of the package's face, and the methods of its classes with what their classes say."""
+    for name in sorted(pt.__all__):
+        found = getattr(pt, name)
+        if inspect.isfunction(found):
+            yield name, found, ""
+        elif inspect.isclass(found) and not issubclass(found, BaseException):
+            ours = [each for each in found.__mro__ if each.__module__.startswith("pilotage")]
+            words = " ".join(each.__doc__ or "" for each in ours)
+            for method, function in inspect.getmembers(
+                found, lambda one: inspect.isfunction(one) or inspect.ismethod(one)
+            ):
+                public = method == "__init__" or not method.startswith("_")
+                if public and str(function.__module__).startswith("pilotage"):
+                    yield f"{name}.{method}", function, words
+
+
+def test_every_field_of_every_class_of_options_has_a_docstring() -> None:
+    missing = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        if path.relative_to(SOURCE).parts[0] != "types":  # generated, with Kubernetes' own descriptions
+            for name, fields in fields_without_docstring(path.read_text()).items():
+                missing[f"{path.relative_to(SOURCE)}: {name}"] = fields
+    assert {name: fields for name, fields in missing.items() if fields} == {}
+    assert {"manager/options.py: ManagerOptions", "controller/options.py: ControllerOptions"} <= missing.keys()
+
+
+def test_every_keyword_of_every_public_call_is_explained() -> None:
+    missing = {name: keywords_without_words(function, words) for name, function, words in public_calls()}
+    assert {name: keywords for name, keywords in missing.items() if keywords} == {}
+    assert {"Client.list", "Cluster.embedded", "resource"} <= missing.keys()
+
+
+def test_a_field_and_a_keyword_without_words_are_found() -> None:
+    source = 'class AnyOptions:\n    one: int = 1\n    """Explained."""\n    two: int = 2\n    three: int = 3\n'
+    assert fields_without_docstring(source) == {"AnyOptions": ["two", "three"]}
+
+    def call(*, one: int = 1, two: int = 2) -> None:
+        """Does it with `one=1`; two is not code."""
+
+    assert keywords_without_words(call) == ["two"]
+    assert keywords_without_words(call, "`two`") == []
