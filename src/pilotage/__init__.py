@@ -106,6 +106,7 @@ if TYPE_CHECKING:
     from pilotage.errors import Timeout as Timeout
     from pilotage.errors import TooManyRequests as TooManyRequests
     from pilotage.errors import Unauthorized as Unauthorized
+    from pilotage.errors import UnexpectedAnswer as UnexpectedAnswer
     from pilotage.errors import UnplacedItems as UnplacedItems
     from pilotage.errors import UnsupportedMediaType as UnsupportedMediaType
     from pilotage.manager.errors import AddressUnavailable as AddressUnavailable
@@ -250,7 +251,7 @@ _MODULES = {
     "InternalError Invalid InvalidDefinition MethodNotSupported MissingExtra NoCredentials NoMatch "
     "NotAcceptable NotFound PilotageError RequestTooLarge ServiceUnavailable StaleCache Status "
     "StatusDetails StorageBroken StorageBusy StorageError StorageFull Timeout TooManyRequests Unauthorized "
-    "UnplacedItems UnsupportedMediaType",
+    "UnexpectedAnswer UnplacedItems UnsupportedMediaType",
     "meta.conditions": "find_status_condition is_status_condition_false is_status_condition_present_and_equal "
     "is_status_condition_true remove_status_condition set_status_condition",
     "meta.finalizers": "add_finalizer contains_finalizer remove_finalizer",

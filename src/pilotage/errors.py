@@ -23,6 +23,7 @@ PilotageError
 ├── NoCredentials            there is nothing to show the server: mend the kubeconfig, file or plugin
 ├── StaleCache               the cache has not caught up with one's own write in time: try again later
 ├── DecodeError              bytes that are not what they should be
+├── UnexpectedAnswer         another kind or object than was asked for: check the server's URL, and proxies
 ├── InvalidDefinition        a class, schema or option that cannot work
 ├── UnplacedItems            a changed list whose items cannot be told apart; nothing was written
 ├── PatchError
@@ -310,6 +311,10 @@ class DecodeError(PilotageError):
     def __init__(self, message: str, *, path: str = "") -> None:
         self.path = path
         super().__init__(message)
+
+
+class UnexpectedAnswer(PilotageError):
+    """The server answered with something else than was asked for: another kind, group, name or namespace."""
 
 
 class InvalidDefinition(PilotageError):

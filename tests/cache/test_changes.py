@@ -1,21 +1,17 @@
 from __future__ import annotations
 
 import asyncio
-import random
-from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
 import msgspec
 import pytest
 
 from pilotage.cache.backoff import BackoffOptions
-from pilotage.cache.change import Applied, Bookmark, Change, Deleted, Listening, Replaced, Trouble, Undecodable
-from pilotage.cache.changes import ChangesOptions, ShortWatch, changes
-from pilotage.cache.intake import WrongKind
+from pilotage.cache.change import Applied, Bookmark, Deleted, Listening, Replaced, Trouble, Undecodable
 from pilotage.cache.silence import Silent
+from pilotage.cache.stages import ShortWatch
 from pilotage.errors import (
     ApiError,
-    Cause,
     ConnectionLost,
     DecodeError,
     Forbidden,
@@ -25,43 +21,17 @@ from pilotage.errors import (
     NotFound,
     ServiceUnavailable,
     StatusDetails,
-    Timeout,
     TooManyRequests,
+    UnexpectedAnswer,
 )
-from pilotage.meta.kinds import GroupVersionKind
 from pilotage.rest.listing import BOOKMARK_SECONDS_ANNOTATION
 from pilotage.rest.request import ListOptions
 from pilotage.rest.response import Page, WatchEvent
 
 from .scripted import End, Scripted, added, bookmark, config_map, deleted, error, modified, page, taken
+from .streams import REFUSED, TOO_LARGE, applied, follow, names, troubles, watches
 
 pytestmark = pytest.mark.virtual_time
-
-GVK = GroupVersionKind("", "v1", "ConfigMap")
-TOO_LARGE = Timeout("Too large resource version", details=StatusDetails(causes=(Cause("ResourceVersionTooLarge"),)))
-REFUSED = ConnectionLost("connection refused", sent=False)
-
-
-def follow(source: Scripted, **options: object) -> AsyncGenerator[Change, None]:
-    return changes(source, ChangesOptions(gvk=GVK, random=random.Random(0), **options))  # type: ignore[arg-type]
-
-
-def watches(source: Scripted, count: int) -> Callable[[list[Change]], bool]:
-    """Until the source has been watched so often."""
-    return lambda found: len(source.watched) >= count and isinstance(found[-1], Listening)
-
-
-def names(change: Change) -> list[str]:
-    assert isinstance(change, Replaced)
-    return [item.name for item in change.items]
-
-
-def applied(found: list[Change]) -> list[tuple[str, str]]:
-    return [(one.header.name, one.header.resource_version) for one in found if isinstance(one, Applied)]
-
-
-def troubles(found: list[Change]) -> list[Exception]:
-    return [one.error for one in found if isinstance(one, Trouble)]
 
 
 @pytest.mark.covers("T90")
@@ -247,14 +217,41 @@ async def test_cancelling_ends_the_watch_at_every_stage() -> None:
         assert source.open == 0
 
 
+OTHER_KINDS = {
+    "a table": {"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {"name": "t"}},
+    "a status": {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"},
+    "another group": {"kind": "ConfigMap", "apiVersion": "example.com/v1", "metadata": {"name": "a"}},
+    "metadata only": {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": {"name": "a"}},
+}
+
+
 @pytest.mark.covers("T98")
-async def test_objects_of_another_kind_are_left_out_and_told() -> None:
-    table = msgspec.json.encode({"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {"name": "t"}})
-    source = Scripted([Page([table, config_map("a", 5)], "5")], [[WatchEvent("ADDED", table), added("b", 6)]])
+@pytest.mark.parametrize("document", OTHER_KINDS.values(), ids=OTHER_KINDS)
+async def test_an_object_of_another_kind_is_left_out_and_the_collection_listed_again(document: object) -> None:
+    other = WatchEvent("ADDED", msgspec.json.encode(document))
+    source = Scripted([page("a", version=5), page("a", "b", version=7)], [[other], [added("c", 8)]])
     found = await taken(follow(source), lambda found: bool(applied(found)))
-    assert [type(one.error) for one in found if isinstance(one, Undecodable)] == [WrongKind, WrongKind]
+    assert [type(one) for one in troubles(found)] == [UnexpectedAnswer]
+    assert source.asked == [("list", "0"), ("watch", "5"), ("list", "5"), ("watch", "7")]
+    assert source.times[2] >= 0.8
+    assert applied(found) == [("c", "8")]
+
+
+@pytest.mark.covers("T98")
+@pytest.mark.parametrize("document", OTHER_KINDS.values(), ids=OTHER_KINDS)
+async def test_a_list_with_an_object_of_another_kind_replaces_nothing(document: object) -> None:
+    wrong = Page([config_map("a", 5), msgspec.json.encode(document)], "5")
+    source = Scripted([wrong, page("a", "b", version=7)])
+    found = await taken(follow(source), watches(source, 1))
+    assert [type(one) for one in troubles(found)] == [UnexpectedAnswer]
+    assert [names(one) for one in found if isinstance(one, Replaced)] == [["a", "b"]]
+
+
+async def test_a_streaming_list_with_an_object_of_another_kind_replaces_nothing() -> None:
+    other = WatchEvent("ADDED", msgspec.json.encode(OTHER_KINDS["a table"]))
+    source = Scripted([page("a", version=7)], [[other, bookmark(5, end=True)]], streaming=True)
+    found = await taken(follow(source), watches(source, 2))
     assert [names(one) for one in found if isinstance(one, Replaced)] == [["a"]]
-    assert applied(found) == [("b", "6")]
 
 
 @pytest.mark.parametrize(

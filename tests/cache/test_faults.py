@@ -18,6 +18,7 @@ from pilotage.cache.silence import Silent
 from pilotage.client.client import Client
 from pilotage.client.http import HTTPTransport
 from pilotage.cluster import Cluster
+from pilotage.errors import UnexpectedAnswer
 from pilotage.http.limits import Timeouts
 from pilotage.http.server import serve
 from pilotage.http.tls import server_context
@@ -97,7 +98,7 @@ async def test_a_watch_that_is_unavailable_is_tried_again_at_growing_intervals_w
         async with running(made):
             await until(lambda: made.live, 10)
             requests = stage.proxy.statistics().requests
-            stage.proxy.add(Answer(503, when=is_watch, times=4))
+            stage.proxy.add(Answer(503, when=is_watch, times=2))
             stage.proxy.cut_all()
             await until(lambda: not made.live, 10)
             await stage.create("meanwhile")
@@ -105,21 +106,59 @@ async def test_a_watch_that_is_unavailable_is_tried_again_at_growing_intervals_w
             await until(lambda: bool(diary.events), 10)
             assert diary.heard == [("create", "meanwhile")]
             assert not diary.events[0].is_in_initial_list
-            assert stage.proxy.statistics().requests - requests == 5, "four refusals, then a watch; no list"
+            assert stage.proxy.statistics().requests - requests == 3, "two refusals, then a watch; no list"
 
 
-async def test_a_watch_that_stays_unavailable_makes_few_requests(tmp_path: Path) -> None:
+FORGOTTEN = b'{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","code":410,"reason":"Expired"}}\n'
+BROKEN_WATCHES = {
+    "503": Answer(503, when=is_watch, times=None),
+    "ends at once": Answer(200, when=is_watch, times=None, body=b""),
+    "200, then 410": Answer(200, when=is_watch, times=None, body=FORGOTTEN),
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN_WATCHES.values(), ids=BROKEN_WATCHES)
+async def test_what_happens_while_the_watch_is_broken_is_seen_with_few_requests(tmp_path: Path, fault: Answer) -> None:
     async with scene(tmp_path) as stage:
+        time = asyncio.get_running_loop().time
+        changed = await stage.create("changed")
         made = await stage.informer()
         async with running(made):
             await until(lambda: made.live, 10)
-            requests = stage.proxy.statistics().requests
-            stage.proxy.add(Answer(503, when=is_watch, times=None))
-            begin = asyncio.get_running_loop().time()
+            requests, begin = stage.proxy.statistics().requests, time()
+            stage.proxy.add(fault)
             stage.proxy.cut_all()
-            await until(lambda: stage.proxy.statistics().requests - requests >= 6, 10)
-            spent = asyncio.get_running_loop().time() - begin
-            assert spent > 0.2, "waits of 20 ms and more, growing to between 100 and 200 ms"
+            for number in range(6):
+                changed.data = {"number": str(number)}
+                await stage.direct.update(changed)
+                await made.reached(int(changed.metadata.resource_version), timeout=10)
+                assert made.get("changed", namespace="default").data == {"number": str(number)}
+            assert not made.live
+            asked, spent = stage.proxy.statistics().requests - requests, time() - begin
+            assert asked <= 12 + 3 * spent / QUICK.limit, "three requests for each wait, once the waits have grown"
+            stage.proxy.clear()
+            await until(lambda: made.live, 10)
+
+
+POD_LIST = b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"900"},"items":[]}'
+
+
+@pytest.mark.parametrize("body", [None, POD_LIST], ids=["a Status", "a PodList"])
+async def test_a_wrong_answer_to_a_list_is_not_taken_for_an_empty_one(tmp_path: Path, body: bytes | None) -> None:
+    async with scene(tmp_path) as stage:
+        await stage.create("kept")
+        made, diary = await stage.informer(), Diary()
+        made.subscribe(diary)
+        async with running(made):
+            await until(lambda: made.live, 10)
+            stage.proxy.add(Answer(200, times=None, body=body))
+            stage.proxy.cut_all()
+            await until(lambda: isinstance(made.last_error, UnexpectedAnswer), 10)
+            assert not made.live
+            assert made.list().names == ["kept"]
+            stage.proxy.clear()
+            await until(lambda: made.live, 10)
+    assert diary.heard == [("create", "kept")]
 
 
 async def test_a_silent_socket_is_noticed_readiness_is_red_and_then_green_again(tmp_path: Path) -> None:

@@ -398,11 +398,13 @@ async def test_an_informer_can_be_made_of_what_has_a_collection() -> None:
         assert made.get("a", namespace="default").metadata.name == "a"
 
 
-async def test_a_trouble_that_stays_the_same_is_logged_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_trouble_that_stays_the_same_is_logged_once_and_again_after_ten_minutes(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     caplog.set_level(logging.DEBUG)
-    source = Scripted([ConnectionLost("nobody listens")] * 70 + [page("a", version=1)])
+    source = Scripted([ConnectionLost("nobody listens")] * 700 + [page("a", version=1)])
     quick = BackoffOptions(first=1, limit=1, jitter=0)
     async with synced(source, backoff=quick):
         pass
     levels = [record.levelname for record in caplog.records if "trying again" in record.getMessage()]
-    assert (levels.count("WARNING"), levels.count("DEBUG")) == (3, 67)
+    assert (levels.count("WARNING"), levels.count("DEBUG")) == (2, 698)

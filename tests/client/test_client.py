@@ -272,12 +272,13 @@ async def test_managed_fields_are_not_applied() -> None:
 
 
 async def test_partial_metadata_can_be_patched_and_deleted() -> None:
-    transport = Recorder(answer() | {"metadata": {"name": "one", "labels": {"a": "b"}}}, {}, served=[SERVED])
+    transport = Recorder(
+        answer() | {"metadata": {"name": "one", "namespace": "a", "labels": {"a": "b"}}}, {}, served=[SERVED]
+    )
     client = Client(transport)
     partial = PartialObjectMetadata(WIDGET, ObjectMeta(name="one", namespace="a"))
     await client.patch(partial, {"metadata": {"labels": {"a": "b"}}})
     assert partial.metadata.labels == {"a": "b"}
-    partial.metadata.namespace = "a"
     await client.delete(partial)
     assert [request.form for request in transport.requests] == [Form.METADATA, Form.METADATA]
 
@@ -293,8 +294,8 @@ async def test_conditions_of_a_deletion_are_sent() -> None:
 
 
 async def test_warnings_are_logged_once_with_kind_and_object(caplog: pytest.LogCaptureFixture) -> None:
-    body = b'{"apiVersion":"x/v1","kind":"Widget","metadata":{"name":"one"},"spec":{"size":1}}'
-    transport = Recorder(*[Response(body, warnings=("old thing", "other thing"))] * 3)
+    bodies = [msgspec.json.encode(answer() | {"metadata": {"name": name, "namespace": "a"}}) for name in ("one", "two")]
+    transport = Recorder(*[Response(bodies[which], warnings=("old thing", "other thing")) for which in (0, 0, 1)])
     client = Client(transport)
     with caplog.at_level(logging.WARNING, logger="pilotage.client"):
         for name in ("one", "one", "two"):
@@ -303,8 +304,8 @@ async def test_warnings_are_logged_once_with_kind_and_object(caplog: pytest.LogC
 
 
 async def test_the_same_warning_about_another_kind_is_logged_too(caplog: pytest.LogCaptureFixture) -> None:
-    widget = b'{"apiVersion":"x/v1","kind":"Widget","metadata":{"name":"one"},"spec":{"size":1}}'
-    planet = b'{"apiVersion":"x/v1","kind":"Planet","metadata":{"name":"mars"}}'
+    widget = msgspec.json.encode(answer())
+    planet = msgspec.json.encode(answer() | {"kind": "Planet", "metadata": {"name": "mars"}})
     transport = Recorder(Response(widget, warnings=("old thing",)), Response(planet, warnings=("old thing",)))
     client = Client(transport)
     with caplog.at_level(logging.WARNING, logger="pilotage.client"):

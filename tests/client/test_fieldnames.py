@@ -10,6 +10,7 @@ from pilotage.client import Client, raw_patch
 from pilotage.client.outcome import create_or_patch
 from pilotage.client.patch import Patch
 from pilotage.errors import BadRequest
+from pilotage.meta import objects
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
 from pilotage.meta.models import Model, ObjectMeta, Resource, resource
@@ -81,14 +82,13 @@ async def test_a_status_patch_is_checked_too() -> None:
 
 
 async def test_a_patch_as_bytes_is_sent_as_it_is() -> None:
-    transport = Recorder({"metadata": {"name": "a", "namespace": "default"}, "spec": {}})
+    transport = Recorder(objects.document_of(_site()))
     await Client(transport).patch(_site(), raw_patch(PatchType.MERGE, b'{"spec":{"theme_ref":"dark"}}'))
     assert transport.requests[0].body == b'{"spec":{"theme_ref":"dark"}}'
 
 
 async def test_a_patch_of_another_kind_through_a_subresource_is_not_checked() -> None:
-    whole = {"metadata": {"name": "a", "namespace": "default"}, "spec": {}}
-    transport = Recorder({"kind": "Scale"}, whole)
+    transport = Recorder({"kind": "Scale"}, objects.document_of(_site()))
     await Client(transport).patch(_site(), {"spec": {"theme_ref": 1}}, subresource="scale")
     assert transport.requests[0].subresource == "scale"
 

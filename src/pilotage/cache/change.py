@@ -41,13 +41,16 @@ class Listening(msgspec.Struct, frozen=True, gc=False):
     """A watch is open: the collection is live from here on."""
 
     resource_version: str
+    trial_seconds: float = 0.0
+    """The watch before broke at once: this one is live if it lasts for so long, or brings an object."""
 
 
 class Trouble(msgspec.Struct, frozen=True):
-    """A list or a watch failed; it is tried again."""
+    """A list or a watch failed; it is tried again, after a wait of `retry_seconds`."""
 
     stage: Literal["list", "watch"]
     error: Exception
+    retry_seconds: float = 0.0
 
 
 class Undecodable(msgspec.Struct, frozen=True):

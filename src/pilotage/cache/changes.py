@@ -1,15 +1,14 @@
 """Changes: a collection as an endless stream that survives anything: the whole of it first, then what happens to it.
 
 The rules are client-go's reflector's: list, then watch from the list's version; a watch that ends is opened again
-where it stopped; a version that the server has forgotten means another list. Where the server can, the list is the
-beginning of the watch. On top of that, a watch that says nothing for longer than a live one can is closed and opened
-again.
+where it stopped; a version that the server has forgotten means another list (`stages` decides). Where the server can,
+the list is the beginning of the watch. On top of that, a watch that says nothing for longer than a live one can is
+closed and opened again.
 """
 
 from __future__ import annotations
 
 import asyncio
-import enum
 import random
 import sys
 from collections.abc import AsyncGenerator
@@ -23,18 +22,15 @@ from pilotage.cache.backoff import Backoff, BackoffOptions, backoff_of
 from pilotage.cache.change import Applied, Bookmark, Change, Deleted, Listening, Replaced, Trouble, Undecodable
 from pilotage.cache.intake import Intake, Item
 from pilotage.cache.pager import Listing, Pager, unread
-from pilotage.cache.silence import Deadline, Silent
+from pilotage.cache.silence import Deadline
+from pilotage.cache.stages import SHORT_SECONDS, Attempt, Course, Stage, Verdict
 from pilotage.errors import (
     ApiError,
-    BadRequest,
     ConnectionLost,
     DecodeError,
-    Gone,
-    Invalid,
-    MethodNotSupported,
     PilotageError,
     Status,
-    TooManyRequests,
+    UnexpectedAnswer,
     from_status,
 )
 from pilotage.meta import objects
@@ -45,10 +41,6 @@ from pilotage.rest.request import ListOptions
 from pilotage.rest.response import Bytes, WatchEvent
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-
-_SHORT_SECONDS = 1.0
-_FRUITLESS = 3
-"""Watches without an event, one after the other, after which another list is to help."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,21 +65,18 @@ class ChangesOptions:
     """Spreads the waits and the lengths of watches; None: a generator of its own."""
 
 
-class ShortWatch(PilotageError):
-    """A watch ended at once, without an event."""
-
-
 async def changes(source: ListerWatcher, options: ChangesOptions | None = None) -> AsyncGenerator[Change, None]:
     """The whole collection (`Replaced`), then each change to it, for ever; what fails is told and tried again."""
     follower = _Follower(source, options or ChangesOptions())
     while True:
-        if follower.stage is _Stage.LIST:
+        if follower.course.stage is Stage.LIST:
             try:
                 listing = await follower.list()
             except Exception as error:  # a source of somebody else's may raise anything; it must not end the stream
-                if not follower.again_at_newest(error):
-                    yield Trouble("list", error)
-                    await follower.pause(error)
+                if not follower.course.at_newest(error):
+                    wait = follower.wait_after(error)
+                    yield Trouble("list", error, wait)
+                    await asyncio.sleep(wait)
                 continue
             yield listing.replaced
             for report in listing.undecodable:
@@ -97,32 +86,16 @@ async def changes(source: ListerWatcher, options: ChangesOptions | None = None) 
                 async for change in watched:
                     yield change
         except Exception as error:
-            verdict = follower.judge(error)
+            verdict = follower.judged(error)
+            wait = follower.wait_after(error) if verdict.pause else 0.0
             if verdict.told:
-                yield Trouble("watch", error)
+                yield Trouble("watch", error, wait)
             if verdict.pause:
-                await follower.pause(error)
-
-
-class _Stage(enum.Enum):
-    """What the next step is."""
-
-    LIST = "list"
-    STREAM = "stream"
-    """A watch that begins with the whole collection."""
-    WATCH = "watch"
-
-
-@dataclass(frozen=True, slots=True)
-class _Verdict:
-    """What a failed watch means."""
-
-    told: bool = True
-    pause: bool = True
+                await asyncio.sleep(wait)
 
 
 class _Follower:
-    """Where the stream stands: which step is next, at which version, and how often it went wrong."""
+    """Lists and watches as the course says, and keeps the course up to date."""
 
     def __init__(self, source: ListerWatcher, options: ChangesOptions) -> None:
         self._source = source
@@ -131,47 +104,41 @@ class _Follower:
         self._backoff = Backoff(backoff_of(source, options.backoff), self._random)
         self._intake = options.intake or Intake(options.gvk)
         self._pager = Pager(source, self._intake, options.page_size)
-        self._streaming = source.streaming
         self._promised = float("inf")
-        self._version = "0"
-        self._fruitless = 0
-        self._eventful = False
-        self._told_by_event = False
-        self.stage = self._beginning()
+        self._attempt = Attempt(0.0, "")
+        self.course = Course(source.streaming)
 
     async def list(self) -> Listing:
-        options = replace(self._options.selection, resource_version=self._version)
+        options = replace(self._options.selection, resource_version=self.course.version)
         listing = await self._pager.collect(options)
-        self._version = listing.replaced.resource_version
-        self.stage = _Stage.WATCH
+        self.course.listed(listing.replaced.resource_version)
         return listing
 
-    def again_at_newest(self, error: Exception) -> bool:
-        """Whether a list failed because of its version, and is to be tried at once without one."""
-        if self._version and (isinstance(error, Gone) or _too_large(error)):
-            self._version = ""
-            return True
-        return False
-
-    async def pause(self, error: Exception) -> None:
+    def wait_after(self, error: Exception) -> float:
+        """How long to wait after a failure."""
         asked = error.retry_after_seconds if isinstance(error, ApiError) else 0
-        await asyncio.sleep(self._backoff.delay(asyncio.get_running_loop().time(), asked))
+        return self._backoff.delay(asyncio.get_running_loop().time(), asked)
+
+    def judged(self, error: Exception) -> Verdict:
+        """What follows the watch that has just failed."""
+        return self.course.failed(error, self._attempt, asyncio.get_running_loop().time())
 
     async def watch(self) -> AsyncGenerator[Change, None]:
         """One watch, from its opening to its end. Returns when it ended as watches do."""
-        loop = asyncio.get_running_loop()
-        self._eventful = self._told_by_event = False
-        initial = _Initial() if self.stage is _Stage.STREAM else None
-        opened = loop.time()
+        loop, course = asyncio.get_running_loop(), self.course
+        attempt = self._attempt = Attempt(loop.time(), course.version)
+        initial = _Initial() if course.stage is Stage.STREAM else None
         with Deadline(self._silence()) as deadline:
             async with self._source.watch(self._watch_options()) as events:
+                attempt.opened = True
                 if initial is None:
                     deadline.waiting = False
-                    yield Listening(self._version)
+                    yield self._listening()
                     deadline.waiting = True
                 async for event in events:
-                    deadline.heard = self._eventful = True
+                    deadline.heard = True
                     change = self._bookmark(event, deadline) if event.type == "BOOKMARK" else self._change(event)
+                    attempt.eventful = True
                     if initial is not None:
                         if not isinstance(change, Replaced):
                             initial.take(change)
@@ -183,59 +150,18 @@ class _Follower:
                         for report in initial.undecodable:
                             yield report
                         initial = None
-                        yield Listening(self._version)
+                        yield Listening(course.version)
                     deadline.waiting = True
         if initial is not None:
             raise ConnectionLost("the watch ended before it had told the whole collection")
-        if not self._eventful and loop.time() - opened < _SHORT_SECONDS:
-            raise ShortWatch(f"the watch ended within {_SHORT_SECONDS:g} s and told nothing")
-        self._fruitless = 0
+        course.ended(attempt, loop.time())
 
-    def judge(self, error: Exception) -> _Verdict:
-        """Decide what follows a watch that failed: the same again, or another list."""
-        self._fruitless = 0 if self._eventful else self._fruitless + 1
-        if self.stage is _Stage.STREAM:
-            return self._judge_stream(error)
-        if isinstance(error, Silent):
-            return _Verdict(pause=False)  # it has waited long enough
-        if isinstance(error, Gone):
-            self.stage = self._beginning()
-            return _Verdict(pause=not self._eventful and self._fruitless > 1)
-        if _too_large(error):
-            self.stage, self._version = self._beginning(), ""
-            return _Verdict(pause=self._fruitless > 1)
-        if not self._resumable(error):
-            self.stage = self._beginning()
-        return _Verdict()
-
-    def _judge_stream(self, error: Exception) -> _Verdict:
-        if self._version not in ("", "0") and (isinstance(error, Gone) or _too_large(error)):
-            self._version = ""
-            return _Verdict(pause=False)
-        if isinstance(error, TooManyRequests) or (isinstance(error, ConnectionLost) and not error.sent):
-            return _Verdict()
-        self.stage = _Stage.LIST
-        if isinstance(error, Invalid | BadRequest | MethodNotSupported):
-            self._streaming = False  # this server cannot do it, and will not learn
-            return _Verdict(told=False, pause=False)
-        return _Verdict(pause=False)  # the list will meet the same trouble, if it is still there, and pause
-
-    def _resumable(self, error: Exception) -> bool:
-        """Whether to open the watch again at the same version: the server will say if it has forgotten it."""
-        if isinstance(error, TooManyRequests):
-            return True
-        if isinstance(error, ConnectionLost):
-            return True
-        if isinstance(error, ShortWatch | DecodeError):
-            return self._fruitless < _FRUITLESS
-        return isinstance(error, ApiError) and error.status.code >= 500 and not self._told_by_event
-
-    def _beginning(self) -> _Stage:
-        return _Stage.STREAM if self._streaming else _Stage.LIST
+    def _listening(self) -> Listening:
+        return Listening(self.course.version, SHORT_SECONDS if self.course.doubtful else 0.0)
 
     def _watch_options(self) -> ListOptions:
-        streaming = self.stage is _Stage.STREAM
-        version = "" if streaming and self._version == "0" else self._version
+        streaming = self.course.stage is Stage.STREAM
+        version = "" if streaming and self.course.version == "0" else self.course.version
         return replace(
             self._options.selection,
             resource_version=version,
@@ -247,25 +173,27 @@ class _Follower:
 
     def _change(self, event: WatchEvent) -> Change:
         if event.type == "ERROR":
-            self._told_by_event = True
+            self._attempt.error_event = True
             raise _error_of(event.object)
         try:
             data, header = self._intake.event(event.object)
+        except UnexpectedAnswer:
+            raise  # who sends another kind cannot be believed about ours either: what is not in it is not gone
         except PilotageError as error:
             return unread(event.object, error)
-        if self.stage is _Stage.WATCH and header.resource_version:
-            self._version = header.resource_version
+        if self.course.stage is Stage.WATCH and header.resource_version:
+            self.course.version = header.resource_version
         return Deleted(data, header) if event.type == "DELETED" else Applied(data, header)
 
     def _bookmark(self, event: WatchEvent, deadline: Deadline) -> Change:
-        header = objects.header(event.object)
+        header, course = objects.header(event.object), self.course
         self._learn(header, deadline)
-        if self.stage is _Stage.STREAM:
+        if course.stage is Stage.STREAM:
             if header.annotations.get(INITIAL_EVENTS_END) == "true":
-                self.stage, self._version = _Stage.WATCH, header.resource_version
+                course.listed(header.resource_version)
                 return Replaced([], header.resource_version)
         elif header.resource_version:
-            self._version = header.resource_version
+            course.version = header.resource_version
         return Bookmark(header.resource_version)
 
     def _silence(self) -> float:
@@ -295,11 +223,6 @@ class _Initial:
                 self.items.pop((header.namespace, header.name), None)
             case Undecodable():
                 self.undecodable.append(change)
-
-
-def _too_large(error: Exception) -> bool:
-    """Whether the server has not come to the version yet: it was set back, or another one answers."""
-    return isinstance(error, ApiError) and any(cause.reason == "ResourceVersionTooLarge" for cause in error.causes)
 
 
 def _error_of(data: Bytes) -> ApiError:

@@ -17,6 +17,7 @@ from pilotage.cache.event import InformerEvent, ResourceEventHandler
 from pilotage.cache.index import IndexFunction, Key
 from pilotage.cache.listeners import Listeners, Registration
 from pilotage.cache.lister import Lister, reader_of
+from pilotage.cache.liveness import Liveness
 from pilotage.cache.options import InformerOptions
 from pilotage.cache.progress import Progress
 from pilotage.cache.store import Store
@@ -24,7 +25,7 @@ from pilotage.client.objectlist import ObjectList
 from pilotage.client.reader import Fields, Labels
 from pilotage.client.session import not_served
 from pilotage.client.targets import Kind, KindOf, O, untyped
-from pilotage.errors import DecodeError, Gone, InvalidDefinition, NotFound, PilotageError
+from pilotage.errors import DecodeError, InvalidDefinition, NotFound, PilotageError
 from pilotage.meta import objects, times
 from pilotage.meta.typevars import T
 from pilotage.rest.listing import ListerWatcher
@@ -45,8 +46,6 @@ _BREATH = 200
 """Events told in one go before others on the loop get their turn."""
 _REPORTS = 1000
 """Undecodable objects that are remembered."""
-_SAME_TROUBLE_SECONDS = 30.0
-"""How often a trouble is logged that does not change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +83,7 @@ class Informer(Generic[T]):
         self._state = "new"
         self._undecodable: dict[Key, str] = {}
         self._events = self._troubles = self._handler_failures = 0
-        self._shown, self._shown_again = ("", ""), 0.0
-        self.last_error: Exception | None = None
-        """What went wrong last with the list or the watch; None once it works again."""
+        self._liveness = Liveness(self._log, options.gvk, self._progress)
 
     # Reading
 
@@ -249,6 +246,11 @@ class Informer(Generic[T]):
         )
 
     @property
+    def last_error(self) -> Exception | None:
+        """What went wrong last with the list or the watch; None once it works again."""
+        return self._liveness.last_error
+
+    @property
     def last_contact(self) -> float | None:
         """The loop's time when the server was last heard of; None if it never was."""
         return self._progress.contact
@@ -286,16 +288,19 @@ class Informer(Generic[T]):
                 group.create_task(self._resync(), name=f"resync of {self.options.gvk}")
         finally:
             self._state = "stopped"
+            self._liveness.stop()
             self._progress.stop()
             metrics.OBJECTS.remove(*labels)
             metrics.LIVE.remove(*labels)
 
     async def _follow(self) -> None:
         time = asyncio.get_running_loop().time
-        progress = self._progress
+        progress, liveness = self._progress, self._liveness
         source = await self._opened()
         async with aclosing(changes(source, self.options.changes())) as stream:
             async for change in stream:
+                if liveness.on_trial and isinstance(change, Applied | Deleted):
+                    liveness.passed()
                 if type(change) is Applied:
                     progress.contact = time()
                     self._applied(change)
@@ -314,8 +319,9 @@ class Informer(Generic[T]):
             try:
                 return await self._source()
             except PilotageError as error:
-                self._trouble("list", error)
-                await asyncio.sleep(backoff.delay(asyncio.get_running_loop().time()))
+                wait = backoff.delay(asyncio.get_running_loop().time())
+                self._trouble("list", error, wait)
+                await asyncio.sleep(wait)
 
     def _applied(self, change: Applied) -> None:
         header, data = change.header, change.data
@@ -390,38 +396,19 @@ class Informer(Generic[T]):
             case Bookmark(resource_version=version):
                 self._progress.contact = now
                 self._progress.moved(version)
-            case Listening():
+            case Listening(trial_seconds=trial_seconds):
                 self._progress.contact = now
-                if not self._progress.live and self.last_error is not None:
-                    self._log.info("The watch is open again", version=self.resource_version)
-                self._progress.live, self.last_error = True, None
-            case Trouble(stage=stage, error=error):
-                self._trouble(stage, error)
+                self._liveness.opened(trial_seconds)
+            case Trouble(stage=stage, error=error, retry_seconds=seconds):
+                self._trouble(stage, error, seconds)
             case Undecodable(error=error, namespace=namespace, name=name):
                 self._progress.contact = now
                 self._report((namespace, name), error)
 
-    def _trouble(self, stage: str, error: Exception) -> None:
+    def _trouble(self, stage: str, error: Exception, retry_seconds: float) -> None:
         self._troubles += 1
-        self.last_error = error
         metrics.TROUBLES.labels(str(self.options.gvk), stage).inc()
-        if isinstance(error, Gone):
-            log = self._log.debug if self._told_lately(stage, "Gone") else self._log.info
-            log("The server has forgotten the version; listing again", version=self.resource_version)
-            return
-        shown = not_served(self.options.gvk) if isinstance(error, NotFound) else error
-        text = f"{type(shown).__name__}: {shown}"
-        log = self._log.debug if self._told_lately(stage, text) else self._log.warning
-        log(f"The {stage} failed; trying again", error=text)
-        self._progress.failed()
-
-    def _told_lately(self, stage: str, text: str) -> bool:
-        """Whether the last trouble was the same a moment ago: a local socket is tried many times in a minute."""
-        now = asyncio.get_running_loop().time()
-        if self._shown == (stage, text) and now < self._shown_again:
-            return True
-        self._shown, self._shown_again = (stage, text), now + _SAME_TROUBLE_SECONDS
-        return False
+        self._liveness.failed(stage, error, retry_seconds)
 
     async def _resync(self) -> None:
         loop = asyncio.get_running_loop()

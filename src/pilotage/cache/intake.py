@@ -9,17 +9,17 @@ from typing import NamedTuple
 import msgspec
 
 from pilotage.cache.errors import USER_FAILURES
-from pilotage.errors import DecodeError, PilotageError
+from pilotage.errors import DecodeError
 from pilotage.meta import objects
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.objects import Envelope, Header
 from pilotage.meta.unstructured import Unstructured
+from pilotage.rest.answers import Expected
+from pilotage.rest.request import Form
 from pilotage.rest.response import Bytes
 
 Transform = Callable[[Unstructured], Unstructured]
 """Changes an object before it is kept, in place or not. Runs once for each version of an object."""
-
-_PARTIAL = "PartialObjectMetadata"
 
 
 class Item(NamedTuple):
@@ -30,16 +30,14 @@ class Item(NamedTuple):
     data: bytes
 
 
-class WrongKind(PilotageError):
-    """The server sent something else than was asked for."""
-
-
 class Intake:
     """Takes in the objects of one kind."""
 
-    def __init__(self, gvk: GroupVersionKind | None, transform: Transform | None = None) -> None:
-        self._kind = gvk.kind if gvk is not None else ""
-        self._gvk = gvk
+    def __init__(
+        self, gvk: GroupVersionKind | None, transform: Transform | None = None, form: Form = Form.OBJECT
+    ) -> None:
+        self._expected = Expected(gvk, form) if gvk is not None else None
+        self._kind, self._api_version = (gvk.kind, gvk.api_version) if gvk is not None else ("", "")
         self._transform = transform
         self._head = b""
         if gvk is not None:
@@ -48,13 +46,16 @@ class Intake:
             self._head = msgspec.json.encode(document)[:-1]
 
     def event(self, data: Bytes) -> tuple[bytes, Header]:
-        """The bytes to keep, and the header. Raises DecodeError and WrongKind."""
+        """The bytes to keep, and the header. Raises DecodeError and UnexpectedAnswer."""
         envelope = objects.envelope(data)
-        if envelope.kind != self._kind or self._transform is not None:
-            return self._unusual(data, envelope)
         header = envelope.metadata
-        if not header.name:
-            raise _nameless(data)
+        if (
+            envelope.kind != self._kind
+            or envelope.api_version != self._api_version
+            or self._transform is not None
+            or not header.name
+        ):
+            return self._unusual(data, envelope)
         return bytes(data), header
 
     def item(self, data: Bytes) -> Item:
@@ -63,13 +64,14 @@ class Intake:
         return Item(sys.intern(header.namespace), header.name, kept)
 
     def _unusual(self, data: Bytes, envelope: Envelope) -> tuple[bytes, Header]:
+        says_kind = bool(envelope.kind or envelope.api_version)  # an object of a list need not
+        if says_kind and self._expected is not None and not self._expected.allows(envelope.api_version, envelope.kind):
+            raise self._expected.unexpected(envelope.api_version, envelope.kind)
         if not envelope.metadata.name:
-            raise _nameless(data)
-        if not envelope.kind and self._head:
+            raise DecodeError("an object without a name cannot be kept", path=".metadata.name")
+        if not says_kind and self._head:
             rest = bytes(data).lstrip()[1:].lstrip()
             data = self._head + (b"" if rest.startswith(b"}") else b",") + rest
-        elif self._kind and envelope.kind not in (self._kind, _PARTIAL):
-            raise WrongKind(f"a {envelope.api_version} {envelope.kind} came where {self._gvk} was asked for")
         if self._transform is None:
             return bytes(data), envelope.metadata
         kept = self._transformed(self._transform, data)
@@ -81,8 +83,3 @@ class Intake:
         except USER_FAILURES as error:  # whatever the user's function does, the other objects go on
             name = getattr(transform, "__qualname__", repr(transform))
             raise DecodeError(f"the transform {name} failed: {type(error).__name__}: {error}") from error
-
-
-def _nameless(data: Bytes) -> DecodeError:
-    shown = bytes(data[:80]).decode(errors="replace")
-    return DecodeError(f"an object without a name cannot be kept: {shown!r}", path=".metadata.name")

@@ -71,7 +71,7 @@ class InformerOptions:
         return ChangesOptions(
             selection=self.selection,
             gvk=self.gvk,
-            intake=Intake(self.gvk, self.transform),
+            intake=Intake(self.gvk, self.transform, self.form),
             backoff=self.backoff,
             silence_seconds=self.silence_seconds,
         )

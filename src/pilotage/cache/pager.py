@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from pilotage.cache.change import Replaced, Undecodable
 from pilotage.cache.intake import Intake, Item
-from pilotage.errors import Gone, PilotageError
+from pilotage.errors import Gone, PilotageError, UnexpectedAnswer
 from pilotage.meta import objects
 from pilotage.rest.listing import ListerWatcher
 from pilotage.rest.request import ListOptions
@@ -72,6 +72,8 @@ class Pager:
         for number, data in enumerate(page.items, start=1):
             try:
                 items.append(self.intake.item(data))
+            except UnexpectedAnswer:
+                raise  # such a list says nothing about what is gone
             except PilotageError as error:
                 undecodable.append(unread(data, error))
             if number % _BREATH == 0:

@@ -41,6 +41,12 @@ class Progress:
             self.setbacks += 1
         self.moved(version)
 
+    def recovered(self) -> None:
+        """The collection is followed (again)."""
+        if not self.live:
+            self.live = True
+            self._wake()
+
     def failed(self) -> None:
         """The collection could not be followed."""
         self._lose()

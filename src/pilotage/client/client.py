@@ -83,6 +83,7 @@ class Client(Reader, Writer):
             target.form,
             silence_seconds,
             user_agent=self._session.defaults.user_agent,
+            gvk=target.gvk,
         )
 
     def with_namespace(self, namespace: str) -> Self:

@@ -151,7 +151,7 @@ class Reader:
         page = await self._session.list(place, self._session.request(place, verb=Verb.LIST, options=options))
         return ObjectList(
             page.items,
-            place.target.read,
+            place.target.expected.checked(place.target.read),
             resource_version=page.resource_version,
             continue_token=page.continue_token,
             remaining_item_count=page.remaining_item_count,
@@ -226,10 +226,10 @@ class Reader:
         self, kind: Kind, namespace: str, options: ListOptions
     ) -> AsyncIterator[AsyncIterator[WatchedEvent[Any]]]:
         place = await self._session.collection(kind, namespace)
-        request = self._session.request(place, verb=Verb.WATCH, options=options)
+        target, request = place.target, self._session.request(place, verb=Verb.WATCH, options=options)
         async with (
             self._session.watch(place, request) as lines,
-            aclosing(watched(lines, place.target.read, lambda error: about(error, place))) as events,
+            aclosing(watched(lines, target.expected.checked(target.read), lambda error: about(error, place))) as events,
         ):
             yield events
 

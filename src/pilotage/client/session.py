@@ -12,7 +12,10 @@ from pilotage.client.warnings import ServerWarning, WarningHandler
 from pilotage.errors import ApiError, BadRequest, NoMatch, NotFound, PilotageError
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapper, RESTMapping
-from pilotage.rest import Page, Request, Response, Transport, WatchEvent, WriteOptions
+from pilotage.rest import Page, Request, Response, Transport, Verb, WatchEvent, WriteOptions
+
+ANSWERED_WHOLE = ("", "status", "finalize", "approval")
+"""Subresources whose answer is the whole object; `scale` answers with a Scale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +143,8 @@ class Session:
         except ApiError as error:
             raise await self._explained(error, place, request.subresource) from error.__cause__
         self._warned(place, response.warnings)
+        if request.verb is not Verb.DELETE and request.subresource in ANSWERED_WHOLE:
+            place.target.expected.check_object(response.body, namespace=request.namespace, name=request.name)
         return response
 
     async def list(self, place: Place, request: Request) -> Page:
@@ -148,6 +153,8 @@ class Session:
         except ApiError as error:
             raise await self._explained(error, place) from error.__cause__
         self._warned(place, page.warnings)
+        if request.verb is Verb.LIST:
+            place.target.expected.check_page(page)
         return page
 
     @asynccontextmanager

@@ -15,6 +15,7 @@ from pilotage.meta.models import ObjectMeta, Resource
 from pilotage.meta.typevars import T_co, TypeVar
 from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unstructured
 from pilotage.rest import Bytes, Form
+from pilotage.rest.answers import Expected
 
 Object = Resource | Unstructured | PartialObjectMetadata
 """An object in one of its three forms."""
@@ -55,6 +56,11 @@ class Target(Generic[T_co]):
     namespaced: bool
     form: Form
     read: Callable[[Bytes], T_co]
+
+    @property
+    def expected(self) -> Expected:
+        """What its answers must be."""
+        return Expected(self.gvk, self.form)
 
 
 def gvk_of(kind: Kind | Object) -> GroupVersionKind:

@@ -22,6 +22,7 @@ class _ListMeta(msgspec.Struct, rename={"continue_token": "continue", "resource_
 
 class _List(msgspec.Struct):
     kind: str = ""
+    api_version: str = msgspec.field(default="", name="apiVersion")
     metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
     items: list[msgspec.Raw] | None = None
 
@@ -49,6 +50,8 @@ def page(body: bytes, warnings: tuple[str, ...] = ()) -> Page:
         continue_token=found.metadata.continue_token,
         remaining_item_count=found.metadata.remaining,
         warnings=warnings,
+        list_kind=found.kind,
+        list_api_version=found.api_version,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 from pilotage.client.fieldnames import check_document, check_patch
 from pilotage.client.patch import Patch, patch_of, raw_patch
 from pilotage.client.reader import Fields, Labels, field_text, selector_text
-from pilotage.client.session import Place, Session, about
+from pilotage.client.session import ANSWERED_WHOLE, Place, Session, about
 from pilotage.client.targets import Kind, Object, ObjectKey, key_of, replace_content
 from pilotage.errors import BadRequest, NotFound
 from pilotage.meta import objects
@@ -21,9 +21,6 @@ from pilotage.rest import DeleteOptions, ListOptions, PatchType, Verb, WriteOpti
 R = TypeVar("R", bound=Resource)
 W = TypeVar("W", bound=Resource | Unstructured)
 P = TypeVar("P", bound=Object)
-
-_ANSWERED_WHOLE = ("", "status", "finalize", "approval")
-"""Subresources whose answer is the whole object; `scale` answers with a Scale."""
 
 AnyPatch = Patch | Mapping[str, Any] | Sequence[Any]
 """A mapping is a merge patch, a list of operations a JSON patch; else `merge_from`, `raw_patch` and their like."""
@@ -156,7 +153,7 @@ class Writer:
         """
         write = self._session.write_options(dry_run, field_owner, field_validation)
         wanted = patch_of(patch)
-        whole = subresource in _ANSWERED_WHOLE  # else the patch is for another kind, such as Scale
+        whole = subresource in ANSWERED_WHOLE  # else the patch is for another kind, such as Scale
         if isinstance(obj, Resource | Unstructured | PartialObjectMetadata):
             place = await self._session.place_of(obj)
             if whole:
@@ -282,7 +279,7 @@ class Writer:
 
     async def _whole(self, place: Place, subresource: str, answer: bytes) -> bytes:
         """The object after a write: the answer, or what is there, if a subresource answers with a kind of its own."""
-        if subresource in _ANSWERED_WHOLE:
+        if subresource in ANSWERED_WHOLE:
             return answer
         request = self._session.request(place, verb=Verb.GET, name=place.name)
         return (await self._session.call(place, request)).body

@@ -7,7 +7,8 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from pilotage.meta.kinds import GroupVersionResource
+from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
+from pilotage.rest.answers import Expected
 from pilotage.rest.request import Form, ListOptions, Request, Verb
 from pilotage.rest.response import Page, WatchEvent
 from pilotage.rest.transport import Transport
@@ -75,9 +76,14 @@ class RestListerWatcher:
     silence_seconds: float = SILENCE_SECONDS
     streaming: bool = True
     user_agent: str = ""
+    gvk: GroupVersionKind | None = None
+    """The kind of the objects; a list of another one is refused. None: not checked."""
 
     async def list(self, options: ListOptions) -> Page:
-        return await self.transport.list(self._request(Verb.LIST, options))
+        page = await self.transport.list(self._request(Verb.LIST, options))
+        if self.gvk is not None:
+            Expected(self.gvk, self.form).check_page(page)
+        return page
 
     def watch(self, options: ListOptions) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
         return self.transport.watch(self._request(Verb.WATCH, options))

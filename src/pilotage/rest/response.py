@@ -30,6 +30,7 @@ class Page:
     warnings: tuple[str, ...] = ()
     list_kind: str = ""
     """The kind of the list document, where it is written out."""
+    list_api_version: str = ""
 
 
 WatchEventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]

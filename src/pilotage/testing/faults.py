@@ -97,7 +97,7 @@ ByteFault = Cut | Stall | Delay | Bandwidth
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Answer instead of the server, with a Kubernetes Status: 410, 429, 503 …"""
+    """Answer instead of the server, with a Kubernetes Status: 410, 429, 503 … or with a `body` of one's own."""
 
     status: int
     reason: str = ""
@@ -105,6 +105,7 @@ class Answer:
     retry_after: int | None = None
     when: When = always
     times: int | None = 1
+    body: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

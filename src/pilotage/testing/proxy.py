@@ -245,7 +245,8 @@ def _answer(fault: Answer) -> Response:
     headers = [("Content-Type", "application/json")]
     if fault.retry_after is not None:
         headers.append(("Retry-After", str(fault.retry_after)))
-    return Response(fault.status, headers, json.dumps(status.document()).encode())
+    body = json.dumps(status.document()).encode() if fault.body is None else fault.body
+    return Response(fault.status, headers, body)
 
 
 _REASONS = {

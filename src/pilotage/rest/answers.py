@@ -1,0 +1,119 @@
+"""Answers: whether what a server sent is what was asked for.
+
+A proxy, a load balancer or a wrong URL may answer any request with 200 and some document. Taken at its word, a Status
+would be an empty list, and an informer would delete everything that it keeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import msgspec
+
+from pilotage.errors import DecodeError, UnexpectedAnswer
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.rest.request import Form
+from pilotage.rest.response import Bytes, Page
+
+T = TypeVar("T")
+
+_PARTIAL = ("meta.k8s.io", "PartialObjectMetadata")
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What answers must be: objects of one kind, in one form. Their version may be another one."""
+
+    gvk: GroupVersionKind
+    form: Form = Form.OBJECT
+
+    def allows(self, api_version: str, kind: str) -> bool:
+        """Whether an object may say this of itself."""
+        found = (_group(api_version), kind)
+        return found == (self.gvk.group, self.gvk.kind) or (self.form is Form.METADATA and found == _PARTIAL)
+
+    def check_page(self, page: Page) -> None:
+        """Raise UnexpectedAnswer for a list of something else. A transport may leave the list's kind out."""
+        if page.list_kind and not self._allows_list(page.list_api_version, page.list_kind):
+            raise self.unexpected(page.list_api_version, page.list_kind, whole=f"a list of {self.gvk.kind}")
+
+    def check_item(self, data: Bytes) -> None:
+        """Raise UnexpectedAnswer for another kind. An object of a list or a watch need not say its kind."""
+        found = _identity(data)
+        if (found.kind or found.api_version) and not self.allows(found.api_version, found.kind):
+            raise self.unexpected(found.api_version, found.kind)
+
+    def check_object(self, data: Bytes, *, namespace: str = "", name: str = "") -> None:
+        """Raise UnexpectedAnswer for another kind, and for another object where a name or a namespace is given."""
+        found = _identity(data)
+        if not self.allows(found.api_version, found.kind):
+            raise self.unexpected(found.api_version, found.kind)
+        if name and found.metadata.name != name:
+            raise self._other_object("name", name, found.metadata.name)
+        if namespace and found.metadata.namespace != namespace:
+            raise self._other_object("namespace", namespace, found.metadata.namespace)
+
+    def checked(self, read: Callable[[Bytes], T]) -> Callable[[Bytes], T]:
+        """A reader of the objects of a list or a watch that checks each one first."""
+
+        def checked_read(data: Bytes) -> T:
+            self.check_item(data)
+            return read(data)
+
+        return checked_read
+
+    def unexpected(self, api_version: str, kind: str, *, whole: str = "") -> UnexpectedAnswer:
+        """The error for something of another kind."""
+        asked = f"{whole or self.gvk.kind} of {self.gvk.api_version}"
+        came = f"{_shown(kind)} of {_shown(api_version)}" if kind or api_version else "a document without a kind"
+        return UnexpectedAnswer(f"the server was asked for {asked} and answered with {came}; {_ADVICE}")
+
+    def _other_object(self, what: str, asked: str, came: str) -> UnexpectedAnswer:
+        return UnexpectedAnswer(
+            f"the server was asked for {self.gvk.kind} of {self.gvk.api_version} with the {what} {asked} and answered "
+            f"with one of the {what} {_shown(came)}; {_ADVICE}"
+        )
+
+    def _allows_list(self, api_version: str, kind: str) -> bool:
+        if self.form is Form.METADATA and kind == f"{_PARTIAL[1]}List":
+            return True
+        if api_version and _group(api_version) != self.gvk.group:
+            return False
+        # A CustomResourceDefinition may name its list as it likes; a built-in list is named after the kind.
+        custom = "." in self.gvk.group and not self.gvk.group.endswith(".k8s.io")
+        return custom or kind == f"{self.gvk.kind}List"
+
+
+_ADVICE = "check the URL of the server, and the proxies on the way to it"
+
+
+class _Names(msgspec.Struct, gc=False):
+    name: str = ""
+    namespace: str = ""
+
+
+class _Identity(msgspec.Struct, gc=False, rename="camel"):
+    api_version: str = ""
+    kind: str = ""
+    metadata: _Names = msgspec.field(default_factory=_Names)
+
+
+_DECODER = msgspec.json.Decoder(_Identity)
+
+
+def _identity(data: Bytes) -> _Identity:
+    try:
+        return _DECODER.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DecodeError(f"the server's answer is not an object: {error}") from error
+
+
+def _group(api_version: str) -> str:
+    return api_version.rpartition("/")[0]
+
+
+def _shown(text: str) -> str:
+    """A word of an answer, as it may stand in a message."""
+    return repr(text[:60]) if not text.isprintable() or len(text) > 60 or not text else text
