@@ -291,7 +291,7 @@ async def test_a_cache_that_is_not_live_says_which_kinds_since_when_and_why() ->
         assert checks["Cache"]() is True
         await asyncio.sleep(5)
         assert isinstance(informer, Informer)
-        informer._trouble("watch", ConnectionError("connection refused"))
+        informer._trouble("watch", ConnectionError("connection refused"), 1.0)
         await asyncio.sleep(0.001)
         with pytest.raises(CacheNotLive) as raised:
             checks["Cache"]()
