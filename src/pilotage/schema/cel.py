@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 from pilotage.errors import Cause
 from pilotage.meta import causes
 from pilotage.schema import cel_values
-from pilotage.schema.cel_budget import Budget
+from pilotage.schema.cel_budget import Budget, Size
 from pilotage.schema.cel_expression import EvaluationError, Expression, compile_expression, field_steps
+from pilotage.schema.cel_patterns import EXCEEDED
 from pilotage.schema.structural.node import Node
 from pilotage.schema.structural.paths import MapKey, Problem, Steps, dotted
 from pilotage.schema.structural.ratchet import Comparison
@@ -22,6 +23,7 @@ from pilotage.schema.structural.ratchet import Comparison
 MAXIMUM_MESSAGE = 5 * 1024
 """Bytes that a message expression may give."""
 
+_OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
 _REASONS = {
     "FieldValueForbidden": "Forbidden",
     "FieldValueRequired": "Required value",
@@ -83,6 +85,14 @@ def compile_rules(root: Node) -> Rules | None:
     return Rules(compiled) if compiled is not None else None
 
 
+class _Place(NamedTuple):
+    """What the rules of one place are about, as CEL sees it."""
+
+    value: Any
+    old: Any
+    size: Size
+
+
 class _Run:
     """One document going through the rules."""
 
@@ -104,6 +114,8 @@ class _Run:
             return
         if at.rules:
             self._rules(at, value, old, steps)
+        if isinstance(value, dict | list) and not self._budget.spend(len(value)):
+            self._spent(at, steps)
         if isinstance(value, dict):
             before = old if isinstance(old, dict) else {}
             for name, each in value.items():
@@ -119,6 +131,9 @@ class _Run:
 
     def _rules(self, at: RuleNode, value: Any, old: Any, steps: Steps) -> None:
         kind = at.node.type
+        size = self._budget.size(value, old)
+        if (at.convert is not None or old is not None) and not self._budget.spend(size[1], convert=True):
+            self._spent(at, steps)
         if old is not None:
             old = cel_values.aligned(at.node, old, value)
         shown = value
@@ -128,26 +143,21 @@ class _Run:
         for rule in at.rules:
             if rule.expression.uses_old and old is None and not rule.optional_old:
                 continue
-            failed = self._failure(rule, value, old, kind, steps)
+            failed = self._failure(rule, _Place(value, old, size), kind, steps)
             if failed is None:
                 continue
             where = dotted((*steps, *rule.field_path), keys_in_brackets=True)
             told = causes.shown(shown) if kind not in ("object", "array") else ""
             self._add(steps, _cause(where, rule.reason, told, failed), ratchets=not rule.expression.uses_old)
 
-    def _failure(self, rule: Rule, value: Any, old: Any, kind: str, steps: Steps) -> str | None:
+    def _failure(self, rule: Rule, place: _Place, kind: str, steps: Steps) -> str | None:
         """The message if the rule does not hold. What goes wrong with the rule itself is a cause, too."""
-        present = old is not None
         where = dotted(steps, keys_in_brackets=True)
-        if not self._budget.allows(rule.expression.shape):
-            text = f"call cost exceeds limit for rule: {rule.shown}; no further validation rules will be run"
-            self._add(steps, causes.invalid(where, kind, text), ratchets=False)
-            raise _SpentError
         try:
-            result = rule.expression.evaluate(value, old, present)
+            result = self._result(rule.expression, place)
         except EvaluationError as error:
             self._add(steps, causes.invalid(where, kind, _told(str(error), rule)), ratchets=False)
-            if "cost" in str(error):
+            if str(error) == EXCEEDED:
                 raise _SpentError from error
             return None
         if result is True:
@@ -155,20 +165,30 @@ class _Run:
         if result is not False:
             self._add(steps, causes.invalid(where, kind, f"not a bool evaluating rule: {rule.shown}"), ratchets=False)
             return None
-        return self._message(rule, value, old, present)
+        return self._message(rule, place)
 
-    def _message(self, rule: Rule, value: Any, old: Any, present: bool) -> str:
+    def _message(self, rule: Rule, place: _Place) -> str:
         default = rule.message.strip() or f"failed rule: {rule.expression.text.strip()}"
-        expression = rule.message_expression
-        if expression is None or not self._budget.allows(expression.shape):
+        if rule.message_expression is None:
             return default
         try:
-            message = expression.evaluate(value, old, present)
+            message = self._result(rule.message_expression, place)
         except EvaluationError:
             return default
         text = message.strip() if isinstance(message, str) else ""
         usable = text and "\n" not in text and len(text.encode()) <= MAXIMUM_MESSAGE
         return text if usable else default
+
+    def _result(self, expression: Expression, place: _Place) -> Any:
+        value, old, size = place
+        if not self._budget.allows(expression, size, value, old):
+            raise EvaluationError(EXCEEDED)
+        return expression.evaluate(value, old, old is not None, self._budget.meter)
+
+    def _spent(self, at: RuleNode, steps: Steps) -> NoReturn:
+        where = dotted(steps, keys_in_brackets=True)
+        self._add(steps, causes.invalid(where, at.node.type, _OUT_OF_BUDGET), ratchets=False)
+        raise _SpentError
 
     def _add(self, steps: Steps, cause: Cause, *, ratchets: bool) -> None:
         self._problems.append(Problem(steps, cause, len(steps), ratchets))
@@ -188,10 +208,9 @@ def _told(error: str, rule: Rule) -> str:
     if error == "no such overload":
         words = "call arguments did not match a supported operator, function or macro signature for rule"
         return f"'{error}': {words}: {rule.shown}"
-    if "cost" in error:
-        return (
-            f"'{error}': no further validation rules will be run due to call cost exceeds limit for rule: {rule.shown}"
-        )
+    if error == EXCEEDED:
+        words = "no further validation rules will be run due to call cost exceeds limit for rule"
+        return f"'{error}': {words}: {rule.shown}"
     return f"{error} evaluating rule: {rule.shown}"
 
 

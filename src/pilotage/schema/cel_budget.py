@@ -1,118 +1,75 @@
-"""How much a CEL rule may cost. There is no cost model in the binding, so this bounds the work from outside.
+"""How much the CEL rules of one object may cost.
 
-The binding itself stops an expression after 10,000 iterations. What one iteration costs is bounded here, before it
-runs, from the text of the expression and the sizes in the document: how often it can loop, how large a value it can
-build, how many steps look at that value. The bounds are some twenty times above Kubernetes' own run-time limit, and
-small enough that nothing runs for more than about a second.
+Kubernetes counts the cost of a rule as it runs. Here a bound is computed before (`cel_cost`), first a rough one from
+nothing but the size of the object, then, if that is too much, a close one from the sizes at the places that the rule
+looks at. All that an object's rules may cost together is a quarter of a second.
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
-ITERATIONS = 10_000
-WORK_OF_ONE = 2e8
-WORK_OF_ALL = 1e9
-_SMALLEST = 16  # even a look at nothing costs something
+from pilotage.schema.cel_cost import Cost
+from pilotage.schema.cel_expression import Expression
+from pilotage.schema.cel_patterns import Meter
+from pilotage.schema.cel_sizes import whole
 
-_QUOTED = re.compile(
-    r"""[bB]?[rR]?(?:\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|//[^\n]*""",
-    re.DOTALL,
-)
-_LOOPS = ("all", "exists", "exists_one", "existsOne", "map", "filter", "sortBy", "transformList", "transformMap")
-_BINDERS = (*_LOOPS, "bind", "optMap", "optFlatMap")
-_TOKEN = re.compile(r"(\w+)\s*\(|[()]")
-_LITERAL_REPLACE = re.compile(r"replace\s*\(\s*(?:''|\"\")\s*,\s*(?:''|\"\")")
-_BUILDING = re.compile(r"\b(?:replace|join|format)\s*\(")
-_STEP = re.compile(r"\(|==|!=|<|>|\+|\bin\b")
+Size: TypeAlias = tuple[int, int]
+"""Bytes, and values."""
+MAXIMUM_BYTES = 56 * 2**20
+"""What one evaluation may hold in memory."""
 
-
-@dataclass(frozen=True)
-class Shape:
-    """What the text of an expression says about its cost."""
-
-    loops: int
-    nesting: int
-    binders: int
-    additions: int
-    building: int
-    steps: int
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """The longest string and the largest collection of a document."""
-
-    longest: int
-    largest: int
-
-
-def without_literals(text: str) -> str:
-    """An expression with its strings emptied and its comments gone, at the same columns' order of tokens."""
-    return _QUOTED.sub(lambda found: "" if found.group(0).startswith("//") else "''", text)
-
-
-def shape(text: str) -> Shape:
-    bare = without_literals(text)
-    loops = binders = nesting = depth = deepest = 0
-    stack: list[bool] = []
-    for token in _TOKEN.finditer(bare):
-        if token.group(0) == ")":
-            depth -= bool(stack and stack.pop())
-            continue
-        name = token.group(1)
-        looping = name in _LOOPS
-        loops += looping
-        binders += name in _BINDERS
-        stack.append(looping)
-        depth += looping
-        deepest = max(deepest, depth)
-    nesting = deepest
-    building = len(_BUILDING.findall(bare)) - len(_LITERAL_REPLACE.findall(bare))
-    return Shape(loops, nesting, binders, bare.count("+"), building, 1 + len(_STEP.findall(bare)))
-
-
-def work(of: Shape, sizes: Sizes) -> float:
-    """An upper bound for the characters and items that an evaluation looks at or builds."""
-    longest = float(max(sizes.longest, sizes.largest, _SMALLEST))
-    rounds = min(ITERATIONS, of.loops * float(sizes.largest) ** of.nesting) if of.loops else 1.0
-    # Values grow by + most where each step binds the last one's result: (a + a), (b + b) …
-    chains = max(1, min(of.binders, of.additions))
-    growth = min(1e30, (of.additions / chains + 1) ** chains) * min(1e30, longest**of.building)
-    small = growth * longest < WORK_OF_ONE / ITERATIONS
-    return rounds * of.steps * longest * (1.0 if small else growth)
-
-
-def measure(document: Any) -> Sizes:
-    longest = largest = 0
-    stack = [document]
-    while stack:
-        value = stack.pop()
-        if isinstance(value, str):
-            longest = max(longest, len(value))
-        elif isinstance(value, dict):
-            largest = max(largest, len(value))
-            stack.extend(value.values())
-        elif isinstance(value, list):
-            largest = max(largest, len(value))
-            stack.extend(value)
-    return Sizes(longest, largest)
+_MILLISECOND = 1e6
+_SMALL = 1 * _MILLISECOND
+_ALL, _ROUGH, _ROUGH_LARGE, _PATTERNS = (part * _MILLISECOND for part in (190, 100, 50, 60))
+_FEW = 256  # values
+_VISIT, _CONVERT, _MEASURE = 400.0, 250.0, 1_500.0  # for each value
 
 
 class Budget:
     """What is left for the rules of one object."""
 
     def __init__(self, *documents: Any) -> None:
-        measured = [measure(document) for document in documents]
-        self._sizes = Sizes(max(each.longest for each in measured), max(each.largest for each in measured))
-        self._left = WORK_OF_ALL
+        self.meter = Meter(_PATTERNS)
+        self._size = _sizes(documents)
+        self._left = _ALL
+        # Rough bounds are far too high: they get a part of the whole, and leave the rest for close ones.
+        self._rough, self._rough_large = _ROUGH, _ROUGH_LARGE
 
-    def allows(self, expression: Shape) -> bool:
+    def size(self, value: Any, old: Any) -> Size:
+        """The size of a part of the document; in a small one any part is as good as the whole."""
+        return self._size if self._size[1] <= _FEW else _sizes((value, old))
+
+    def spend(self, values: int, *, convert: bool = False) -> bool:
+        """Take the cost of visiting so many values of the document, or of converting them; False if nothing is left."""
+        self._left -= values * (_CONVERT if convert else _VISIT)
+        return self._left > 0
+
+    def allows(self, expression: Expression, size: Size, value: Any, old: Any) -> bool:
         """Take the cost of one evaluation; False if that is too much, or too much is gone already."""
-        cost = work(expression, self._sizes)
-        if cost > WORK_OF_ONE or cost > self._left:
+        if self._takes_rough(expression.rough_cost(*size)):
+            return True
+        self._left -= size[1] * _MEASURE
+        if self._left <= 0:
             return False
-        self._left -= cost
-        return True
+        cost = expression.cost(value, old)
+        self._left -= cost.nanoseconds
+        return self._left > 0 and cost.bytes <= MAXIMUM_BYTES
+
+    def _takes_rough(self, cost: Cost) -> bool:
+        if cost.bytes > MAXIMUM_BYTES or cost.nanoseconds > self._left:
+            return False
+        if cost.nanoseconds <= _SMALL and cost.nanoseconds <= self._rough:
+            self._rough -= cost.nanoseconds
+            self._left -= cost.nanoseconds
+            return True
+        if cost.nanoseconds <= self._rough_large:
+            self._rough_large -= cost.nanoseconds
+            self._left -= cost.nanoseconds
+            return True
+        return False
+
+
+def _sizes(values: tuple[Any, ...]) -> Size:
+    found = [whole(value) for value in values if value is not None]
+    return sum(size for size, _ in found), sum(entries for _, entries in found)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 from pilotage import errors
 from pilotage.schema import cel_values
-from pilotage.schema.cel_budget import Shape, shape, without_literals
+from pilotage.schema.cel_cost import Cost, cost
+from pilotage.schema.cel_fields import Needs, needed, needs, without_literals
+from pilotage.schema.cel_patterns import BOUNDED, EXCEEDED, Meter, is_metered, written_patterns
+from pilotage.schema.cel_sizes import NOTHING, Anything, Extent, Found, whole
+from pilotage.schema.cel_tree import Tree, read_tree, renamed
 from pilotage.schema.structural.node import Node
 from pilotage.schema.structural.paths import MapKey, Steps
 
 _OLD_SELF = re.compile(r"\boldSelf\b")
 _PATH = re.compile(r"(?<![\w.])(self|oldSelf)((?:\s*\.\s*\w+(?!\w|\s*\())+)")
-_FIRST_FIELD = re.compile(r"(?<![\w.])(?:self|oldSelf)\b(?:\s*\.\s*\??\s*(\w+)(?!\w|\s*\())?")
 _VARIABLES = ("self", "oldSelf", "__self", "__oldSelf")
 _MIXED_NUMBERS = re.compile(r"'_(?:<|<=|>|>=)_' applied to '\((?:int|uint|double), (?:int|uint|double)\)'")
 _METADATA = {"type": "object", "properties": {"name": {"type": "string"}, "generateName": {"type": "string"}}}
@@ -35,49 +39,88 @@ class Expression:
 
     text: str
     program: Any
+    tree: Tree
     uses_old: bool
-    shape: Shape
     returns: str
     wrapped: bool
-    fields: frozenset[str] | None
-    """The fields of `self` and `oldSelf` that it looks at; None if that cannot be told."""
+    fields: Needs
+    old_fields: Needs
+    """The fields of `self` and `oldSelf` that it looks at; None if that may be any of them."""
+    patterns: dict[str, Any]
+    """The regular expressions that are written in it."""
+    metered: bool
+    """Whether some of its functions count what they cost."""
+    _rough: dict[tuple[int, int], Cost] = field(default_factory=dict)
 
-    def evaluate(self, value: Any, old: Any, present: bool) -> Any:
+    def evaluate(self, value: Any, old: Any, present: bool, meter: Meter) -> Any:
         """The result as a plain value. EvaluationError if the expression fails."""
-        value, old = self._seen(value), self._seen(old) if self.uses_old else None
-        data = {"self": value, "oldSelf": old}
-        if self.wrapped:
-            data |= {"__self": value, "__oldSelf": old, "__present": present}
+        data = self._data(value, old, present)
         try:
-            result = self.program.eval(data=data)
+            with meter.measuring(self.patterns) if self.metered else nullcontext():
+                result = self.program.eval(data=data)
             if str(result.type()) != "ERROR":
-                return result.plain_value()
+                found = result.plain_value()
+                if not meter.exceeded:
+                    return found
             told = str(result.value())
         except Exception as error:  # the binding raises RuntimeError, TypeError and whatever a function raised
             told = str(error)
-        raise EvaluationError(_translated(told))
+        raise EvaluationError(EXCEEDED if meter.exceeded else _translated(told))
 
-    def _seen(self, value: Any) -> Any:
-        """The part of an object that matters, for every value that is passed to the engine is converted."""
-        if self.fields is None or not isinstance(value, dict):
-            return value
-        return {name: value[name] for name in self.fields if name in value}
+    def rough_cost(self, size: int, entries: int) -> Cost:
+        """A bound for values of this many bytes and entries, whatever they are."""
+        key = size.bit_length(), entries.bit_length()
+        found = self._rough.get(key)
+        if found is None:
+            chars, count = (float(1 << bits) for bits in key)
+            most = Extent(chars, count, chars, count)
+            found = self._rough[key] = cost(self.tree, dict.fromkeys(_VARIABLES, Anything(most)), most)
+        return found
+
+    def cost(self, value: Any, old: Any) -> Cost:
+        """A bound for these very values."""
+        data = self._data(value, old, present=True)
+        passed = NOTHING
+        for each in (data["self"], data["oldSelf"]):
+            size, entries = whole(each)
+            passed = passed.plus(Extent(all_chars=size, all_entries=entries))
+        return cost(self.tree, {name: Found([each]) for name, each in data.items()}, passed)
+
+    def _data(self, value: Any, old: Any, present: bool) -> dict[str, Any]:
+        # Every value that is passed to the engine is converted, so it gets no more than it looks at.
+        value, old = needed(value, self.fields), needed(old, self.old_fields) if self.uses_old else None
+        if not self.wrapped:
+            return {"self": value, "oldSelf": old}
+        return {"self": value, "oldSelf": old, "__self": value, "__oldSelf": old, "__present": present}
 
 
 def compile_expression(text: str, node: Node, *, resource: bool = False, optional_old: bool = False) -> Expression:
     """Compile one expression over a place of the schema; CompileError with the compiler's words."""
-    environment = _environment()
     uses_old = _OLD_SELF.search(without_literals(text)) is not None
+    environment = _environment()
     plain = _compiled(environment, text)
     _check_fields(text, node, resource)
     if not (uses_old and optional_old):
         _check_types(text, node)
+    serialized = plain.serialize()
+    looks = read_tree(serialized)
     wrapped = (uses_old and optional_old) or cel_values.typed(node, "__self") is not None
-    program = plain
     if wrapped:
-        program = _compiled(_wrapping_environment(), _wrapped(text, node, uses_old, optional_old))
-    fields = None if uses_old and optional_old else _fields(text)
-    return Expression(text, program, uses_old, shape(text), str(plain.return_type()), wrapped, fields)
+        environment = _wrapping_environment()
+        serialized = _compiled(environment, _wrapped(text, node, uses_old, optional_old)).serialize()
+    bounded = renamed(serialized, BOUNDED)
+    return Expression(
+        text,
+        program=environment.deserialize(bounded),
+        tree=read_tree(bounded),
+        uses_old=uses_old,
+        returns=str(plain.return_type()),
+        wrapped=wrapped,
+        fields=needs(looks, "self"),
+        old_fields=None if optional_old else needs(looks, "oldSelf"),
+        patterns=written_patterns(looks),
+        metered=is_metered(looks),
+    )
 
 
 def field_steps(path: str, node: Node) -> Steps:
@@ -95,12 +138,6 @@ def field_steps(path: str, node: Node) -> Steps:
         steps.append(name if child is not None else MapKey(name))
         node, rest = child or node.additional or node, rest[found.end() :]
     return tuple(steps)
-
-
-def _fields(text: str) -> frozenset[str] | None:
-    """The first fields after every `self` and `oldSelf`; None if one of them stands for itself."""
-    names = [found.group(1) for found in _FIRST_FIELD.finditer(without_literals(text))]
-    return None if None in names else frozenset(names)
 
 
 def _wrapped(text: str, node: Node, uses_old: bool, optional_old: bool) -> str:
@@ -226,7 +263,7 @@ def _translated(told: str) -> str:
     """The engine's error in the words of Kubernetes' engine."""
     told = re.sub(r"^[A-Z_]+: ", "", told).removesuffix(" [INTERNAL]").removesuffix(" [INVALID_ARGUMENT]")
     if "Iteration budget exceeded" in told:
-        return "operation cancelled: actual cost limit exceeded"
+        return EXCEEDED
     if told.startswith("No matching overloads found"):
         return "no such overload"
     if found := re.match(r'Key not found in map : "?(.*?)"?$', told, re.DOTALL):

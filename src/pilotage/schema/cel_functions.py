@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pilotage.schema import cel_library as library
+from pilotage.schema import cel_patterns as patterns
 
 _EXTENSIONS = {"lists": 0, "optional": 0, "sets": 0, "strings": 2, "two-var-comprehensions": 0}
 """What Kubernetes offers of CEL's own extensions, in its versions (0: the binding's own)."""
@@ -123,9 +124,12 @@ class _Declarations:
         self._method("indexOf", self._int, [every, self._dyn], library.index_of)
         self._method("lastIndexOf", self._int, [every, self._dyn], library.last_index_of)
         string = self._string
-        self._method("find", string, [string, string], library.find)
-        self._method("findAll", self._cel.Type.List(string), [string, string], library.find_all)
-        self._method("findAll", self._cel.Type.List(string), [string, string, self._int], library.find_all)
+        self._method("find", string, [string, string], patterns.find)
+        self._method("findAll", self._cel.Type.List(string), [string, string], patterns.find_all)
+        self._method("findAll", self._cel.Type.List(string), [string, string, self._int], patterns.find_all)
+        self._method(patterns.BOUNDED["matches"], self._bool, [string, string], patterns.matches)
+        self._function(patterns.BOUNDED["matches"], self._bool, [string, string], patterns.matches)
+        self._function(patterns.BOUNDED["lists.range"], self._cel.Type.List(self._int), [self._int], patterns.numbers)
 
     def _formats(self) -> None:
         for name in library.FORMATS:

@@ -1,5 +1,5 @@
-"""Kubernetes' own CEL functions, written in Python: quantities, versions, addresses, URLs, formats, lists, regular
-expressions.
+"""Kubernetes' own CEL functions, written in Python: quantities, versions, addresses, URLs, formats and
+lists.
 
 The binding passes no opaque values, so a quantity, a version, an address … travels as a map with one entry, whose key
 names the type and whose value is its canonical text: equal ones are equal, and anything else is told apart.
@@ -198,25 +198,13 @@ def text_of(value: Any) -> str:
     return unbox(value, IP, CIDR)[1]
 
 
-def find(text: str, pattern: str) -> str:
-    found = _pattern(pattern).search(text)
-    return found.group(0) if found else ""
-
-
-def find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
-    found: list[str] = []
-    for match in _pattern(pattern).finditer(text):
-        if len(found) == limit:
-            break
-        found.append(match.group(0))
-    return found
-
-
 def is_sorted(values: list[Any]) -> bool:
     return all(not values[index] < values[index - 1] for index in range(1, len(values)))
 
 
 def total(values: list[Any]) -> Any:
+    if any(isinstance(value, list | dict) for value in values):
+        raise ValueError("no such overload")
     return sum(values[1:], start=values[0]) if values else 0
 
 
@@ -315,17 +303,6 @@ def _address(text: str) -> Address:
     if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
         raise ValueError("IPv4-mapped IPv6 address is not allowed")
     return found
-
-
-def _pattern(pattern: str) -> Any:
-    import re2
-
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        return re2.compile(pattern, options)
-    except re2.error as error:
-        raise ValueError(f"Illegal regex: {pattern}") from error
 
 
 def _parts(text: str | None) -> list[str]:

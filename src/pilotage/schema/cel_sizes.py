@@ -1,0 +1,181 @@
+"""How large a value in a CEL expression can be: bounds, derived from the document before the expression runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import msgspec
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Extent(NamedTuple):
+    """The size of one value. Texts are counted in bytes."""
+
+    chars: float = 0.0
+    """Of the value itself, if it is a text."""
+    entries: float = 0.0
+    """Of the value itself, if it is a list or a map."""
+    all_chars: float = 0.0
+    """Of all texts in it."""
+    all_entries: float = 0.0
+    """Of all lists and maps in it."""
+
+    def plus(self, other: Extent) -> Extent:
+        return Extent(*(one + two for one, two in zip(self, other, strict=True)))
+
+    def union(self, other: Extent) -> Extent:
+        return Extent(*map(max, self, other))
+
+
+NOTHING = Extent()
+
+
+class Value:
+    """What is known of a value: its size at most, and its size on average over the rounds of the loop around it.
+
+    An average makes bounds of sums close: what all the items of a list cost is bounded by the size of the list.
+    """
+
+    def __init__(
+        self,
+        most: Extent = NOTHING,
+        mean: Extent | None = None,
+        item: Callable[[], Value] | None = None,
+        fields: Mapping[str, Value] | None = None,
+    ) -> None:
+        self.most = most
+        self.mean = most if mean is None else mean
+        self._item = item
+        self._fields = fields
+
+    def item(self) -> Value:
+        """An item of a list, a value of a map: each of them once, in a loop."""
+        if self._item is not None:
+            return self._item()
+        most, mean = self.most, self.mean
+        share = 1 / max(mean.entries, 1.0)
+        part = Extent(
+            mean.all_chars * share, mean.all_entries * share, mean.all_chars * share, mean.all_entries * share
+        )
+        return Value(_inside(most), part)
+
+    def key(self) -> Value:
+        """A key of a map, which may be as long as all its texts."""
+        share = self.mean.all_chars / max(self.mean.entries, 1.0)
+        longest = self.most.all_chars
+        return Value(Extent(longest, 0.0, longest, 0.0), Extent(share, 0.0, share, 0.0))
+
+    def field(self, name: str) -> Value:
+        if self._fields is not None:
+            return self._fields.get(name, NONE)
+        return Value(_inside(self.most), _inside(self.mean))
+
+    def fixed(self) -> Value:
+        """The same where no average is known: for one that is picked, or used in a loop within its own."""
+        return self if self.mean is self.most else _Fixed(self)
+
+    def union(self, other: Value) -> Value:
+        if other is NONE or self is NONE:
+            return self if other is NONE else other
+        most, mean = self.most.union(other.most), self.mean.union(other.mean)
+        return Value(most, mean, lambda: self.item().union(other.item()))
+
+
+class _Fixed(Value):
+    def __init__(self, value: Value) -> None:
+        super().__init__(value.most)
+        self._value = value
+
+    def item(self) -> Value:
+        return self._value.item().fixed()
+
+    def field(self, name: str) -> Value:
+        return self._value.field(name).fixed()
+
+
+NONE = Value()
+"""A number, a bool, null: no size to speak of."""
+
+
+class Anything(Value):
+    """Any part of a document of which only the size is known."""
+
+    def item(self) -> Value:
+        return self
+
+    def field(self, name: str) -> Value:
+        return self
+
+
+class Found(Value):
+    """The values at one place of a document: those of all rounds, where the place is inside a list."""
+
+    def __init__(self, values: list[Any], rounds: float = 1.0) -> None:
+        self._values = values
+        self._rounds = max(rounds, 1.0)
+        self._found: dict[str | None, Found] = {}  # by field; None for the items
+
+    @cached_property
+    def _extents(self) -> tuple[Extent, Extent]:
+        texts = [len(value) for value in self._values if type(value) is str]
+        wide = 1.0 if all(value.isascii() for value in self._values if type(value) is str) else 4.0
+        containers = [value for value in self._values if value and type(value) in (dict, list)]
+        lengths, sizes = list(map(len, containers)), list(map(whole, containers))
+        columns = (texts, lengths, texts + [size for size, _ in sizes], [entries for _, entries in sizes])
+        factors = (wide, 1.0, wide, 1.0)
+        most = Extent(*(factor * max(column, default=0) for factor, column in zip(factors, columns, strict=True)))
+        return most, Extent(
+            *(factor * sum(column) / self._rounds for factor, column in zip(factors, columns, strict=True))
+        )
+
+    @property
+    def most(self) -> Extent:  # type: ignore[override]  # looked at when needed
+        return self._extents[0]
+
+    @property
+    def mean(self) -> Extent:  # type: ignore[override]
+        return self._extents[1]
+
+    def fixed(self) -> Value:
+        return self if self._rounds == 1 and len(self._values) <= 1 else _Fixed(self)
+
+    def item(self) -> Value:
+        if None not in self._found:
+            inside: list[Any] = []
+            for value in self._values:
+                if isinstance(value, list):
+                    inside += value
+                elif isinstance(value, dict):
+                    inside += value.values()
+            self._found[None] = Found(inside, len(inside))
+        return self._found[None]
+
+    def field(self, name: str) -> Value:
+        if name not in self._found:
+            inside = [value[name] for value in self._values if isinstance(value, dict) and name in value]
+            self._found[name] = Found(inside, self._rounds)
+        return self._found[name]
+
+
+def whole(value: Any) -> tuple[int, int]:
+    """The bytes of a value, and a bound for the values and keys in it. The text is searched at the speed of C."""
+    text = _encode(value)
+    return len(text), sum(map(text.count, (b",", b"[", b"{", b":"))) + 1
+
+
+def text(length: float) -> Value:
+    return Value(Extent(length, 0.0, length, 0.0))
+
+
+def total(values: Iterable[Value]) -> Extent:
+    result = NOTHING
+    for value in values:
+        result = result.plus(value.most)
+    return result
+
+
+def _inside(extent: Extent) -> Extent:
+    return Extent(extent.all_chars, extent.all_entries, extent.all_chars, extent.all_entries)

@@ -1,0 +1,264 @@
+"""The tree of a compiled CEL expression, read from the form in which the engine writes it down.
+
+That form is a protobuf message (`cel.expr.CheckedExpr` in an `Any`). Of it we need few fields, so they are read here by
+their numbers. It can be written back with functions renamed: so calls get to our own implementations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+Fields: TypeAlias = list[tuple[int, int, int | bytes]]
+
+_CONSTANT, _IDENT, _SELECT, _CALL, _LIST, _STRUCT, _FOLD = 3, 4, 5, 6, 7, 8, 9
+_CALL_PARTS, _CALL_NAME = (1, 3), 2
+_NUMBERS_AND_TIMES = frozenset({(3, 1), (3, 2), (3, 3), (3, 4), (5, 2), (5, 3)})
+"""Types of one size: bool, int, uint, double; timestamp, duration. (The field of `Type`, and its value.)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    text: str | None
+    """A string's or bytes' text; None for any other constant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ident:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    operand: Tree
+    field: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    function: str
+    arguments: tuple[Tree, ...]
+    """With the target of a method first."""
+    fixed: bool
+    """Whether the result is known to be a number, a bool, a time or a duration."""
+
+
+@dataclass(frozen=True, slots=True)
+class MakeList:
+    items: tuple[Tree, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MakeMap:
+    entries: tuple[tuple[Tree, Tree], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """A comprehension; with an empty list to go through and a condition of false it is just a binding."""
+
+    variables: tuple[str, ...]
+    over: Tree
+    result_name: str
+    start: Tree
+    condition: Tree
+    step: Tree
+    result: Tree
+
+
+Tree: TypeAlias = Constant | Ident | Select | Call | MakeList | MakeMap | Fold
+
+
+def read_tree(serialized: bytes) -> Tree:
+    """The tree of an expression that the engine has serialized."""
+    checked = _read(_first(_read(serialized), 2))
+    fixed = frozenset(_fixed(checked))
+    return _Reader(fixed).tree(_first(checked, 4))
+
+
+def renamed(serialized: bytes, names: Mapping[str, str]) -> bytes:
+    """The same expression with calls of some functions turned into calls of others."""
+    by_bytes = {old.encode(): new.encode() for old, new in names.items()}
+    outer = _read(serialized)
+    checked = [
+        (number, kind, _renamed(value, by_bytes) if number == 4 and isinstance(value, bytes) else value)
+        for number, kind, value in _read(_first(outer, 2))
+    ]
+    return _write([(number, kind, _write(checked) if number == 2 else value) for number, kind, value in outer])
+
+
+def walk(tree: Tree) -> Iterator[Tree]:
+    """Every node of a tree."""
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(children(node))
+
+
+def children(node: Tree) -> tuple[Tree, ...]:
+    match node:
+        case Select(operand, _):
+            return (operand,)
+        case Call(_, arguments, _):
+            return arguments
+        case MakeList(items):
+            return items
+        case MakeMap(entries):
+            return tuple(part for entry in entries for part in entry)
+        case Fold():
+            return (node.over, node.start, node.condition, node.step, node.result)
+    return ()
+
+
+class _Reader:
+    def __init__(self, fixed: frozenset[int]) -> None:
+        self._fixed = fixed
+
+    def tree(self, message: bytes) -> Tree:
+        identifier = 0
+        for number, _kind, value in _read(message):
+            if number == 2 and isinstance(value, int):
+                identifier = value
+            elif isinstance(value, bytes):
+                return self._node(number, _read(value), identifier)
+        return Constant(None)
+
+    def _node(self, number: int, fields: Fields, identifier: int) -> Tree:
+        if number == _IDENT:
+            return Ident(_text(fields, 1))
+        if number == _SELECT:
+            return Select(self._part(fields, 1), _text(fields, 2))
+        if number == _CALL:
+            targets, arguments = self._parts(fields, 1), self._parts(fields, 3)
+            return Call(_text(fields, _CALL_NAME), (*targets, *arguments), identifier in self._fixed)
+        if number == _LIST:
+            return MakeList(self._parts(fields, 1))
+        if number == _STRUCT:
+            entries = [_read(value) for key, _, value in fields if key == 2 and isinstance(value, bytes)]
+            return MakeMap(tuple((self._part(entry, 3), self._part(entry, 4)) for entry in entries))
+        if number == _FOLD:
+            return self._fold(fields)
+        return _constant(fields)
+
+    def _fold(self, fields: Fields) -> Fold:
+        variables = tuple(name for name in (_text(fields, 1), _text(fields, 8)) if name)
+        over, start, condition, step, result = (self._part(fields, number) for number in (2, 4, 5, 6, 7))
+        return Fold(variables, over, _text(fields, 3), start, condition, step, result)
+
+    def _part(self, fields: Fields, number: int) -> Tree:
+        message = _first(fields, number)
+        return self.tree(message) if message else Constant(None)
+
+    def _parts(self, fields: Fields, number: int) -> tuple[Tree, ...]:
+        return tuple(self.tree(value) for key, _, value in fields if key == number and isinstance(value, bytes))
+
+
+def _constant(fields: Fields) -> Constant:
+    for number, _kind, value in fields:
+        if number in (6, 7) and isinstance(value, bytes):
+            return Constant(value.decode(errors="replace"))
+    return Constant(None)
+
+
+def _fixed(checked: Fields) -> Iterator[int]:
+    """The identifiers of the nodes whose type has one size."""
+    for number, _kind, entry in checked:
+        if number == 3 and isinstance(entry, bytes):
+            fields = _read(entry)
+            kind = _read(_first(fields, 2))
+            if kind and (kind[0][0], kind[0][2]) in _NUMBERS_AND_TIMES:
+                yield next(value for key, _, value in fields if key == 1 and isinstance(value, int))
+
+
+def _renamed(message: bytes, names: Mapping[bytes, bytes]) -> bytes:
+    """An `Expr` with the functions of its calls renamed, at every depth."""
+    result: Fields = []
+    for number, kind, value in _read(message):
+        if isinstance(value, bytes) and number in (_SELECT, _CALL, _LIST, _STRUCT, _FOLD):
+            result.append((number, kind, _renamed_node(number, value, names)))
+        else:
+            result.append((number, kind, value))
+    return _write(result)
+
+
+def _renamed_node(node: int, message: bytes, names: Mapping[bytes, bytes]) -> bytes:
+    inside = {_SELECT: (1,), _CALL: _CALL_PARTS, _LIST: (1,), _STRUCT: (), _FOLD: (2, 4, 5, 6, 7)}[node]
+    result: Fields = []
+    for number, kind, value in _read(message):
+        new = value
+        if isinstance(value, bytes):
+            if number in inside:
+                new = _renamed(value, names)
+            elif node == _CALL and number == _CALL_NAME:
+                new = names.get(value, value)
+            elif node == _STRUCT and number == 2:  # an entry: its key and its value
+                parts = _read(value)
+                new = _write(
+                    [
+                        (key, k, _renamed(v, names) if key in (3, 4) and isinstance(v, bytes) else v)
+                        for key, k, v in parts
+                    ]
+                )
+        result.append((number, kind, new))
+    return _write(result)
+
+
+def _text(fields: Fields, number: int) -> str:
+    return _first(fields, number).decode()
+
+
+def _first(fields: Fields, number: int) -> bytes:
+    return next((value for key, _, value in fields if key == number and isinstance(value, bytes)), b"")
+
+
+def _read(message: bytes) -> Fields:
+    """The fields of a protobuf message: number, wire type, value."""
+    fields: Fields = []
+    position = 0
+    while position < len(message):
+        key, position = _varint(message, position)
+        number, kind = key >> 3, key & 7
+        value: int | bytes
+        if kind == 0:
+            value, position = _varint(message, position)
+        else:
+            length = {1: 8, 5: 4}.get(kind)
+            if length is None:
+                length, position = _varint(message, position)
+            value = message[position : position + length]
+            position += length
+        fields.append((number, kind, value))
+    return fields
+
+
+def _write(fields: Fields) -> bytes:
+    parts: list[bytes] = []
+    for number, kind, value in fields:
+        parts.append(_varint_bytes(number << 3 | kind))
+        if isinstance(value, int):
+            parts.append(_varint_bytes(value))
+        else:
+            parts += [_varint_bytes(len(value)), value] if kind == 2 else [value]
+    return b"".join(parts)
+
+
+def _varint(message: bytes, position: int) -> tuple[int, int]:
+    result = shift = 0
+    while True:
+        byte = message[position]
+        position += 1
+        result |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return result, position
+
+
+def _varint_bytes(value: int) -> bytes:
+    parts = bytearray()
+    while value > 127:
+        parts.append(value & 127 | 128)
+        value >>= 7
+    parts.append(value)
+    return bytes(parts)
