@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import base64
-import binascii
+import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
-from typing import Any
+from typing import Any, NoReturn, TypeGuard
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import forbidden, invalid, required, too_long, type_invalid
+from pilotage.meta.causes import forbidden, invalid, required, too_long
+from pilotage.server import base64text
+from pilotage.server.bodies import json_type
 from pilotage.server.served import MAX_CAUSES
 
 Document = dict[str, Any]
@@ -27,26 +30,52 @@ _NEEDED = {
     "kubernetes.io/dockercfg": (".dockercfg",),
     "kubernetes.io/ssh-auth": ("ssh-privatekey",),
 }
+_JSON_KEYS = {"kubernetes.io/dockerconfigjson": ".dockerconfigjson", "kubernetes.io/dockercfg": ".dockercfg"}
+"""Where a type of Secret has a JSON object."""
+_REDACTED = "<secret contents redacted>"
+_JSON_ERRORS = {
+    "Expecting value": "looking for beginning of value",
+    "Expecting property name enclosed in double quotes": "looking for beginning of object key string",
+    "Expecting ':' delimiter": "after object key",
+    "Extra data": "after top-level value",
+}
+"""Python's words for what is wrong with a JSON text, and Go's."""
 _ACCOUNT = "kubernetes.io/service-account.name"
 
 
 def prepare_secret(document: Document, old: Document | None, now: str) -> None:
-    """Text goes into the data, and there is always a type."""
-    texts = document.pop("stringData", None)
-    if isinstance(texts, dict):
-        data = document["data"] = _mapping(document.get("data"))
-        for key, text in texts.items():
-            data[key] = base64.b64encode(str(text).encode()).decode()
+    """Text goes into the data, and there is always a type. What is of a wrong type stays, for the check to find it."""
+    texts, data = document.get("stringData"), document.get("data")
+    if _is_texts(texts) and (data is None or isinstance(data, dict)):
+        del document["stringData"]
+        encoded = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+        if encoded or data is not None:
+            document["data"] = (data or {}) | encoded
+    _normalise(document.get("data"))
     if not document.get("type"):
         document["type"] = "Opaque"
+
+
+def prepare_config_map(document: Document, old: Document | None, now: str) -> None:
+    """Base64 is stored without line breaks."""
+    _normalise(document.get("binaryData"))
+
+
+def secret_mismatch(document: Document) -> str:
+    """Why a Secret's data cannot be decoded, without any of it; empty if they can."""
+    return _mismatch(document, "data")
+
+
+def config_map_mismatch(document: Document) -> str:
+    """The same of a ConfigMap's binary data."""
+    return _mismatch(document, "binaryData")
 
 
 def secret_causes(document: Document, old: Document | None) -> list[Cause]:
     """What is wrong with a Secret."""
     data = _mapping(document.get("data"))
     found = list(_key_causes(data, "data"))
-    sizes = _sizes(data, "data", found)
-    if sizes > MAX_DATA:
+    if _size(data) > MAX_DATA:
         found.append(too_long("data", MAX_DATA))
     found += _type_causes(document, data)
     if old is not None:
@@ -64,7 +93,7 @@ def config_map_causes(document: Document, old: Document | None) -> list[Cause]:
     found += [invalid(f"data[{key}]", key, "duplicate of key present in binaryData") for key in both]
     found += _key_causes(binary, "binaryData")
     size = sum(len(value.encode()) for value in data.values() if isinstance(value, str))
-    if size + _sizes(binary, "binaryData", found) > MAX_DATA:
+    if size + _size(binary) > MAX_DATA:
         found.append(too_long("[]", MAX_DATA))
     if old is not None:
         found += _frozen_causes(document, old, ("data", "binaryData"))
@@ -87,15 +116,32 @@ def _key_problems(key: str) -> Iterator[str]:
         yield "must not start with '..'"
 
 
-def _sizes(data: Mapping[str, Any], field: str, found: list[Cause]) -> int:
-    """How many bytes the values have once decoded; what cannot be is added to the causes."""
-    size = 0
-    for key, value in data.items():
+def _size(data: Mapping[str, str]) -> int:
+    """How many bytes the values have once decoded."""
+    return sum(len(base64.b64decode(value)) for value in data.values())
+
+
+def _is_texts(value: Any) -> TypeGuard[dict[str, str]]:
+    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
+
+
+def _normalise(data: Any) -> None:
+    """Write base64 in its one form, in place; what is not base64 stays."""
+    for key, value in data.items() if isinstance(data, dict) else ():
+        if isinstance(value, str):
+            with suppress(ValueError):
+                data[key] = base64.b64encode(base64text.decode(value)).decode()
+
+
+def _mismatch(document: Document, field: str) -> str:
+    for key, value in _mapping(document.get(field)).items():
+        if not isinstance(value, str):
+            return f"json: cannot unmarshal {json_type(value)} into field {field}.{key} of type string"
         try:
-            size += len(base64.b64decode(value, validate=True))
-        except (binascii.Error, ValueError, TypeError):
-            found.append(type_invalid(f"{field}.{key}", value, "illegal base64 data"))
-    return size
+            base64text.decode(value)
+        except ValueError as error:
+            return str(error)
+    return ""
 
 
 def _type_causes(document: Document, data: Mapping[str, Any]) -> Iterator[Cause]:
@@ -103,12 +149,38 @@ def _type_causes(document: Document, data: Mapping[str, Any]) -> Iterator[Cause]
     for key in _NEEDED.get(kind, ()):
         if key not in data:
             yield required(f"data[{key}]")
+    json_key = _JSON_KEYS.get(kind, "")
+    if json_key and json_key in data and (problem := _json_problem(base64.b64decode(data[json_key]))):
+        yield invalid(f"data[{json_key}]", _REDACTED, problem)
     if kind == "kubernetes.io/basic-auth" and not data.keys() & {"username", "password"}:
         yield required("data[username]")
         yield required("data[password]")
     annotations = _mapping(document["metadata"].get("annotations"))
     if kind == "kubernetes.io/service-account-token" and not annotations.get(_ACCOUNT):
         yield required(f"metadata.annotations[{_ACCOUNT}]")
+
+
+def _json_problem(data: bytes) -> str:
+    """Why bytes are not a JSON object (or null), in Go's words where Python sees the same; empty if they are."""
+    text = data.decode("utf-8", "replace")
+    try:
+        value = json.loads(text, parse_int=str, parse_float=str, parse_constant=_no_constant)
+    except RecursionError:
+        return "exceeded max depth"
+    except json.JSONDecodeError as error:
+        if not text[error.pos :].strip() or error.msg.startswith("Unterminated"):
+            return "unexpected end of JSON input"
+        where = _JSON_ERRORS.get(error.msg, "in a JSON text")
+        return f"invalid character '{text[error.pos]}' {where}"
+    except ValueError as error:
+        return str(error)
+    if value is None or isinstance(value, dict):
+        return ""
+    return f"json: cannot unmarshal {json_type(value)} into Go value of type map[string]interface {{}}"
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"invalid character '{name[0]}' looking for beginning of value")  # NaN is not JSON
 
 
 def _frozen_causes(document: Document, old: Document, fields: tuple[str, ...]) -> list[Cause]:

@@ -30,6 +30,8 @@ class Special(NamedTuple):
     """Fill in, in place: the document, its old state or None, and the time."""
     causes: Callable[[Document, Document | None], list[Cause]] | None = None
     """What is wrong. Where a kind has this, the schema is asked for wrong types alone."""
+    mismatch: Callable[[Document], str] | None = None
+    """Why the content cannot be decoded, beyond what the schema says of types; empty if it can."""
     mark: Callable[[Document, str], None] | None = None
     """What a deletion does to an object beside marking it, in place."""
     name: NameForm = "subdomain"
@@ -54,6 +56,12 @@ def causes(served: Served, document: Document, old: Document | None) -> list[Cau
     """What is wrong with the object beyond its schema."""
     rule = of(served)
     return rule.causes(document, old) if rule.causes is not None else []
+
+
+def mismatch(served: Served, document: Document) -> str:
+    """Why the kind cannot hold this content, as a decoder says it; empty if it can."""
+    rule = of(served)
+    return rule.mismatch(document) if rule.mismatch is not None else ""
 
 
 def time_causes(served: Served, document: Document) -> list[Cause]:
@@ -133,11 +141,17 @@ _EVENT_TIMES = (("eventTime",), ("series", "lastObservedTime"))
 _RBAC = "rbac.authorization.k8s.io"
 _SPECIAL: dict[tuple[str, str], Special] = {
     ("", "namespaces"): Special(
-        _prepare_namespace, _nothing_wrong, _mark_namespace, "label", True, hurried=False, shown_when_gone=True
+        _prepare_namespace,
+        _nothing_wrong,
+        mark=_mark_namespace,
+        name="label",
+        keeps_status=True,
+        hurried=False,
+        shown_when_gone=True,
     ),
     ("", "pods"): Special(shown_when_gone=True),
-    ("", "secrets"): Special(secrets.prepare_secret, secrets.secret_causes),
-    ("", "configmaps"): Special(causes=secrets.config_map_causes),
+    ("", "secrets"): Special(secrets.prepare_secret, secrets.secret_causes, secrets.secret_mismatch),
+    ("", "configmaps"): Special(secrets.prepare_config_map, secrets.config_map_causes, secrets.config_map_mismatch),
     ("", "events"): Special(causes=events.core_causes, micro_times=_EVENT_TIMES),
     ("", "services"): Special(name="dns1035"),
     ("events.k8s.io", "events"): Special(causes=events.new_causes, micro_times=_EVENT_TIMES),
@@ -149,7 +163,7 @@ _SPECIAL: dict[tuple[str, str], Special] = {
         for resource in ("roles", "rolebindings", "clusterroles", "clusterrolebindings")
     },
     ("apiextensions.k8s.io", "customresourcedefinitions"): Special(
-        definitions.prepare, definitions.causes, definitions.mark, keeps_status=True, hurried=False
+        definitions.prepare, definitions.causes, mark=definitions.mark, keeps_status=True, hurried=False
     ),
 }
 _CUSTOM: dict[tuple[str, str], Special] = {

@@ -172,6 +172,8 @@ def _finalizer_causes(served: Served, metadata: Document) -> list[Cause]:
 def content_causes(served: Served, request: Request, document: Document, old: Document | None) -> list[Cause]:
     """What the schema and the kind's own rules say. A built-in kind's wrong types are a 400 of their own."""
     status = request.subresource == "status"
+    if reason := special.mismatch(served, document):
+        raise bodies.undecodable(served, request, reason)
     causes = _schema_causes(served, document, old, status=status)
     if served.custom:
         return causes

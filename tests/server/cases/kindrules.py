@@ -7,6 +7,8 @@ from .kinds import CONFIG_MAPS, EVENTS, LEASES, NEW_EVENTS, SECRETS
 
 SUBJECT = {"kind": "Pod", "name": "x", "namespace": "<namespace>"}
 
+DOCKER = "kubernetes.io/dockerconfigjson"
+
 SECRET_RULES = Scenario(
     "secrets",
     [
@@ -39,6 +41,39 @@ SECRET_RULES = Scenario(
         patch("its mark", SECRETS + "/im", {"immutable": None}),
         patch("its labels can change", SECRETS + "/im", {"metadata": {"labels": {"x": "y"}}}),
         post("empty", SECRETS, {"metadata": {"name": "empty"}}),
+        post("text that is a bool", SECRETS, {"metadata": {"name": "t"}, "stringData": {"enabled": True}}),
+        post("text that is a number", SECRETS, {"metadata": {"name": "t"}, "stringData": {"a": 7}}),
+        post("text that is an object", SECRETS, {"metadata": {"name": "t"}, "stringData": {"a": {"b": "c"}}}),
+        post("texts that are a text", SECRETS, {"metadata": {"name": "t"}, "stringData": "x"}),
+        post("texts that are a list", SECRETS, {"metadata": {"name": "t"}, "stringData": ["x"]}),
+        post(
+            "data that are a list beside texts",
+            SECRETS,
+            {"metadata": {"name": "t"}, "data": ["x"], "stringData": {"a": "b"}},
+        ),
+        post("no texts", SECRETS, {"metadata": {"name": "none"}, "stringData": None}),
+        post("empty texts", SECRETS, {"metadata": {"name": "none-either"}, "stringData": {}}),
+        patch("a bool as text", SECRETS + "/s", {"stringData": {"a": True}}),
+        post("data that are a number", SECRETS, {"metadata": {"name": "t"}, "data": {"a": 7}}),
+        post("base64 with a character too many", SECRETS, {"metadata": {"name": "t"}, "data": {"a": "eA==x"}}),
+        post("base64 without padding", SECRETS, {"metadata": {"name": "t"}, "data": {"a": "eHh4eA"}}),
+        post("base64 in two lines", SECRETS, {"metadata": {"name": "lines"}, "data": {"a": "eHh4\neHh4\n"}}),
+        *(
+            post(what, SECRETS, {"metadata": {"name": "docker"}, "type": kind, "stringData": {key: text}})
+            for what, kind, key, text in (
+                ("a docker config that is text", DOCKER, ".dockerconfigjson", "other"),
+                ("a docker config that is cut off", DOCKER, ".dockerconfigjson", '{"auths": {'),
+                ("a docker config that is empty", DOCKER, ".dockerconfigjson", ""),
+                ("a docker config that is a list", DOCKER, ".dockerconfigjson", "[]"),
+                ("a docker config that is a text in JSON", DOCKER, ".dockerconfigjson", '"x"'),
+                ("a docker config with a word too many", DOCKER, ".dockerconfigjson", "{} x"),
+                ("a docker config without quotes", DOCKER, ".dockerconfigjson", "{auths: {}}"),
+                ("a docker config without a colon", DOCKER, ".dockerconfigjson", '{"auths" {}}'),
+                ("an old docker config that is text", "kubernetes.io/dockercfg", ".dockercfg", "other"),
+                ("a docker config", DOCKER, ".dockerconfigjson", '{"auths": {"a": {"auth": "eA=="}}}'),
+            )
+        ),
+        patch("a docker config that is broken later", SECRETS + "/docker", {"stringData": {".dockerconfigjson": "x"}}),
     ],
 )
 
@@ -54,6 +89,8 @@ CONFIG_MAP_RULES = Scenario(
         post("a dot as key", CONFIG_MAPS, {"metadata": {"name": "b"}, "data": {"..": "", "..a": ""}}),
         post("a long key", CONFIG_MAPS, {"metadata": {"name": "b"}, "data": {"a" * 254: ""}}),
         post("a key that is not ASCII", CONFIG_MAPS, {"metadata": {"name": "b"}, "data": {"é": ""}}),
+        post("bad base64", CONFIG_MAPS, {"metadata": {"name": "b"}, "binaryData": {"a": "!!"}}),
+        post("base64 in two lines", CONFIG_MAPS, {"metadata": {"name": "lines"}, "binaryData": {"a": "eHh4\neHh4"}}),
         post("a key in both", CONFIG_MAPS, {"metadata": {"name": "b"}, "data": {"a": ""}, "binaryData": {"a": "YQ=="}}),
         post("too much data", CONFIG_MAPS, {"metadata": {"name": "b"}, "data": {"a": "x" * (1 << 20) + "y"}}),
         post(
