@@ -45,9 +45,9 @@ async def call(method, target):
                     async with gpus.watch() as events:
                         return (await anext(events)).type
                 case "delete":
-                    return await gpus.delete("gpu-0")
+                    return await gpus.delete("gpu-1")
                 case "heartbeat":
-                    return await gpus.heartbeat(["gpu-0"])
+                    return await gpus.heartbeat(["gpu-1"])
         except PilotageError as error:
             return type(error).__name__
 

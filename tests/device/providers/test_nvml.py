@@ -183,7 +183,8 @@ async def test_storm_of_xids_is_counted_and_not_told_or_logged_for_each(caplog: 
         await asyncio.sleep(4)
         assert metric("gpu_xid_errors_total", uuid_of(0), "74") == counted + 500
         assert (await world.states())["ResetRequired"] == "True NVLinkError"
-        assert int((await world.gpu()).metadata.resource_version) == version + 1
+        writes = int((await world.gpu()).metadata.resource_version) - version
+        assert 1 <= writes <= 2  # the first XID may be reported before the others have come
         assert 1 <= sum(record.getMessage().startswith("XID") for record in caplog.records) <= 5
 
 
