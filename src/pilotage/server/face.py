@@ -6,11 +6,11 @@ import hmac
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from importlib import metadata
 from typing import Any
 
 import msgspec
 
-from pilotage import __version__
 from pilotage.errors import ApiError, Forbidden, InternalError, NotFound, PilotageError, Unauthorized
 from pilotage.http import messages as http
 from pilotage.meta.kinds import GroupVersion
@@ -22,18 +22,6 @@ from pilotage.server.registry import Registry
 OPEN = ("/healthz", "/livez", "/readyz", "/version")
 """What anybody may ask."""
 JSON = ("content-type", "application/json")
-VERSION = {
-    "major": "1",
-    "minor": "36",
-    "gitVersion": f"v1.36.0+pilotage.{__version__}",
-    "gitCommit": "",
-    "gitTreeState": "clean",
-    "buildDate": "1970-01-01T00:00:00Z",
-    "goVersion": "",
-    "compiler": "",
-    "platform": "python",
-}
-"""The answer of `/version`: the Kubernetes that the API is modelled on, and the version of this server."""
 _NO_CACHE = ("cache-control", "no-cache, private")
 _MAX_WARNINGS = 4096
 _log = logging.getLogger("pilotage.server")
@@ -45,6 +33,7 @@ class Face:
     def __init__(self, registry: Registry, token: str) -> None:
         self._registry = registry
         self._token = token.encode()
+        self._version = version()  # once: it reads files, for which there may be no descriptor later
 
     async def __call__(self, incoming: http.Request) -> http.Response | http.StreamingResponse:
         """An `http.Handler`."""
@@ -84,7 +73,7 @@ class Face:
         if route in ("/healthz", "/livez", "/readyz"):
             return http.Response(200, [("content-type", "text/plain; charset=utf-8")], b"ok")
         if route == "/version":
-            return _json(VERSION)
+            return _json(self._version)
         if route == "/":
             return _json({"paths": ["/api", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]})
         parts = route.strip("/").split("/")
@@ -155,6 +144,25 @@ def failure(error: ApiError) -> http.Response:
         plain = [("content-type", "text/plain; charset=utf-8"), ("x-content-type-options", "nosniff")]
         return http.Response(404, plain, b"404 page not found\n")
     return http.Response(error.status.code, [JSON, *headers], msgspec.json.encode(error.status.document()))
+
+
+def version() -> dict[str, str]:
+    """The answer of `/version`: the Kubernetes that the API is modelled on, and the version of this server."""
+    try:
+        own = metadata.version("pilotage")
+    except metadata.PackageNotFoundError:  # run from its sources
+        own = "0"
+    return {
+        "major": "1",
+        "minor": "36",
+        "gitVersion": f"v1.36.0+pilotage.{own}",
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "",
+        "compiler": "",
+        "platform": "python",
+    }
 
 
 def _refuse_impersonation(incoming: http.Request) -> None:
