@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Generic, Protocol, cast, overload
 
 from pilotage.cache import metrics
@@ -258,7 +257,7 @@ class Informer(Generic[T]):
     @property
     def undecodable(self) -> Mapping[Key, str]:
         """Objects that could not be read, by namespace and name, with what is wrong with each."""
-        return MappingProxyType(self._undecodable)
+        return dict(self._undecodable)  # in one operation: threads may ask, too
 
     def statistics(self) -> InformerStatistics:
         return InformerStatistics(
@@ -425,7 +424,7 @@ class Informer(Generic[T]):
                 await self._replay(self._listeners.take_due(loop.time()))
 
     async def _replay(self, due: tuple[Registration, ...]) -> None:
-        for number, (namespace, name, _) in enumerate([*self._store.items()], start=1):
+        for number, (namespace, name, _) in enumerate(self._store.items(), start=1):
             data = self._store.get(namespace, name)
             if data is not None:  # it may be gone, or have changed, since the replay began
                 self._listeners.tell(
@@ -441,7 +440,8 @@ class Informer(Generic[T]):
         if self._undecodable.get(key) == text:
             return
         if len(self._undecodable) >= _REPORTS:
-            del self._undecodable[next(iter(self._undecodable))]
+            for oldest in [*self._undecodable][:1]:  # a copy, because reads in threads may report, too
+                self._undecodable.pop(oldest, None)
         self._undecodable[key] = text
         metrics.UNDECODABLE.labels(str(self.options.gvk)).inc()
         self._log.error("An object cannot be read; the others go on", namespace=key[0], name=key[1], error=text)

@@ -66,18 +66,19 @@ class Lister(Generic[T]):
         `labels` is a label selector. `fields` are names and values of indexes: `list(fields={"spec.nodeName": "a"})`
         needs an index of that name.
         """
-        selector, terms = selector_of(labels), exact_terms(fields)
+        selector, terms, version = selector_of(labels), exact_terms(fields), self._version()
         found: Any = []
         for store in self._chosen(namespace):
             found += _indexed(store, terms, namespace, selector) if terms else store.select(namespace, selector)
-        return ObjectList(found[:limit] if limit else found, self._read, resource_version=self._version())
+        return ObjectList(found[:limit] if limit else found, self._read, resource_version=version)
 
     def by_index(self, name: str, value: str, *, namespace: str = "") -> ObjectList[T]:
         """The objects that an index has under a value."""
         found: Any = []
+        version = self._version()  # first: a list must not say that it is newer than it is
         for store in self._chosen(namespace):
             found += _indexed(store, {name: value}, namespace, None)
-        return ObjectList(found, self._read, resource_version=self._version())
+        return ObjectList(found, self._read, resource_version=version)
 
     def _chosen(self, namespace: str) -> Iterable[Store]:
         return (self._store(namespace),) if namespace else self._stores.values()
@@ -96,6 +97,10 @@ class Lister(Generic[T]):
 
 
 def _indexed(store: Store, terms: Mapping[str, str], namespace: str, selector: Selector | None) -> list[bytes]:
+    return store.read(lambda: _looked_up(store, terms, namespace, selector))
+
+
+def _looked_up(store: Store, terms: Mapping[str, str], namespace: str, selector: Selector | None) -> list[bytes]:
     (name, value), *others = terms.items()
     keys: Iterable[Key] = store.index(name).keys(value, namespace)
     for other, wanted in others:

@@ -1,13 +1,23 @@
-"""The store: an object's bytes by namespace and name, with indexes. Its informer alone writes to it.
+"""The store: an object's bytes by namespace and name, with indexes. Its informer alone writes to it; any thread reads.
 
 Nothing is decoded to be kept. What is needed beyond the bytes (labels, values of an index) is read from them the first
 time that somebody asks, and kept up from then on.
+
+A read is of one moment, and copies nothing but what it returns, by a sequence lock: a write counts before and after it
+changes anything, and a read that finds the count changed is done again. On the thread that writes nothing can come in
+between, so there a read costs two looks at a number. After some reads in vain a thread takes the lock of the writes,
+so that it ends however much is written. What is relied on: single operations on dicts are safe from any thread, and a
+dict that changes during an iteration gives RuntimeError or a wrong result, never a crash. CPython promises that with
+the GIL, and without it too; but there the count is not ordered with the reads around it on every processor, so that
+readers take the lock.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
 
 from pilotage.cache.errors import USER_FAILURES, NoIndex
 from pilotage.cache.index import Index, Key
@@ -24,17 +34,30 @@ Report = Callable[[Key, BaseException], None]
 BytesIndexFunction = Callable[[bytes], Iterable[str]]
 """An index function that decodes by itself, in the form that its author wants."""
 
+_Objects = dict[str, dict[str, bytes]]
+"""Bytes by namespace and name."""
+_Labels = dict[str, dict[str, dict[str, str]]]
+
+_TRIES = 8
+"""Reads in vain after which a thread takes the lock."""
+_HAS_GIL: bool = getattr(sys, "_is_gil_enabled", lambda: True)()
+
+_F = TypeVar("_F")
+
 
 class Store:
     """Bytes under keys; `report` hears of objects that cannot be indexed."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
-        self._objects: dict[str, dict[str, bytes]] = {}
-        self._labels: dict[str, dict[str, dict[str, str]]] | None = None  # only once somebody selects by labels
+        self._objects: _Objects = {}
+        self._labels: _Labels | None = None  # only once somebody selects by labels
         self._functions: dict[str, BytesIndexFunction] = {}
         self._indexes: dict[str, Index] = {}
         self._count = 0
+        self._lock = threading.RLock()  # of writes; reentrant, because an index function may read the store
+        self._changes = 0
+        """Counts before and after each write: odd while one is under way."""
 
     def __len__(self) -> int:
         return self._count
@@ -43,68 +66,95 @@ class Store:
         names = self._objects.get(namespace)
         return names.get(name) if names is not None else None
 
+    def read(self, function: Callable[[], _F]) -> _F:
+        """What a function finds in this store at one moment. It may be called several times."""
+        for _ in range(_TRIES if _HAS_GIL else 0):
+            seen = self._changes
+            if seen & 1:
+                break
+            try:
+                found = function()
+            except Exception:  # anything may come of a dict that changes meanwhile
+                if self._changes == seen:
+                    raise
+            else:
+                if self._changes == seen:
+                    return found
+        with self._lock:
+            return function()
+
     def put(self, data: bytes, header: Header) -> bytes | None:
         """Keep an object; gives what was there before."""
         namespace, name = header.namespace, header.name
-        names = self._objects.get(namespace)
-        if names is None:
-            names = self._objects[sys.intern(namespace)] = {}
-        before = names.get(name)
-        names[name] = data
-        if before is None:
-            self._count += 1
-        if self._labels is not None:
-            self._labels.setdefault(namespace, {})[name] = header.labels
-        if self._indexes:
-            self._index((namespace, name), data)
+        values = self._values_of((namespace, name), data) if self._functions else {}
+        with self._lock:
+            self._changes += 1
+            try:
+                names = self._objects.get(namespace)
+                if names is None:
+                    names = self._objects[sys.intern(namespace)] = {}
+                before = names.get(name)
+                names[name] = data
+                if before is None:
+                    self._count += 1
+                if self._labels is not None:
+                    self._labels.setdefault(namespace, {})[name] = header.labels
+                for index, found in values.items():
+                    self._indexes[index].put((namespace, name), found)
+            finally:
+                self._changes += 1
         return before
 
     def remove(self, namespace: str, name: str) -> bytes | None:
         """Forget an object; gives what was there."""
         names = self._objects.get(namespace)
-        before = names.pop(name, None) if names is not None else None
-        if before is None:
+        if names is None or name not in names:
             return None
-        self._count -= 1
-        if not names:
-            del self._objects[namespace]
-        if self._labels is not None:
-            self._labels[namespace].pop(name, None)
-        for index in self._indexes.values():
-            index.remove((namespace, name))
+        with self._lock:
+            self._changes += 1
+            try:
+                before = names.pop(name)
+                self._count -= 1
+                if not names:
+                    del self._objects[namespace]
+                if self._labels is not None:
+                    self._labels[namespace].pop(name, None)
+                for index in self._indexes.values():
+                    index.remove((namespace, name))
+            finally:
+                self._changes += 1
         return before
 
-    def replace(self, items: Iterable[Item]) -> dict[str, dict[str, bytes]]:
+    def replace(self, items: Iterable[Item]) -> Mapping[str, Mapping[str, bytes]]:
         """Keep these and nothing else, in one go; gives all that was there before, by namespace and name."""
-        before, fresh = self._objects, dict[str, dict[str, bytes]]()
+        before, fresh = self._objects, _Objects()
         for namespace, name, data in items:
             names = fresh.get(namespace)
             if names is None:
                 names = fresh[namespace] = {}
             names[name] = data
-        self._objects, self._labels = fresh, None
-        self._count = sum(map(len, fresh.values()))
-        for name, function in self._functions.items():
-            self._indexes[name] = self._built(function)
+        indexes = {name: self._built(function, _items(fresh)) for name, function in self._functions.items()}
+        with self._lock:
+            self._changes += 1
+            try:
+                self._objects, self._labels = fresh, None
+                self._count = sum(map(len, fresh.values()))
+                self._indexes.update(indexes)
+            finally:
+                self._changes += 1
         return before
 
-    def items(self, namespace: str = "") -> Iterator[Item]:
+    def items(self, namespace: str = "") -> list[Item]:
         """All objects, in one namespace or in all, as they are at this moment."""
-        for place in self._places(namespace):
-            for name, data in list(self._objects.get(place, {}).items()):
-                yield Item(place, name, data)
+        return self.read(lambda: _items(self._objects, namespace))
 
     def select(self, namespace: str = "", labels: Selector | None = None) -> list[bytes]:
         """The objects of a namespace, or of all, that a selector matches."""
-        if labels is None:
-            if namespace:
-                return [*self._objects.get(namespace, {}).values()]
-            return [data for names in self._objects.values() for data in names.values()]
-        known, matches, found = self._all_labels(), labels.matches, list[bytes]()
-        for place in self._places(namespace):
-            here = known[place]
-            found += [data for name, data in self._objects[place].items() if matches(here[name])]
-        return found
+        if labels is not None:
+            return self.read(lambda: self._matching(namespace, labels))
+        if namespace:
+            return [*self._objects.get(namespace, {}).values()]  # one operation, so of one moment
+        return self.read(lambda: [data for names in self._objects.values() for data in names.values()])
 
     def labels_of(self, key: Key) -> dict[str, str]:
         """The labels of an object that is there."""
@@ -115,8 +165,13 @@ class Store:
         """Index by a function, also what is there already."""
         if name in self._functions:
             raise InvalidDefinition(f"there is an index {name!r} already; give the second one another name")
-        self._functions[name] = function
-        self._indexes[name] = self._built(function)
+
+        def keep(index: Index) -> None:
+            # Not changed in place: the writer's thread may be going through them.
+            self._indexes = {**self._indexes, name: index}
+            self._functions = {**self._functions, name: function}
+
+        self._derive(lambda: self._built(function, self.items()), keep)
 
     def index(self, name: str) -> Index:
         found = self._indexes.get(name)
@@ -128,28 +183,43 @@ class Store:
     def index_names(self) -> list[str]:
         return [*self._functions]
 
-    def _places(self, namespace: str) -> Iterable[str]:
-        if not namespace:
-            return [*self._objects]
-        return [namespace] if namespace in self._objects else []
+    def _matching(self, namespace: str, labels: Selector) -> list[bytes]:
+        known, matches, found = self._all_labels(), labels.matches, list[bytes]()
+        places = [namespace] if namespace else [*self._objects]
+        for place in places:
+            here = known.get(place, {})
+            found += [data for name, data in self._objects.get(place, {}).items() if matches(here[name])]
+        return found
 
-    def _all_labels(self) -> dict[str, dict[str, dict[str, str]]]:
-        if self._labels is None:
-            self._labels = {
-                place: {name: objects.header(data).labels for name, data in names.items()}
-                for place, names in self._objects.items()
-            }
-        return self._labels
+    def _all_labels(self) -> _Labels:
+        return self._labels if self._labels is not None else self._derive(self._read_labels, self._keep_labels)
 
-    def _built(self, function: BytesIndexFunction) -> Index:
+    def _read_labels(self) -> _Labels:
+        return {
+            place: {name: objects.header(data).labels for name, data in names.items()}
+            for place, names in self._objects.items()
+        }
+
+    def _keep_labels(self, labels: _Labels) -> None:
+        self._labels = labels
+
+    def _derive(self, make: Callable[[], _F], keep: Callable[[_F], None]) -> _F:
+        """Make something of all that is here and keep it, so that writes keep it up to date from then on."""
+        seen, made = self._changes, self.read(make)
+        with self._lock:
+            if self._changes != seen:
+                made = make()
+            keep(made)
+        return made
+
+    def _built(self, function: BytesIndexFunction, items: Iterable[Item]) -> Index:
         index = Index()
-        for place, name, data in self.items():
+        for place, name, data in items:
             index.put((place, name), self._values(function, (place, name), data))
         return index
 
-    def _index(self, key: Key, data: bytes) -> None:
-        for name, function in self._functions.items():
-            self._indexes[name].put(key, self._values(function, key, data))
+    def _values_of(self, key: Key, data: bytes) -> dict[str, Iterable[str]]:
+        return {name: self._values(function, key, data) for name, function in self._functions.items()}
 
     def _values(self, function: BytesIndexFunction, key: Key, data: bytes) -> Iterable[str]:
         try:
@@ -157,3 +227,8 @@ class Store:
         except USER_FAILURES as error:  # one object must not keep the others out of the index
             self.report(key, error)
             return ()
+
+
+def _items(found: _Objects, namespace: str = "") -> list[Item]:
+    places = found if not namespace else {namespace: found.get(namespace, {})}
+    return [Item(place, name, data) for place, names in places.items() for name, data in names.items()]
