@@ -1,0 +1,78 @@
+"""The page that maps other projects' names: each of ours on it exists."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pilotage
+from pilotage.cli import parser
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "names.md"
+
+
+def ours() -> Iterator[str]:
+    """The code in the second column, and what begins like a name of ours in the third."""
+    for line in PAGE.read_text().splitlines():
+        if line.startswith("| ") and not line.startswith("| there"):
+            _, here, remark = line.strip("|").split("|")
+            yield from re.findall(r"`([^`]+)`", here)
+            yield from re.findall(r"`(pt\.\w[\w.]*|examples/\w+\.py)`", remark)
+
+
+def found(name: str) -> Any:
+    """What a dotted name stands for; raises AttributeError or ImportError."""
+    first, *rest = name.split(".")
+    value: Any = {"pt": pilotage, "pilotage": pilotage}[first]
+    for part in rest:
+        value = _member(value, part)
+    return value
+
+
+def _member(value: Any, name: str) -> Any:
+    if inspect.ismodule(value):
+        return getattr(value, name, None) or importlib.import_module(f"{value.__name__}.{name}")
+    if inspect.isclass(value) and not hasattr(value, name):
+        assert re.search(rf"self\.{name}\b.* = ", inspect.getsource(value)), f"{value.__name__} has no {name}"
+        return None  # set when an object is made
+    return getattr(value, name)
+
+
+NAMES = sorted(set(ours()))
+
+
+def test_the_page_has_names_of_all_three() -> None:
+    assert {"pilotage.device.connect", "pt.Informer.add_event_handler", "pt.WorkTracker"} <= set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_of_ours_exists(name: str) -> None:
+    if name.startswith("examples/"):
+        assert (ROOT / name).exists()
+    elif " " in name:
+        with pytest.raises(SystemExit) as ended:
+            parser().parse_args([*name.split()[1:], "--help"])
+        assert ended.value.code == 0
+    else:
+        found(name)
+
+
+def test_the_readme_says_how_mature_this_version_is() -> None:
+    readme = (ROOT / "README.md").read_text()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (status,) = (one for one in project["classifiers"] if one.startswith("Development Status"))
+    assert f"**{status.rpartition(' - ')[2]}.** This is version {pilotage.__version__}" in readme
+
+
+def test_a_name_that_does_not_exist_is_noticed() -> None:
+    for name in ("pt.Informer.add_handler", "pt.Nothing", "pilotage.device.Config.nothing"):
+        with pytest.raises((AttributeError, ImportError, AssertionError)):
+            found(name)
