@@ -14,6 +14,7 @@ from pilotage.meta import objects
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
 from pilotage.meta.models import Model, ObjectMeta, Resource, resource
+from pilotage.meta.scheme import Scheme
 from pilotage.meta.unstructured import Unstructured, metadata_only
 from pilotage.rest import PatchType
 from pilotage.types.apps.v1 import Deployment
@@ -108,6 +109,16 @@ def _document() -> Unstructured:
     return Unstructured(
         {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": {"min_ready_seconds": 3}}
     )
+
+
+async def test_a_kind_without_its_class_is_checked_by_the_class_in_the_scheme() -> None:
+    scheme = Scheme()
+    scheme.add_known_types(Site)
+    gvk = Site.__resource__.gvk
+    served = RESTMapping(gvk, GroupVersionResource(gvk.group, gvk.version, "sites"), True)
+    client = Client(Recorder(served=[served]), scheme=scheme)
+    with pytest.raises(BadRequest, match=r'write "spec\.themeRef" instead of "spec\.theme_ref"'):
+        await client.patch(gvk, MERGE, name="a", namespace="default")
 
 
 @pytest.mark.parametrize("verb", ["create", "update", "apply"])

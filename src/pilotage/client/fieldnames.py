@@ -9,38 +9,40 @@ from pilotage.client.session import Place, about
 from pilotage.client.targets import Kind, Object, gvk_of
 from pilotage.errors import BadRequest, Cause, StatusDetails
 from pilotage.meta.models import Resource
+from pilotage.meta.scheme import Scheme
 from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unstructured
 from pilotage.meta.wirenames import Misnamed, misnamed_fields, misnamed_operations
 from pilotage.rest import PatchType
 from pilotage.types import builtin
 
 
-def check_patch(patch: Patch, patched: Object | Kind, place: Place) -> None:
+def check_patch(patch: Patch, patched: Object | Kind, place: Place, scheme: Scheme) -> None:
     """Raise BadRequest where the patch's document has fields under their Python names."""
     if patch.document is None:
         return
-    model = _model(patched)
+    model = _model(patched, scheme)
     if patch.type is not PatchType.JSON:
         _refuse("patch", misnamed_fields(patch.document, model), place)
     elif isinstance(patch.document, Sequence):
         _refuse("patch", misnamed_operations(patch.document, model), place)
 
 
-def check_document(verb: str, obj: Object, place: Place) -> None:
+def check_document(verb: str, obj: Object, place: Place, scheme: Scheme) -> None:
     """The same for an object without a class of its own, which is written as it stands."""
     if isinstance(obj, Unstructured):
-        _refuse(verb, misnamed_fields(obj.document, _model(obj)), place)
+        _refuse(verb, misnamed_fields(obj.document, _model(obj, scheme)), place)
 
 
-def _model(kind: Object | Kind) -> type[Resource]:
-    """The class that knows the fields: the object's own, the built-in kind's, else one that has metadata alone."""
+def _model(kind: Object | Kind, scheme: Scheme) -> type[Resource]:
+    """The class that knows the fields: the object's own, its kind's, else one that has metadata alone."""
     if isinstance(kind, Resource):
         return type(kind)
     if isinstance(kind, type):
         return kind
     if isinstance(kind, MetadataOnly | PartialObjectMetadata):
         return Resource
-    return builtin.type_for(gvk_of(kind)) or Resource
+    gvk = gvk_of(kind)
+    return scheme.type_for(gvk) or builtin.type_for(gvk) or Resource
 
 
 def _refuse(verb: str, found: list[Misnamed], place: Place) -> None:

@@ -15,6 +15,7 @@ from pilotage.errors import BadRequest, NotFound
 from pilotage.meta import objects
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import Resource
+from pilotage.meta.scheme import Scheme
 from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unstructured
 from pilotage.rest import DeleteOptions, ListOptions, PatchType, Verb, WriteOptions
 
@@ -35,13 +36,14 @@ class Writer:
     `subresource` (`status`, `scale`) that part of the object is written, and nothing else of it.
     """
 
+    scheme: Scheme
     _session: Session
 
     async def create(self, obj: W, *, dry_run: bool = False, field_owner: str = "", field_validation: str = "") -> W:
         """Create the object; raises AlreadyExists. With `metadata.generate_name` the server makes up the name's end."""
         _whole(obj)
         place = await self._session.place_for(obj)
-        check_document("create", obj, place)
+        check_document("create", obj, place, self.scheme)
         write = self._session.write_options(dry_run, field_owner, field_validation)
         request = self._session.request(place, verb=Verb.CREATE, write=write, body=objects.updated(obj))
         replace_content(obj, (await self._session.call(place, request)).body)
@@ -62,7 +64,7 @@ class Writer:
         """
         _whole(obj)
         place = await self._session.place_of(obj)
-        check_document("update", obj, place)
+        check_document("update", obj, place, self.scheme)
         request = self._session.request(
             place,
             verb=Verb.UPDATE,
@@ -157,13 +159,13 @@ class Writer:
         if isinstance(obj, Resource | Unstructured | PartialObjectMetadata):
             place = await self._session.place_of(obj)
             if whole:
-                check_patch(wanted, obj, place)
+                check_patch(wanted, obj, place, self.scheme)
             body = await self._patch(place, wanted.type, wanted.data(obj), subresource, write)
             replace_content(obj, await self._whole(place, subresource, body))
             return obj
         place = await self._session.place(obj, *key_of(name, namespace))
         if whole:
-            check_patch(wanted, obj, place)
+            check_patch(wanted, obj, place, self.scheme)
         body = await self._patch(place, wanted.type, wanted.data(None), subresource, write)
         read: Object = place.target.read(await self._whole(place, subresource, body))
         return read
@@ -188,7 +190,7 @@ class Writer:
         has set them to something else, unless `force` takes them over."""
         _whole(obj)
         place = await self._session.place_of(obj)
-        check_document("apply", obj, place)
+        check_document("apply", obj, place, self.scheme)
         write = replace(self._session.write_options(dry_run, field_owner, ""), force=force)
         if not write.field_manager:
             message = "apply needs to know who owns the fields: pass field_owner=…, or use client.with_field_owner(…)"

@@ -114,6 +114,19 @@ async def test_an_action_that_is_patched_is_the_callers_own_even_if_it_is_shown_
         assert (await nvml.get())["status"]["recommendedAction"] == "RESTART_BM"
 
 
+async def test_a_status_field_that_is_not_kept_is_warned_of() -> None:
+    warnings: list[str] = []
+    async with service() as opened:
+        await api(opened).create(gpu())
+        client = Client(api(opened).transport, warning_handler=lambda warning: warnings.append(str(warning)))
+        patch = {"status": {"recomendedAction": "RESTART_BM", "conditions": [condition(sevrity="high")]}}
+        await client.patch(GPU, patch, name="gpu-0", subresource="status")
+    assert sorted(warnings) == [
+        'GPU gpu-0: unknown field "status.conditions[0].sevrity"',
+        'GPU gpu-0: unknown field "status.recomendedAction"',
+    ]
+
+
 async def test_a_strategic_patch_takes_one_condition_away() -> None:
     async with service() as opened:
         await api(opened).create(gpu(status=status(condition("Ready"), condition("Degraded"))))

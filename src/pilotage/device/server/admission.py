@@ -92,6 +92,13 @@ def status_of(document: Document, name: str) -> Document:
     }
 
 
+def unknown_status_fields(document: Document) -> list[str]:
+    """The warnings about fields of a sent status that are not kept; those of its conditions the registry reports."""
+    status = document.get("status")
+    known = ("conditions", "recommendedAction")
+    return [f'unknown field "status.{key}"' for key in sorted(status or ()) if key not in known]
+
+
 def check(document: Document, encoded: bytes, limits: Limits) -> None:
     """What an object may have at most. Raises Invalid and RequestTooLarge."""
     metadata = document["metadata"]

@@ -132,9 +132,11 @@ class Writer:
             wanted = change(stored)
             check_identity(await self._served(), request, wanted["metadata"], stored["metadata"])
             ignored: list[tuple[str, str]] = []
+            unknown: list[str] = []
             if request.subresource:
                 before, sent = stored.get("status", {}), admission.status_of(wanted, request.name)
                 ignored = merging.ignored(before, sent, provider)
+                unknown = admission.unknown_status_fields(wanted)
                 wanted = stored | {"status": merging.merged(before, sent, provider, self._house.now())}
             else:
                 wanted["status"] = stored.get("status", {})
@@ -144,7 +146,7 @@ class Writer:
                 continue  # overtaken: decide again on what is there now
             now = asyncio.get_running_loop().time()
             warnings = self._disputes.warnings(request.name, provider, ignored, now)
-            return replace(response, warnings=(*response.warnings, *warnings))
+            return replace(response, warnings=(*response.warnings, *unknown, *warnings))
 
     async def _put(self, request: Request, document: Document, version: str = "") -> Response:
         if version:
