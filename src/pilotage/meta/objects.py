@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import threading
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -52,6 +53,7 @@ _PREFIXES: dict[type[Resource], bytes] = {}
 _ENCODER = msgspec.json.Encoder(enc_hook=enc_hook)
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
 _ORIGIN = "_origin"
+_MAKING = threading.Lock()
 
 
 def decode(kind: type[R], data: bytes | memoryview) -> R:
@@ -168,8 +170,17 @@ def _tolerantly(kind: type[M], data: bytes | memoryview) -> M:
 
 
 def _decoder(kind: type[Model]) -> msgspec.json.Decoder[Any]:
+    """The decoder of a class, made by one thread at a time.
+
+    msgspec notes what it knows of a class, and of the classes of its fields, on these classes, and notes that they are
+    known before all is noted: a second thread that decodes meanwhile crashes the interpreter.
+    """
     try:
-        return _DECODERS.setdefault(kind, msgspec.json.Decoder(kind, dec_hook=dec_hook))
+        with _MAKING:
+            found = _DECODERS.get(kind)
+            if found is None:
+                found = _DECODERS[kind] = msgspec.json.Decoder(kind, dec_hook=dec_hook)
+            return found
     except NameError as error:
         raise InvalidDefinition(
             f"{kind.__module__}.{kind.__qualname__}: a type hint cannot be read ({error}); "
@@ -202,3 +213,7 @@ def _refusal(what: str, metadata: Any, error: Exception) -> DecodeError:
     return DecodeError(
         f"{subject} cannot be read: {reason}{where}; mend the object, or the class so that it allows this", path=path
     )
+
+
+_decoder(Envelope)
+_decoder(_Metadata)  # here, because metadata is also read without a decoder
