@@ -20,6 +20,7 @@ SETS = {
     "v3": ["v3/gpu.proto"],
     "v6": ["v6/gpu.proto", "provider.proto", "tolerant.proto"],
     "v8": ["v8/gpu.proto"],
+    "telemetry": ["telemetry.proto"],
     "grpc": [
         "grpc/health/v1/health.proto",
         "grpc/reflection/v1/reflection.proto",

@@ -318,7 +318,6 @@ async def test_over_tls_it_is_known_by_its_certificate(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (["--provider", "replay"], "the provider replay needs a recording: name it with --recording FILE"),
         (["--provider", "replay", "--recording", "/nowhere"], "the recording /nowhere cannot be read: No such file"),
         (["--provider", "replay", "--recording", __file__], "is no recording of NVML"),
         (["--provider", "nvml", "--ignored-xids", "thirteen"], "'thirteen' is not an XID"),

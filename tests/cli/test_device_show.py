@@ -43,8 +43,29 @@ def test_the_gpus_are_a_table(target: Path) -> None:
 
 def test_the_wide_table_has_versions_and_messages(target: Path) -> None:
     heading, *rows = shown("get", "-o", "wide", target=target).stdout.splitlines()
-    assert heading.split()[-2:] == ["VERSION", "MESSAGE"]
+    assert heading.split()[-8:] == ["TEMP", "POWER", "UTIL", "MEMORY", "ECC", "XIDS", "VERSION", "MESSAGE"]
+    reading = r"\d\dC +\d+/700W +\d+% +\d+/140GiB +0/0 +0 +"
+    assert all(re.search(reading, row) for row in rows), rows
     assert all(row.endswith("driver is posting ready status") for row in rows)
+
+
+def test_a_gpu_is_described_with_what_it_reads(target: Path) -> None:
+    ran = shown("describe", "gpu-2", target=target)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    lines = [line.strip() for line in ran.stdout.splitlines()]
+    assert lines[0].split() == ["Name:", "gpu-2"]
+    assert any(re.fullmatch(r"Power: +\d+\.\d W of 700\.0 W", line) for line in lines)
+    assert any(re.fullmatch(r"Telemetry: +read by fake at \S+Z \(\ds ago\)", line) for line in lines)
+    assert shown("describe", target=target).stdout.count("Telemetry:") == 2
+    assert shown("describe", "gpu-9", target=target).returncode == 1
+
+
+def test_the_recording_that_ships_is_replayed_without_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "device-api.sock"
+    with serving(path, "--provider", "replay"):
+        ran = shown("describe", target=path)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "140.4 GiB total" in ran.stdout
 
 
 def test_one_gpu_is_asked_for_by_its_name(target: Path) -> None:

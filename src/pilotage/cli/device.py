@@ -27,6 +27,7 @@ def register(subparsers: Any) -> None:
     parts = command.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _serve(parts)
     _get(parts)
+    _describe(parts)
     _watch(parts)
 
 
@@ -147,7 +148,12 @@ def _serve_providers(command: argparse.ArgumentParser) -> None:
     )
     _add_seconds(nvml, "--poll-seconds", 10, "between two looks at the counters")
     replay = command.add_argument_group("the provider replay")
-    replay.add_argument("--recording", type=Path, metavar="FILE", help="what it plays")
+    replay.add_argument(
+        "--recording",
+        type=Path,
+        metavar="FILE",
+        help="what it plays, once (default: that of an H200 which ships with Pilotage, again and again)",
+    )
 
 
 def _get(parts: Any) -> None:
@@ -172,6 +178,19 @@ def _get(parts: Any) -> None:
     )
     _add_client(command)
     command.set_defaults(run=run_get)
+
+
+def _describe(parts: Any) -> None:
+    command: argparse.ArgumentParser = parts.add_parser(
+        "describe",
+        help="show all about a GPU, and what it reads now",
+        description="Show a GPU with its conditions, and its telemetry: temperature, power, utilization, memory, "
+        "clocks, ECC and XID errors. Without a name, all GPUs.",
+        epilog="example: pilotage device describe gpu-1",
+    )
+    command.add_argument("name", nargs="?", default="", metavar="NAME", help="one GPU only")
+    _add_client(command)
+    command.set_defaults(run=run_describe)
 
 
 def _watch(parts: Any) -> None:
@@ -223,6 +242,16 @@ def run_get(options: argparse.Namespace) -> int:
     from pilotage.cli.device_show import connection, get, selection
 
     asyncio.run(get(connection(options), selection(options), options.output))
+    return 0
+
+
+def run_describe(options: argparse.Namespace) -> int:
+    """Describe GPUs; the exit code."""
+    import asyncio
+
+    from pilotage.cli.device_show import connection, describe
+
+    asyncio.run(describe(connection(options), options.name))
     return 0
 
 

@@ -125,10 +125,11 @@ def _nvml(options: argparse.Namespace) -> Provider:
 
 
 def _replay(options: argparse.Namespace) -> Provider:
+    from pilotage.device.providers.recording import shipped
     from pilotage.device.providers.replay import replay_provider
 
     if options.recording is None:
-        raise CommandError("the provider replay needs a recording: name it with --recording FILE")
+        return replay_provider(shipped(), _nvml_options(options), loop=True)
     try:
         return replay_provider(options.recording, _nvml_options(options))
     except OSError as error:

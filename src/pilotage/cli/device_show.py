@@ -1,4 +1,4 @@
-"""What `pilotage device get` and `watch` run: the GPUs of a node for people and for scripts."""
+"""What `pilotage device get`, `describe` and `watch` run: the GPUs of a node for people and for scripts."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import argparse
 import json
 import logging
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from pilotage.cli.device_describe import described
 from pilotage.cli.device_table import HEADINGS, WIDE_HEADINGS, row
 from pilotage.cli.failure import CommandError
 from pilotage.cli.table import Table
@@ -21,8 +22,9 @@ from pilotage.device.client.following import followed
 from pilotage.device.client.gpus import GPUs
 from pilotage.device.client.target import Target
 from pilotage.device.client.transport import BACKOFF
+from pilotage.device.telemetry import Telemetry
 from pilotage.device.v1alpha1 import GPU
-from pilotage.errors import ServiceUnavailable
+from pilotage.errors import ApiError, ConnectionLost, ServiceUnavailable
 from pilotage.meta import objects, yamltext
 from pilotage.rest import ListOptions, Page, WatchEvent
 from pilotage.rest.listing import ListerWatcher
@@ -71,12 +73,37 @@ def selection(options: argparse.Namespace) -> Selected:
 async def get(config: Config, selected: Selected, output: str) -> None:
     """Write the GPUs, or one of them, to standard output."""
     async with Devices(config) as devices:
-        found = await _selected(devices.v1alpha1.gpus, selected)
+        gpus = devices.v1alpha1.gpus
+        found = await _selected(gpus, selected)
         if not found and output in ("table", "wide"):
             chosen = " that match the selectors" if selected != Selected() else ""
             print(f"there are no GPUs{chosen} at {config.target}", file=sys.stderr)
             return
-        sys.stdout.write(_text(found, output, single=bool(selected.name)))
+        readings = await _telemetry(gpus) if output == "wide" else {}
+        sys.stdout.write(_text(found, output, readings, single=bool(selected.name)))
+
+
+async def describe(config: Config, name: str) -> None:
+    """Write all about the GPUs, or about one of them, to standard output."""
+    async with Devices(config) as devices:
+        gpus = devices.v1alpha1.gpus
+        found = await _selected(gpus, Selected(name))
+        if not found:
+            print(f"there are no GPUs at {config.target}", file=sys.stderr)
+            return
+        readings, now = await _telemetry(gpus), datetime.now(UTC)
+        unread = Telemetry("", unavailable="the server gave none; the line on standard error has the reason")
+        texts = [described(gpu, readings.get(gpu.metadata.name, unread), now) for gpu in found]
+        sys.stdout.write("\n".join(texts))
+
+
+async def _telemetry(gpus: GPUs) -> Mapping[str, Telemetry]:
+    """What all GPUs read, by name. That there is none is a line: the GPUs themselves are shown without it."""
+    try:
+        return {each.name: each for each in await gpus.list_telemetry()}
+    except (ApiError, ConnectionLost) as error:
+        print(f"pilotage: no telemetry: {error}", file=sys.stderr)
+        return {}
 
 
 async def _selected(gpus: GPUs, selected: Selected) -> Sequence[GPU]:
@@ -151,7 +178,7 @@ def _is_of(name: str, data: bytes | memoryview) -> bool:
     return not name or objects.header(data).name == name
 
 
-def _text(gpus: Sequence[GPU], output: str, *, single: bool) -> str:
+def _text(gpus: Sequence[GPU], output: str, readings: Mapping[str, Telemetry], *, single: bool) -> str:
     match output:
         case "json":
             return json.dumps(_document(gpus, single), indent=2) + "\n"
@@ -162,7 +189,7 @@ def _text(gpus: Sequence[GPU], output: str, *, single: bool) -> str:
             return "".join(f"{info.singular}.{info.gvk.group}/{gpu.metadata.name}\n" for gpu in gpus)
     wide = output == "wide"
     now = datetime.now(UTC)
-    rows = [row(gpu, now, wide=wide) for gpu in gpus]
+    rows = [row(gpu, now, wide=wide, telemetry=readings.get(gpu.metadata.name)) for gpu in gpus]
     return "\n".join([*Table(WIDE_HEADINGS if wide else HEADINGS).begin(rows), ""])
 
 

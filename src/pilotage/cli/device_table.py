@@ -6,17 +6,22 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from pilotage.cli.table import age
+from pilotage.device.telemetry import Telemetry
 from pilotage.device.v1alpha1 import GPU
 from pilotage.meta.models import Condition
 
 HEADINGS = ("NAME", "UUID", "READY", "REASON", "CONDITIONS", "ACTION", "AGE")
-WIDE_HEADINGS = ("NAME", "UUID", "READY", "REASON", "CONDITIONS", "ACTION", "AGE", "VERSION", "MESSAGE")
+TELEMETRY_HEADINGS = ("TEMP", "POWER", "UTIL", "MEMORY", "ECC", "XIDS")
+"""In degrees Celsius, watts of watts, per cent, GiB of GiB, corrected and uncorrected errors since the last reset, and
+how often which XID was reported."""
+WIDE_HEADINGS = (*HEADINGS, *TELEMETRY_HEADINGS, "VERSION", "MESSAGE")
+_GIBIBYTE = 1024**3
 
 _FAULTS = frozenset({"Degraded", "ResetRequired", "HardwareFailure"})
 """Conditions that are good when they are False; all others are good when they are True."""
 
 
-def row(gpu: GPU, now: datetime, *, wide: bool = False) -> tuple[str, ...]:
+def row(gpu: GPU, now: datetime, *, wide: bool = False, telemetry: Telemetry | None = None) -> tuple[str, ...]:
     """One GPU. CONDITIONS are those that are not as they should be; in the wide form they are all there."""
     conditions = gpu.status.conditions
     ready = next((each for each in conditions if each.type == "Ready"), None)
@@ -33,7 +38,28 @@ def row(gpu: GPU, now: datetime, *, wide: bool = False) -> tuple[str, ...]:
     if not wide:
         return cells
     message = next((each.message for each in others if not _is_good(each)), ready.message if ready else "")
-    return (*cells, gpu.metadata.resource_version, message)
+    values = telemetry_cells(telemetry or Telemetry(gpu.metadata.name))
+    return (*cells, *values, gpu.metadata.resource_version, message)
+
+
+def telemetry_cells(telemetry: Telemetry) -> tuple[str, ...]:
+    """What a GPU reads; what is not known is empty, or `?` where it is a part."""
+    ecc, xids = telemetry.ecc_errors, telemetry.xid_errors
+    used, total = telemetry.memory_used_bytes, telemetry.memory_total_bytes
+    return (
+        _joined(telemetry.temperature_celsius, unit="C"),
+        _joined(telemetry.power_usage_watts, telemetry.power_limit_watts, unit="W"),
+        _joined(telemetry.gpu_utilization_percent, unit="%"),
+        _joined(*(value / _GIBIBYTE if value is not None else None for value in (used, total)), unit="GiB"),
+        _joined(ecc.corrected_volatile, ecc.uncorrected_volatile),
+        "" if xids is None else ",".join(f"{xid}x{count}" for xid, count in sorted(xids.items())) or "0",
+    )
+
+
+def _joined(*values: float | None, unit: str = "") -> str:
+    if all(value is None for value in values):
+        return ""
+    return "/".join("?" if value is None else f"{value:.0f}" for value in values) + unit
 
 
 def _listed(conditions: Sequence[Condition]) -> str:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from pilotage.device.client.target import Target as Target
     from pilotage.device.rpc import Incoming as Incoming
     from pilotage.device.rpc import Reply as Reply
+    from pilotage.device.telemetry import ECCErrors as ECCErrors
+    from pilotage.device.telemetry import Telemetry as Telemetry
     from pilotage.telemetry.logs import Logger
 
 _MODULES = {
@@ -35,6 +37,7 @@ _MODULES = {
     "client.interceptors": "Invocation Invoke Open StreamInterceptor UnaryInterceptor",
     "client.target": "Target",
     "rpc": "Incoming Reply",
+    "telemetry": "ECCErrors Telemetry",
 }
 _HOMES = {name: f"pilotage.device.{module}" for module, names in _MODULES.items() for name in names.split()}
 

@@ -48,6 +48,11 @@ READ_ONLY = (
     "and watch). Write through a server that has writes, such as `pilotage device serve`"
 )
 
+NO_TELEMETRY = (
+    "the Device API server does not serve telemetry: it is a service of Pilotage's own, which NVIDIA's servers do not "
+    "have. Read it from `pilotage device serve`, or from the node's DCGM exporter"
+)
+
 _CODES: Mapping[type[ApiError], Code] = {
     BadRequest: Code.INVALID_ARGUMENT,
     Unauthorized: Code.UNAUTHENTICATED,

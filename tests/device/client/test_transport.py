@@ -11,9 +11,12 @@ import pytest
 
 from pilotage.client.retries import Retries
 from pilotage.device import codes, wire
+from pilotage.device.client.telemetry import TelemetryClient
 from pilotage.device.client.transport import UNHEARD_SECONDS, DeviceListerWatcher, DeviceTransport
 from pilotage.device.rpc import Code, Reply, RPCError
+from pilotage.device.telemetry import Telemetry
 from pilotage.device.wire import Generation
+from pilotage.device.wire import telemetry as telemetry_messages
 from pilotage.errors import (
     BadRequest,
     Conflict,
@@ -305,3 +308,26 @@ async def test_silence_is_suspicious_only_where_bookmarks_were_promised() -> Non
         source = DeviceListerWatcher(DeviceTransport(server))
         await source.list(ListOptions())
         assert source.silence_seconds == UNHEARD_SECONDS
+
+
+async def test_a_server_without_telemetry_is_named_as_such() -> None:
+    transport, _ = raising(
+        *[RPCError(Code.UNIMPLEMENTED, "unknown service pilotage.device.v1alpha1.TelemetryService")] * 2
+    )
+    telemetry = TelemetryClient(transport)
+    for call in (lambda: telemetry.get("gpu-1"), telemetry.list):
+        with pytest.raises(MethodNotSupported, match="NVIDIA's servers do not have"):
+            await call()
+
+
+async def test_a_reading_whose_connection_broke_is_asked_for_again() -> None:
+    answer = telemetry_messages.encode_got(Telemetry("gpu-1", temperature_celsius=31))
+    answers: list[Reply | Exception] = [ConnectionLost("broke"), Reply(answer)]
+
+    def say(method: str, message: bytes) -> Reply:
+        if isinstance(found := answers.pop(0), Exception):
+            raise found
+        return found
+
+    transport = DeviceTransport(ScriptedChannel(say), retries=Retries(first=0.001))
+    assert (await TelemetryClient(transport).get("gpu-1")).temperature_celsius == 31

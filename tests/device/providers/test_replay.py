@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from pilotage.device import providers
 from pilotage.device.providers.nvml import NVMLOptions
 from pilotage.device.providers.nvml_library import EventType, NVMLError, Return
 from pilotage.device.providers.nvml_metrics import XIDS
@@ -20,7 +21,8 @@ from pilotage.errors import DecodeError
 
 from .fakes import MockLibrary, device_api, uuid_of
 
-RECORDINGS = sorted((Path(__file__).parent / "recordings").glob("*.json"))
+FOLDERS = (Path(__file__).parent, Path(providers.__file__).parent)
+RECORDINGS = sorted(file for folder in FOLDERS for file in (folder / "recordings").glob("*.json"))
 
 
 class Clock:

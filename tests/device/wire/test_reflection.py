@@ -30,6 +30,7 @@ def test_the_services_are_listed() -> None:
         "nvidia.device.v1alpha1.GpuService",
         "nvidia.device.v1alpha1.ProviderService",
         "nvidia.nvsentinel.v1alpha1.GpuService",
+        "pilotage.device.v1alpha1.TelemetryService",
     ]
     assert (answer.valid_host, answer.original_request.host) == ("host", "host")
 

@@ -12,7 +12,9 @@ from pilotage.client.targets import reader_of
 from pilotage.client.watching import WatchedEvent
 from pilotage.client.writer import AnyPatch
 from pilotage.device.client.following import followed
+from pilotage.device.client.telemetry import TelemetryClient
 from pilotage.device.client.transport import BACKOFF, DeviceListerWatcher, DeviceTransport
+from pilotage.device.telemetry import Telemetry
 from pilotage.device.v1alpha1 import GPU
 from pilotage.rest import Form, ListOptions
 from pilotage.telemetry.logs import Logger
@@ -24,6 +26,7 @@ class GPUs:
     def __init__(self, client: Client, transport: DeviceTransport, logger: Logger, provider_id: str = "") -> None:
         self._client = client
         self._transport = transport
+        self._telemetry = TelemetryClient(transport)
         self._log = logger
         self._provider_id = provider_id
 
@@ -99,6 +102,19 @@ class GPUs:
         async with aclosing(self._followed(selection)) as events:
             yield events
 
+    async def telemetry(self, name: str) -> Telemetry:
+        """What the GPU reads now: temperature, power, utilisation, memory, clocks, ECC and XID counts.
+
+        It is a second old at most where the provider runs in the server, and as old as the provider's last poll where
+        it has a process of its own; `time` is when it was read. Raises NotFound, ServiceUnavailable with the reason
+        where the GPU cannot be read, and MethodNotSupported where the server is not one of Pilotage's.
+        """
+        return await self._telemetry.get(name)
+
+    async def list_telemetry(self) -> Sequence[Telemetry]:
+        """What all GPUs read now, by name. One that cannot be read has the reason in `unavailable`, and no values."""
+        return await self._telemetry.list()
+
     def lister_watcher(self, form: Form = Form.OBJECT) -> DeviceListerWatcher:
         """What an informer follows."""
         return DeviceListerWatcher(self._transport, form)
@@ -141,6 +157,10 @@ class GPUs:
         False where the provider had been missed, or the server does not know one of them: tell everything again.
         """
         return await self._transport.heartbeat(self._provider_id, names)
+
+    async def report_telemetry(self, items: Sequence[Telemetry]) -> None:
+        """Hand over readings as a provider, each in place of the one before it. Nothing of them is stored."""
+        await self._telemetry.report(self._provider_id, items)
 
     async def _followed(self, selection: ListOptions) -> AsyncGenerator[WatchedEvent[GPU], None]:
         read, transport = reader_of(GPU), self._transport

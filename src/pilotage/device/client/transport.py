@@ -163,6 +163,10 @@ class DeviceTransport:
             raise api_error(error) from error
         return wire.Acknowledged.decode(reply.message).acknowledged
 
+    async def invoke(self, path: str, message: bytes, request: Request) -> Reply:
+        """Call a method beside those of GPUs, in full; `request` is what it comes to, for retries and for errors."""
+        return await self._attempts(path, message, self._metadata, self._timeouts.call, request)
+
     async def _delete(self, request: Request) -> Response:
         """Delete, and say what was deleted as an API server does: who reads from a cache waits until that is gone."""
         uid = request.delete.uid
@@ -183,12 +187,18 @@ class DeviceTransport:
     async def _unary(self, request: Request, timeout: float) -> tuple[str, Reply]:
         call = wire.encode_request(self._generation, request)
         path, metadata = wire.method_path(call.method, self._package), {**self._metadata, **call.metadata}
+        return call.method, await self._attempts(path, call.message, metadata, timeout, request)
+
+    async def _attempts(
+        self, path: str, message: bytes, metadata: Mapping[str, str], timeout: float, request: Request
+    ) -> Reply:
+        """The answer to a call that stands for `request`, made again where that is safe and of use."""
         time, verb = asyncio.get_running_loop().time, "GET" if request.verb in (Verb.GET, Verb.LIST) else "POST"
         begun, attempt = time(), 0
         while True:
             failure: PilotageError
             try:
-                reply = await self._channel.unary(path, call.message, metadata=metadata, timeout=timeout)
+                return await self._channel.unary(path, message, metadata=metadata, timeout=timeout)
             except RPCError as error:
                 failure = _explained(error, request)
                 pause = self._after_answer(verb, failure, attempt)
@@ -196,8 +206,6 @@ class DeviceTransport:
             except ConnectionLost as error:
                 failure, cause = error, None
                 pause = self._retries.after_loss(verb, error, attempt, self._random)
-            else:
-                return call.method, reply
             if pause is None or time() - begun + pause > self._retries.total:
                 raise failure from cause
             await asyncio.sleep(pause)

@@ -1,7 +1,7 @@
 """GPUs that do not exist: for demos, tests, and programs written where there is no GPU.
 
-Eight of them, ready; every two seconds one of them, by chance, turns to not ready or back. On request they also break
-and are mended, and are removed and come again.
+Eight of them, ready; every two seconds one of them, by chance, turns to not ready or back. On request they also fail
+and are repaired, and are removed and come again. Their telemetry changes as that of GPUs at work does.
 """
 
 from __future__ import annotations
@@ -10,18 +10,27 @@ import asyncio
 import enum
 import random
 import uuid
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from pilotage.device.providers.actions import Action
 from pilotage.device.providers.conditions import READY, READY_MESSAGE, RESET_REQUIRED, Health, State
+from pilotage.device.providers.fake_readings import Temperament, readings
 from pilotage.device.providers.inventory import Inventory
 from pilotage.device.providers.provider import ProviderAccess
+from pilotage.device.providers.telemetry import Meter
+from pilotage.device.telemetry import Telemetry
 from pilotage.errors import ApiError, ConnectionLost, InvalidDefinition, ServiceUnavailable, TooManyRequests
 from pilotage.meta import times
 from pilotage.telemetry.logs import logger
 
 MAX_COUNT = 1024
 HEARTBEAT_SECONDS = 10.0
+TELEMETRY_SECONDS = 10.0
+"""How often telemetry is reported when no caller asks for it."""
+_FAILURE_XID = 48
 
 _DRIVER_READY = State(READY, "True", "DriverReady", READY_MESSAGE)
 _DRIVER_NOT_READY = State(READY, "False", "DriverNotReady", "driver is not posting ready status (simulated)")
@@ -73,12 +82,14 @@ class FakeGPU:
     failed: bool | None = None
     """None: it never has."""
     removed: bool = False
+    failures: int = 0
+    """How often it has failed."""
 
     @property
     def health(self) -> Health:
         """Its conditions, each with the reason of its status. Only a GPU that has failed once has `ResetRequired`."""
         if self.failed:
-            why = ("DoubleBitECCError", "XID 48: double bit ECC error (simulated)")
+            why = ("DoubleBitECCError", f"XID {_FAILURE_XID}: double bit ECC error (simulated)")
             return Health(
                 (State(READY, "False", *why), State(RESET_REQUIRED, "True", *why)), action=Action.COMPONENT_RESET
             )
@@ -144,11 +155,13 @@ class FakeProvider:
         chance = random.Random(self.options.seed)  # noqa: S311 - nothing here is a secret
         fakes = FakeGPUs(self.options, chance)
         inventory = Inventory(devices.client, self.name, clock=self._clock)
+        wanted, telemetry = devices.telemetry_wanted(), FakeTelemetry(fakes, self._clock)
         await self._register(inventory, fakes)
         devices.inventory_complete()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._heartbeats(devices, inventory, fakes))
             tasks.create_task(self._changes(inventory, fakes))
+            tasks.create_task(telemetry.run(devices.report_telemetry, wanted))
 
     async def _register(self, inventory: Inventory, fakes: FakeGPUs) -> None:
         stored = await inventory.stored()
@@ -187,12 +200,58 @@ class FakeProvider:
             _log.warning("a change of a fake GPU could not be told", gpu=gpu.name, change=change.value, error=error)
 
 
+class FakeTelemetry:
+    """Reports what the fake GPUs read: now and then, and whenever a caller asks."""
+
+    def __init__(self, fakes: FakeGPUs, clock: times.Clock) -> None:
+        self._fakes = fakes
+        self._clock = clock
+        self._began = clock()
+        self._meters: dict[str, Meter] = {}
+        self._counted: Counter[str] = Counter()
+
+    async def run(self, report: Callable[[Sequence[Telemetry]], Awaitable[None]], wanted: asyncio.Event) -> None:
+        try:
+            while True:
+                try:
+                    await report(self.read())
+                except (ApiError, ConnectionLost) as error:
+                    _log.warning("telemetry could not be reported", error=error)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(TELEMETRY_SECONDS):
+                        await wanted.wait()
+        finally:
+            self.clear()
+
+    def clear(self) -> None:
+        """Take the metrics of all GPUs away."""
+        for meter in self._meters.values():
+            meter.clear()
+
+    def read(self) -> list[Telemetry]:
+        """Telemetry of all GPUs that are there."""
+        for gpu in self._fakes.gpus:
+            if gpu.removed and gpu.name in self._meters:
+                self._meters.pop(gpu.name).clear()
+        return [self._read(gpu) for gpu in self._fakes.present]
+
+    def _read(self, gpu: FakeGPU) -> Telemetry:
+        meter = self._meters.setdefault(gpu.name, Meter(gpu.name, gpu.uuid))
+        meter.reports_xids = True
+        for _ in range(gpu.failures - self._counted[gpu.name]):
+            meter.count_xid(_FAILURE_XID)
+        self._counted[gpu.name] = gpu.failures
+        now = self._clock()
+        meter.show(readings(Temperament.of(gpu.uuid), now, self._began, failures=gpu.failures), now)
+        return meter.telemetry
+
+
 def _changed(gpu: FakeGPU, change: Change) -> FakeGPU:
     match change:
         case Change.TOGGLED:
             return replace(gpu, ready=not gpu.ready)
         case Change.FAILED:
-            return replace(gpu, failed=True)
+            return replace(gpu, failed=True, failures=gpu.failures + (not gpu.failed))
         case Change.REPAIRED:
             return replace(gpu, failed=False)
         case Change.REMOVED:

@@ -10,9 +10,10 @@ from pilotage.device.providers import conditions
 from pilotage.device.providers.conditions import TYPES, Health
 from pilotage.device.providers.history import History, adopted, advanced
 from pilotage.device.providers.inventory import PROVIDER_LABEL
-from pilotage.device.providers.nvml_metrics import Gauges
 from pilotage.device.providers.nvml_opening import Shown
 from pilotage.device.providers.nvml_readings import Identity, Lost, Reading, Unreadable, standing
+from pilotage.device.providers.telemetry import Meter
+from pilotage.device.telemetry import Telemetry
 from pilotage.device.v1alpha1 import GPU
 
 NOT_SHOWN = -1
@@ -25,7 +26,7 @@ class Device:
     """A GPU that is looked after."""
 
     identity: Identity
-    gauges: Gauges
+    meter: Meter
     history: History = field(default_factory=History)
     skipped: frozenset[str] = frozenset()
     """What it cannot tell, so that it is not asked again and again."""
@@ -47,7 +48,7 @@ class Device:
         self.reading = standing(reading, self.reading)
         self.lost = self.lost or isinstance(reading, Lost)
         self.history = advanced(self.history, self.reading, now)
-        self.gauges.show(reading)
+        self.meter.show(reading, now)
 
 
 class Fleet:
@@ -85,25 +86,30 @@ class Fleet:
             if name not in names and (device.identity.pci in places if device.seen else not shown.unidentified)
         ]
         for name in gone:
-            self.devices.pop(name).gauges.clear()
+            self.devices.pop(name).meter.clear()
         for identity in shown.identities:
             device = self.devices.get(identity.name) or self._add(identity, identity.name)
             device.identity, device.skipped, device.seen, device.lost = identity, frozenset(), True, False
+            device.meter.reports_xids = identity.index in shown.telling
         for name in self.devices.keys() - names:
             device = self.devices[name]
             device.identity = replace(device.identity, index=NOT_SHOWN)
             device.history = replace(device.history, lost=True)
             device.reading, device.lost = Lost("the driver does not show it any more"), True
-            device.gauges.clear()
+            device.meter.show(device.reading)
         return gone
 
     def closed(self, message: str, *, forget: bool) -> None:
         """Nothing can be read now. `forget`: the driver is gone, so that what it said before counts no more."""
         for device in self.devices.values():
             device.reading = Unreadable(message)
-            device.gauges.clear()
+            device.meter.show(device.reading)
             if forget:
                 device.history = History()
+
+    def telemetry(self) -> list[Telemetry]:
+        """What was read last of all of them."""
+        return [device.meter.telemetry for device in self.devices.values()]
 
     def shown(self) -> Iterable[Device]:
         """Those that can be asked."""
@@ -121,5 +127,5 @@ class Fleet:
         return bool(self.devices) and not any(device.lost for device in self.devices.values())
 
     def _add(self, identity: Identity, name: str) -> Device:
-        device = self.devices[name] = Device(identity, Gauges(name, identity.uuid))
+        device = self.devices[name] = Device(identity, Meter(name, identity.uuid))
         return device

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from pilotage.device.providers import xids
 from pilotage.device.providers.history import with_xid
 from pilotage.device.providers.inventory import Inventory
-from pilotage.device.providers.nvml_fleet import Fleet
+from pilotage.device.providers.nvml_fleet import Device, Fleet
 from pilotage.device.providers.nvml_library import DeviceEvent, NVMLError
-from pilotage.device.providers.nvml_metrics import COUNT, MONITORING, POLL_SECONDS, XIDS
+from pilotage.device.providers.nvml_metrics import COUNT, MONITORING, POLL_SECONDS
 from pilotage.device.providers.nvml_opening import explanation, open_library
 from pilotage.device.providers.nvml_options import NVMLOptions
-from pilotage.device.providers.nvml_readings import read
+from pilotage.device.providers.nvml_readings import Reading, read
 from pilotage.device.providers.nvml_worker import DriverHangs, Worker
 from pilotage.device.providers.provider import ProviderAccess
 from pilotage.device.v1alpha1 import GPU
@@ -56,6 +56,7 @@ class Watch:
         self._inventory = inventory
         self._devices = devices
         self._clock = clock
+        self._wanted = devices.telemetry_wanted()
         self._said: dict[str, str] = {}
         self._events = _EventTurns()
         self._polled = 0.0
@@ -103,17 +104,28 @@ class Watch:
             if event is not None:
                 await self._happened(event)
                 due = min(due, self._polled + POLL_GAP_SECONDS)
+            elif self._wanted.is_set() and loop.time() >= self._polled + POLL_GAP_SECONDS:
+                await self._read(lambda device, reading: device.meter.show(reading, self._clock()))
 
     async def _poll(self) -> None:
-        started = time.perf_counter()
         self._logged.clear()
+        await self._read(lambda device, reading: device.see(reading, self._clock()))
+        await self._tell()
+
+    async def _read(self, show: Callable[[Device, Reading], None]) -> None:
+        """Read all GPUs and report their telemetry.
+
+        What is read for a caller says nothing about health, which is judged from one poll to the next: how often
+        telemetry is asked for must not matter to it.
+        """
+        started = time.perf_counter()
         for device in self._fleet.shown():
             work = partial(read, index=device.identity.index, skipped=device.skipped)
             reading, device.skipped = await self._worker.run(work, timeout=self._options.call_seconds)
-            device.see(reading, self._clock())
+            show(device, reading)
         POLL_SECONDS.labels().observe(time.perf_counter() - started)
         self._polled = asyncio.get_running_loop().time()
-        await self._tell()
+        await self._report()
 
     async def _next_event(self, seconds: float) -> DeviceEvent | None:
         """The next event within so many seconds. Where waiting fails, time passes, and it is tried again ever later."""
@@ -142,7 +154,7 @@ class Watch:
         if device is None or xid is None:
             return
         identity, ignored = device.identity, xid in self._options.ignored_xids
-        XIDS.labels(identity.name, identity.uuid, str(xid)).inc()
+        device.meter.count_xid(xid)
         if (identity.name, xid) not in self._logged:
             self._logged.add((identity.name, xid))
             kind = xids.classify(xid)
@@ -165,7 +177,16 @@ class Watch:
         except (ApiError, ConnectionLost) as lost:
             self._say("api", f"the Device API cannot be read: {lost}")
         self._fleet.closed(text, forget=isinstance(error, NVMLError) and error.driver_gone)
+        await self._report()
         await self._tell()
+
+    async def _report(self) -> None:
+        """Hand over what was read, before anything is written: callers may be waiting for it."""
+        try:
+            await self._devices.report_telemetry(self._fleet.telemetry())
+            self._say("telemetry", "")
+        except (ApiError, ConnectionLost) as error:
+            self._say("telemetry", f"telemetry cannot be reported: {error}")
 
     async def _tell(self, names: Sequence[str] | None = None) -> None:
         """Bring the Device API up to date; what cannot be told now is told at the next poll."""

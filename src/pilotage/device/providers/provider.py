@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
 from pilotage.client.client import Client
+from pilotage.device.telemetry import Telemetry
 
 
 class ProviderAccess(Protocol):
@@ -20,6 +22,16 @@ class ProviderAccess(Protocol):
 
         False where this provider had been missed, or the server does not know one of them (it was started anew): then
         everything is to be told again.
+        """
+
+    async def report_telemetry(self, items: Sequence[Telemetry]) -> None:
+        """Hand over readings of GPUs, each in place of the one before it. Nothing of them is stored."""
+
+    def telemetry_wanted(self) -> asyncio.Event:
+        """Set while a caller waits for a new reading: report one soon, which clears it.
+
+        A provider that asks for it promises to do so. Never set for a provider in a process of its own, whose last
+        report is what callers get.
         """
 
     def inventory_complete(self) -> None:

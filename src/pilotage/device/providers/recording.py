@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
+from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -81,6 +82,12 @@ def load(path: str | Path) -> Recording:
         return msgspec.json.decode(data, type=Recording)
     except msgspec.DecodeError as error:
         raise DecodeError(f"{path} is no recording of NVML: {error}") from error
+
+
+def shipped(name: str = "h200") -> Recording:
+    """A recording that ships with Pilotage: `h200` is an NVIDIA H200 at rest, under load and at rest again."""
+    data = (resources.files("pilotage.device.providers") / "recordings" / f"{name}.json").read_bytes()
+    return msgspec.json.decode(data, type=Recording)
 
 
 def anonymous(recording: Recording) -> Recording:

@@ -15,6 +15,7 @@ from pilotage.device.server.hub import Hub
 from pilotage.device.server.lists import Lists
 from pilotage.device.server.providing import ProviderFace
 from pilotage.device.server.service import DeviceService
+from pilotage.device.server.telemetry_calls import TelemetryCalls
 from pilotage.device.wire import Generation, provider, reflection
 from pilotage.device.wire.health import CHECK, WATCH
 from pilotage.errors import TooManyRequests
@@ -54,6 +55,7 @@ class Face:
                     unary[wire.method_path(name, package)] = answer
         own = ProviderFace(self.service, self.allows)
         unary |= {wire.provider_path(name): own.handler(name) for name in _PROVIDING.get(self.generation, ())}
+        unary |= TelemetryCalls(self.service, self.allows).handlers()
         return Handlers(unary, stream, dict.fromkeys(reflection.METHODS, _reflect(self.generation, self.allows)))
 
     async def _call(self, lists: Lists, call: Call, message: bytes) -> Reply:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pilotage.client.client import Client
 from pilotage.device.providers.provider import Provider
 from pilotage.device.server.service import Caller, DeviceService
+from pilotage.device.telemetry import Telemetry
 from pilotage.telemetry.logs import logger
 
 FIRST_PAUSE = 1.0
@@ -30,6 +31,12 @@ class LocalAccess:
 
     async def heartbeat(self, names: Sequence[str]) -> bool:
         return self._service.heartbeat(self._provider, names) and await self._service.knows(names)
+
+    async def report_telemetry(self, items: Sequence[Telemetry]) -> None:
+        self._service.telemetry.report(self._provider, items)
+
+    def telemetry_wanted(self) -> asyncio.Event:
+        return self._service.telemetry.source(self._provider).wanted
 
     def inventory_complete(self) -> None:
         self._service.inventory_complete()

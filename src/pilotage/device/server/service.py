@@ -19,6 +19,7 @@ from pilotage.device.server.admission import Limits, check_provider
 from pilotage.device.server.gate import Gate
 from pilotage.device.server.stored import DEFINITION, GPUS, definition, public
 from pilotage.device.server.supervision import Supervision
+from pilotage.device.server.telemetry import LatestTelemetry, TelemetryOptions
 from pilotage.device.server.versions import check_reached, check_version
 from pilotage.device.server.writing import Writer
 from pilotage.device.wire.tolerance import check_name
@@ -97,6 +98,10 @@ class DeviceService:
             on_lost=self._on_lost,
             on_noted=self._on_noted,
         )
+        self.telemetry = LatestTelemetry(
+            TelemetryOptions(stale_seconds=self.options.heartbeat_seconds, most=self.options.limits.objects)
+        )
+        """Readings of GPUs, which are not stored."""
         self.writer = Writer(self.registry, self.options.limits, self._admitted)
         self._exits = AsyncExitStack()
         self._creating = asyncio.Lock()

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from pilotage.device.wire.generation import PACKAGES, SERVICE, Generation
-from pilotage.device.wire.messages import GRPC, file_protos
+from pilotage.device.wire.messages import GRPC, TELEMETRY, file_protos
 
 _PRIVATE = ("tolerant.proto",)
 """Messages that nobody sends."""
@@ -59,7 +59,8 @@ class Descriptors:
 
 @cache
 def descriptors(generation: Generation) -> Descriptors:
-    """What a server of a generation serves: GpuService under both package names, health and reflection.
+    """What a server of a generation serves: GpuService under both package names, telemetry, health and
+    reflection.
 
     V6 has ProviderService beside them. Its messages hold V6's, so that no other generation can describe it: a file has
     one meaning for each name.
@@ -67,7 +68,9 @@ def descriptors(generation: Generation) -> Descriptors:
     own = [file for file in file_protos(generation.value) if file.name not in _PRIVATE]
     taken = {message.name for file in own if file.package == PACKAGES[1] for message in file.message_type}
     again = [_renamed(file, taken) for file in own if file.package == PACKAGES[0]]
-    return Descriptors({file.name: _described(file) for file in [*own, *again, *file_protos(GRPC)]})
+    return Descriptors(
+        {file.name: _described(file) for file in [*own, *again, *file_protos(TELEMETRY), *file_protos(GRPC)]}
+    )
 
 
 def _renamed(file: Any, taken: set[str]) -> Any:

@@ -13,6 +13,8 @@ from pilotage.errors import DecodeError, MissingExtra
 
 GRPC = "grpc"
 """The set with gRPC's own services: health and reflection."""
+TELEMETRY = "telemetry"
+"""The set with our own service beside NVIDIA's."""
 
 MessageClass = Any
 """A class of messages: made at run time, so no type checker knows its fields."""

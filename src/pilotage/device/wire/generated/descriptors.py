@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-SOURCES = "990d534191351bf11f06b067ce11e73d6a8b6fb11d36514193d7e2561890a8e5"
+SOURCES = "2afb84bc121b4ffa99d9f6879faf0c2ec0af8fd1a0d293f35644b51da298dbb2"
 """What `digest` of hack/proto.py says of the .proto files that this was made from."""
 
 SETS: dict[str, bytes] = {
@@ -295,6 +295,53 @@ SETS: dict[str, bytes] = {
         b'buf.Empty\x12X\n\x08PatchGpu\x12+.nvidia.nvsentinel.v1alpha1.PatchGpuReque'
         b'st\x1a\x1f.nvidia.nvsentinel.v1alpha1.GpuB!Z\x1fpilotage.dev/compat/v8;v1'
         b'alpha1b\x06proto3'
+    ),
+    "telemetry": (
+        b'\n\xff\x01\n\x1fgoogle/protobuf/timestamp.proto\x12\x0fgoogle.protobuf";\n\tTimesta'
+        b'mp\x12\x18\n\x07seconds\x18\x01 \x01(\x03R\x07seconds\x12\x14\n\x05nanos\x18\x02 \x01(\x05R\x05nanosB\x85\x01\n\x13com.googl'
+        b'e.protobufB\x0eTimestampProtoP\x01Z2google.golang.org/protobuf/types/k'
+        b'nown/timestamppb\xf8\x01\x01\xa2\x02\x03GPB\xaa\x02\x1eGoogle.Protobuf.WellKnownTypesb\x06prot'
+        b'o3\n\xb4\x14\n\x0ftelemetry.proto\x12\x18pilotage.device.v1alpha1\x1a\x1fgoogle/protobu'
+        b'f/timestamp.proto"\xda\t\n\x0cGpuTelemetry\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n\x04uuid\x18\x02'
+        b' \x01(\tR\x04uuid\x12\x1a\n\x08provider\x18\x03 \x01(\tR\x08provider\x12.\n\x04time\x18\x04 \x01(\x0b2\x1a.google.pr'
+        b'otobuf.TimestampR\x04time\x12 \n\x0bunavailable\x18\x05 \x01(\tR\x0bunavailable\x124\n\x13temp'
+        b'erature_celsius\x18\x06 \x01(\x03H\x00R\x12temperatureCelsius\x88\x01\x01\x12A\n\x1atemperature_ma'
+        b'rgin_celsius\x18\x07 \x01(\x03H\x01R\x18temperatureMarginCelsius\x88\x01\x01\x12/\n\x11power_usage'
+        b'_watts\x18\x08 \x01(\x01H\x02R\x0fpowerUsageWatts\x88\x01\x01\x12/\n\x11power_limit_watts\x18\t \x01(\x01H\x03R'
+        b'\x0fpowerLimitWatts\x88\x01\x01\x12;\n\x17gpu_utilization_percent\x18\n \x01(\x03H\x04R\x15gpuUtili'
+        b'zationPercent\x88\x01\x01\x12A\n\x1amemory_utilization_percent\x18\x0b \x01(\x03H\x05R\x18memoryUt'
+        b'ilizationPercent\x88\x01\x01\x12/\n\x11memory_used_bytes\x18\x0c \x01(\x03H\x06R\x0fmemoryUsedByte'
+        b's\x88\x01\x01\x12/\n\x11memory_free_bytes\x18\r \x01(\x03H\x07R\x0fmemoryFreeBytes\x88\x01\x01\x121\n\x12memory_'
+        b'total_bytes\x18\x0e \x01(\x03H\x08R\x10memoryTotalBytes\x88\x01\x01\x12f\n\x10clocks_megahertz\x18\x0f \x03'
+        b'(\x0b2;.pilotage.device.v1alpha1.GpuTelemetry.ClocksMegahertzEntryR'
+        b'\x0fclocksMegahertz\x12B\n\necc_errors\x18\x10 \x01(\x0b2#.pilotage.device.v1alpha1.'
+        b'EccErrorsR\teccErrors\x12B\n\nxid_errors\x18\x11 \x01(\x0b2#.pilotage.device.v1alp'
+        b'ha1.XidErrorsR\txidErrors\x12!\n\tprocesses\x18\x12 \x01(\x03H\tR\tprocesses\x88\x01\x01\x1aB\n\x14C'
+        b'locksMegahertzEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01B'
+        b'\x16\n\x14_temperature_celsiusB\x1d\n\x1b_temperature_margin_celsiusB\x14\n\x12_power'
+        b'_usage_wattsB\x14\n\x12_power_limit_wattsB\x1a\n\x18_gpu_utilization_percentB\x1d'
+        b'\n\x1b_memory_utilization_percentB\x14\n\x12_memory_used_bytesB\x14\n\x12_memory_f'
+        b'ree_bytesB\x15\n\x13_memory_total_bytesB\x0c\n\n_processes"\xc9\x02\n\tEccErrors\x122\n\x12'
+        b'corrected_volatile\x18\x01 \x01(\x03H\x00R\x11correctedVolatile\x88\x01\x01\x126\n\x14uncorrected_'
+        b'volatile\x18\x02 \x01(\x03H\x01R\x13uncorrectedVolatile\x88\x01\x01\x124\n\x13corrected_aggregate\x18'
+        b'\x03 \x01(\x03H\x02R\x12correctedAggregate\x88\x01\x01\x128\n\x15uncorrected_aggregate\x18\x04 \x01(\x03H\x03R'
+        b'\x14uncorrectedAggregate\x88\x01\x01B\x15\n\x13_corrected_volatileB\x17\n\x15_uncorrected_'
+        b'volatileB\x16\n\x14_corrected_aggregateB\x18\n\x16_uncorrected_aggregate"\x8f\x01\n\tX'
+        b'idErrors\x12G\n\x06counts\x18\x01 \x03(\x0b2/.pilotage.device.v1alpha1.XidErrors.Co'
+        b'untsEntryR\x06counts\x1a9\n\x0bCountsEntry\x12\x10\n\x03key\x18\x01 \x01(\x03R\x03key\x12\x14\n\x05value\x18\x02 \x01('
+        b'\x03R\x05value:\x028\x01")\n\x13GetTelemetryRequest\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name"\\\n\x14GetTe'
+        b'lemetryResponse\x12D\n\ttelemetry\x18\x01 \x01(\x0b2&.pilotage.device.v1alpha1.Gp'
+        b'uTelemetryR\ttelemetry"\x16\n\x14ListTelemetryRequest"U\n\x15ListTelemetryRe'
+        b'sponse\x12<\n\x05items\x18\x01 \x03(\x0b2&.pilotage.device.v1alpha1.GpuTelemetryR\x05i'
+        b'tems"w\n\x16ReportTelemetryRequest\x12\x1f\n\x0bprovider_id\x18\x01 \x01(\tR\nproviderId\x12'
+        b'<\n\x05items\x18\x02 \x03(\x0b2&.pilotage.device.v1alpha1.GpuTelemetryR\x05items"\x19\n'
+        b'\x17ReportTelemetryResponse2\xeb\x02\n\x10TelemetryService\x12m\n\x0cGetTelemetry\x12-.'
+        b'pilotage.device.v1alpha1.GetTelemetryRequest\x1a..pilotage.device.v'
+        b'1alpha1.GetTelemetryResponse\x12p\n\rListTelemetry\x12..pilotage.device.'
+        b'v1alpha1.ListTelemetryRequest\x1a/.pilotage.device.v1alpha1.ListTel'
+        b'emetryResponse\x12v\n\x0fReportTelemetry\x120.pilotage.device.v1alpha1.Rep'
+        b'ortTelemetryRequest\x1a1.pilotage.device.v1alpha1.ReportTelemetryRe'
+        b"sponseB)Z'pilotage.dev/compat/telemetry;telemetryb\x06proto3"
     ),
     "grpc": (
         b'\n\xfa\x03\n\x1bgrpc/health/v1/health.proto\x12\x0egrpc.health.v1".\n\x12HealthCheckR'

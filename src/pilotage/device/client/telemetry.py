@@ -1,0 +1,40 @@
+"""The calls of TelemetryService, Pilotage's own service beside NVIDIA's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pilotage.device.client.transport import GPUS, DeviceTransport
+from pilotage.device.codes import NO_TELEMETRY
+from pilotage.device.telemetry import Telemetry
+from pilotage.device.wire import telemetry as messages
+from pilotage.errors import MethodNotSupported
+from pilotage.rest import Request, Verb
+
+
+@dataclass(frozen=True, slots=True)
+class TelemetryClient:
+    """Asks a server for readings of GPUs, or reports them. Raises MethodNotSupported where the server has none."""
+
+    transport: DeviceTransport
+
+    async def get(self, name: str) -> Telemetry:
+        request = Request(Verb.GET, GPUS, name=name)
+        return messages.decode_got(await self._called("GetTelemetry", messages.encode_get(name), request))
+
+    async def list(self) -> Sequence[Telemetry]:
+        request = Request(Verb.LIST, GPUS)
+        return messages.decode_listed(await self._called("ListTelemetry", messages.encode_list(), request))
+
+    async def report(self, provider: str, items: Sequence[Telemetry]) -> None:
+        """Report readings, so many at a time as one call may have."""
+        for start in range(0, len(items), messages.MAX_ITEMS):
+            part = messages.encode_report(provider, items[start : start + messages.MAX_ITEMS])
+            await self._called("ReportTelemetry", part, Request(Verb.CREATE, GPUS))
+
+    async def _called(self, method: str, message: bytes, request: Request) -> bytes:
+        try:
+            return (await self.transport.invoke(messages.telemetry_path(method), message, request)).message
+        except MethodNotSupported:
+            raise MethodNotSupported(NO_TELEMETRY) from None

@@ -1,0 +1,72 @@
+"""The live values of a GPU: one reading becomes the metrics of `/metrics` and the telemetry that callers get."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime
+
+from pilotage.device.providers.nvml_metrics import XIDS, Gauges
+from pilotage.device.providers.nvml_readings import Lost, Reading, Readings
+from pilotage.device.telemetry import ECCErrors, Telemetry
+
+_UNREAD = "it was not read yet"
+
+
+class Meter:
+    """The live values of one GPU. Those that cannot be read now are absent, rather than old."""
+
+    def __init__(self, name: str, uuid: str) -> None:
+        self.reports_xids = False
+        """Whether the GPU reports XIDs: where it does not, their number is not known."""
+        self.telemetry = Telemetry(name, uuid, unavailable=_UNREAD)
+        self._gauges = Gauges(name, uuid)
+        self._xids: Counter[int] = Counter()
+
+    def show(self, reading: Reading, at: datetime | None = None) -> None:
+        """Set all values to what was read."""
+        self._gauges.show(reading)
+        known = Telemetry(self.telemetry.name, self.telemetry.uuid, time=at)
+        self.telemetry = telemetry(known, reading, self._xids if self.reports_xids else None)
+
+    def count_xid(self, xid: int) -> None:
+        """Count an XID; it shows with the next reading."""
+        XIDS.labels(self.telemetry.name, self.telemetry.uuid, str(xid)).inc()
+        self._xids[xid] += 1
+
+    def clear(self) -> None:
+        """Take the metrics away: there is no such GPU any more."""
+        self._gauges.clear()
+
+
+def telemetry(known: Telemetry, reading: Reading, xids: Mapping[int, int] | None) -> Telemetry:
+    """A reading as callers get it. `xids` None: the GPU reports none."""
+    name, uuid, time = known.name, known.uuid, known.time
+    if isinstance(reading, Lost):
+        return Telemetry(name, uuid, time=time, unavailable=f"the GPU is lost: {reading.message}")
+    if not isinstance(reading, Readings):
+        return Telemetry(name, uuid, time=time, unavailable=reading.message)
+    used, total = reading.memory_used, reading.memory_total
+    return Telemetry(
+        name,
+        uuid,
+        time=time,
+        temperature_celsius=reading.temperature,
+        temperature_margin_celsius=reading.margin,
+        power_usage_watts=reading.power,
+        power_limit_watts=reading.power_limit,
+        gpu_utilization_percent=reading.utilisation,
+        memory_utilization_percent=reading.memory_utilisation,
+        memory_used_bytes=used,
+        memory_free_bytes=total - used if used is not None and total is not None else None,
+        memory_total_bytes=total,
+        clocks_megahertz=dict(reading.clocks),
+        ecc_errors=ECCErrors(
+            reading.ecc.corrected_volatile,
+            reading.ecc.uncorrected_volatile,
+            reading.ecc.corrected_aggregate,
+            reading.ecc.uncorrected_aggregate,
+        ),
+        xid_errors=dict(xids) if xids is not None else None,
+        processes=reading.processes,
+    )
