@@ -12,14 +12,16 @@ from typing import Any
 import pilotage as pt
 
 SOURCE = Path(pt.__file__).parent
-OPTIONS = re.compile(r"[A-Z]\w*(Options|Defaults|Config|Backoff|Limits|Timeouts|Retries|Settings)|ByObject|Result")
+OPTIONS = re.compile(r"(?!_)\w*(Options|Defaults|Config|Backoff|Limits|Timeouts|Retries|Settings)|ByObject|Result")
+MARKERS = re.compile("Column|Rule|Scale")
+"""The markers with several fields, in meta/markers.py."""
 
 
-def fields_without_docstring(source: str) -> dict[str, list[str]]:
-    """The fields of classes of options, by class, that have no string below them."""
+def fields_without_docstring(source: str, names: re.Pattern[str] = OPTIONS) -> dict[str, list[str]]:
+    """The fields of classes with such names, by class, that have no string below them."""
     found: dict[str, list[str]] = {}
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ClassDef) and OPTIONS.fullmatch(node.name):
+        if isinstance(node, ast.ClassDef) and names.fullmatch(node.name):
             missing = [
                 field.target.id
                 for field, below in zip(node.body, [*node.body[1:], None], strict=True)
@@ -67,6 +69,16 @@ def test_every_field_of_every_class_of_options_has_a_docstring() -> None:
                 missing[f"{path.relative_to(SOURCE)}: {name}"] = fields
     assert {name: fields for name, fields in missing.items() if fields} == {}
     assert {"manager/options.py: ManagerOptions", "controller/options.py: ControllerOptions"} <= missing.keys()
+
+
+def test_every_field_of_a_marker_with_several_has_a_docstring() -> None:
+    found = fields_without_docstring((SOURCE / "meta" / "markers.py").read_text(), MARKERS)
+    assert found == {"Column": [], "Rule": [], "Scale": []}
+
+
+def test_every_class_of_the_face_has_a_docstring() -> None:
+    classes = [name for name in pt.__all__ if inspect.isclass(getattr(pt, name))]
+    assert [name for name in classes if not getattr(pt, name).__dict__.get("__doc__")] == []
 
 
 def test_every_keyword_of_every_public_call_is_explained() -> None:

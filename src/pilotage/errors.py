@@ -180,66 +180,98 @@ class ApiError(PilotageError):
 
 
 class BadRequest(ApiError):
+    """400: the request makes no sense as it stands; fix the call."""
+
     code, reason = 400, "BadRequest"
 
 
 class Unauthorized(ApiError):
+    """401: the server does not accept the credentials."""
+
     code, reason = 401, "Unauthorized"
 
 
 class Forbidden(ApiError):
+    """403: the caller may not do this; grant the permission, or stop."""
+
     code, reason = 403, "Forbidden"
 
 
 class NotFound(ApiError):
+    """404: the object does not exist."""
+
     code, reason = 404, "NotFound"
 
 
 class MethodNotSupported(ApiError):
+    """405: this resource does not have the verb."""
+
     code, reason = 405, "MethodNotAllowed"
 
 
 class NotAcceptable(ApiError):
+    """406: the server has no representation of the kind that was asked for."""
+
     code, reason = 406, "NotAcceptable"
 
 
 class Conflict(ApiError):
+    """409: another writer has changed the object since it was read; read it again, then write again."""
+
     code, reason = 409, "Conflict"
 
 
 class AlreadyExists(Conflict):
+    """409: an object of this name exists already."""
+
     code, reason = 409, "AlreadyExists"
 
 
 class Gone(ApiError):
+    """410: the version is no longer in the history; list again."""
+
     code, reason = 410, "Expired"
 
 
 class RequestTooLarge(ApiError):
+    """413: the request is larger than the server accepts."""
+
     code, reason = 413, "RequestEntityTooLarge"
 
 
 class UnsupportedMediaType(ApiError):
+    """415: the server does not understand the format of the body."""
+
     code, reason = 415, "UnsupportedMediaType"
 
 
 class Invalid(ApiError):
+    """422: the object breaks a rule of its kind; `causes` name the fields."""
+
     code, reason = 422, "Invalid"
 
 
 class TooManyRequests(ApiError):
+    """429: the server is busy; wait `retry_after_seconds`, then try again."""
+
     code, reason = 429, "TooManyRequests"
 
 
 class InternalError(ApiError):
+    """500: the server failed."""
+
     code, reason = 500, "InternalError"
 
 
 class ServiceUnavailable(ApiError):
+    """503: the server cannot answer now; wait, then try again."""
+
     code, reason = 503, "ServiceUnavailable"
 
 
 class Timeout(ApiError):
+    """504: the server gave up waiting; wait, then try again."""
+
     code, reason = 504, "Timeout"
 
 

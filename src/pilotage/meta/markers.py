@@ -20,32 +20,46 @@ class Marker:
 
 
 class Minimum(msgspec.Struct, Marker, frozen=True):
+    """The smallest number that is allowed; with `exclusive`, it is not allowed itself."""
+
     value: int | float
     exclusive: bool = False
 
 
 class Maximum(msgspec.Struct, Marker, frozen=True):
+    """The largest number that is allowed; with `exclusive`, it is not allowed itself."""
+
     value: int | float
     exclusive: bool = False
 
 
 class MultipleOf(msgspec.Struct, Marker, frozen=True):
+    """The number is a multiple of this one."""
+
     value: int | float
 
 
 class MinLength(msgspec.Struct, Marker, frozen=True):
+    """The least length of the text, in characters."""
+
     value: int
 
 
 class MaxLength(msgspec.Struct, Marker, frozen=True):
+    """The greatest length of the text, in characters."""
+
     value: int
 
 
 class MinItems(msgspec.Struct, Marker, frozen=True):
+    """The least number of items in the list."""
+
     value: int
 
 
 class MaxItems(msgspec.Struct, Marker, frozen=True):
+    """The greatest number of items in the list."""
+
     value: int
 
 
@@ -56,10 +70,14 @@ class UniqueItems(msgspec.Struct, Marker, frozen=True):
 
 
 class MinProperties(msgspec.Struct, Marker, frozen=True):
+    """The least number of keys in the map or object."""
+
     value: int
 
 
 class MaxProperties(msgspec.Struct, Marker, frozen=True):
+    """The greatest number of keys in the map or object."""
+
     value: int
 
 
@@ -80,6 +98,8 @@ class Enum(Marker):
 
 
 class Format(msgspec.Struct, Marker, frozen=True):
+    """The format of the text or number, by its name in OpenAPI: `date-time`, `ipv4`, `int32` …"""
+
     value: str
 
 
@@ -108,10 +128,14 @@ class Nullable(msgspec.Struct, Marker, frozen=True):
 
 
 class Example(msgspec.Struct, Marker, frozen=True):
+    """An example of the value, for readers of the schema."""
+
     value: Any
 
 
 class Title(msgspec.Struct, Marker, frozen=True):
+    """A title of the field, for readers of the schema."""
+
     value: str
 
 
@@ -122,6 +146,8 @@ class Description(msgspec.Struct, Marker, frozen=True):
 
 
 class ExternalDocs(msgspec.Struct, Marker, frozen=True):
+    """A link to more documentation."""
+
     url: str
     description: str = ""
 
@@ -188,11 +214,17 @@ class Rule(msgspec.Struct, Marker, frozen=True):
     """A CEL rule: `rule` must be true. On a field, or among the options of a class."""
 
     rule: str
+    """The expression, in which `self` is the value and `oldSelf` the one before an update."""
     message: str = ""
+    """The message of a violation."""
     message_expression: str = ""
+    """An expression that gives the message."""
     reason: Literal["", "FieldValueRequired", "FieldValueForbidden", "FieldValueInvalid", "FieldValueDuplicate"] = ""
+    """The reason of a violation in the Status; FieldValueInvalid where it is empty."""
     field_path: str = ""
+    """The path of the field that a violation is reported for, below the value: `.spec.size`."""
     optional_old_self: bool | None = None
+    """Whether the rule also runs where there is no old value; `oldSelf` is then an optional."""
 
 
 @dataclass(frozen=True)
@@ -219,16 +251,25 @@ class Column(msgspec.Struct, frozen=True):
     """A column of `kubectl get`. The type is taken from the schema where it is not given."""
 
     name: str
+    """The heading of the column."""
     json_path: str
+    """Where the value is in the object: `.status.phase`."""
     type: Literal["", "integer", "number", "string", "boolean", "date"] = ""
+    """The type of the value."""
     description: str = ""
+    """What the column shows, for readers of the definition."""
     format: str = ""
+    """The format of the value, by its name in OpenAPI."""
     priority: int = 0
+    """0: always shown; above: with `-o wide` alone."""
 
 
 class Scale(msgspec.Struct, frozen=True):
     """The scale subresource: where replicas and the selector are."""
 
     spec_replicas_path: str = ".spec.replicas"
+    """Where the wanted number of replicas is."""
     status_replicas_path: str = ".status.replicas"
+    """Where the observed number of replicas is."""
     label_selector_path: str = ""
+    """Where the label selector of the replicas is, as text; empty: nowhere."""
