@@ -15,7 +15,7 @@ from pilotage import device
 from pilotage.device.rpc import Peer
 from pilotage.device.v1alpha1 import GPU, GPUSpec
 from pilotage.device.wire.generated.descriptors import SETS
-from pilotage.errors import AlreadyExists, Conflict, Gone, MethodNotSupported, NotFound, PilotageError
+from pilotage.errors import AlreadyExists, BadRequest, Conflict, Gone, MethodNotSupported, NotFound, PilotageError
 from pilotage.meta.models import ObjectMeta
 
 from .followers import following
@@ -83,7 +83,7 @@ async def test_their_client_lists_and_gets(programs: Path, ours: DeviceServerPro
     assert [item["name"] for item in listed["items"]] == NAMES
     assert {item["ready"] for item in listed["items"]} == {"True"}
     assert int(listed["version"]) >= max(int(item["version"]) for item in listed["items"])
-    assert await said(programs / generation, ours.target, "get", "gpu-3") == listed["items"][3]
+    assert await said(programs / generation, ours.target, "get", "gpu-3") == listed["items"][2]
     missing = await said(programs / generation, ours.target, "get", "gpu-9")
     assert missing["error"] == "NotFound"
 
@@ -236,6 +236,20 @@ async def test_a_write_to_their_server_of_the_second_generation_is_a_method_not_
         ):
             with pytest.raises(MethodNotSupported):
                 await write
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+async def test_what_their_server_does_not_have_is_an_error_that_names_it(
+    programs: Path, target: str, generation: str
+) -> None:
+    async with serving(programs / generation, target), device.connect(target, wire=generation) as devices:
+        gpus = devices.v1alpha1.gpus
+        for call in (lambda: gpus.telemetry("gpu-0"), gpus.list_telemetry):
+            with pytest.raises(MethodNotSupported, match="the Device API server does not serve telemetry"):
+                await call()
+        with pytest.raises(BadRequest, match="does not know the option field-selector"):
+            await gpus.list(fields={"metadata.name": "gpu-0"})
+        assert (await gpus.list(limit=2)).names == GO_NAMES  # it has no pages: all of them, and no token
 
 
 async def test_our_client_reads_and_writes_on_their_server_of_the_sixth_generation(programs: Path, target: str) -> None:

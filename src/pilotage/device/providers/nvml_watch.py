@@ -115,8 +115,8 @@ class Watch:
     async def _read(self, show: Callable[[Device, Reading], None]) -> None:
         """Read all GPUs and report their telemetry.
 
-        What is read for a caller says nothing about health, which is judged from one poll to the next: how often
-        telemetry is asked for must not matter to it.
+        `show` decides whether the history advances. It does at a poll alone: a slowdown counts when two polls see it,
+        and how often callers ask for telemetry must not change that.
         """
         started = time.perf_counter()
         for device in self._fleet.shown():
