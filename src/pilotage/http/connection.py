@@ -76,6 +76,8 @@ class ServerConnection(asyncio.Protocol):
         self._held = 0
         self._stranger = True
         self._streaming = False
+        self._endless = False  # what is streamed has no end of its own
+        self._interrupted = False  # such a stream is to end now: the server closes
         self._ended = False  # the client has sent its last byte
         self._read_paused = False
 
@@ -90,9 +92,12 @@ class ServerConnection(asyncio.Protocol):
             self.abort()
 
     def finish(self) -> None:
-        """Close if nothing is being done for the client; a running request is answered first."""
+        """Close if nothing is being done for the client. A running request is answered first, an endless one ended."""
         if self.phase is Phase.IDLE:
             self._close()
+        elif self._endless and not self._interrupted:
+            self._interrupted = True
+            self._cancel()
 
     def abort(self) -> None:
         """Drop the connection and what is still unsent."""
@@ -278,18 +283,32 @@ class ServerConnection(asyncio.Protocol):
 
     async def _write_stream(self, response: StreamingResponse, planned: Plan) -> None:
         chunks = response.chunks
-        self._streaming = True
+        self._streaming, self._endless = True, response.endless
         try:
             self._write(planned.head)  # at once: a watch is open before its first event
             if planned.has_body and not self._ended:
                 await self._write_chunks(chunks, planned.chunked)
+        except asyncio.CancelledError:
+            if not self._interrupted or self._task is None or self._task.uncancel() > 0:
+                raise  # not by `finish`, or not by it alone
+            self._end_chunks(planned.chunked)
         finally:
-            self._streaming = False
+            self._streaming = self._endless = False
             close = getattr(chunks, "aclose", None)
             if close is not None:
                 await close()
 
+    def _end_chunks(self, chunked: bool) -> None:
+        """End an endless stream. A client that does not read is cut: it would keep the server from closing."""
+        if self._drained is not None:
+            self.abort()
+        elif chunked:
+            self._write(LAST_CHUNK)
+
     async def _write_chunks(self, chunks: AsyncIterator[bytes], chunked: bool) -> None:
+        if self._endless and self._shared.closing:
+            self._end_chunks(chunked)
+            return
         turn = 0
         async for data in chunks:
             if data:
@@ -313,7 +332,7 @@ class ServerConnection(asyncio.Protocol):
         self._count(0)
         if self._transport is None:
             return
-        if not keep_alive or self._transport.is_closing():
+        if not keep_alive or self._shared.closing or self._transport.is_closing():
             self._close()
             return
         if self._read_paused:

@@ -94,6 +94,9 @@ class StreamingResponse:
     status: int
     headers: Sequence[tuple[str, str]]
     chunks: AsyncIterator[bytes]
+    endless: bool = False
+    """It has no end of its own, as a watch. When the server closes it is ended between two chunks, with a proper last
+    chunk; any other stream would look complete and is not, so it is waited for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,8 +35,8 @@ async def serve(
     know has narrower limits (`limits.strangers`). The handler still decides what each request may do. Without it, a
     client is known once it has sent a whole request.
 
-    At the end no more connections are accepted, running requests have `limits.grace_seconds` to finish, and what is
-    left is cut.
+    At the end no more connections are accepted, endless streams (watches) are ended, running requests have
+    `limits.grace_seconds` to finish, and what is left is cut.
     """
     shared = Shared(handler, _within_descriptors(limits or Limits()), authenticate)
     server = Server(shared, _listen(host, port), ssl)
@@ -202,8 +202,7 @@ class Server:
         for connection in list(self._connections):
             connection.finish()
         try:
-            if self._tasks:
-                await asyncio.wait(self._tasks, timeout=self._shared.limits.grace_seconds)
+            await self._drain(self._shared.limits.grace_seconds)
         finally:
             for task in self._tasks:
                 task.cancel()
@@ -212,9 +211,26 @@ class Server:
             if self._sweeping is not None:
                 self._sweeping.cancel()
 
+    async def _drain(self, seconds: float) -> None:
+        """Wait for running requests; what is no request (yet, or any more) is waited for only a moment."""
+        moment = min(_CLOSING_SECONDS, seconds)
+        await self._wait(moment)
+        for connection, task in list(self._shared.strangers.items()):
+            if connection.phase is Phase.NEW:  # it still shakes hands
+                task.cancel()
+        for connection in self._connections:
+            if connection.phase is not Phase.HANDLING:
+                connection.abort()
+        await self._wait(seconds - moment)
+
+    async def _wait(self, seconds: float) -> None:
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=seconds)
+
 
 _ACCEPT_PAUSE = 0.1
 _SPARED_STRANGERS = 8  # who has just come: ending these too would keep every newcomer out
+_CLOSING_SECONDS = 0.5  # for the goodbyes of TLS, and for a request of which only a part has arrived
 _SAID_EVERY = 60.0
 _BACKLOG = 1024
 _UNSENT_SHARE = 4  # of the buffer of an answer, what the kernel may hold unsent besides

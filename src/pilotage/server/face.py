@@ -111,7 +111,7 @@ class Face:
         exits = AsyncExitStack()
         events = await exits.enter_async_context(self._registry.watch(request))
         warnings = _warnings(await self._registry.warnings(request))
-        return http.StreamingResponse(200, [JSON, _NO_CACHE, *warnings], _lines(events, exits))
+        return http.StreamingResponse(200, [JSON, _NO_CACHE, *warnings], _lines(events, exits), endless=True)
 
 
 async def _lines(events: AsyncIterator[response.WatchEvent], exits: AsyncExitStack) -> AsyncIterator[bytes]:
