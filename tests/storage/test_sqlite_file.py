@@ -7,8 +7,8 @@ import os
 import random
 import re
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import apsw
@@ -74,7 +74,7 @@ async def test_read_only_folder_is_refused(path: str) -> None:
 )
 async def test_file_that_is_no_database_is_refused(path: str, contents: bytes) -> None:
     Path(path).write_bytes(contents)  # noqa: ASYNC240
-    with pytest.raises(StorageBroken, match=r"test\.db is damaged: it (begins with|ends after)"):
+    with pytest.raises(StorageBroken, match=r"(is damaged|is not a storage of Pilotage): it (begins with|ends after)"):
         await SqliteStorage.open(path)
     assert Path(path).read_bytes() == contents  # noqa: ASYNC240
 
@@ -283,3 +283,46 @@ def _no_superuser(path: str) -> Iterator[None]:
         folder.chmod(folder_mode)
         for parent, mode in opened:
             parent.chmod(mode)
+
+
+def _text(path: Path) -> None:
+    path.write_text("root:x:0:0:root:/root:/bin/bash\n")
+
+
+def _another_database(path: Path) -> None:
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.pragma("journal_mode", "wal")
+        connection.execute("CREATE TABLE t (x); INSERT INTO t VALUES (1)")
+
+
+def _fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize(
+    ("make", "complaint"),
+    [
+        (_text, "is not a storage of Pilotage: it begins with b'root:x:0:0:root:'"),
+        (_another_database, "is a SQLite database of another program"),
+        (Path.mkdir, "is not a file"),
+        (_fifo, "is not a file"),
+    ],
+)
+async def test_what_is_not_a_storage_is_left_untouched_and_so_is_its_folder(
+    tmp_path: Path, make: Callable[[Path], None], complaint: str
+) -> None:
+    path = tmp_path / "foreign"
+    make(path)
+    before = _state(tmp_path)
+    with pytest.raises(StorageError, match=complaint):
+        await SqliteStorage.open(str(path))
+    assert _state(tmp_path) == before
+
+
+def _state(folder: Path) -> dict[str, tuple[int, int]]:
+    return {each.name: (each.stat().st_mtime_ns, each.stat().st_size) for each in folder.iterdir()}
+
+
+async def test_a_device_is_not_a_storage() -> None:
+    with pytest.raises(StorageError, match="/dev/null is not a file"):
+        await SqliteStorage.open("/dev/null")

@@ -73,6 +73,12 @@ def mode_of(path: str) -> int:
         return 0o600
 
 
+def refuse_foreign(path: str) -> None:
+    """Refuse a file that is not a storage of this Pilotage. Needs no lock: our files are whole when they appear."""
+    if os.path.exists(path) and os.stat(path).st_size > 0:
+        _check_header(path)
+
+
 def prepare(path: str, lock: LockFile) -> None:
     """Make the file if there is none, and refuse one that is not ours. Needs the lock."""
     size = os.stat(path).st_size if os.path.exists(path) else -1
@@ -200,7 +206,12 @@ def _check_header(path: str) -> None:
     """Judge the file by its first bytes, before SQLite touches it (opening may already write)."""
     header = _read_header(path)
     if not header.startswith(_MAGIC):
-        raise damaged(path, f"it begins with {header[:16]!r} and not as a SQLite file does")
+        beginning = f"it begins with {header[:16]!r} and not as a SQLite file does"
+        if os.path.exists(f"{path}-lock"):
+            raise damaged(path, beginning)
+        raise StorageBroken(
+            f"{path} is not a storage of Pilotage: {beginning}. Nothing was changed in it: choose another path"
+        )
     if len(header) < 100:
         raise damaged(path, f"it ends after {len(header)} bytes, within its header")
     application, version = int.from_bytes(header[68:72], "big"), int.from_bytes(header[60:64], "big")

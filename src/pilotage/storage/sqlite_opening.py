@@ -12,7 +12,7 @@ from pilotage.errors import StorageError
 
 from .history import History
 from .sqlite_errors import translate
-from .sqlite_file import mode_of, prepare, resolve
+from .sqlite_file import mode_of, prepare, refuse_foreign, resolve
 from .sqlite_lock import LockFile
 from .sqlite_log import Log
 from .sqlite_writer import Outcome, RefreshJob, Writer
@@ -29,8 +29,9 @@ class Opening:
         self.history = History(1, max_history_bytes)
         try:
             self.path = resolve(path)
+            refuse_foreign(self.path)  # before anything is made beside it
             lock = LockFile(f"{self.path}-lock", mode_of(self.path))
-        except OSError as error:
+        except (apsw.Error, OSError) as error:
             raise translate(error, path) from error
         try:
             self._load(lock, loop)
