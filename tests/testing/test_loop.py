@@ -36,6 +36,15 @@ def test_hours_pass_in_no_time() -> None:
     assert time.process_time() - begun < 5
 
 
+def test_years_pass_too() -> None:
+    async def wait() -> float:
+        for _ in range(10):
+            await asyncio.sleep(365 * 86400 + 0.1)
+        return asyncio.get_running_loop().time()
+
+    assert virtual.run(wait()) == pytest.approx(10 * (365 * 86400 + 0.1))
+
+
 def test_timers_run_in_the_order_of_their_times() -> None:
     async def main() -> list[tuple[str, float]]:
         running = asyncio.get_running_loop()

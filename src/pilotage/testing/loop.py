@@ -12,6 +12,7 @@ refused with an error. When nothing can run any more and no timer is left, the r
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import selectors
 import threading
@@ -32,6 +33,7 @@ Ts = TypeVarTuple("Ts")
 
 BEGINNING = datetime(2024, 1, 1, tzinfo=UTC)
 """What `VirtualLoop.now` says when `time` says 0."""
+_RESOLUTION = 1e-9
 
 
 class Deadlock(PilotageError):
@@ -53,7 +55,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.random = random.Random(seed)  # noqa: S311 a test that can be repeated needs no secret
         self._virtual_time = 0.0
         self._thread = threading.get_ident()
-        self._clock_resolution = 1e-9
+        self._clock_resolution = _RESOLUTION
         self._ready = _Ready(self.random)
         self._selector = _NoSelector(self._nothing_ready)
 
@@ -82,6 +84,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         scheduled: list[asyncio.TimerHandle] = self._scheduled  # type: ignore[attr-defined]  # asyncio keeps it private
         if timeout > 0 and scheduled:
             self._virtual_time = max(self._virtual_time, scheduled[0].when())
+            # asyncio runs timers that are due before time + resolution, which must be another number than the time.
+            self._clock_resolution = max(_RESOLUTION, math.ulp(self._virtual_time))
 
     def _process_events(self, event_list: object) -> None:
         """Called by asyncio with what the selector found, which is nothing."""
