@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from typing import Any
@@ -12,7 +14,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-from . import acceptance
+from . import acceptance, dispositions
 from .worlds import Opening, real_control_plane, world
 
 __all__ = ["real_control_plane", "world"]
@@ -22,13 +24,26 @@ hypothesis.settings.register_profile("pilotage", deadline=None)
 hypothesis.settings.load_profile("pilotage")
 
 
+OWN_FOLDER = pytest.StashKey[str]()
+
 # Tests start programs in folders of their own, where a relative path would lead elsewhere.
 if "PYTHONPATH" in os.environ:
     os.environ["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, os.environ["PYTHONPATH"].split(os.pathsep)))
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
+    if config.option.basetemp is None:
+        # Short: the path of a Unix socket has at most 107 bytes, and pytest's own choice contains the user's name.
+        config.option.basetemp = tempfile.mkdtemp(prefix="pt-")
+        config.stash[OWN_FOLDER] = config.option.basetemp
     config.pluginmanager.register(acceptance.Coverage(), "acceptance")
+    dispositions.give_children_the_defaults()
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    if exitstatus == 0:  # what a failed test has left is of use
+        shutil.rmtree(session.config.stash.get(OWN_FOLDER, ""), ignore_errors=True)
 
 
 @pytest.hookimpl(tryfirst=True)

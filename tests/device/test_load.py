@@ -1,11 +1,11 @@
 """The load of a busy node, and very many watchers: short here, whole in `make bench-device`.
 
-On a machine that does other things besides, how long single calls take says little: that is asserted of the median
-alone, and of all of them in the long runs.
+On a machine that does other things besides, how long calls take says little: that is asserted in the long runs alone.
 """
 
 from __future__ import annotations
 
+import functools
 import gc
 import logging
 from collections.abc import Iterator
@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from bench.device import fanout, load
+from pilotage.device.client import transport
 from pilotage.device.client.target import Target
 
 from .servers import device_server
@@ -32,6 +33,13 @@ def quiet(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     gc.unfreeze()
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients that wait for an answer as long as a busy machine needs."""
+    monkeypatch.setattr(transport, "Timeouts", functools.partial(transport.Timeouts, call=60.0, list=60.0))
+
+
+@pytest.mark.usefixtures("patient")
 async def test_no_watcher_misses_a_version_under_load(tmp_path: Path) -> None:
     with device_server(tmp_path, *UNLIMITED) as server:
         outcome = await load.run(Target.parse(server.target), SHORT)
@@ -39,10 +47,9 @@ async def test_no_watcher_misses_a_version_under_load(tmp_path: Path) -> None:
     assert outcome.given_up == 0
     assert outcome.reconnects >= SHORT.watchers * 2
     assert outcome.events == SHORT.watchers * len(outcome.written) > 0
-    for kind, latencies in outcome.calls.items():
-        assert latencies.percentile(50) < 15, latencies.line(kind)
 
 
+@pytest.mark.usefixtures("patient")
 async def test_a_change_reaches_each_of_64_watchers_once(tmp_path: Path) -> None:
     plan = fanout.Fanout(seconds=2)
     with device_server(tmp_path, *UNLIMITED) as server:

@@ -35,16 +35,18 @@ async def test_those_of_one_uid_or_one_address_share_an_account() -> None:
 
 
 async def test_accounts_of_who_has_gone_are_forgotten_but_not_of_who_is_there_or_waits() -> None:
-    accounts = Accounts(ServerOptions(), asyncio.get_running_loop())
-    here = accounts.of(Peer(uid=0), 0.0)
+    loop = asyncio.get_running_loop()
+    now = loop.time()  # may be small: it counts from the machine's start
+    accounts = Accounts(ServerOptions(), loop)
+    here = accounts.of(Peer(uid=0), now - 3000)
     here.connections = 1
     for uid in range(1, 3000):
-        accounts.of(Peer(uid=uid), float(uid))
-    hasty = accounts.of(Peer(uid=5000), 3000.0)
+        accounts.of(Peer(uid=uid), now - 3000 + uid)
+    hasty = accounts.of(Peer(uid=5000), now)
     assert hasty.requests is not None
-    hasty.requests.take(3000.0)
+    hasty.requests.take(now)
     for uid in range(6000, 9000):
-        accounts.of(Peer(uid=uid), 3000.0)
-    assert accounts.of(Peer(uid=0), 3000.0) is here
-    assert accounts.of(Peer(uid=5000), 3000.0) is hasty
+        accounts.of(Peer(uid=uid), now)
+    assert accounts.of(Peer(uid=0), now) is here
+    assert accounts.of(Peer(uid=5000), now) is hasty
     assert len(accounts._accounts) < 5000
