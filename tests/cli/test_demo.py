@@ -10,34 +10,37 @@ import sys
 COMMAND = [sys.executable, "-W", "error", "-m", "pilotage.cli", "demo"]
 LINES = [
     r"An API server starts in this process, on memory: .*",
+    r"Indented lines are the operator's: .*",
     r"A Device API server starts beside it: eight fake GPUs, gRPC over a Unix socket\.",
     r"The class Database becomes a CustomResourceDefinition, .*",
     r"You create the Database main, with 3 replicas\.",
     r"  because   Database main: create",
-    r"  reconcile default/main: its Secret is not there yet; look again in 5 s, or when it appears",
+    r"  reconcile default/main: finalizer added, .*",
+    r"  reconcile default/main: its Secret does not exist yet; try again in 5 s, or when it is created",
     r"You create the Secret it waits for\.",
     r"  because   Secret main-password: create",
     r"  reconcile default/main: StatefulSet created, 3 replicas",
     r"  reconcile default/main: status set to Running",
-    r"Somebody scales the StatefulSet down to 1, behind the operator's back\.",
+    r"Another client scales the StatefulSet down to 1, which the operator does not want\.",
     r"  because   StatefulSet main: update",
     r"  reconcile default/main: StatefulSet updated, 3 replicas",
     r"You ask for 12 replicas\.",
-    r"  refused   Database\.demo\.pilotage\.dev \"main\" is invalid: .*at most nine replicas",
-    r"You ask for 5\.",
+    r"  refused   Database\.demo\.pilotage\.dev \"main\" is invalid: spec\.replicas: .*: at most nine replicas",
+    r"You ask for 5 replicas\.",
     r"  because   Database main: update",
     r"  reconcile default/main: StatefulSet updated, 5 replicas",
     r"You delete the Database\.",
     r"  reconcile default/main: it is being deleted; StatefulSet deleted, finalizer removed",
-    r"What is left: 0 StatefulSets\.",
+    r"  reconcile default/main: the Database no longer exists; nothing to do",
+    r"StatefulSets that are left: 0\.",
     r"The Node this-machine joins the cluster\. .*",
-    r"  reconcile this-machine: 8 GPUs, 0 need a reset; the Node is as it should be",
-    r"A watchdog on the node finds a memory error, .*: gpu-3 needs a reset\.",
+    r"  reconcile this-machine: 8 GPUs, 0 need a reset; nothing to change",
+    r"A watchdog on the node finds a memory error .*: gpu-3 needs a reset\.",
     r"  because   GPU gpu-3: Ready True, ResetRequired True",
-    r"  reconcile this-machine: tainted, because gpu-3 needs a reset",
-    r"gpu-3 has been reset\.",
+    r"  reconcile this-machine: taint added, because gpu-3 needs a reset",
+    r"gpu-3 has been reset, .*",
     r"  because   GPU gpu-3: Ready True, ResetRequired False",
-    r"  reconcile this-machine: taint taken away",
+    r"  reconcile this-machine: taint removed",
 ]
 LAST = "That was the demonstration; the operator still runs. Press Ctrl-C to stop it."
 
@@ -48,7 +51,7 @@ def fits(lines: list[str], expected: list[str]) -> bool:
     return all(any(re.fullmatch(wanted, line) for line in rest) for wanted in expected)
 
 
-def test_the_operator_is_told_line_by_line_and_ends() -> None:
+def test_the_operator_is_shown_line_by_line_and_ends() -> None:
     ran = subprocess.run([*COMMAND, "--once"], capture_output=True, text=True, timeout=60, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert fits(ran.stdout.splitlines(), [*LINES, r"Done\."]), ran.stdout
@@ -71,7 +74,7 @@ def test_without_the_extra_for_rules_it_says_so_and_goes_on() -> None:
     command = [sys.executable, "-c", program, "demo", "--once"]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert "pip install 'pilotage[cel]'" in ran.stdout.splitlines()[3]
+    assert "pip install 'pilotage[cel]'" in ran.stdout.splitlines()[4]
     assert "refused" not in ran.stdout
     assert ran.stdout.endswith("Done.\n")
 
@@ -81,6 +84,6 @@ def test_without_the_extra_for_devices_it_says_so_and_goes_on() -> None:
     command = [sys.executable, "-c", program, "demo", "--once"]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert "pip install 'pilotage[device]'" in ran.stdout.splitlines()[1]
+    assert "pip install 'pilotage[device]'" in ran.stdout.splitlines()[2]
     assert "GPU gpu-3" not in ran.stdout
     assert ran.stdout.endswith("Done.\n")

@@ -2,68 +2,18 @@
 
 from __future__ import annotations
 
-import base64
 import fcntl
 import signal
 import socket
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from pilotage.cluster import Cluster
-from pilotage.meta import yamltext
 from pilotage.meta.models import ObjectMeta
 from pilotage.types.core.v1 import ConfigMap
 
-COMMAND = [sys.executable, "-W", "error", "-m", "pilotage.cli", "serve", "--bind", "127.0.0.1:0"]
-
-
-@dataclass(frozen=True)
-class Running:
-    lines: list[str]
-    url: str
-    kubeconfig: Path
-
-    def cluster(self) -> Cluster:
-        """What the kubeconfig leads to."""
-        document = yamltext.read(self.kubeconfig.read_text())
-        cluster, user = document["clusters"][0]["cluster"], document["users"][0]["user"]
-        assert cluster["server"] == self.url
-        authority = self.kubeconfig.with_name("ca.crt")
-        authority.write_bytes(base64.b64decode(cluster["certificate-authority-data"]))
-        return Cluster.connect(cluster["server"], token=user["token"], ca_file=str(authority))
-
-
-@contextmanager
-def serving(folder: Path, *options: str, stop: int = signal.SIGTERM) -> Iterator[Running]:
-    """The command while it serves; it must end well."""
-    process = subprocess.Popen(
-        [*COMMAND, *options], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    lines = [process.stdout.readline(), process.stdout.readline()]
-    try:
-        url = lines[0].partition(" at ")[2].partition(";")[0]
-        yield Running(lines, url, folder / "pilotage.kubeconfig")
-    finally:
-        process.send_signal(stop)
-        rest, errors = process.communicate(timeout=30)
-    assert (process.returncode, rest, errors) == (0, "stopping\n", "")
-
-
-def failure(folder: Path, *options: str, before: str = "pass") -> str:
-    """The one line of a command that fails with exit code 1; `before` is run first, in its process."""
-    program = f"import sys; {before}; from pilotage.cli import main; sys.exit(main(sys.argv[1:]))"
-    command = [sys.executable, "-W", "error", "-c", program, "serve", "--bind", "127.0.0.1:0", *options]
-    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
-    assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (1, "", 1), ran.stderr
-    assert ran.stderr.startswith("pilotage: ")
-    return ran.stderr.removeprefix("pilotage: ").rstrip("\n")
+from .serve_processes import failure, serving
 
 
 def test_it_says_where_it_serves_and_what_to_try(tmp_path: Path) -> None:
@@ -115,11 +65,15 @@ def test_a_storage_in_a_folder_that_cannot_be_created_is_refused(tmp_path: Path)
     assert failure(tmp_path, "--storage", "sqlite:file/state.db") == f"{tmp_path}/file: Not a directory"
 
 
-def test_a_broken_storage_file_is_named_and_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "state.db").write_bytes(b"no database at all")
-    line = failure(tmp_path, "--storage", "sqlite:state.db")
-    assert line.startswith(f"{tmp_path}/state.db is damaged: ")
-    assert (tmp_path / "state.db").read_bytes() == b"no database at all"
+def test_a_file_of_another_program_is_refused_and_so_left_alone_is_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "passwd").write_bytes(b"root:x:0:0:root:/root:/bin/bash\n")
+    line = failure(tmp_path, "--storage", "sqlite:passwd")
+    assert line == (
+        f"{tmp_path}/passwd is not a storage of Pilotage: it begins with b'root:x:0:0:root:' and not as a SQLite file"
+        " does. Nothing was changed in it: choose another path"
+    )
+    assert (tmp_path / "passwd").read_bytes() == b"root:x:0:0:root:/root:/bin/bash\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["passwd"]
 
 
 def test_a_storage_whose_lock_is_held_is_refused_after_a_while(tmp_path: Path) -> None:

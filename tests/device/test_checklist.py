@@ -76,7 +76,7 @@ async def test_4_a_snapshot_at_version_7_and_then_a_change_at_version_8(
     async def small(url: str) -> MemoryStorage:
         return MemoryStorage(first_revision=1)
 
-    monkeypatch.setattr(serving, "opened_storage", small)
+    monkeypatch.setattr(serving, "open_served_storage", small)
     async with over_socket(folder) as node:
         storage = node.service.house.storage
         while storage.revision < 6:

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 import pilotage.storage
 from pilotage.errors import StorageError
-from pilotage.storage import Put, open_storage
+from pilotage.storage import Put, open_served_storage, open_storage
 from pilotage.storage.memory import MemoryStorage
 
 
@@ -49,3 +50,9 @@ def test_importing_the_package_loads_no_backend() -> None:
         [sys.executable, "-c", program], capture_output=True, check=True, env={"PYTHONPATH": str(sources)}
     )
     assert done.stdout == b"False False\n"
+
+
+async def test_memory_for_a_server_counts_from_the_time_in_microseconds() -> None:
+    before = time.time_ns() // 1000
+    storage = await open_served_storage("memory:")
+    assert before <= storage.revision <= time.time_ns() // 1000

@@ -1,4 +1,4 @@
-"""`pilotage demo`: an operator on the embedded server and on fake GPUs, that says what it does and why."""
+"""`pilotage demo`: an operator on the embedded server and on fake GPUs, that prints what it does and why."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ def register(subparsers: Any) -> None:
     command: argparse.ArgumentParser = subparsers.add_parser(
         "demo",
         help="show an operator at work",
-        description="An operator on an API server in this process: it waits for a Secret, creates a StatefulSet, mends "
-        "what somebody changes, follows its Database and cleans up after it. Then a fake GPU breaks, and the Node "
-        "follows it. It leaves nothing behind.",
+        description="An operator on an API server in this process: it waits for a Secret, creates a StatefulSet, "
+        "restores what another client changes, updates it with its Database and cleans up after it. Then a fake GPU "
+        "breaks, and the Node is tainted until it is reset. It leaves nothing behind.",
     )
     command.add_argument(
         "--once", action="store_true", help="end after the demonstration, instead of waiting for Ctrl-C"
@@ -26,6 +26,10 @@ def run(options: argparse.Namespace) -> int:
     import asyncio
 
     from pilotage.cli.operator import demonstration
+    from pilotage.manager.errors import ManagerStopped
 
-    asyncio.run(demonstration(once=options.once))
+    try:
+        asyncio.run(demonstration(once=options.once))
+    except ManagerStopped as error:  # by a signal
+        raise KeyboardInterrupt from error
     return 0

@@ -1,13 +1,10 @@
-"""What `pilotage device serve` runs: a Device API server until somebody asks it to stop, told in a few lines."""
+"""What `pilotage device serve` runs: a Device API server until it is stopped, with a few lines of output."""
 
 from __future__ import annotations
 
-import asyncio
-import signal
-
 from pilotage.cli.failure import CommandError
+from pilotage.cli.stopping import Stop
 from pilotage.device.server.serving import DeviceServer, DeviceServerOptions
-from pilotage.manager.signals import handled
 from pilotage.telemetry.logs import configure_logging
 
 
@@ -17,39 +14,21 @@ async def serve(options: DeviceServerOptions, *, log_level: str = "info") -> Non
     A second signal ends it at once, without the grace period.
     """
     configure_logging(log_level)
-    server, stop, place = DeviceServer(options), _Stop(), _place(options)
+    server, place = DeviceServer(options), _place(options)
     _say("Starting server...")
     _say(f"{'socketPath' if place.startswith('/') else 'address'}: {place}")
-    with handled(stop.received):
+    with Stop.on_signals() as stop:
         try:
             await _served(server, f"{_title(options)} listening on {place}", stop)
         except OSError as error:
             raise CommandError(f"cannot listen on {place}: {error.strerror or error}") from error
-        except asyncio.CancelledError:
-            if not stop.hurried:
-                raise
 
 
-async def _served(server: DeviceServer, line: str, stop: _Stop) -> None:
+async def _served(server: DeviceServer, line: str, stop: Stop) -> None:
     async with server:
         _say(line)
         await stop.asked.wait()
         _say("\nStopping server...")
-
-
-class _Stop:
-    """What the signals ask for: first an end, then a quick one."""
-
-    def __init__(self) -> None:
-        self.asked = asyncio.Event()
-        self.hurried = False
-        self._task = asyncio.current_task()
-
-    def received(self, number: signal.Signals) -> None:
-        if self.asked.is_set() and self._task is not None:
-            self.hurried = True
-            self._task.cancel()
-        self.asked.set()
 
 
 def _title(options: DeviceServerOptions) -> str:

@@ -25,7 +25,7 @@ LIVELY_SECONDS = 5.0
 
 
 class NodeReconciler:
-    """Keeps work away from a Node while one of its GPUs needs a reset: a taint, set and taken away."""
+    """Keeps Pods away from a Node while one of its GPUs needs a reset: adds a taint, and removes it."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -37,12 +37,13 @@ class NodeReconciler:
         taints = node.spec.taints if node.spec is not None else []
         others = [taint for taint in taints if taint.key != TAINT]
         if bool(broken) == (len(others) < len(taints)):
-            say(f"  reconcile {request}: {len(gpus)} GPUs, {len(broken)} need a reset; the Node is as it should be")
+            need = "needs" if len(broken) == 1 else "need"
+            say(f"  reconcile {request}: {len(gpus)} GPUs, {len(broken)} {need} a reset; nothing to change")
             return Result()
         wanted = [*others, Taint(key=TAINT, effect="NoSchedule")] if broken else others
         said = [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in wanted]
         await self.client.patch(node, {"spec": {"taints": said}})
-        outcome = f"tainted, because {', '.join(broken)} needs a reset" if broken else "taint taken away"
+        outcome = f"taint added, because {', '.join(broken)} needs a reset" if broken else "taint removed"
         say(f"  reconcile {request}: {outcome}")
         return Result()
 
@@ -51,7 +52,7 @@ class NodeReconciler:
             ControllerBuilder(manager)
             .for_(Node)
             .watches(GPU, enqueue_requests_from(lambda gpu: [Request(NODE)]))
-            .with_event_filter(_told)
+            .with_event_filter(_shown)
             .complete(self)
         )
 
@@ -97,21 +98,21 @@ class GPUs:
             NodeReconciler(manager.client).setup_with_manager(manager)
 
     async def story(self, cluster: Cluster, manager: Manager) -> None:
-        """A GPU breaks and is mended; the Node of the cluster follows."""
+        """A GPU breaks and is reset; the operator taints the Node meanwhile."""
         if not self._target:
             return
-        say(f"The Node {NODE} joins the cluster. Its GPUs come from the Device API, into the same loop.")
+        say(f"The Node {NODE} joins the cluster. The operator watches its GPUs at the Device API, in the same loop.")
         await cluster.client.create(Node(metadata=ObjectMeta(name=NODE)))
         await manager.run_until_idle(timeout=IDLE_SECONDS)
         async with device.connect(self._target, provider_id="watchdog") as devices:
             gpus = devices.v1alpha1.gpus
-            say("A watchdog on the node finds a memory error, and says so at the Device API: gpu-3 needs a reset.")
+            say("A watchdog on the node finds a memory error and reports it to the Device API: gpu-3 needs a reset.")
             gpu = await gpus.get("gpu-3")
             reset = Condition(type="ResetRequired", status="True", reason="DoubleBitECCError", message="XID 48")
             gpu.status = GPUStatus(conditions=[reset], recommended_action="COMPONENT_RESET")
             gpu = await gpus.update_status(gpu)
             await _followed(manager, gpu)
-            say("gpu-3 has been reset.")
+            say("gpu-3 has been reset, and the watchdog reports that too.")
             gpu.status = GPUStatus(conditions=[Condition(type="ResetRequired", status="False", reason="ResetDone")])
             await _followed(manager, await gpus.update_status(gpu))
 
@@ -123,8 +124,8 @@ async def _followed(manager: Manager, gpu: GPU) -> None:
     await manager.run_until_idle(timeout=IDLE_SECONDS)
 
 
-def _told(event: Event) -> bool:
-    """A predicate that lets everything pass, and names the changes of GPUs: the reason for what is reconciled next."""
+def _shown(event: Event) -> bool:
+    """A predicate that accepts every event and prints the changes of GPUs: the reason for what is reconciled next."""
     if event.type == "update" and isinstance(event.object, GPU):
         conditions = {condition.type: condition.status for condition in event.object.status.conditions}
         said = ", ".join(f"{name} {status}" for name, status in conditions.items())

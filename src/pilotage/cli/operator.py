@@ -1,14 +1,13 @@
-"""What `pilotage demo` shows: an operator at work on the embedded server and on fake GPUs, told line by line."""
+"""What `pilotage demo` shows: an operator at work on the embedded server and on fake GPUs, line by line."""
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
-import signal
 from typing import Annotated, Literal
 
 from pilotage.cli.gpus import GPUs
 from pilotage.cli.said import IDLE_SECONDS, say
+from pilotage.cli.stopping import Stop
 from pilotage.client.outcome import Outcome, create_or_patch
 from pilotage.cluster import Cluster
 from pilotage.controller import ControllerBuilder, Event, Request, Result, enqueue_requests_from
@@ -41,7 +40,7 @@ class DatabaseStatus(Model):
     short_names=["db"],
     status=True,
     columns=[Column("Phase", ".status.phase")],
-    rules=[Rule("self.spec.replicas <= 9", "at most nine replicas")],
+    rules=[Rule("self.spec.replicas <= 9", "at most nine replicas", field_path=".spec.replicas")],
 )
 class Database(Resource):
     """A database, for the demonstration."""
@@ -57,17 +56,21 @@ class DatabaseReconciler:
         self.client = manager.client
 
     async def reconcile(self, request: Request) -> Result:
-        database = await self.client.get(Database, request)
+        database = await self.client.find(Database, request)
+        if database is None:
+            say(f"  reconcile {request}: the Database no longer exists; nothing to do")
+            return Result()
         if database.metadata.deletion_timestamp is not None:
             return await self._clean_up(database)
         if add_finalizer(database, FINALIZER):
             await self.client.update(database)
+            say(f"  reconcile {request}: finalizer added, so that it can clean up before the Database is deleted")
         if await self.client.find(Secret, f"{request.name}-password", namespace=request.namespace) is None:
-            say(f"  reconcile {request}: its Secret is not there yet; look again in 5 s, or when it appears")
+            say(f"  reconcile {request}: its Secret does not exist yet; try again in 5 s, or when it is created")
             return Result(requeue_after=5)
         outcome = await create_or_patch(self.client, stateful_set_for(database), owner=database)
         if outcome is Outcome.UNCHANGED:
-            say(f"  reconcile {request}: all is as it should be")
+            say(f"  reconcile {request}: nothing to change")
         else:
             say(f"  reconcile {request}: StatefulSet {outcome}, {database.spec.replicas} replicas")
         if database.status is None or database.status.phase != "Running":
@@ -90,7 +93,7 @@ class DatabaseReconciler:
             .for_(Database)
             .owns(StatefulSet)
             .watches(Secret, enqueue_requests_from(database_of))
-            .with_event_filter(told)
+            .with_event_filter(shown)
             .complete(self)
         )
 
@@ -117,8 +120,8 @@ def database_of(secret: Secret) -> list[Request]:
     return [Request(name, secret.metadata.namespace)] if name else []
 
 
-def told(event: Event) -> bool:
-    """A predicate that lets everything pass, and says what happened: the reason for what is reconciled next."""
+def shown(event: Event) -> bool:
+    """A predicate that accepts every event and prints it: the reason for what is reconciled next."""
     kind = event.object.kind
     say(f"  because   {kind} {event.object.metadata.name}: {event.type}")
     return True
@@ -127,6 +130,7 @@ def told(event: Event) -> bool:
 async def demonstration(*, once: bool) -> None:
     """Let the operator meet a new object, a late Secret, a tampered child, a change, a refusal and a deletion."""
     say("An API server starts in this process, on memory: no cluster, no socket. An operator runs on it.")
+    say("Indented lines are the operator's: `because` names an event that it received, `reconcile` what it then did.")
     cluster = Cluster.embedded("memory:")
     async with GPUs(lively=not once) as gpus, Manager(cluster) as manager:
         await _install(cluster)
@@ -135,7 +139,9 @@ async def demonstration(*, once: bool) -> None:
         await _story(cluster, manager)
         await gpus.story(cluster, manager)
         if not once:
-            await _interrupted()
+            with Stop.on_signals() as stop:
+                say("That was the demonstration; the operator still runs. Press Ctrl-C to stop it.")
+                await stop.asked.wait()
     say("Done.")
 
 
@@ -149,7 +155,7 @@ async def _story(cluster: Cluster, manager: Manager) -> None:
     meta = ObjectMeta(name="main-password", namespace="default", labels={"database": "main"})
     await client.create(Secret(metadata=meta, string_data={"password": "correct horse"}))
     await manager.run_until_idle(timeout=IDLE_SECONDS)
-    say("Somebody scales the StatefulSet down to 1, behind the operator's back.")
+    say("Another client scales the StatefulSet down to 1, which the operator does not want.")
     await client.patch(StatefulSet, {"spec": {"replicas": 1}}, name="main", namespace="default")
     await manager.run_until_idle(timeout=IDLE_SECONDS)
     say("You ask for 12 replicas.")
@@ -157,14 +163,14 @@ async def _story(cluster: Cluster, manager: Manager) -> None:
         await client.patch(database, {"spec": {"replicas": 12}})
     except Invalid as error:
         say(f"  refused   {error}")
-    say("You ask for 5.")
+    say("You ask for 5 replicas.")
     await client.patch(database, {"spec": {"replicas": 5}})
     await manager.run_until_idle(timeout=IDLE_SECONDS)
     say("You delete the Database.")
     await client.delete(database)
     await manager.run_until_idle(timeout=IDLE_SECONDS)
     left = await client.list(StatefulSet, namespace="default")
-    say(f"What is left: {len(left)} StatefulSets.")
+    say(f"StatefulSets that are left: {len(left)}.")
 
 
 async def _install(cluster: Cluster) -> None:
@@ -175,11 +181,3 @@ async def _install(cluster: Cluster) -> None:
         say(f"  (its CEL rule is left out: {error})")
         Database.__resource__ = dataclasses.replace(Database.__resource__, rules=())
         await cluster.install(Database)
-
-
-async def _interrupted() -> None:
-    """Wait for Ctrl-C, which is the proper end here and no failure."""
-    stop = asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, stop.set)
-    say("That was the demonstration; the operator still runs. Press Ctrl-C to stop it.")
-    await stop.wait()

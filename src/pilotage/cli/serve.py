@@ -12,8 +12,9 @@ def register(subparsers: Any) -> None:
     command: argparse.ArgumentParser = subparsers.add_parser(
         "serve",
         help="serve the embedded API server over HTTPS, for kubectl",
-        description="Serve the embedded API server over HTTPS until Ctrl-C. The certificate and the token are made "
-        "anew at each start; the kubeconfig that it writes has both.",
+        description="Serve the embedded API server over HTTPS until Ctrl-C. It writes a kubeconfig with its "
+        "certificate authority and a token. Both are kept beside the file of the storage, so that clients work after "
+        "a restart.",
         epilog="example: pilotage serve --storage sqlite:demo.db",
     )
     command.add_argument(
@@ -42,6 +43,13 @@ def register(subparsers: Any) -> None:
         metavar="NAME",
         help="which part of the storage to serve; parts do not see each other (default: %(default)s)",
     )
+    command.add_argument(
+        "--credentials",
+        type=Path,
+        metavar="FILE",
+        help="where the certificate authority and the token are kept, made at the first start (default: beside the "
+        "file of the storage; with memory: they are not kept)",
+    )
     command.set_defaults(run=run)
 
 
@@ -52,7 +60,8 @@ def run(options: argparse.Namespace) -> int:
     from pilotage.cli.serving import Serving, serve
 
     host, port = options.bind
-    asyncio.run(serve(Serving(options.storage, options.tenant, host, port, options.kubeconfig)))
+    what = Serving(options.storage, options.tenant, host, port, options.kubeconfig, options.credentials)
+    asyncio.run(serve(what))
     return 0
 
 

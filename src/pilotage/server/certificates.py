@@ -1,4 +1,4 @@
-"""A certificate for a server that nobody else vouches for: made at start, trusted through the kubeconfig."""
+"""Certificates for a server that no public authority vouches for: clients trust its own through the kubeconfig."""
 
 from __future__ import annotations
 
@@ -11,6 +11,13 @@ from pilotage.errors import MissingExtra
 
 if TYPE_CHECKING:
     from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+AUTHORITY_DAYS = 3650
+"""How long an authority is valid. Its clients need a new kubeconfig after that; kubeadm's are valid as long."""
+SERVING_DAYS = 365
+"""How long a certificate of a server is valid. It is renewed without the clients' notice."""
+_CLOCK_SKEW = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,37 +28,88 @@ class Certificate:
     key: bytes = field(repr=False)
 
 
-def self_signed(host: str, *, days: int = 365) -> Certificate:
-    """A certificate for `host` and for loopback that is its own authority."""
+def check_available() -> None:
+    """Raise MissingExtra where certificates cannot be made."""
     try:
-        from cryptography import x509
-        from cryptography.hazmat.primitives import hashes, serialization
-        from cryptography.hazmat.primitives.asymmetric import ec
-        from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+        import cryptography.x509  # noqa: F401  # whether it can be imported
     except ImportError:
         raise MissingExtra("making a certificate for the HTTPS server", "serve") from None
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "pilotage")])
+
+
+def self_signed(host: str, *, days: int = SERVING_DAYS) -> Certificate:
+    """A certificate for `host` and for loopback that is its own authority."""
     now = datetime.now(UTC)
-    certificate = (
+    return _issue("pilotage", None, host, now, now + timedelta(days=days))
+
+
+def authority(now: datetime) -> Certificate:
+    """A new certificate authority, valid from `now`."""
+    return _issue("pilotage-ca", None, "", now, now + timedelta(days=AUTHORITY_DAYS))
+
+
+def issue(issuer: Certificate, host: str, now: datetime) -> Certificate:
+    """A certificate of the authority `issuer` for a server at `host` and on loopback."""
+    return _issue("pilotage", issuer, host, now, min(now + timedelta(days=SERVING_DAYS), expiry(issuer)))
+
+
+def expiry(certificate: Certificate) -> datetime:
+    """When the certificate ends to be valid. ValueError if it is none."""
+    from cryptography import x509
+
+    return x509.load_pem_x509_certificate(certificate.certificate).not_valid_after_utc
+
+
+def check_pair(certificate: Certificate) -> None:
+    """Raise ValueError unless it is a certificate and the key that belongs to it."""
+    from cryptography import x509
+
+    loaded = x509.load_pem_x509_certificate(certificate.certificate)
+    if loaded.public_key() != _load_key(certificate).public_key():
+        raise ValueError("the key is not that of the certificate")
+
+
+def _issue(name: str, issuer: Certificate | None, host: str, now: datetime, until: datetime) -> Certificate:
+    """Make a key and its certificate: signed by `issuer`, else by itself, and then an authority."""
+    check_available()
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    signer = key if issuer is None else _load_key(issuer)
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    issuer_name = subject if issuer is None else x509.load_pem_x509_certificate(issuer.certificate).subject
+    builder = (
         x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
+        .subject_name(subject)
+        .issuer_name(issuer_name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(minutes=5))
-        .not_valid_after(now + timedelta(days=days))
-        .add_extension(x509.SubjectAlternativeName(_names(host)), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_usage(), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .sign(key, hashes.SHA256())
+        .not_valid_before(now - _CLOCK_SKEW)
+        .not_valid_after(until)
+        .add_extension(x509.BasicConstraints(ca=issuer is None, path_length=0 if issuer is None else None), True)
+        .add_extension(_usage(authority=issuer is None), True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), False)
     )
+    if host:
+        builder = builder.add_extension(x509.SubjectAlternativeName(_names(host)), False)
+        builder = builder.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), False)
     return Certificate(
-        certificate.public_bytes(serialization.Encoding.PEM),
+        builder.sign(signer, hashes.SHA256()).public_bytes(serialization.Encoding.PEM),
         key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()),
     )
+
+
+def _load_key(certificate: Certificate) -> ec.EllipticCurvePrivateKey:
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = serialization.load_pem_private_key(certificate.key, None)
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise ValueError("the key is not an elliptic curve key")
+    return key
 
 
 def _names(host: str) -> list[x509.GeneralName]:
@@ -66,10 +124,9 @@ def _names(host: str) -> list[x509.GeneralName]:
     return names
 
 
-def _usage() -> x509.KeyUsage:
+def _usage(*, authority: bool) -> x509.KeyUsage:
     from cryptography import x509
 
-    on = ("digital_signature", "key_cert_sign")
     off = (
         "content_commitment",
         "key_encipherment",
@@ -79,4 +136,4 @@ def _usage() -> x509.KeyUsage:
         "encipher_only",
         "decipher_only",
     )
-    return x509.KeyUsage(**dict.fromkeys(on, True), **dict.fromkeys(off, False))
+    return x509.KeyUsage(digital_signature=True, key_cert_sign=authority, **dict.fromkeys(off, False))

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import time
+
 from pilotage.errors import StorageError
 
 from .interface import Check, Delete, Entry, Event, Operation, Put, Snapshot, Storage, Watch
 
-__all__ = ["Check", "Delete", "Entry", "Event", "Operation", "Put", "Snapshot", "Storage", "Watch", "open_storage"]
+__all__ = [
+    "Check",
+    "Delete",
+    "Entry",
+    "Event",
+    "Operation",
+    "Put",
+    "Snapshot",
+    "Storage",
+    "Watch",
+    "open_served_storage",
+    "open_storage",
+]
 
 
 async def open_storage(url: str) -> Storage:
@@ -19,6 +33,19 @@ async def open_storage(url: str) -> Storage:
     if separator and scheme == "etcd":
         raise StorageError(f"{url}: storage on etcd arrives with a later version; use memory: or sqlite:PATH")
     raise StorageError(f"{url!r} names no storage; use memory:, or sqlite:PATH such as sqlite:demo.db")
+
+
+async def open_served_storage(url: str) -> Storage:
+    """Open a storage for a server whose clients outlive it.
+
+    One in memory begins at the time in microseconds, and not at 1: a client that asks for changes since a revision of
+    an earlier run must learn that they are lost, instead of waiting for that revision to come again.
+    """
+    if url == "memory:":
+        from .memory import MemoryStorage
+
+        return MemoryStorage(first_revision=time.time_ns() // 1000)
+    return await open_storage(url)
 
 
 def _open_memory(url: str, rest: str) -> Storage:

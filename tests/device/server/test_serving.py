@@ -16,7 +16,7 @@ from pilotage.device.client.transport import DeviceTransport
 from pilotage.device.grpc.channel import GRPCChannel
 from pilotage.device.providers.fake import FakeOptions, FakeProvider
 from pilotage.device.rpc import Code, RPCError
-from pilotage.device.server.serving import DeviceServer, DeviceServerOptions, opened_storage
+from pilotage.device.server.serving import DeviceServer, DeviceServerOptions
 from pilotage.device.socket import SocketUnavailable
 from pilotage.device.wire import health
 from pilotage.device.wire.health import ServingStatus
@@ -143,15 +143,6 @@ async def test_memory_begins_anew_and_a_version_from_before_is_gone(folder: Path
                 await anext(events)
         _, newer = await api.list()
         assert int(newer) > int(version)
-
-
-async def test_memory_counts_from_the_time_in_microseconds() -> None:
-    import time
-
-    before = time.time_ns() // 1000
-    storage = await opened_storage("memory:")
-    assert before <= storage.revision <= time.time_ns() // 1000
-    await storage.close()
 
 
 async def test_metrics_and_probes_are_served_where_they_are_asked_for(folder: Path) -> None:

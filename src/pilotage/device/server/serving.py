@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket as sockets
 import ssl as tls
-import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
@@ -27,7 +26,7 @@ from pilotage.device.socket import listen
 from pilotage.device.wire import Generation
 from pilotage.device.wire.messages import classes
 from pilotage.errors import InvalidDefinition
-from pilotage.storage import Storage, open_storage
+from pilotage.storage import open_served_storage
 from pilotage.telemetry.logs import logger
 
 _log = logger("pilotage.device.server")
@@ -125,7 +124,7 @@ class DeviceServer:
 
     async def _open(self, stack: AsyncExitStack) -> None:
         options = self.options
-        storage = await opened_storage(options.storage)
+        storage = await open_served_storage(options.storage)
         stack.push_async_callback(storage.close)
         chosen = ServiceOptions(options.gate_seconds, options.heartbeat_seconds, options.limits)
         service = self._service = await stack.enter_async_context(DeviceService(storage, chosen))
@@ -176,15 +175,6 @@ class DeviceServer:
         await tasks.close()
         hub.close()
         await hub.ended(_STREAMS_SECONDS)
-
-
-async def opened_storage(url: str) -> Storage:
-    """Open a storage. One in memory begins at the time, so that a version from before a restart is never met again."""
-    if url == "memory:":
-        from pilotage.storage.memory import MemoryStorage
-
-        return MemoryStorage(first_revision=time.time_ns() // 1000)
-    return await open_storage(url)
 
 
 def _targets(options: DeviceServerOptions) -> list[Target]:

@@ -1,0 +1,130 @@
+"""What clients of `pilotage serve` trust and show: a certificate authority and a token, kept in one private file.
+
+They are kept so that a kubeconfig, and every program that has read it, works after the server was started again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import stat
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pilotage.cli.failure import CommandError
+from pilotage.server import certificates
+from pilotage.server.certificates import Certificate
+
+_FORMAT = "pilotage-serve-credentials-v1"
+_MAX_BYTES = 64 * 1024
+
+Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """The authority that signs the server's certificate, and the token of the one user."""
+
+    authority: Certificate
+    token: str = field(repr=False)
+
+
+def default_path(storage: str, tenant: str) -> Path | None:
+    """Where the credentials of a storage are kept: beside its file, for each tenant apart. None for `memory:`."""
+    scheme, _, path = storage.partition(":")
+    if scheme != "sqlite":
+        return None
+    file = os.path.realpath(os.path.expanduser(path))
+    return Path(f"{file}-credentials" if tenant == "default" else f"{file}-credentials-{tenant}")
+
+
+def kept(path: Path | None, clock: Clock = utc_now) -> Credentials:
+    """The credentials in the file, which is made where it does not exist. Without a path they are new ones."""
+    if path is None:
+        return _new(clock)
+    try:
+        credentials = _read(path)
+        if credentials is None:
+            credentials = _create(path, _new(clock))
+    except OSError as error:
+        raise CommandError(f"the credentials cannot be kept in {path}: {error.strerror}") from error
+    if (ended := certificates.expiry(credentials.authority)) <= clock():
+        raise CommandError(
+            f"the certificate authority in {path} ended on {ended:%Y-%m-%d}. Remove the file to have a new one made;"
+            " every client then needs the new kubeconfig"
+        )
+    return credentials
+
+
+def _new(clock: Clock) -> Credentials:
+    return Credentials(certificates.authority(clock()), secrets.token_urlsafe(32))
+
+
+def _read(path: Path) -> Credentials | None:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a FIFO must not hold us
+    except FileNotFoundError:
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            raise CommandError(f"the credentials cannot be kept in {path}: it is not a file")
+        text = file.read(_MAX_BYTES)
+    credentials = _parse(path, text)
+    if mode & 0o077:
+        raise CommandError(
+            f"{path} holds a key and a token, and other users have access to it (mode {stat.S_IMODE(mode):04o}):"
+            f" chmod 600 {path}"
+        )
+    return credentials
+
+
+def _parse(path: Path, text: bytes) -> Credentials:
+    try:
+        document = json.loads(text)
+        if document["format"] != _FORMAT:
+            raise ValueError(f"its format is {document['format']!r}")
+        authority = Certificate(document["certificate"].encode(), document["key"].encode())
+        certificates.check_pair(authority)
+        token = document["token"]
+        if not isinstance(token, str) or len(token) < 16 or not token.isascii() or not token.isprintable():
+            raise ValueError("its token is no token")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        reason = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+        raise CommandError(
+            f"{path} holds no credentials that `pilotage serve` has written ({reason}). Restore the file from a backup;"
+            " or move it away to have new ones made: every client then needs the new kubeconfig"
+        ) from error
+    return Credentials(authority, token)
+
+
+def _create(path: Path, new: Credentials) -> Credentials:
+    """Write the file; where another server of this storage was first, its credentials are returned."""
+    document = {
+        "format": _FORMAT,
+        "certificate": new.authority.certificate.decode(),
+        "key": new.authority.key.decode(),
+        "token": new.token,
+    }
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # mode 0600
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            json.dump(document, file, indent=1)
+            file.flush()
+            os.fsync(descriptor)
+        os.link(temporary, path)  # whole, or not at all, and never over another one
+    except FileExistsError:
+        return _read(path) or _create(path, new)
+    finally:
+        with suppress(OSError):
+            os.unlink(temporary)
+    return new

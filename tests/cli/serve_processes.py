@@ -1,0 +1,65 @@
+"""`pilotage serve` in a process of its own, for the tests of it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pilotage.cluster import Cluster
+
+
+def command(before: str) -> list[str]:
+    """The start of the command line of a process that runs `before` first."""
+    program = f"import sys\n{before}\nfrom pilotage.cli import main\nsys.exit(main(sys.argv[1:]))"
+    return [sys.executable, "-W", "error", "-c", program, "serve", "--bind"]
+
+
+@dataclass(frozen=True)
+class Running:
+    lines: list[str]
+    url: str
+    kubeconfig: Path
+    process: subprocess.Popen[str]
+
+    @property
+    def bind(self) -> str:
+        """What to give to `--bind` for the same address once more."""
+        return self.url.removeprefix("https://")
+
+    def cluster(self) -> Cluster:
+        """What the kubeconfig leads to."""
+        return Cluster.connect(kubeconfig=str(self.kubeconfig))
+
+
+@contextmanager
+def serving(
+    folder: Path, *options: str, bind: str = "127.0.0.1:0", stop: int = signal.SIGTERM, before: str = ""
+) -> Iterator[Running]:
+    """The command while it serves; it must end well."""
+    process = subprocess.Popen(
+        [*command(before), bind, *options], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    lines = [process.stdout.readline(), process.stdout.readline()]
+    try:
+        url = lines[0].partition(" at ")[2].partition(";")[0]
+        yield Running(lines, url, folder / "pilotage.kubeconfig", process)
+    finally:
+        process.send_signal(stop)
+        rest, errors = process.communicate(timeout=30)
+    assert (process.returncode, errors) == (0, "")
+    assert rest in ("stopping\n", "")  # the test may have read it
+
+
+def failure(folder: Path, *options: str, before: str = "") -> str:
+    """The one line of a command that fails with exit code 1; `before` is run first, in its process."""
+    line = [*command(before), "127.0.0.1:0", *options]
+    ran = subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (1, "", 1), ran.stderr
+    assert ran.stderr.startswith("pilotage: ")
+    return ran.stderr.removeprefix("pilotage: ").rstrip("\n")
