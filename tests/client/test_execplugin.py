@@ -87,7 +87,9 @@ async def test_a_certificate_comes_with_its_key(tmp_path: Path) -> None:
         ("credential()", "neither a token nor a client certificate"),
         ("credential(clientKeyData='secret-token', token='secret-token')", "only one of client certificate and key"),
         ("credential(token='secret-token', expirationTimestamp='soon')", "expirationTimestamp that is no time"),
-        ("print('x' * 3_000_000)", "did not print"),
+        ("print('secret-token' * 300_000)", "printed more than 1,024 KiB, and was ended"),
+        ("while True: print('secret-token')", "printed more than 1,024 KiB, and was ended"),
+        ("while True: print('noise' * 9999, file=sys.stderr)", "printed more than 16,384 KiB of errors, and was ended"),
     ],
 )
 async def test_a_failure_says_what_to_do_and_tells_no_secret(tmp_path: Path, body: str, complaint: str) -> None:

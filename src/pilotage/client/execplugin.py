@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from pilotage.client import process
 from pilotage.client.credentials import Certificate, Material
 from pilotage.errors import InvalidDefinition, NoCredentials
 from pilotage.meta import times
@@ -22,7 +23,6 @@ GROUP = "client.authentication.k8s.io"
 VERSIONS = (f"{GROUP}/v1", f"{GROUP}/v1beta1")
 RUN_SECONDS = 60.0
 _LEEWAY = timedelta(seconds=10)
-_MAX_OUTPUT = 1024 * 1024
 _SHOWN = 500
 _log = logger("pilotage.client")
 
@@ -32,7 +32,8 @@ class ExecPlugin:
     """A program that prints an ExecCredential."""
 
     command: str
-    args: tuple[str, ...] = ()
+    args: tuple[str, ...] = field(default=(), repr=False)
+    """They may hold secrets, as the environment may: neither is ever shown."""
     env: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     api_version: str = VERSIONS[0]
     install_hint: str = ""
@@ -101,31 +102,15 @@ class ExecCredentials:
     async def _output(self) -> bytes:
         plugin = self._plugin
         try:
-            process = await asyncio.create_subprocess_exec(
-                plugin.command,
-                *plugin.args,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                env=self._variables(),
-                limit=_MAX_OUTPUT,
-            )
+            finished = await process.run(plugin.command, plugin.args, self._variables(), self._run_seconds)
         except (OSError, ValueError) as error:
             raise _failed(plugin, f"cannot be run: {error}") from error
-        try:
-            async with asyncio.timeout(self._run_seconds):
-                output, complaint = await asyncio.gather(_bounded(process.stdout), _bounded(process.stderr))
-                code = await process.wait()
-        except TimeoutError:
-            raise _failed(plugin, f"did not end within {self._run_seconds:g} s") from None
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-        if code != 0:
-            said = complaint[-_SHOWN:].decode(errors="replace").strip()
-            raise _failed(plugin, f"ended with exit code {code}" + (f": {said}" if said else ""))
-        return output
+        except process.Overrun as overrun:
+            raise _failed(plugin, f"{overrun}, and was ended") from None
+        if finished.code != 0:
+            said = finished.complaint[-_SHOWN:].decode(errors="replace").strip()
+            raise _failed(plugin, f"ended with exit code {finished.code}" + (f": {said}" if said else ""))
+        return finished.output
 
     def _variables(self) -> dict[str, str]:
         plugin = self._plugin
@@ -184,15 +169,6 @@ def decoded(text: str) -> bytes:
         return base64.b64decode("".join(text.split()), validate=True)
     except binascii.Error as error:
         raise ValueError(f"it is not base64: {error}") from error
-
-
-async def _bounded(stream: asyncio.StreamReader | None) -> bytes:
-    """What a stream says, up to a limit; the rest is read and thrown away, for the program to be able to end."""
-    kept = bytearray()
-    while stream is not None and (piece := await stream.read(65536)):
-        if len(kept) < _MAX_OUTPUT:
-            kept += piece
-    return bytes(kept)
 
 
 def _failed(plugin: ExecPlugin, what: str) -> NoCredentials:
