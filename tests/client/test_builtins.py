@@ -7,13 +7,17 @@ from datetime import UTC
 import pytest
 
 from pilotage.errors import BadRequest, Invalid
+from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import ObjectMeta
 from pilotage.meta.times import MicroTime
 from pilotage.meta.unstructured import Unstructured
 from pilotage.types.coordination.v1 import Lease, LeaseSpec
 from pilotage.types.core.v1 import ConfigMap, Event, ObjectReference, Secret
+from pilotage.types.events.v1 import Event as NewEvent
 
 from ..worlds import World
+
+NEW_EVENT = GroupVersionKind("events.k8s.io", "v1", "Event")
 
 
 async def test_a_lease_keeps_its_microseconds(world: World) -> None:
@@ -90,3 +94,30 @@ async def test_the_name_label_of_a_namespace_stays(world: World) -> None:
     namespace = await world.client.get(Namespace, world.namespace)
     await world.client.patch(namespace, {"metadata": {"labels": {"kubernetes.io/metadata.name": None, "a": "b"}}})
     assert namespace.metadata.labels == {"kubernetes.io/metadata.name": world.namespace, "a": "b"}
+
+
+async def test_an_event_without_an_event_time_says_so_in_its_new_form(world: World) -> None:
+    subject = {"kind": "Pod", "name": "x", "namespace": world.namespace}
+    metadata = {"name": "a", "namespace": world.namespace}
+    old = {"apiVersion": "v1", "kind": "Event", "metadata": metadata, "involvedObject": subject, "series": {"count": 3}}
+    await world.client.create(Unstructured(old))
+    (listed,) = await world.client.list(NEW_EVENT, namespace=world.namespace)
+    read = await world.client.get(NEW_EVENT, "a", namespace=world.namespace)
+    for document in (listed.document, read.document):  # the schema requires these, and clients insist on them
+        assert "eventTime" in document
+        assert document["eventTime"] is None
+        assert document["series"] == {"count": 3, "lastObservedTime": None}
+        assert document["deprecatedSource"] == {}
+    (typed,) = await world.client.list(NewEvent, namespace=world.namespace)
+    assert typed.event_time is None
+    await world.client.update(typed)
+    if not world.real:  # there the managed fields of this version change
+        assert typed.metadata.resource_version == read.metadata.resource_version
+
+
+async def test_an_event_about_nothing_has_an_empty_reference(world: World) -> None:
+    await world.client.create(
+        Unstructured({"apiVersion": "v1", "kind": "Event", "metadata": {"generateName": "a-", "namespace": "default"}})
+    )
+    events = await world.client.list(GroupVersionKind("", "v1", "Event"), namespace="default")
+    assert {} in [event["involvedObject"] for event in events]

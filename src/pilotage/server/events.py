@@ -20,6 +20,13 @@ _TO_EVENTS = {
     "reportingComponent": "reportingController",
 }
 _TO_CORE = {new: old for old, new in _TO_EVENTS.items()}
+_ALWAYS_WRITTEN: Document = {
+    "eventTime": None,
+    "regarding": {},
+    "deprecatedSource": {},
+    "deprecatedFirstTimestamp": None,
+    "deprecatedLastTimestamp": None,
+}
 _OLD_FIELDS = ("firstTimestamp", "lastTimestamp", "count", "source")
 _IMMUTABLE = (
     "involvedObject",
@@ -37,8 +44,25 @@ _IMMUTABLE = (
 
 def converted_event(document: Document, group: str) -> Document:
     """The event as `group` names its fields."""
-    names = _TO_CORE if group == "" else _TO_EVENTS
-    return {names.get(key, key): value for key, value in document.items()}
+    if group:
+        return {_TO_EVENTS.get(key, key): value for key, value in document.items()}
+    named = {_TO_CORE.get(key, key): value for key, value in document.items() if value not in (None, {})}
+    return {"involvedObject": {}} | named
+
+
+def completed_event(document: Document) -> Document:
+    """An event of events.k8s.io/v1 with the fields that Kubernetes writes also where they are empty.
+
+    Clients need `eventTime`, as the schema says that it is required.
+    """
+    event = _ALWAYS_WRITTEN | document
+    series = event.get("series")
+    return event | {"series": {"count": 0, "lastObservedTime": None} | series} if isinstance(series, dict) else event
+
+
+def prepare_event(document: Document, old: Document | None, now: str) -> None:
+    """An event of core/v1 always has the object that it is about, if only an empty reference."""
+    document.setdefault("involvedObject", {})
 
 
 def core_path(path: tuple[str, ...]) -> tuple[str, ...]:
@@ -94,12 +118,17 @@ def _creation(event: Document) -> Iterator[Cause]:
 
 def _update(event: Document, old: Document) -> Iterator[Cause]:
     series = event.get("series")
-    if isinstance(series, dict) and series != old.get("series"):
+    if isinstance(series, dict) and _present(series) != _present(old.get("series")):
         if series.get("count", 0) < 2:
             yield invalid("series.count", "", "should be at least 2")
         if not series.get("lastObservedTime"):
             yield required("series.lastObservedTime")
     for field in _IMMUTABLE:
-        if event.get(field) != old.get(field):
+        if (event.get(field) or None) != (old.get(field) or None):  # an empty source is none
             name = "reportingController" if field == "reportingComponent" else field
             yield invalid(name, event.get(field), "field is immutable", whole=True)
+
+
+def _present(series: Any) -> Document:
+    """What a series says; a field that is null says nothing."""
+    return {key: value for key, value in series.items() if value is not None} if isinstance(series, dict) else {}

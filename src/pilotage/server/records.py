@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from pilotage.server.events import converted_event
+from pilotage.server.events import completed_event, converted_event
 from pilotage.server.served import Served
 from pilotage.storage.interface import Entry
 
@@ -101,7 +101,7 @@ def _turned(document: Document, served: Served) -> Document:
     document["apiVersion"] = served.gvk.api_version
     if served.schema is not None:
         served.schema.prune(document)
-    return document
+    return completed_event(document) if served.gvk.group == "events.k8s.io" else document
 
 
 def terminating(value: bytes) -> bool:

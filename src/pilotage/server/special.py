@@ -152,7 +152,7 @@ _SPECIAL: dict[tuple[str, str], Special] = {
     ("", "pods"): Special(shown_when_gone=True),
     ("", "secrets"): Special(secrets.prepare_secret, secrets.secret_causes, secrets.secret_mismatch),
     ("", "configmaps"): Special(secrets.prepare_config_map, secrets.config_map_causes, secrets.config_map_mismatch),
-    ("", "events"): Special(causes=events.core_causes, micro_times=_EVENT_TIMES),
+    ("", "events"): Special(events.prepare_event, events.core_causes, micro_times=_EVENT_TIMES),
     ("", "services"): Special(name="dns1035"),
     ("events.k8s.io", "events"): Special(causes=events.new_causes, micro_times=_EVENT_TIMES),
     ("coordination.k8s.io", "leases"): Special(
