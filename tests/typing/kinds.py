@@ -140,11 +140,11 @@ def indexes(cache: pt.Cache, informer: pt.Informer[Pod]) -> None:
     informer.add_index("node", lambda config_map: [config_map.data])  # type: ignore[attr-defined]
 
 
-def events(event: pt.Event[Pod], told: pt.InformerEvent[Pod], watched: WatchedEvent[Pod]) -> None:
+def events(event: pt.Event[Pod], informed: pt.InformerEvent[Pod], watched: WatchedEvent[Pod]) -> None:
     assert_type(event.type, Literal["create", "update", "delete", "generic"])
     assert_type(event.object, Pod)
     assert_type(event.old, Pod | None)
-    assert_type(told.type, Literal["create", "update", "delete"])
+    assert_type(informed.type, Literal["create", "update", "delete"])
     assert_type(watched.type, Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"])
     if event.type == "created":  # type: ignore[comparison-overlap]
         ...

@@ -39,7 +39,7 @@ class Cache:
     synced. One informer of a kind serves those who want a class, Unstructured or metadata; one that was made for
     metadata alone keeps no more than that, and a second one is made if somebody wants whole objects.
 
-    Reads take the `namespace` of a namespaced kind. `namespaced` tells whether a kind that is given without its class
+    Reads take the `namespace` of a namespaced kind. `namespaced` returns whether a kind that is given without its class
     has one, and `chooser` spreads the replays of the informers; a manager's cache has both.
     """
 

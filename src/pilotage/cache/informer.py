@@ -63,7 +63,7 @@ class InformerStatistics:
 
 
 class Informer(Generic[T]):
-    """Follows one collection: `run` keeps the store up to date and tells the listeners, until it is cancelled.
+    """Follows one collection: `run` keeps the store up to date and notifies the listeners, until it is cancelled.
 
     Reads take the `namespace` of a namespaced kind; `list` also takes `labels`, a label selector, and a `limit`.
     """

@@ -1,7 +1,7 @@
 """Type parameters that may be left out: `Event` is `Event[Any]`, also for a strict type checker.
 
-PEP 696 gives type parameters defaults. Type checkers know them; `typing` does from Python 3.13 on, and ignores nothing
-that it does not know, so the default is left out at run time.
+PEP 696 gives type parameters defaults. Type checkers support them for every Python, `typing` only from 3.13 on: the
+default is left out at run time.
 """
 
 from __future__ import annotations
