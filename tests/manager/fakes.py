@@ -118,6 +118,9 @@ class FakeCluster:
         self.before_write = before_write
         return self.reading_client
 
+    def separate_client(self) -> None:
+        return None
+
     def aggregate(self, aggregation: Aggregation) -> None:
         self.aggregations.append(aggregation)
 

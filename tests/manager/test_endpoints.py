@@ -134,7 +134,7 @@ async def test_a_manager_is_alive_from_its_opening_and_ready_once_it_has_started
         status, text = await get(address, "/readyz")
         assert (status, text) == (
             500,
-            "[+]started ok\n[-]cache failed: reason withheld\n[+]ping ok\nreadyz check failed\n",
+            "[+]started ok\n[-]cache failed: reason withheld\n[+]ping ok\n[+]eventLoop ok\nreadyz check failed\n",
         )
         cluster.cache.live = True
         assert (await get(address, "/readyz/cache"))[0] == 200

@@ -91,6 +91,12 @@ class ExecCredentials:
         if material is self._material:
             self._material = None
 
+    def for_another_loop(self) -> ExecCredentials:
+        """The same credentials with a lock of their own: a lock belongs to one event loop."""
+        return ExecCredentials(
+            self._plugin, clock=self._clock, environment=self._environment, run_seconds=self._run_seconds
+        )
+
     def _expired(self) -> bool:
         return self._expires is not None and self._clock() + _LEEWAY >= self._expires
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pilotage.cache.options import InformerOptions
     from pilotage.cache.plan import CacheOptions
     from pilotage.cluster.cachedclient import CachedClient, CachedClientOptions
+    from pilotage.rest.transport import Transport
     from pilotage.server.registry import Registry
     from pilotage.storage.interface import Storage
 
@@ -201,6 +202,14 @@ class Cluster:
             guarded = GuardedTransport(self._transport, before_write)
             client = Client(guarded, scheme=self.scheme, rest_mapper=self.rest_mapper)
         return CachedClient(client, cache, self.writes, options)
+
+    def separate_client(self) -> tuple[Client, Transport] | None:
+        """A client on a connection of its own, which another event loop than this cluster's may use, and its transport,
+        which the caller closes there. None where the API server is in this process, or there is none."""
+        if not isinstance(self._world, Remote):
+            return None
+        transport = self._world.separate_transport()
+        return Client(transport, scheme=self.scheme), transport
 
     def event_recorder_for(self, name: str) -> EventRecorder:
         """Records events under this name; they are written while the cluster is open."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
@@ -88,6 +89,15 @@ class Remote:
         transport = HTTPTransport.from_config(self._config)
         exits.push_async_callback(transport.close)
         return transport
+
+    def separate_transport(self) -> Transport:
+        """Another connection, which belongs to the event loop on which it is first used."""
+        from pilotage.client.http import HTTPTransport
+
+        credentials = self._config.credentials
+        again = getattr(credentials, "for_another_loop", None)
+        own = credentials if again is None else again()
+        return HTTPTransport.from_config(replace(self._config, credentials=own))
 
 
 class Nowhere:

@@ -14,6 +14,7 @@ import math
 import random
 import socket
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -101,11 +102,18 @@ class LeaderElector:
         identity: str = "",
         clock: Clock = system_clock,
         chooser: random.Random | None = None,
+        now: Callable[[], float] | None = None,
+        obstacle: Callable[[], str] = lambda: "",
     ) -> None:
+        """`now` gives the seconds that deadlines are counted in: the running loop's, unless the lease is renewed in
+        another thread than the one that asks `is_leader`. `obstacle` says why this process must not lead any longer,
+        and is asked before each renewal; empty: it may."""
         self.identity = identity or new_identity()
         self._lock = lock
         self._timings = timings or LeaseTimings()
         self._clock = clock
+        self._now = now or _loop_time
+        self._obstacle = obstacle
         self._random = chooser or random.Random()  # noqa: S311 spreads tries, guards nothing
         self._observed: LeaderElectionRecord | None = None
         self._observed_at = -math.inf
@@ -113,15 +121,17 @@ class LeaderElector:
         self._deadline = -math.inf
         self._trouble = ""
         self._leading = False
+        self.has_led = False
+        """Whether this process has led, and perhaps leads."""
 
     @property
     def is_leader(self) -> bool:
         """Whether this process may act as the leader at this moment."""
-        return self._leading and asyncio.get_running_loop().time() < self._deadline
+        return self._leading and self._now() < self._deadline
 
     @property
     def deadline(self) -> float:
-        """The loop's time at which leadership ends unless it is renewed."""
+        """When leadership ends unless it is renewed, in the seconds of `now`."""
         return self._deadline
 
     @property
@@ -134,13 +144,19 @@ class LeaderElector:
         """The identity of whoever leads, as far as we have seen."""
         return self._observed.holder_identity if self._observed else ""
 
+    async def campaign(self, acquired: Callable[[], object]) -> None:
+        """Get the lease, call `acquired`, and keep the lease. Raises LeaderElectionLost when it is lost."""
+        await self.acquire()
+        acquired()
+        await self.renew()
+
     async def acquire(self) -> None:
         """Try until this process leads."""
         log.info("Attempting to acquire leader lease", lease=self._lock.name, identity=self.identity)
-        while not (await self._try() is _Try.HELD and asyncio.get_running_loop().time() < self._deadline):
+        while not (await self._try() is _Try.HELD and self._now() < self._deadline):
             period = self._timings.retry_period
             await asyncio.sleep(period + self._random.random() * JITTER * period)
-        self._leading = True
+        self._leading = self.has_led = True
         _MASTER.labels(self._lock.name).set(1)
         log.info("Successfully acquired lease", lease=self._lock.name, identity=self.identity)
 
@@ -148,7 +164,7 @@ class LeaderElector:
         """Keep the lease; raises LeaderElectionLost when it is gone or could not be renewed in time."""
         try:
             while True:
-                async with asyncio.timeout_at(self._deadline):
+                async with asyncio.timeout(self._deadline - self._now()):
                     await self._renew_once()
         except TimeoutError:
             raise self._lost("it was not renewed within renew_deadline" + self._because()) from None
@@ -178,13 +194,17 @@ class LeaderElector:
 
     def check(self, tolerance: float = 20.0) -> None:
         """A health check: raises if this process leads but its lease is overdue by more than `tolerance` seconds."""
-        overdue = asyncio.get_running_loop().time() - self._observed_at - self._timings.lease_duration
+        overdue = self._now() - self._observed_at - self._timings.lease_duration
         if self._leading and overdue > tolerance:
             raise LeaderElectionLost(f"the lease {self._lock.name} ran out {overdue:.1f} s ago and was not renewed")
 
     async def _renew_once(self) -> None:
         while True:
             await asyncio.sleep(self._timings.retry_period)
+            if self._now() >= self._deadline:
+                raise TimeoutError  # after a pause of the process, this task may have its turn before the timeout does
+            if obstacle := self._obstacle():
+                raise self._lost(f"it is not renewed: {obstacle}")
             outcome = await self._try()
             if outcome is _Try.HELD:
                 return
@@ -223,7 +243,7 @@ class LeaderElector:
         return True
 
     async def _write(self, record: LeaderElectionRecord, *, create: bool = False) -> None:
-        sent = asyncio.get_running_loop().time()
+        sent = self._now()
         self._current = False
         await (self._lock.create(record) if create else self._lock.update(record))
         self._current = True
@@ -234,13 +254,13 @@ class LeaderElector:
         if record.holder_identity != self.leader and record.holder_identity:
             log.info("New leader elected", lease=self._lock.name, identity=record.holder_identity)
         self._observed = record
-        self._observed_at = asyncio.get_running_loop().time()
+        self._observed_at = self._now()
 
     def _valid(self) -> bool:
         """Whether the lease we see still runs, by its holder's duration since we saw it change."""
         assert self._observed is not None
         duration = self._observed.lease_duration_seconds or self._timings.lease_duration
-        return asyncio.get_running_loop().time() < self._observed_at + duration
+        return self._now() < self._observed_at + duration
 
     def _is_ours(self, record: LeaderElectionRecord) -> bool:
         return record.holder_identity == self.identity
@@ -288,6 +308,10 @@ class _Try(Enum):
     HELD = "held"
     TAKEN = "taken"
     FAILED = "failed"
+
+
+def _loop_time() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def new_identity() -> str:

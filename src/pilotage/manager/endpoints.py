@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import AsyncExitStack
+from typing import Any
 
 from pilotage.errors import InvalidDefinition
 from pilotage.http.limits import Limits
@@ -13,6 +14,7 @@ from pilotage.http.server import serve
 from pilotage.manager.errors import AddressUnavailable
 from pilotage.manager.health import text_response
 from pilotage.manager.runnables import Group
+from pilotage.manager.supervisor import Supervisor
 from pilotage.telemetry.logs import logger
 from pilotage.telemetry.metrics import CONTENT_TYPE, REGISTRY, Registry
 
@@ -29,6 +31,7 @@ class Server:
 
     `bind_address` is `HOST:PORT`, as in `127.0.0.1:8080`, `[::1]:8080`, `:8080` (every address) or `127.0.0.1:0` (any
     free port). With `only_serve_when_leader` it is up in the leader alone. `log_name` names its logger.
+    With a `supervisor`, the handler runs on that one's loop, and so does the server.
     """
 
     def __init__(
@@ -39,6 +42,7 @@ class Server:
         *,
         only_serve_when_leader: bool = False,
         log_name: str = "pilotage.manager",
+        supervisor: Supervisor | None = None,
     ) -> None:
         address = parse_address(bind_address)
         if address is None:
@@ -48,6 +52,7 @@ class Server:
         self.runnable_group = Group.LEADER_ELECTION if only_serve_when_leader else Group.HTTP_SERVERS
         self._handler = handler
         self._log = logger(log_name)
+        self._supervisor = supervisor
         self._bind = address
         self._opened: AsyncExitStack | None = None
         self._address: tuple[str, int] | None = None
@@ -61,8 +66,10 @@ class Server:
 
     async def open(self) -> None:
         """Bind and begin to answer. Raises AddressUnavailable; doing it twice is fine."""
-        if self._opened is not None:
-            return
+        if self._opened is None:
+            await self._run(self._open())
+
+    async def _open(self) -> None:
         async with AsyncExitStack() as stack:
             try:
                 server = await stack.enter_async_context(serve(self._handler, *self._bind, limits=_LIMITS))
@@ -88,7 +95,10 @@ class Server:
         """Stop answering, after the requests under way."""
         if self._opened is not None:
             opened, self._opened = self._opened, None
-            await opened.aclose()
+            await self._run(opened.aclose())
+
+    async def _run(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        await (coroutine if self._supervisor is None else self._supervisor.run(coroutine))
 
 
 class Routes:

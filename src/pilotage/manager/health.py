@@ -36,35 +36,44 @@ class HealthHandler:
         self._path = path
         self._checks = checks
         self._failing: dict[str, _Failure] = {}
+        self._known: tuple[str, ...] = ()
 
     async def __call__(self, request: Request) -> Response:
         if request.method not in ("GET", "HEAD"):
+            return self._answer(request, {})
+        checks = self._checks() or {"ping": ping}
+        self._known = tuple(checks)
+        wanted = [name for name in checks if self._wants(request, name)]
+        results = await asyncio.gather(*(self._holds(name, checks[name]) for name in wanted))
+        return self._answer(request, dict(zip(wanted, results, strict=True)))
+
+    def last_answer(self, request: Request, results: Mapping[str, bool]) -> Response:
+        """The answer without running any check: those in `results` as they are there, the others as they were last."""
+        known = {name: results.get(name, name not in self._failing) for name in self._known or (*results,)}
+        return self._answer(request, {name: known[name] for name in known if self._wants(request, name)})
+
+    def _wants(self, request: Request, name: str) -> bool:
+        url = urlsplit(request.target)
+        one = self._one(url.path)
+        return name == one if one else name not in _options(url.query).get("exclude", ())
+
+    def _one(self, path: str) -> str:
+        """The check that a path names; empty where it means all."""
+        return unquote(path.removeprefix(self._path).strip("/"))
+
+    def _answer(self, request: Request, results: Mapping[str, bool]) -> Response:
+        if request.method not in ("GET", "HEAD"):
             return text_response(405, "method not allowed", ("Allow", "GET, HEAD"))
         url = urlsplit(request.target)
-        checks = self._checks() or {"ping": ping}
-        name = unquote(url.path.removeprefix(self._path).strip("/"))
-        if name:
-            return await self._one(name, checks)
-        options = parse_qs(url.query, keep_blank_values=True, max_num_fields=100)
-        return await self._all(checks, set(options.get("exclude", ())), "verbose" in options)
-
-    async def _one(self, name: str, checks: Mapping[str, Check]) -> Response:
-        if name not in checks:
-            return text_response(404, "404 page not found")
-        if await self._holds(name, checks[name]):
+        if one := self._one(url.path):
+            if one not in results:
+                return text_response(404, "404 page not found")
+            return text_response(200, "ok") if results[one] else text_response(500, _WITHHELD)
+        passed, options = all(results.values()), _options(url.query)
+        if passed and "verbose" not in options:
             return text_response(200, "ok")
-        return text_response(500, "internal server error: reason withheld")
-
-    async def _all(self, checks: Mapping[str, Check], excluded: set[str], verbose: bool) -> Response:
-        wanted = [name for name in checks if name not in excluded]
-        results = dict(
-            zip(wanted, await asyncio.gather(*(self._holds(name, checks[name]) for name in wanted)), strict=True)
-        )
-        passed = all(results.values())
-        if passed and not verbose:
-            return text_response(200, "ok")
-        lines = [_line(name, results) for name in checks]
-        if unknown := sorted(excluded - checks.keys()):
+        lines = [_line(name, results) for name in self._known or results]
+        if unknown := sorted(set(options.get("exclude", ())) - set(self._known)):
             quoted = ", ".join(f'"{name[:100]}"' for name in unknown)
             lines.append(f"warn: some health checks cannot be excluded: no matches for {quoted}")
         lines.append(f"{self._path.strip('/')} check {'passed' if passed else 'failed'}")
@@ -98,6 +107,13 @@ class HealthHandler:
         if failure is not None:
             seconds = round(asyncio.get_running_loop().time() - failure.since, 1)
             log.info("Health check passes again", endpoint=self._path, check=name, failed_for_seconds=seconds)
+
+
+_WITHHELD = "internal server error: reason withheld"
+
+
+def _options(query: str) -> dict[str, list[str]]:
+    return parse_qs(query, keep_blank_values=True, max_num_fields=100)
 
 
 class _Failure(NamedTuple):

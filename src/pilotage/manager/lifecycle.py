@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from pilotage.manager.election import LeaderElector
@@ -24,6 +25,13 @@ from pilotage.telemetry.logs import logger
 log = logger("pilotage.manager")
 
 
+RunElection = Callable[[Coroutine[Any, Any, Any]], Coroutine[Any, Any, None]]
+
+
+async def _here(coroutine: Coroutine[Any, Any, Any]) -> None:
+    await coroutine
+
+
 class Lifecycle:
     """Runs groups of runnables. The first failure asks for the stop and is what `stop` raises in the end."""
 
@@ -34,6 +42,8 @@ class Lifecycle:
         """Who gets the lease; None: this process leads at once."""
         self.release_lease = False
         """Whether a clean stop gives the lease up."""
+        self.run_election: RunElection = _here
+        """Runs what the elector does: here, or on the loop of the supervisor."""
         self._work = work
         self._grace_seconds = grace_seconds
         self._launching: asyncio.Task[None] | None = None
@@ -180,14 +190,24 @@ class Lifecycle:
             self._electing = self._own(self._elect(self.elector), "manager: leader election")
 
     async def _elect(self, elector: LeaderElector) -> None:
+        loop, acquired = asyncio.get_running_loop(), asyncio.Event()
+        # The lease is renewed from the moment it is ours, whatever this loop does until the runnables have started.
+        campaign = loop.create_task(
+            self.run_election(elector.campaign(partial(loop.call_soon_threadsafe, acquired.set))),
+            name="manager: campaign",
+        )
+        campaign.add_done_callback(lambda _: acquired.set())
         try:
-            await elector.acquire()
-            await self._lead()
-            await elector.renew()
+            await acquired.wait()
+            if not campaign.done():
+                await self._lead()
+            await campaign
         except LeaderElectionLost as error:
             self._lose(error)
         except Exception as error:
             self._fail("leader election", error)
+        finally:
+            await _cancelled(campaign)
 
     async def _lead(self) -> None:
         await self.groups[Group.LEADER_ELECTION].start()
@@ -221,7 +241,7 @@ class Lifecycle:
             if cut:
                 log.warning("The leader lease is not released: what was cut may still be running", cut=cut)
             else:
-                await self.elector.release()
+                await self.run_election(self.elector.release())
 
     def _problem(self) -> BaseException | None:
         """What the end was like: the error that led to it, that it was not graceful, both, or neither. Told once."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from datetime import datetime
 from types import TracebackType
@@ -17,14 +18,17 @@ from pilotage.manager import signals
 from pilotage.manager.election import LeaderElector, ResourceLock, in_cluster_namespace
 from pilotage.manager.endpoints import METRICS_LOGGER, METRICS_PATH, Routes, Server, metrics_handler, parse_address
 from pilotage.manager.errors import AlreadyStarted, LeaderElectionLost, ManagerStopped
-from pilotage.manager.health import Check, HealthHandler
+from pilotage.manager.health import Check, HealthHandler, ping
 from pilotage.manager.idleness import Idleness
 from pilotage.manager.lag import Lag
 from pilotage.manager.lease import LeaseLock
 from pilotage.manager.lifecycle import Lifecycle
+from pilotage.manager.liveness import EVENT_LOOP
 from pilotage.manager.options import ManagerOptions
 from pilotage.manager.readiness import readiness
 from pilotage.manager.runnables import AnyRunnable
+from pilotage.manager.supervision import Supervision
+from pilotage.manager.supervisor import has_threads
 from pilotage.manager.work import WorkTracker
 from pilotage.manager.world import ClusterLike
 from pilotage.meta.mapper import RESTMapper
@@ -69,6 +73,7 @@ class Manager:
         self._cache: Cache | None = None
         self._client: Client | None = None
         self._lag: Lag | None = None
+        self._supervision: Supervision | None = None
         self._servers: dict[str, Server] = {}
         self._started = False
 
@@ -170,9 +175,12 @@ class Manager:
         self._launch()
         self._started = True
         lifecycle = self._lifecycle
+        supervision = self._supervision
         with self._signals():
             try:
-                if not await lifecycle.wait_stop_asked(timeout):
+                with supervision.ending_after(timeout) if supervision is not None else nullcontext():
+                    is_over = not await lifecycle.wait_stop_asked(timeout)
+                if is_over:
                     lifecycle.ask_stop(f"the timeout of {timeout:g} s is over")
             except asyncio.CancelledError:
                 lifecycle.ask_stop("cancelled")
@@ -205,7 +213,11 @@ class Manager:
                 exits.push_async_callback(let_go_of, self._devices, self.cluster)
             if not self.cluster.is_open:
                 await exits.enter_async_context(self.cluster)
-            self._lifecycle.elector = self._new_elector()
+            if has_threads(asyncio.get_running_loop()):
+                self._supervision = Supervision(self.options, self.work, self._lifecycle)
+                self._supervision.start()
+                exits.callback(self._supervision.stop)
+            self._lifecycle.elector = self._new_elector(exits)
             self._lifecycle.release_lease = self.options.leader_election_release_on_cancel
             cache = self.cluster.new_cache(self.options.cache_options)
             self._lag = Lag(cache, self.cluster.writes, self.cluster.rest_mapper)
@@ -234,25 +246,36 @@ class Manager:
     def _signals(self) -> AbstractContextManager[None]:
         return signals.handled(self._lifecycle.on_signal) if self.options.handle_signals else nullcontext()
 
-    def _new_elector(self) -> LeaderElector | None:
+    def _new_elector(self, exits: AsyncExitStack) -> LeaderElector | None:
         options = self.options
         if not options.leader_election:
             return None
-        lock: ResourceLock | None = options.leader_election_resource_lock_interface
-        if lock is None:
-            namespace = options.leader_election_namespace or in_cluster_namespace()
-            if not namespace:
-                raise InvalidDefinition(
-                    "leader_election needs leader_election_namespace: this process does not run in a Pod, so there is "
-                    "no namespace to take instead"
-                )
-            lock = LeaseLock(self.cluster.client, namespace, options.leader_election_id, options.leader_election_labels)
-        return LeaderElector(lock, options.lease_timings, clock=self.clock)
+        own: ResourceLock | None = options.leader_election_resource_lock_interface
+        # A loop may keep the time of its last turn (uvloop does), which is too old after a block.
+        now = time.monotonic if self._supervision is not None else None
+        if own is not None:
+            return LeaderElector(own, options.lease_timings, clock=self.clock, now=now)
+        namespace = options.leader_election_namespace or in_cluster_namespace()
+        if not namespace:
+            raise InvalidDefinition(
+                "leader_election needs leader_election_namespace: this process does not run in a Pod, so there is "
+                "no namespace to take instead"
+            )
+        separate = self.cluster.separate_client() if self._supervision is not None else None
+        client = self.cluster.client if separate is None else separate[0]
+        lock = LeaseLock(client, namespace, options.leader_election_id, options.leader_election_labels)
+        if self._supervision is None or separate is None:  # the server is on this loop, and stands still with it
+            return LeaderElector(lock, options.lease_timings, clock=self.clock, now=now)
+        run = self._supervision.supervisor.run
+        self._lifecycle.run_election = run
+        exits.push_async_callback(lambda: run(separate[1].close()))
+        obstacle = self._supervision.obstacle
+        return LeaderElector(lock, options.lease_timings, clock=self.clock, now=now, obstacle=obstacle)
 
     def _check_leadership(self) -> None:
         """Refuse a write of an ex-leader. A process that has not led yet may write: not all it does needs a leader."""
         elector = self._lifecycle.elector
-        if elector is not None and self.elected.is_set() and not elector.is_leader:
+        if elector is not None and elector.has_led and not elector.is_leader:
             raise LeaderElectionLost("this process leads no longer: nothing was written")
 
     async def _open_servers(self, exits: AsyncExitStack) -> None:
@@ -265,10 +288,12 @@ class Manager:
             await self._open_server(exits, server)
         if parse_address(options.health_probe_bind_address) is not None:
             live, ready = options.liveness_endpoint_name.rstrip("/"), options.readiness_endpoint_name.rstrip("/")
-            healthz = HealthHandler(live, self._healthz_checks)
-            readyz = HealthHandler(ready, lambda: readiness(self._lifecycle, self._readyz))
+            assert self._supervision is not None  # where there are no threads, there are no sockets either
+            healthz = self._supervision.liveness(HealthHandler(live, self._healthz_checks))
+            readyz = self._supervision.readiness(HealthHandler(ready, self._readyz_checks))
             routes = Routes({live: healthz, f"{live}/": healthz, ready: readyz, f"{ready}/": readyz})
-            await self._open_server(exits, Server(_HEALTH, routes, options.health_probe_bind_address))
+            address, supervisor = options.health_probe_bind_address, self._supervision.supervisor
+            await self._open_server(exits, Server(_HEALTH, routes, address, supervisor=supervisor))
 
     async def _open_server(self, exits: AsyncExitStack, server: Server) -> None:
         await server.open()
@@ -278,7 +303,11 @@ class Manager:
 
     def _healthz_checks(self) -> dict[str, Check]:
         elector = self._lifecycle.elector
-        return {**self._healthz, **({} if elector is None else {"leaderElection": elector.check})}
+        own: dict[str, Check] = {} if elector is None else {"leaderElection": elector.check}
+        return {**(self._healthz or {"ping": ping}), **own, EVENT_LOOP: ping}  # this runs on the loop: it holds
+
+    def _readyz_checks(self) -> dict[str, Check]:
+        return {**readiness(self._lifecycle, self._readyz), EVENT_LOOP: ping}
 
     def _server(self, name: str) -> Server:
         if name not in self._servers:

@@ -101,6 +101,14 @@ class ManagerOptions:
     graceful_shutdown_timeout: float = 30.0
     """How long a shutdown waits for what runs. 0: it does not wait; negative: for ever."""
 
+    blocked_loop_threshold: float = 1.0
+    """Seconds after which a blocked event loop is logged and counted. 1 s, because a kubelet waits that long for the
+    answer to a probe. `math.inf`: never."""
+
+    blocked_loop_deadline: float = 20.0
+    """Seconds after which a process whose event loop is blocked counts as hung: `/healthz` fails, and a leader renews
+    its lease no longer. `math.inf`: never."""
+
     handle_signals: bool = True
     """Whether SIGTERM and SIGINT end `start` and `run_until_idle` in order. Off inside a program that handles them."""
 
@@ -112,6 +120,9 @@ class ManagerOptions:
                 raise InvalidDefinition(f"the path of an endpoint begins with '/', and {path!r} does not")
         if METRICS_PATH in self.metrics_extra_handlers:
             raise InvalidDefinition(f"{METRICS_PATH} is where the metrics are; choose another path for your handler")
+        for name in ("blocked_loop_threshold", "blocked_loop_deadline"):
+            if not getattr(self, name) > 0:
+                raise InvalidDefinition(f"{name}={getattr(self, name)!r}: give seconds, more than 0")
         if self.leader_election_resource_lock != "leases":
             raise InvalidDefinition(
                 f"a leader is elected by a lock of the kind 'leases', not {self.leader_election_resource_lock!r}; "

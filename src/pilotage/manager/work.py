@@ -12,13 +12,15 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
+from typing import Any
 from weakref import WeakSet
 
 from pilotage.manager.errors import ShuttingDown
+from pilotage.telemetry.logs import logged_fields
 from pilotage.telemetry.metrics import REGISTRY
 
 RECONCILE = "controller.reconcile"
@@ -109,6 +111,11 @@ class WorkTracker:
                     self._waiting.remove(waiting)
         return True
 
+    def fields_of(self, task: asyncio.Task[Any] | None) -> Mapping[str, object]:
+        """The log fields with which the work of a task began; none where the task has no work under way."""
+        with self._lock:
+            return next((work.fields for work in self._active if work.task is task), {}) if task is not None else {}
+
     def statistics(self, kind: str | None = None) -> WorkStatistics:
         """The counters of one kind, or of all together."""
         with self._lock:
@@ -130,6 +137,7 @@ class WorkTracker:
 
     def _begin(self, work: Work) -> None:
         work.began = self._clock()
+        work.task, work.fields = _current_task(), logged_fields()
         with self._lock:
             # Under the lock, so that no work slips in between the last refusal and the first look at what is active.
             if not self._accepting and not work.is_part:
@@ -170,13 +178,15 @@ class WorkTracker:
 class Work:
     """One piece of work: a block, or a value whose `end` is called. `is_part`: it belongs to work that has begun."""
 
-    __slots__ = ("_tracker", "began", "is_part", "kind", "name")
+    __slots__ = ("_tracker", "began", "fields", "is_part", "kind", "name", "task")
 
     def __init__(self, tracker: WorkTracker, kind: str, name: str, *, is_part: bool = False) -> None:
         self.kind = kind
         self.name = name
         self.is_part = is_part
         self.began = 0.0
+        self.task: asyncio.Task[Any] | None = None
+        self.fields: Mapping[str, object] = {}
         self._tracker = tracker
 
     def part(self, kind: str, name: str) -> Work:
@@ -212,6 +222,13 @@ class _Kind:
 def _measured(kind: str) -> float:
     """What is under way of a kind in the whole process; asked for when metrics are read, so that work pays nothing."""
     return float(sum(tracker.statistics(kind).in_flight for tracker in list(_TRACKERS)))
+
+
+def _current_task() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # in a thread without a loop
+        return None
 
 
 def _seconds() -> float:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pilotage.cluster.writes import WriteTracker
     from pilotage.meta.mapper import RESTMapper
     from pilotage.meta.scheme import Scheme
+    from pilotage.rest.transport import Transport
 
 
 class ClusterLike(Protocol):
@@ -54,5 +55,8 @@ class ClusterLike(Protocol):
 
     def withdraw(self, aggregation: Aggregation) -> None:
         """Let it come from there no longer."""
+
+    def separate_client(self) -> tuple[Client, Transport] | None:
+        """A client for another event loop, and its transport; None where the API server is in this process."""
 
     def event_recorder_for(self, name: str) -> EventRecorder: ...

@@ -98,6 +98,12 @@ def logged_fields() -> Mapping[str, object]:
     return _context.get() or {}
 
 
+def fields_of(task: object) -> Mapping[str, object]:
+    """The fields that `log_context` puts on the events of a task, from outside of it; none before Python 3.12."""
+    get_context = getattr(task, "get_context", None)
+    return (get_context().get(_context) if get_context is not None else None) or {}
+
+
 def configure_logging(
     level: int | str = logging.INFO,
     stream: TextIO | None = None,

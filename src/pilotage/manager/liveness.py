@@ -1,0 +1,49 @@
+"""The health endpoint on the supervisor's loop: the program's loop runs the checks, and where it is blocked, that is
+said instead of leaving the probe without an answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from pilotage.http.messages import Request, Response
+from pilotage.manager.health import HealthHandler, text_response
+
+EVENT_LOOP = "eventLoop"
+"""The check that the event loop is not blocked."""
+
+PATIENCE_SECONDS = 0.5
+"""How long the loop may not answer before the probe is answered without it: a kubelet waits for one second."""
+
+_LOOK_SECONDS = 0.1
+
+
+class SupervisedHealth:
+    """Hands a probe to the handler on the program's loop.
+
+    While that loop is blocked, the checks count as they were at the last probe, and `eventLoop` as `holds` says of the
+    seconds that the loop has been blocked for.
+    """
+
+    def __init__(
+        self, handler: HealthHandler, blocked_seconds: Callable[[], float], holds: Callable[[float], bool]
+    ) -> None:
+        self._handler = handler
+        self._blocked_seconds = blocked_seconds
+        self._holds = holds
+        self._loop = asyncio.get_running_loop()
+
+    async def __call__(self, request: Request) -> Response:
+        """Called on the supervisor's loop."""
+        handling = self._handler(request)
+        try:
+            answer = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(handling, self._loop))
+        except RuntimeError:  # that loop is closed
+            handling.close()
+            return text_response(503, "the program is ending")
+        while not answer.done():
+            if (seconds := self._blocked_seconds()) >= PATIENCE_SECONDS:
+                answer.cancel()
+                return self._handler.last_answer(request, {EVENT_LOOP: self._holds(seconds)})
+            await asyncio.wait([answer], timeout=_LOOK_SECONDS)
+        return answer.result()

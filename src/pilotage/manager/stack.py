@@ -1,0 +1,52 @@
+"""Where a thread stands: the line of the program in it, below the libraries that it calls."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import FrameType
+
+_PACKAGE = str(Path(__file__).parents[1])
+_LOOP = ("asyncio/base_events.py", "asyncio/events.py", "asyncio/runners.py")
+"""Below these files of the standard library is what started the loop, and not what the loop runs."""
+
+
+def frame_of(thread: int) -> FrameType | None:
+    """The innermost frame of a thread, by its ident."""
+    return sys._current_frames().get(thread)
+
+
+def is_waiting(frame: FrameType) -> bool:
+    """Whether the thread of an event loop waits for something to do: no code that the loop runs is on its stack."""
+    return next(_of_the_loop(frame), None) is None
+
+
+def place(frame: FrameType) -> str:
+    """`FILE:LINE in FUNCTION` of the program's own code; where a library blocks, with the library's line after it."""
+    inner = _line(frame)
+    for each in _of_the_loop(frame):
+        if not each.f_code.co_filename.startswith(_libraries()):
+            own = _line(each)
+            return own if own == inner else f"{own}, which called {inner}"
+    return inner
+
+
+def _of_the_loop(frame: FrameType | None) -> Iterator[FrameType]:
+    """The frames that the loop runs, from the innermost; without those of the selector, where it waits."""
+    while frame is not None and not frame.f_code.co_filename.endswith(_LOOP):
+        if not frame.f_code.co_filename.endswith("/selectors.py"):
+            yield frame
+        frame = frame.f_back
+
+
+def _line(frame: FrameType) -> str:
+    return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_qualname}"
+
+
+@cache
+def _libraries() -> tuple[str, ...]:
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    return (_PACKAGE, "<frozen", *(path for name in names if (path := sysconfig.get_path(name))))

@@ -1,0 +1,79 @@
+"""What a manager's supervisor does: the watchdog of its loop, the answers to probes, and the renewal of its lease."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pilotage.http.messages import Handler
+from pilotage.manager.health import HealthHandler
+from pilotage.manager.lifecycle import Lifecycle
+from pilotage.manager.liveness import SupervisedHealth
+from pilotage.manager.options import ManagerOptions
+from pilotage.manager.supervisor import Supervisor
+from pilotage.manager.watchdog import Watchdog
+from pilotage.manager.work import WorkTracker
+from pilotage.telemetry.logs import logger
+
+log = logger("pilotage.manager")
+
+
+class Supervision:
+    """The supervisor of one manager. Made on the program's loop; the thread runs from `start` to `stop`."""
+
+    def __init__(self, options: ManagerOptions, work: WorkTracker, lifecycle: Lifecycle) -> None:
+        self.supervisor = Supervisor()
+        self._threshold = options.blocked_loop_threshold
+        self._deadline = options.blocked_loop_deadline
+        self._work = work
+        self._watchdog = Watchdog(work, self._threshold, is_active=lambda: lifecycle.launched)
+
+    def start(self) -> None:
+        self.supervisor.start()
+        self.supervisor.spawn(self._watchdog.run())
+
+    def stop(self) -> None:
+        self.supervisor.stop()
+
+    def obstacle(self) -> str:
+        """Why a leader must not renew its lease: one that hangs must not keep others from leading."""
+        seconds = self._watchdog.blocked_seconds
+        if seconds < self._deadline:
+            return ""
+        by = f" by {self._watchdog.last}" if self._watchdog.last is not None else ""
+        return (
+            f"the event loop has been blocked for {seconds:.1f} s{by}, "
+            f"and blocked_loop_deadline is {self._deadline:g} s"
+        )
+
+    def liveness(self, handler: HealthHandler) -> Handler:
+        """Answers on the supervisor's loop; alive until the loop has been blocked for `blocked_loop_deadline`."""
+        return self._supervised(handler, self._deadline)
+
+    def readiness(self, handler: HealthHandler) -> Handler:
+        """The same; not ready while the loop is blocked."""
+        return self._supervised(handler, 0.0)
+
+    @contextmanager
+    def ending_after(self, seconds: float | None) -> Iterator[None]:
+        """For a block that is to end after some seconds: no work is begun later than that, whatever the loop does, and
+        why the block ended late is logged."""
+        if seconds is None:
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + seconds
+        take_back = self.supervisor.call_later(seconds, self._work.stop_accepting)
+        try:
+            yield
+        finally:
+            take_back()
+        late = loop.time() - deadline
+        if late >= self._threshold:
+            why = str(self._watchdog.last) if self._watchdog.last is not None else "unknown; the machine may be busy"
+            log.warning("The timeout was noticed late: the event loop was blocked", seconds=round(late, 1), by=why)
+
+    def _supervised(self, handler: HealthHandler, limit: float) -> Handler:
+        watchdog = self._watchdog
+        return SupervisedHealth(handler, lambda: watchdog.blocked_seconds, lambda seconds: seconds < limit)
