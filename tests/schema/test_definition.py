@@ -154,3 +154,33 @@ def test_a_schema_that_is_too_deep_or_too_large_is_refused() -> None:
     (cause,) = definition_causes(definition(wide))
     assert "places large" in cause.message
     assert time.process_time() - start < 5
+
+
+def test_a_definition_has_at_most_a_hundred_versions() -> None:
+    document = definition({"type": "object"})
+    (version,) = document["spec"]["versions"]
+    for count, told in ((100, []), (10_000, ["Too many: 10000: must have at most 100 items"])):
+        document["spec"]["versions"] = [version | {"name": f"v{n + 1}", "storage": not n} for n in range(count)]
+        assert [cause.message for cause in definition_causes(document)] == told
+
+
+@pytest.mark.parametrize(
+    "patterns",
+    [
+        [r"(?i)[^\pL]" * 100 + str(number) for number in range(300)],
+        ["a?" * 50_000],
+        [f"{number}" * 200 for number in range(1000, 4000)],
+    ],
+)
+def test_patterns_that_take_long_to_compile_are_refused(patterns: list[str]) -> None:
+    properties = {f"p{index}": {"type": "string", "pattern": each} for index, each in enumerate(patterns)}
+    start = time.process_time()
+    (cause,) = definition_causes(definition({"type": "object", "properties": properties}))
+    assert cause.reason == "FieldValueForbidden"
+    assert "patterns are too large together" in cause.message
+    assert time.process_time() - start < 1  # the first took 17 s
+
+
+def test_a_pattern_that_many_places_have_counts_once() -> None:
+    properties = {f"p{index}": {"type": "string", "pattern": "[a-z0-9]" * 100} for index in range(2_000)}
+    assert definition_causes(definition({"type": "object", "properties": properties})) == []

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pilotage.schema.structural import StructuralSchema
+from pilotage.schema.structural import DefaultsTooLargeError, StructuralSchema
 from pilotage.schema.structural.paths import MAXIMUM_TOLD
 
 
@@ -107,3 +107,59 @@ def test_numbers_of_any_size_get_a_verdict() -> None:
     for value in (10**400, -(10**400), 2**63, 1e308, -0.0):
         assert judged(schema, {"i": value}) or abs(value) < 1
         assert judged(schema, {"n": value})
+
+
+def test_defaults_end_where_the_object_could_not_be_stored() -> None:
+    items = {"type": "object", "properties": {f"f{index}": {"type": "integer", "default": 1} for index in range(100)}}
+    nested = {
+        "type": "object",
+        "properties": {"a": {"type": "object", "default": {}, "properties": items["properties"]}},
+    }
+    for item, limit in ((items, 1_000_000), (nested, 1_000_000), (items, 1000)):
+        schema = schema_of(x={"type": "array", "items": item})
+        document: Any = {"x": [{} for _ in range(700_000)]}
+        start = time.process_time()
+        with pytest.raises(DefaultsTooLargeError, match=f"more than {limit} bytes"):
+            schema.default(document, limit=limit)
+        assert time.process_time() - start < 0.25
+        assert len(document["x"][-1]) == 0
+
+
+def test_defaults_in_place_of_nulls_count_too() -> None:
+    text = {"type": "string", "default": "x" * 1000}
+    schema = schema_of(
+        list={"type": "array", "items": text}, map={"type": "object", "additionalProperties": text}, plain=text
+    )
+    schema.default({"list": [None] * 9, "map": {"a": None}, "plain": None}, limit=12_000)
+    for document in ({"list": [None] * 20}, {"map": {str(number): None for number in range(20)}}):
+        with pytest.raises(DefaultsTooLargeError):
+            schema.default(document, limit=12_000)
+
+
+def test_many_defaulted_fields_are_cheap_to_compile_and_to_fill_in() -> None:
+    fields = {f"f{index}": {"type": "integer", "default": index} for index in range(10_000)}
+    start = time.process_time()
+    schema = schema_of(x={"type": "object", "properties": fields})
+    document: Any = {"x": {}}
+    schema.default(document)
+    assert schema.validate(document) == []
+    assert time.process_time() - start < 0.8  # 0.14 s; it took 1.1 s
+    assert document == {"x": {f"f{index}": index for index in range(10_000)}}
+
+
+def test_searching_texts_for_a_large_pattern_ends() -> None:
+    schema = schema_of(x={"type": "array", "items": {"type": "string", "pattern": ".{1000}.{1000}.{1000}b"}})
+    short = schema.validate({"x": ["a" * 3000 + "b", "a"]})
+    assert [cause.message.partition("in body ")[2] for cause in short] == ["should match '.{1000}.{1000}.{1000}b'"]
+    start = time.process_time()
+    found = schema.validate({"x": ["a" * 100_000] * 10})
+    assert time.process_time() - start < 3  # it took 40 s
+    assert "in body is too long for '.{1000}.{1000}.{1000}b'" in found[0].message
+
+
+def test_the_branches_of_a_schema_share_what_searching_may_cost() -> None:
+    pattern = {"pattern": ".{1000}.{1000}.{1000}b"}
+    schema = schema_of(x={"type": "array", "items": {"type": "string", "anyOf": [pattern, {"pattern": "^c"}]}})
+    start = time.process_time()
+    assert schema.validate({"x": ["a" * 9_000] * 300})
+    assert time.process_time() - start < 5

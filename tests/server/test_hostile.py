@@ -7,8 +7,8 @@ import base64
 import json
 import time
 import tracemalloc
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -170,6 +170,77 @@ async def test_a_hostile_json_patch_is_refused(patch: list[dict[str, Any]], code
         assert answer.status == code, answer.body[:300]
         assert time.process_time() - begin < SECONDS
         assert await api.get(WIDGETS, "one", "default") == before
+
+
+FIELDS = {f"f{number}": {"type": "integer", "default": number} for number in range(100)}
+AMPLIFYING = {"type": "array", "items": {"type": "object", "properties": FIELDS}}
+
+
+def with_list(items: Any, **spec: Any) -> dict[str, Any]:
+    """A definition of widgets whose spec has a list of these items."""
+    made = definition()
+    properties = {"list": items, **spec}
+    made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] = {
+        "type": "object",
+        "properties": properties,
+    }
+    return made
+
+
+async def test_defaults_that_amplify_a_body_end_at_what_can_be_stored() -> None:
+    body = b'{"apiVersion":"test.example.com/v1","kind":"Widget","metadata":{"name":"x"},"spec":{"list":[%b]}}'
+    async with opened() as api:
+        await api.create(DEFINITIONS, with_list(AMPLIFYING))
+        face = Face(api.registry, "secret")
+        begin = time.process_time()
+        answer = await ask(face, "POST", GIZMOS, body % b",".join([b"{}"] * 700_000))
+        assert time.process_time() - begin < 2 * SECONDS  # it took 23 s
+        assert answer.status == 413
+        assert "more than 1572864 bytes" in json.loads(answer.body)["message"]
+
+
+async def test_defaults_that_a_later_definition_asks_for_are_bounded_when_objects_are_read() -> None:
+    async with opened() as api:
+        made = await api.create(DEFINITIONS, with_list({"type": "array", "items": {"type": "object"}}))
+        await api.create(WIDGETS, widget("one", spec={"list": [{}] * 100_000}), "default")
+        made["spec"] = with_list(AMPLIFYING)["spec"]
+        await api.update(DEFINITIONS, made)
+        found = await api.get(WIDGETS, "one", "default")
+        assert found["spec"]["list"][0] == {f"f{number}": number for number in range(100)}
+        assert found["spec"]["list"][-1] == {}
+        assert len(json.dumps(found)) < 8_000_000
+
+
+async def turns_while(work: Awaitable[Any]) -> int:
+    """How often the loop turns until something is done."""
+    task = asyncio.ensure_future(work)
+    turns = 0
+    while not task.done():
+        turns += 1
+        await asyncio.sleep(0)
+    with suppress(ApiError):
+        await task
+    return turns
+
+
+@pytest.mark.parametrize("verb", ["create", "update"])
+async def test_the_server_goes_on_while_a_large_object_is_looked_at(verb: str) -> None:
+    async with opened() as api:
+        await api.create(DEFINITIONS, with_list({"type": "array", "items": {"type": "integer", "minimum": 1}}))
+        small = await api.create(WIDGETS, widget("one", spec={"list": [1]}), "default")
+        large = {**small, "spec": {"list": [0] * 400_000}}
+        if verb == "create":
+            large["metadata"] = {"name": "two"}
+        answer = api.create(WIDGETS, large, "default") if verb == "create" else api.update(WIDGETS, large, "default")
+        assert await turns_while(answer) > 20  # without a thread it is two
+
+
+async def test_the_server_goes_on_while_a_large_definition_is_compiled() -> None:
+    async with opened() as api:
+        properties = {f"f{number}": {"type": "integer", "maximum": number} for number in range(4_000)}
+        assert await turns_while(api.create(DEFINITIONS, with_list(AMPLIFYING, **properties))) > 20
+        assert await turns_while(api.create(WIDGETS, widget("one", spec={}), "default")) > 20
+        assert await api.names(WIDGETS) == ["one"]
 
 
 def token(**content: Any) -> str:

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from pilotage.schema.cel_tree import Call, Constant, Tree, walk
+from pilotage.schema.patterns import compile_cost, search_cost
 
 BOUNDED = {"matches": "kubernetes.matches", "lists.range": "kubernetes.range"}
 """The engine's functions that are replaced by ours, which count."""
@@ -23,8 +24,7 @@ MAXIMUM_PATTERN = 4096
 
 _METERED = frozenset((*BOUNDED, "find", "findAll"))
 _MEMORY = 2 << 20  # of one compiled pattern
-_STATE_AND_CHAR, _CHAR, _FOUND = 8.0, 10.0, 5_000.0  # nanoseconds
-_COMPILED_CHAR, _COMPILED_CLASS = 4_000.0, 150_000.0
+_FOUND = 5_000.0  # nanoseconds for each match
 
 
 class CostExceededError(ValueError):
@@ -64,8 +64,7 @@ class Meter:
         found = self._patterns.get(text)
         if found is None:
             long = len(text) > MAXIMUM_PATTERN
-            classes = text.count("\\p") + text.count("\\P")
-            self.charge(math.inf if long else _COMPILED_CHAR * len(text) + _COMPILED_CLASS * classes)
+            self.charge(math.inf if long else compile_cost(text))
             try:
                 found = self._patterns[text] = compiled(text)
             except CostExceededError:
@@ -143,5 +142,5 @@ def _searched(text: str, pattern: str) -> Any:
     """The compiled pattern, with the search of the text paid for."""
     meter = _current.meter
     found = meter.pattern(pattern)
-    meter.charge(len(text) * (_CHAR + _STATE_AND_CHAR * found.programsize))
+    meter.charge(search_cost(found.programsize, len(text)))
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -13,11 +14,13 @@ from pilotage.schema.cel_expression import CompileError, compile_expression, fie
 from pilotage.schema.definition_keywords import Place
 from pilotage.schema.structural import StructuralSchema
 from pilotage.schema.structural.node import Tree
+from pilotage.schema.structural.validate import SCALARS, SILENT
 
 Schema = Mapping[str, Any]
 
 _REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _RULES = "x-kubernetes-validations"
+_UNJUDGED = SILENT - {_RULES}
 
 
 def rule_form_causes(schema: Schema, place: Place) -> Iterator[Cause]:
@@ -57,12 +60,20 @@ def default_causes(schema: Schema, place: Place) -> Iterator[Cause]:
     if default is None or place.branch:
         return
     at = f"{place.at}.default"
-    compiled = StructuralSchema.compile(schema, embedded=place.resource)
+    if schema.get("type") in SCALARS:  # most are: many places with one schema, which is compiled once
+        compiled = _compiled_scalar(msgspec.json.encode({key: schema[key] for key in schema if key not in _UNJUDGED}))
+    else:
+        compiled = StructuralSchema.compile(schema, embedded=place.resource)
     copy = msgspec.json.decode(msgspec.json.encode(default))
     if compiled.prune(copy):
         yield causes.invalid(at, default, "must not have unknown fields", whole=True)
     for cause in compiled.validate(default):
         yield _moved(cause, at)
+
+
+@lru_cache(maxsize=256)
+def _compiled_scalar(schema: bytes) -> StructuralSchema:
+    return StructuralSchema.compile(msgspec.json.decode(schema), embedded=False)
 
 
 def _moved(cause: Cause, at: str) -> Cause:

@@ -7,6 +7,7 @@ from typing import Any
 
 from pilotage.errors import Cause
 from pilotage.meta import causes
+from pilotage.schema.patterns import compile_cost
 from pilotage.schema.structural import StructuralSchema
 
 MAXIMUM_DEPTH = 60
@@ -14,6 +15,10 @@ MAXIMUM_DEPTH = 60
 MAXIMUM_NODES = 50_000
 """How many places a schema describes at most."""
 MAXIMUM_RULES = 1_000
+MAXIMUM_VERSIONS = 100
+"""Clients ask for each version of a group when they discover what is served."""
+MAXIMUM_PATTERN_COST = 1e9
+"""Nanoseconds that it may take to compile all the patterns of a definition."""
 
 _SCHEMA = {"$ref": "#/JSONSchemaProps"}
 _SCHEMA_OR_OTHER = {"$ref": "#/JSONSchemaPropsOrOther"}
@@ -108,6 +113,7 @@ def _shape() -> StructuralSchema:
 def _size_causes(definition: dict[str, Any]) -> list[Cause]:
     """Measured without recursion, for it protects everything else from deep documents."""
     nodes = rules = 0
+    patterns: set[str] = set()
     stack: list[tuple[Any, int]] = [(definition, 0)]
     while stack:
         value, depth = stack.pop()
@@ -119,9 +125,23 @@ def _size_causes(definition: dict[str, Any]) -> list[Cause]:
         if isinstance(value, dict):
             written = value.get("x-kubernetes-validations")
             rules += len(written) if isinstance(written, list) else 0
+            if isinstance(pattern := value.get("pattern"), str):
+                patterns.add(pattern)
             stack.extend((each, depth + 1) for each in value.values())
         elif isinstance(value, list):
             stack.extend((each, depth + 1) for each in value)
     if rules > MAXIMUM_RULES:
         return [causes.forbidden("spec.versions", f"{rules} validation rules: at most {MAXIMUM_RULES} are allowed")]
+    if sum(map(compile_cost, patterns)) > MAXIMUM_PATTERN_COST:
+        text = (
+            f"the {len(patterns)} patterns are too large together: use fewer, shorter ones, or ones that are the same"
+        )
+        return [causes.forbidden("spec.versions", text)]
+    return _version_count_causes(definition.get("spec"))
+
+
+def _version_count_causes(spec: Any) -> list[Cause]:
+    versions = spec.get("versions") if isinstance(spec, dict) else None
+    if isinstance(versions, list) and len(versions) > MAXIMUM_VERSIONS:
+        return [causes.too_many("spec.versions", len(versions), MAXIMUM_VERSIONS)]
     return []

@@ -8,14 +8,16 @@ from typing import Any
 
 import msgspec
 
-from pilotage.errors import ApiError, BadRequest, Cause, DecodeError, UnsupportedMediaType
+from pilotage.errors import ApiError, BadRequest, Cause, DecodeError, RequestTooLarge, UnsupportedMediaType
 from pilotage.meta import jsontext
 from pilotage.meta.causes import invalid, invalid_error, not_supported, too_long
 from pilotage.meta.kinds import GroupKind, GroupVersion
 from pilotage.meta.models import ManagedFieldsEntry, ObjectMeta, OwnerReference, shapes
 from pilotage.rest.request import Request, Verb
+from pilotage.schema.structural import DefaultsTooLargeError
 from pilotage.server.records import Document
 from pilotage.server.served import Served
+from pilotage.storage.transaction import MAX_VALUE_BYTES
 
 ACCEPTED = "application/json, application/yaml"
 YAML = ("application/yaml", "application/x-yaml", "text/yaml")
@@ -79,7 +81,10 @@ def settle(served: Served, request: Request, document: Document, problems: Field
     """Prune and default by the schema; the warnings about what was dropped."""
     if served.schema is not None:
         problems.unknown += served.schema.prune(document)
-        served.schema.default(document)
+        try:
+            served.schema.default(document, limit=MAX_VALUE_BYTES)
+        except DefaultsTooLargeError as error:
+            raise RequestTooLarge(f"Request entity too large: {error}") from None
     return problems.settle(request, served)
 
 

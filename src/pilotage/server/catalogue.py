@@ -63,8 +63,9 @@ class Catalogue:
 def _compiled(entry: Entry) -> dict[GroupVersionResource, Served]:
     # Remembered beside what a selection keeps there: an entry never changes, so what follows from it does not either.
     if not isinstance(entry.memo, _Definition):
-        served = {one.gvr: one for one in definitions.served_by(decode(entry.value), entry.key, entry.revision)}
-        entry.memo = _Definition(served)
+        value = entry.value
+        made = definitions.served_by(decode(value), entry.key, entry.revision, len(value))
+        entry.memo = _Definition({one.gvr: one for one in made})
     return entry.memo.served
 
 

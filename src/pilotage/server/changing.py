@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from pilotage.errors import RevisionConflict
 from pilotage.rest.request import Request
 from pilotage.rest.response import Response
 from pilotage.server import bodies, deletion, patching, records, strategy
+from pilotage.server.apart import apart
 from pilotage.server.creating import Creator
 from pilotage.server.house import House
 from pilotage.server.naming import Definitions
@@ -21,6 +23,16 @@ NextState = Callable[[Document, bytes], tuple[Document, list[str]]]
 """From what is there, as a document and as bytes, to what the request wants instead, with warnings."""
 
 
+class _Decision(NamedTuple):
+    """What a request makes of an object."""
+
+    document: Document
+    data: bytes
+    """The object as it is."""
+    warnings: list[str]
+    unchanged: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Changer:
     """Answers update and patch."""
@@ -31,7 +43,9 @@ class Changer:
         bodies.check_options(request)
         if served.create_on_update and not request.subresource and await self._missing(served, request):
             return await self._create(served, request)
-        read = [_read(served, request)]  # what is wrong with the body comes before what is wrong with its version
+        read = [
+            await apart(len(request.body), _read, served, request)
+        ]  # what is wrong with the body comes before what is wrong with its version
 
         def next_state(old: Document, _: bytes) -> tuple[Document, list[str]]:
             document, warnings = read.pop() if read else _read(served, request)
@@ -45,7 +59,7 @@ class Changer:
         return await self.house.storage.get(self.house.key(served, request.namespace, request.name)) is None
 
     async def _create(self, served: Served, request: Request) -> Response:
-        document, problems = bodies.read(request, served)
+        document, problems = await apart(len(request.body), bodies.read, request, served)
         strategy.check_identity(served, request, document, None)
         document["metadata"].pop("resourceVersion", None)
         return await Creator(self.house).create_document(served, request, document, problems)
@@ -67,18 +81,23 @@ class Changer:
     async def _change(self, served: Served, request: Request, next_state: NextState) -> Response:
         while True:
             entry = await self.house.entry(served, request)
-            data = records.view(entry, served)
-            old = records.decode(data)
-            wanted, warnings = next_state(old, data)
-            document = self._prepared(served, request, wanted, old, warnings)
-            given = (*warnings_of(served), *warnings)
-            if _unchanged(served, document, old, entry):
-                return Response(shaped(data, request.form), warnings=given)
+            size = max(len(entry.value), len(request.body))
+            decision = await apart(size, self._decided, served, request, entry, next_state)
+            given = (*warnings_of(served), *decision.warnings)
+            if decision.unchanged:
+                return Response(shaped(decision.data, request.form), warnings=given)
             try:
-                body = await self._stored(served, request, document, entry)
+                body = await self._stored(served, request, decision.document, entry)
             except RevisionConflict:
                 continue  # somebody was faster: decide again on what is there now
             return Response(shaped(body, request.form), warnings=given)
+
+    def _decided(self, served: Served, request: Request, entry: Entry, next_state: NextState) -> _Decision:
+        data = records.view(entry, served)
+        old = records.decode(data)
+        wanted, warnings = next_state(old, data)
+        document = self._prepared(served, request, wanted, old, warnings)
+        return _Decision(document, data, warnings, unchanged=_unchanged(served, document, old, entry))
 
     def _prepared(
         self, served: Served, request: Request, wanted: Document, old: Document, warnings: list[str]

@@ -8,6 +8,7 @@ from pilotage.errors import AlreadyExists, Cause, NotFound, RevisionConflict, St
 from pilotage.rest.request import Request
 from pilotage.rest.response import Response
 from pilotage.server import bodies, records, special, strategy
+from pilotage.server.apart import apart
 from pilotage.server.bodies import FieldProblems
 from pilotage.server.catalogue import NAMESPACES, Redefined
 from pilotage.server.house import House
@@ -29,7 +30,7 @@ class Creator:
 
     async def create(self, served: Served, request: Request) -> Response:
         bodies.check_options(request)
-        document, problems = bodies.read(request, served)
+        document, problems = await apart(len(request.body), bodies.read, request, served)
         return await self.create_document(served, request, document, problems)
 
     async def create_document(
@@ -38,7 +39,8 @@ class Creator:
         """Create what a body says, be it of a create or of an update that may create."""
         now = self.house.now()
         warnings = strategy.prepare_create(served, request, document, now=now, uid=self.house.uid())
-        warnings = [*warnings_of(served), *bodies.settle(served, request, document, problems), *warnings]
+        settled = await apart(len(request.body), bodies.settle, served, request, document, problems)
+        warnings = [*warnings_of(served), *settled, *warnings]
         metadata = document["metadata"]
         if served.terminating:
             message = "create not allowed while custom resource definition is terminating"
@@ -48,7 +50,7 @@ class Creator:
             if prefix:
                 metadata["name"] = prefix[:_MAX_PREFIX] + self.house.suffix()
             special.prepare(served, document, None, now)
-            if causes := strategy.create_causes(served, request, document):
+            if causes := await apart(len(request.body), strategy.create_causes, served, request, document):
                 raise served.invalid(metadata.get("name", ""), causes)
             try:
                 return await self._stored(served, request, document, tuple(warnings))

@@ -127,14 +127,15 @@ def _condition(status: Document, kind: str, value: str, reason: str, message: st
     status["conditions"] = conditions
 
 
-def served_by(document: Document, key: str, revision: int) -> Iterator[Served]:
-    """The resources that an established definition makes, one for each served version."""
+def served_by(document: Document, key: str, revision: int, size: int = 0) -> Iterator[Served]:
+    """The resources that an established definition of so many bytes makes, one for each served version."""
     if not is_established(document):
         return
     versions: dict[str, Served] = {}
     storage: Served | None = None
     for version in sorted(_versions(document), key=lambda version: not version.get("storage")):
-        served = replace(_served(document, version, key, revision), storage=storage, versions=versions)
+        served = _served(document, version, key, revision)
+        served = replace(served, storage=storage, versions=versions, definition_bytes=size)
         storage = storage or served  # the storage version comes first: the others refer to it
         versions[served.gvk.api_version] = served
     for version in _versions(document):

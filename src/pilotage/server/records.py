@@ -5,10 +5,13 @@ The resource version is the storage's revision and is put in when the bytes are 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
+from pilotage.errors import RequestTooLarge
+from pilotage.schema.structural import DefaultsTooLargeError
 from pilotage.server.events import completed_event, converted_event
 from pilotage.server.served import Served
 from pilotage.storage.interface import Entry
@@ -74,7 +77,8 @@ def view(entry: Entry, served: Served, revision: int = 0) -> bytes:
 def converted(document: Document, served: Served) -> Document:
     """A stored document as `served` shows it: fitted to the schema of its own version, then turned to this one."""
     origin = served.versions.get(document["apiVersion"], served.stored)
-    _fit(document, origin)
+    with suppress(DefaultsTooLargeError):  # a schema that came later asks for more than there is room: as many as fit
+        _fit(document, origin)
     return document if origin is served else _turned(document, served)
 
 
@@ -84,7 +88,10 @@ def storable(document: Document, served: Served) -> Document:
     if stored is served:
         return document
     turned = _turned(decode(_encode(document)), stored)  # a copy: the caller's own stays as it is
-    _fit(turned, stored)
+    try:
+        _fit(turned, stored)
+    except DefaultsTooLargeError as error:
+        raise RequestTooLarge(f"Request entity too large: {error}") from None
     return turned
 
 

@@ -12,6 +12,7 @@ from pilotage.meta.mapper import RESTMapping
 from pilotage.rest.request import Request, Verb
 from pilotage.rest.response import Page, Response, WatchEvent
 from pilotage.server import records, routes, special
+from pilotage.server.apart import apart
 from pilotage.server.catalogue import NAMESPACES, Redefined
 from pilotage.server.changing import Changer
 from pilotage.server.creating import Creator
@@ -110,6 +111,8 @@ class Registry:
             raise RequestTooLarge(f"Request entity too large: limit is {MAX_BODY}")
         served = await self._catalogue.find(request.resource)
         routes.check(served, request)
+        if not served.compiled:
+            await apart(served.definition_bytes, served.compile)
         return served
 
     async def _create_namespaces(self) -> None:

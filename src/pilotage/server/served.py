@@ -47,6 +47,8 @@ class Served:
     """The key of the CRD."""
     definition_revision: int = 0
     """Objects written before this may not fit the schema of today."""
+    definition_bytes: int = 0
+    """The size of the CRD: how long it takes to compile the schema."""
     deprecation: str = ""
     """The warning that users of this version get."""
 
@@ -82,6 +84,15 @@ class Served:
     @cached_property
     def schema(self) -> StructuralSchema | None:
         return self.compile_schema()
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the schema of a CRD has been compiled. (Those of built-in kinds are small.)"""
+        return not self.custom or "schema" in self.__dict__
+
+    def compile(self) -> None:
+        """Compile the schemas that requests to this version need."""
+        _ = self.stored.schema, self.schema
 
     @cached_property
     def head(self) -> bytes:

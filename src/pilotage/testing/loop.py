@@ -49,6 +49,8 @@ def run(coroutine: Coroutine[Any, Any, T], *, seed: int = 0) -> T:
 class VirtualLoop(asyncio.BaseEventLoop):
     """The loop that `run` uses; `asyncio.get_running_loop()` gives it to code that wants its seeded `random`."""
 
+    has_threads = False
+
     def __init__(self, seed: int = 0) -> None:
         super().__init__()
         self.seed = seed

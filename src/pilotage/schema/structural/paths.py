@@ -14,6 +14,8 @@ Steps = tuple[str | int, ...]
 
 MAXIMUM_TOLD = 1000
 """How many problems, or dropped fields, of one document are told. A hostile one of 3 MiB has a million."""
+MAXIMUM_SEARCH = 2e9
+"""Nanoseconds, as `search_cost` counts them. What usual patterns take is a hundredth of that for each mebibyte."""
 _LONGEST_STEP = 320
 """Characters of a key that a place shows; a label's longest key has 317."""
 
@@ -42,12 +44,20 @@ class EnoughError(Exception):
     """So much is wrong that nobody looks further."""
 
 
+class Searching:
+    """The nanoseconds that are left for searching a document's texts for patterns."""
+
+    def __init__(self) -> None:
+        self.left = MAXIMUM_SEARCH
+
+
 class Problems(list[Problem]):
     """What was found wrong. Past `most` it ends the search with EnoughError."""
 
-    def __init__(self, most: float = MAXIMUM_TOLD) -> None:
+    def __init__(self, most: float = MAXIMUM_TOLD, searching: Searching | None = None) -> None:
         super().__init__()
         self._most = most
+        self.searching = searching or Searching()
 
     def append(self, problem: Problem) -> None:
         super().append(problem)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pilotage.errors import Cause
-from pilotage.schema.structural.default import Defaulter
+from pilotage.schema.structural.default import Defaulter, Room
 from pilotage.schema.structural.embedded import compile_embedded
 from pilotage.schema.structural.lists import ListChecker
 from pilotage.schema.structural.node import Node, Resolve, Tree
@@ -21,6 +21,8 @@ from pilotage.schema.structural.values import NOWHERE
 if TYPE_CHECKING:
     from pilotage.schema.cel import Rules
 
+MAXIMUM_DEFAULTS = 3 * 2**19
+"""Bytes that the defaults of one document may have: with more than 1.5 MiB it could not be stored."""
 _ABSENT = object()
 _BLOCKING = frozenset(
     (
@@ -81,10 +83,13 @@ class StructuralSchema:
                 dropped.sort()
         return dropped
 
-    def default(self, document: Any) -> None:
-        """Fill in defaults in place; take out nulls where the schema has none."""
+    def default(self, document: Any, *, limit: int = MAXIMUM_DEFAULTS) -> None:
+        """Fill in defaults in place; take out nulls where the schema has none.
+
+        DefaultsTooLargeError if the defaults alone have more bytes than `limit`.
+        """
         if self._default is not None:
-            self._default(document)
+            self._default(document, Room(limit))
 
     def validate(self, document: Any, old: Any = None) -> list[Cause]:
         """What is wrong with a document; on an update (`old`) only what the update is to blame for.

@@ -8,6 +8,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
+import msgspec
+
 from pilotage.errors import Cause
 from pilotage.meta import causes
 from pilotage.schema.structural import values
@@ -26,6 +28,9 @@ from pilotage.schema.structural.values import NOWHERE, Step
 
 Table = dict[type, Step]
 
+SCALARS = frozenset(("string", "integer", "number", "boolean"))
+SILENT = frozenset(("default", "description", "title", "example", "externalDocs", "x-kubernetes-validations"))
+"""Keywords that say nothing about values."""
 _TYPES: tuple[type, ...] = (str, int, float, bool, list, dict, type(None))
 
 
@@ -35,8 +40,18 @@ class Validator:
     def __init__(self) -> None:
         self._tables: dict[int, Table] = {}
         self._nodes: list[Node] = []  # holds them, so that no id is used twice
+        self._scalars: dict[bytes, Table] = {}  # by what the schema says: most fields are like many others
 
     def compile(self, node: Node) -> Table:
+        if node.type not in SCALARS:
+            return self._compile(node)
+        said = {keyword: value for keyword, value in node.schema.items() if keyword not in SILENT}
+        same = msgspec.json.encode(said)
+        if same not in self._scalars:
+            self._scalars[same] = self._compile(node)
+        return self._scalars[same]
+
+    def _compile(self, node: Node) -> Table:
         table = self._tables.get(id(node))
         if table is None:
             table = self._tables[id(node)] = {}
@@ -187,9 +202,9 @@ def _at_most_step(maximum: int) -> Step:
     return check
 
 
-def _tried(table: Table, value: Any, path: Path, key: Any) -> list[Problem]:
+def _tried(table: Table, value: Any, path: Path, key: Any, out: list[Problem]) -> list[Problem]:
     """What a branch finds wrong. An update cannot keep it, except with the whole place it is about."""
-    found = Problems()
+    found = Problems(searching=out.searching if isinstance(out, Problems) else None)
     with suppress(EnoughError):  # a branch that does not fit, however much is wrong with it
         run(table, value, path, key, found)
     if not found:
@@ -208,7 +223,7 @@ def _any_of_step(tables: list[Table]) -> Step:
     def check(value: Any, path: Path, key: Any, out: list[Problem]) -> None:
         best: list[Problem] = []
         for table in tables:
-            found = _tried(table, value, path, key)
+            found = _tried(table, value, path, key, out)
             if not found:
                 return
             best = best or found
@@ -220,7 +235,7 @@ def _any_of_step(tables: list[Table]) -> Step:
 
 def _one_of_step(tables: list[Table]) -> Step:
     def check(value: Any, path: Path, key: Any, out: list[Problem]) -> None:
-        results = [_tried(table, value, path, key) for table in tables]
+        results = [_tried(table, value, path, key, out) for table in tables]
         valid = sum(not found for found in results)
         if valid == 1:
             return
@@ -234,7 +249,7 @@ def _one_of_step(tables: list[Table]) -> Step:
 
 def _all_of_step(tables: list[Table]) -> Step:
     def check(value: Any, path: Path, key: Any, out: list[Problem]) -> None:
-        results = [_tried(table, value, path, key) for table in tables]
+        results = [_tried(table, value, path, key, out) for table in tables]
         failed = [found for found in results if found]
         for found in failed:
             out.extend(found)
@@ -247,7 +262,7 @@ def _all_of_step(tables: list[Table]) -> Step:
 
 def _not_step(table: Table) -> Step:
     def check(value: Any, path: Path, key: Any, out: list[Problem]) -> None:
-        if not _tried(table, value, path, key):
+        if not _tried(table, value, path, key, out):
             out.append(_composite(path, key, "must not validate the schema (not)"))
 
     return check

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from pilotage import errors
 from pilotage.meta import causes
 from pilotage.schema import formats
+from pilotage.schema.patterns import search_cost
 from pilotage.schema.structural.node import Node
-from pilotage.schema.structural.paths import Path, Problem, Steps, dotted, steps_of
+from pilotage.schema.structural.paths import Path, Problem, Problems, Steps, dotted, steps_of
 
 Step = Callable[[Any, Path, Any, list[Problem]], None]
 """Checks a value at the place `(path, key)`; adds what is wrong."""
+
+Search = Callable[[str, list[Problem]], bool | None]
+"""Whether a text fits a pattern; None if to find out would cost more than is left for the document."""
 
 NOWHERE = "<nil>"
 """How Kubernetes writes the field of an error that it cannot place."""
@@ -29,6 +34,7 @@ _TYPE_NAMES: dict[type, str] = {
     type(None): "null",
 }
 _LARGEST_FLOAT = 3.4028235677973366e38  # of 32 bits
+_PATTERN_MEMORY = 1 << 20
 _GO_FORMATS = {int: "int64", float: "float64"}
 
 
@@ -102,10 +108,9 @@ def string_step(node: Node) -> Step | None:
         elif minimum is not None and length < minimum:
             text = f"in body should be at least {minimum} chars long"
             out.append(problem(path, key, lambda at: causes.invalid(at, value, f"{at} {text}")))
-        elif search is not None and not search(value):
-            out.append(
-                problem(path, key, lambda at: causes.invalid(at, value, f"{at} in body should match '{pattern}'"))
-            )
+        elif search is not None and not (fits := search(value, out)):
+            text = f"in body should match '{pattern}'" if fits is False else f"in body is too long for '{pattern}'"
+            out.append(problem(path, key, lambda at: causes.invalid(at, value, f"{at} {text}")))
 
     return check
 
@@ -166,20 +171,31 @@ def combined(steps: list[Step]) -> Step | None:
     return check
 
 
-def compile_pattern(pattern: str) -> Callable[[str], Any]:
+@lru_cache(maxsize=4096)
+def compile_pattern(pattern: str) -> Search:
     """A search by RE2, whose time is linear in the string. InvalidDefinition for what RE2 refuses."""
     import re2
 
     options = re2.Options()
     options.log_errors = False
     options.never_capture = True
+    options.max_mem = _PATTERN_MEMORY
     try:
         # As bytes, for a str is searched with its offsets translated, which takes twice as long.
-        search = re2.compile(pattern.encode(errors="replace"), options).search
+        compiled = re2.compile(pattern.encode(errors="replace"), options)
     except re2.error as error:
         text = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
         raise errors.InvalidDefinition(f"the pattern {pattern!r} is no RE2 expression: {text}") from error
-    return lambda text: search(text.encode(errors="replace"))
+    search, states = compiled.search, compiled.programsize
+
+    def matches(text: str, out: list[Problem]) -> bool | None:
+        if isinstance(out, Problems):
+            out.searching.left -= search_cost(states, len(text))
+            if out.searching.left < 0:
+                return None
+        return search(text.encode(errors="replace")) is not None
+
+    return matches
 
 
 def _range_step(node: Node) -> Step | None:
