@@ -184,3 +184,13 @@ def test_patterns_that_take_long_to_compile_are_refused(patterns: list[str]) -> 
 def test_a_pattern_that_many_places_have_counts_once() -> None:
     properties = {f"p{index}": {"type": "string", "pattern": "[a-z0-9]" * 100} for index in range(2_000)}
     assert definition_causes(definition({"type": "object", "properties": properties})) == []
+
+
+def test_rules_that_are_large_when_they_are_compiled_are_refused() -> None:
+    rule = "self.?a" + ".optMap(x, x)" * 10 + ".hasValue()"
+    rules = [{"rule": rule, "message": str(number)} for number in range(200)]
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}, "x-kubernetes-validations": rules}
+    start = time.process_time()
+    (cause,) = definition_causes(definition(schema))
+    assert time.process_time() - start < 5  # all of them take minutes
+    assert "the rules up to here are too large together" in cause.message

@@ -40,6 +40,8 @@ class Expression:
     text: str
     program: Any
     tree: Tree
+    size: int
+    """The bytes of the program: macros can make a large one of a short text."""
     uses_old: bool
     returns: str
     wrapped: bool
@@ -103,16 +105,23 @@ def compile_expression(text: str, node: Node, *, resource: bool = False, optiona
     if not (uses_old and optional_old):
         _check_types(text, node)
     serialized = plain.serialize()
-    looks = read_tree(serialized)
+    tree = looks = read_tree(serialized)
+    program = plain
     wrapped = (uses_old and optional_old) or cel_values.typed(node, "__self") is not None
     if wrapped:
         environment = _wrapping_environment()
-        serialized = _compiled(environment, _wrapped(text, node, uses_old, optional_old)).serialize()
-    bounded = renamed(serialized, BOUNDED)
+        program = _compiled(environment, _wrapped(text, node, uses_old, optional_old))
+        serialized = program.serialize()
+    if any(name.encode() in serialized for name in BOUNDED):
+        serialized = renamed(serialized, BOUNDED)
+        program = environment.deserialize(serialized)
+    if program is not plain:
+        tree = read_tree(serialized)
     return Expression(
         text,
-        program=environment.deserialize(bounded),
-        tree=read_tree(bounded),
+        program=program,
+        tree=tree,
+        size=len(serialized),
         uses_old=uses_old,
         returns=str(plain.return_type()),
         wrapped=wrapped,

@@ -14,6 +14,7 @@ Fields: TypeAlias = list[tuple[int, int, int | bytes]]
 
 _CONSTANT, _IDENT, _SELECT, _CALL, _LIST, _STRUCT, _FOLD = 3, 4, 5, 6, 7, 8, 9
 _CALL_PARTS, _CALL_NAME = (1, 3), 2
+_FIXED_LENGTHS = {1: 8, 5: 4}  # of wire types
 _NUMBERS_AND_TIMES = frozenset({(3, 1), (3, 2), (3, 3), (3, 4), (5, 2), (5, 3)})
 """Types of one size: bool, int, uint, double; timestamp, duration. (The field of `Type`, and its value.)"""
 
@@ -216,20 +217,23 @@ def _first(fields: Fields, number: int) -> bytes:
 def _read(message: bytes) -> Fields:
     """The fields of a protobuf message: number, wire type, value."""
     fields: Fields = []
-    position = 0
-    while position < len(message):
-        key, position = _varint(message, position)
-        number, kind = key >> 3, key & 7
-        value: int | bytes
-        if kind == 0:
-            value, position = _varint(message, position)
+    position, end = 0, len(message)
+    while position < end:
+        key, position = message[position], position + 1
+        if key > 127:
+            key, position = _varint(message, position - 1)
+        kind = key & 7
+        if kind in _FIXED_LENGTHS:
+            length = _FIXED_LENGTHS[kind]
         else:
-            length = {1: 8, 5: 4}.get(kind)
-            if length is None:
-                length, position = _varint(message, position)
-            value = message[position : position + length]
-            position += length
-        fields.append((number, kind, value))
+            length, position = message[position], position + 1
+            if length > 127:
+                length, position = _varint(message, position - 1)
+            if kind == 0:
+                fields.append((key >> 3, kind, length))
+                continue
+        fields.append((key >> 3, kind, message[position : position + length]))
+        position += length
     return fields
 
 

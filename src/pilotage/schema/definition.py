@@ -15,7 +15,7 @@ from pilotage.meta import causes
 from pilotage.schema.definition_conversion import conversion_causes
 from pilotage.schema.definition_keywords import Place, keyword_causes, places
 from pilotage.schema.definition_names import label_rule, names_causes, subdomain_rule
-from pilotage.schema.definition_rules import default_causes, rule_compile_causes, rule_form_causes
+from pilotage.schema.definition_rules import Programs, default_causes, rule_compile_causes, rule_form_causes
 from pilotage.schema.definition_shape import shape_causes
 from pilotage.schema.definition_structure import structure_causes
 from pilotage.schema.definition_version import (
@@ -113,15 +113,16 @@ def _spec_causes(spec: Mapping[str, Any]) -> Iterator[Cause]:
             yield causes.required(f"spec.versions[{index}].schema.openAPIV3Schema")
     shared = {key: _shared(versions, key) for key in ("schema", "subresources", "additionalPrinterColumns")}
     shared["selectableFields"] = _shared(versions, "selectableFields")
+    programs = Programs()
     for index, version in enumerate(versions):
-        yield from _version_causes(version, f"spec.versions[{index}]", shared)
+        yield from _version_causes(version, f"spec.versions[{index}]", shared, programs)
     yield from _version_list_causes(versions)
     if versions and (broken := label_rule(versions[0].get("name") or "")):
         yield causes.invalid("spec.version", versions[0].get("name") or "", broken)
     names = spec.get("names") or {}
     yield from names_causes(names)
     if versions:
-        yield from _shared_causes(versions[0], shared)
+        yield from _shared_causes(versions[0], shared, programs)
     yield from conversion_causes(spec.get("conversion") or {"strategy": "None"})
 
 
@@ -145,13 +146,15 @@ def _shared(versions: list[Any], key: str) -> bool:
     return bool(first) and all(version.get(key) == first for version in versions)
 
 
-def _version_causes(version: Mapping[str, Any], at: str, shared: Mapping[str, bool]) -> Iterator[Cause]:
+def _version_causes(
+    version: Mapping[str, Any], at: str, shared: Mapping[str, bool], programs: Programs
+) -> Iterator[Cause]:
     name = version.get("name") or ""
     if broken := label_rule(name):
         yield causes.invalid(f"{at}.name", name, broken)
     yield from deprecation_causes(version, at)
     if not shared["schema"]:
-        yield from _schema_causes(version, f"{at}.schema")
+        yield from _schema_causes(version, f"{at}.schema", programs)
     if not shared["subresources"]:
         yield from subresource_causes(version.get("subresources") or {}, f"{at}.subresources")
     if not shared["additionalPrinterColumns"]:
@@ -160,9 +163,9 @@ def _version_causes(version: Mapping[str, Any], at: str, shared: Mapping[str, bo
         yield from selectable_causes(version, at)
 
 
-def _shared_causes(version: Mapping[str, Any], shared: Mapping[str, bool]) -> Iterator[Cause]:
+def _shared_causes(version: Mapping[str, Any], shared: Mapping[str, bool], programs: Programs) -> Iterator[Cause]:
     if shared["schema"]:
-        yield from _schema_causes(version, "spec.validation")
+        yield from _schema_causes(version, "spec.validation", programs)
     if shared["subresources"]:
         yield from subresource_causes(version.get("subresources") or {}, "spec.subresources")
     if shared["additionalPrinterColumns"]:
@@ -180,7 +183,7 @@ def _version_list_causes(versions: list[Any]) -> Iterator[Cause]:
         yield causes.invalid("spec.versions", versions, text)
 
 
-def _schema_causes(version: Mapping[str, Any], at: str) -> Iterator[Cause]:
+def _schema_causes(version: Mapping[str, Any], at: str, programs: Programs) -> Iterator[Cause]:
     schema = (version.get("schema") or {}).get("openAPIV3Schema")
     if schema is None:
         return
@@ -197,7 +200,7 @@ def _schema_causes(version: Mapping[str, Any], at: str) -> Iterator[Cause]:
     defaults: list[Cause] = []
     compiled: list[Cause] = []
     if not (structural or keywords or forms):
-        compiled = [cause for each, place in every for cause in rule_compile_causes(each, place)]
+        compiled = [cause for each, place in every for cause in rule_compile_causes(each, place, programs)]
     if not (structural or keywords or forms or compiled):
         defaults = [cause for each, place in every for cause in default_causes(each, place)]
     yield from defaults

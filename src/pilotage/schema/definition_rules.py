@@ -10,7 +10,7 @@ import msgspec
 
 from pilotage.errors import Cause
 from pilotage.meta import causes
-from pilotage.schema.cel_expression import CompileError, compile_expression, field_steps
+from pilotage.schema.cel_expression import CompileError, Expression, compile_expression, field_steps
 from pilotage.schema.definition_keywords import Place
 from pilotage.schema.structural import StructuralSchema
 from pilotage.schema.structural.node import Tree
@@ -18,6 +18,8 @@ from pilotage.schema.structural.validate import SCALARS, SILENT
 
 Schema = Mapping[str, Any]
 
+MAXIMUM_PROGRAMS = 2 * 2**20
+"""Bytes of compiled rules in one definition: a thousand usual ones have a third of that."""
 _REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _RULES = "x-kubernetes-validations"
 _UNJUDGED = SILENT - {_RULES}
@@ -29,7 +31,21 @@ def rule_form_causes(schema: Schema, place: Place) -> Iterator[Cause]:
         yield from _form_causes(rule, f"{place.at}.{_RULES}[{index}]", schema)
 
 
-def rule_compile_causes(schema: Schema, place: Place) -> Iterator[Cause]:
+class Programs:
+    """The bytes of all compiled rules of a definition, which may not be too many."""
+
+    def __init__(self) -> None:
+        self._left = MAXIMUM_PROGRAMS
+
+    def add(self, expression: Expression) -> None:
+        self._left -= expression.size
+
+    @property
+    def too_large(self) -> bool:
+        return self._left < 0
+
+
+def rule_compile_causes(schema: Schema, place: Place, programs: Programs) -> Iterator[Cause]:
     """What the compiler says, and transition rules where the server knows no old value."""
     if place.branch:
         return
@@ -38,15 +54,19 @@ def rule_compile_causes(schema: Schema, place: Place) -> Iterator[Cause]:
         at = f"{place.at}.{_RULES}[{index}]"
         optional = rule.get("optionalOldSelf")
         uses_old = False
+        if programs.too_large:
+            yield causes.forbidden(f"{at}.rule", "the rules up to here are too large together: simplify them")
+            return
         try:
             compiled = compile_expression(rule["rule"], node, resource=place.resource, optional_old=optional is True)
         except CompileError as error:
             yield _rule_cause(f"{at}.rule", rule, f"compilation failed: {error}")
         else:
+            programs.add(compiled)
             uses_old = compiled.uses_old
             if compiled.returns not in ("BOOL", "DYN"):
                 yield _rule_cause(f"{at}.rule", rule, "cel expression must evaluate to a bool")
-        yield from _message_causes(rule, at, node, place)
+        yield from _message_causes(rule, at, node, place, programs)
         if uses_old and place.uncorrelated:
             text = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {place.uncorrelated}"
             yield causes.invalid(f"{at}.rule", rule["rule"], text)
@@ -112,7 +132,7 @@ def _field_path_causes(path: str, at: str, schema: Schema) -> Iterator[Cause]:
         yield causes.invalid(at, path, "must be a valid path")
 
 
-def _message_causes(rule: Schema, at: str, node: Any, place: Place) -> Iterator[Cause]:
+def _message_causes(rule: Schema, at: str, node: Any, place: Place, programs: Programs) -> Iterator[Cause]:
     text = rule.get("messageExpression")
     if not text:
         return
@@ -121,6 +141,7 @@ def _message_causes(rule: Schema, at: str, node: Any, place: Place) -> Iterator[
         compiled = compile_expression(
             text, node, resource=place.resource, optional_old=rule.get("optionalOldSelf") is True
         )
+        programs.add(compiled)
         if compiled.returns not in ("STRING", "DYN"):
             told = "messageExpression must evaluate to a string"
     except CompileError as error:

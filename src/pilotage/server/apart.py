@@ -6,11 +6,15 @@ import asyncio
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
+from pilotage.server.served import Served
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
+DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
+COMPILED = 8
 LARGE = 128 * 1024
-"""Bytes of a body, an object or a definition from which on it is worth a thread."""
+"""Bytes of a body or an object from which on it is worth a thread."""
 
 
 async def apart(size: int, function: Callable[P, R], *arguments: P.args, **options: P.kwargs) -> R:
@@ -21,3 +25,8 @@ async def apart(size: int, function: Callable[P, R], *arguments: P.args, **optio
     if size < LARGE or not getattr(asyncio.get_running_loop(), "has_threads", True):
         return function(*arguments, **options)
     return await asyncio.to_thread(function, *arguments, **options)
+
+
+def weight(served: Served, size: int) -> int:
+    """How large something of this kind is in effect: what a definition says is compiled, which takes long."""
+    return size * COMPILED if served.group_resource == DEFINITIONS else size

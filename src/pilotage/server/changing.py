@@ -10,7 +10,7 @@ from pilotage.errors import RevisionConflict
 from pilotage.rest.request import Request
 from pilotage.rest.response import Response
 from pilotage.server import bodies, deletion, patching, records, strategy
-from pilotage.server.apart import apart
+from pilotage.server.apart import apart, weight
 from pilotage.server.creating import Creator
 from pilotage.server.house import House
 from pilotage.server.naming import Definitions
@@ -81,7 +81,7 @@ class Changer:
     async def _change(self, served: Served, request: Request, next_state: NextState) -> Response:
         while True:
             entry = await self.house.entry(served, request)
-            size = max(len(entry.value), len(request.body))
+            size = weight(served, max(len(entry.value), len(request.body)))
             decision = await apart(size, self._decided, served, request, entry, next_state)
             given = (*warnings_of(served), *decision.warnings)
             if decision.unchanged:

@@ -8,7 +8,7 @@ from pilotage.errors import AlreadyExists, Cause, NotFound, RevisionConflict, St
 from pilotage.rest.request import Request
 from pilotage.rest.response import Response
 from pilotage.server import bodies, records, special, strategy
-from pilotage.server.apart import apart
+from pilotage.server.apart import apart, weight
 from pilotage.server.bodies import FieldProblems
 from pilotage.server.catalogue import NAMESPACES, Redefined
 from pilotage.server.house import House
@@ -37,9 +37,9 @@ class Creator:
         self, served: Served, request: Request, document: Document, problems: FieldProblems
     ) -> Response:
         """Create what a body says, be it of a create or of an update that may create."""
-        now = self.house.now()
+        now, size = self.house.now(), weight(served, len(request.body))
         warnings = strategy.prepare_create(served, request, document, now=now, uid=self.house.uid())
-        settled = await apart(len(request.body), bodies.settle, served, request, document, problems)
+        settled = await apart(size, bodies.settle, served, request, document, problems)
         warnings = [*warnings_of(served), *settled, *warnings]
         metadata = document["metadata"]
         if served.terminating:
@@ -50,7 +50,7 @@ class Creator:
             if prefix:
                 metadata["name"] = prefix[:_MAX_PREFIX] + self.house.suffix()
             special.prepare(served, document, None, now)
-            if causes := await apart(len(request.body), strategy.create_causes, served, request, document):
+            if causes := await apart(size, strategy.create_causes, served, request, document):
                 raise served.invalid(metadata.get("name", ""), causes)
             try:
                 return await self._stored(served, request, document, tuple(warnings))

@@ -12,7 +12,7 @@ from pilotage.meta.mapper import RESTMapping
 from pilotage.rest.request import Request, Verb
 from pilotage.rest.response import Page, Response, WatchEvent
 from pilotage.server import records, routes, special
-from pilotage.server.apart import apart
+from pilotage.server.apart import COMPILED, apart
 from pilotage.server.catalogue import NAMESPACES, Redefined
 from pilotage.server.changing import Changer
 from pilotage.server.creating import Creator
@@ -112,7 +112,7 @@ class Registry:
         served = await self._catalogue.find(request.resource)
         routes.check(served, request)
         if not served.compiled:
-            await apart(served.definition_bytes, served.compile)
+            await apart(served.definition_bytes * COMPILED, served.compile)
         return served
 
     async def _create_namespaces(self) -> None:
