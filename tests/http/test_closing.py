@@ -85,3 +85,30 @@ async def test_what_is_no_request_is_not_waited_for(tmp_path: Path) -> None:
         async with serve(watch, limits=PATIENT) as server, raw.connect(server.port) as half:
             half.send(b"GET / HT")
             await until(lambda: server.statistics().connections == 1)
+
+
+async def test_who_cancels_a_server_that_closes_does_not_wait_for_its_requests() -> None:
+    asked = asyncio.Event()
+
+    async def never(request: Request) -> StreamingResponse:
+        asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def closing(turns: int) -> None:
+        """Close a server with a request that never ends, and be cancelled so many turns of the loop later."""
+        exits = AsyncExitStack()
+        server = await exits.enter_async_context(serve(never, limits=PATIENT))
+        async with raw.connect(server.port) as client:
+            client.send(GET % b"")
+            await asked.wait()
+            task = asyncio.create_task(exits.aclose())
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.wait([task])
+        asked.clear()
+
+    async with asyncio.timeout(60):
+        for turns in range(1, 6):
+            await closing(turns)

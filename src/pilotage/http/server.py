@@ -45,10 +45,12 @@ async def serve(
         yield server
     finally:
         accepting.cancel()
+        grace = 0.0  # for who cancels us already while we wait here
         try:
             await asyncio.wait([accepting])  # before its socket goes: the loop still listens on it
+            grace = shared.limits.grace_seconds
         finally:
-            await server._close()
+            await server._close(grace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,13 +198,13 @@ class Server:
         if idle:
             min(idle, key=lambda each: each.idle_since).finish()
 
-    async def _close(self) -> None:
+    async def _close(self, grace: float) -> None:
         self._listener.close()
         self._shared.closing = True
         for connection in list(self._connections):
             connection.finish()
         try:
-            await self._drain(self._shared.limits.grace_seconds)
+            await self._drain(grace)
         finally:
             for task in self._tasks:
                 task.cancel()
