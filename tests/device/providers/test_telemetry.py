@@ -105,6 +105,20 @@ async def test_a_new_value_is_read_for_a_caller_long_before_the_next_poll() -> N
 
 
 @pytest.mark.virtual_time
+async def test_a_caller_who_asks_again_waits_for_a_fifth_of_a_second_at_most() -> None:
+    async with device_api() as world, world.running(nvml(MockLibrary(), poll_seconds=600)):
+        await asyncio.sleep(10)
+        waits = []
+        for _ in range(20):
+            begun = asyncio.get_running_loop().time()
+            assert not (await read(world, name_of(0))).unavailable
+            waits.append(asyncio.get_running_loop().time() - begun)
+            await asyncio.sleep(1.37)
+        assert waits[0] <= 1
+        assert all(0 <= wait < 0.201 for wait in waits[1:]), waits
+
+
+@pytest.mark.virtual_time
 async def test_metrics_and_telemetry_are_of_the_same_reading() -> None:
     library = MockLibrary()
     async with device_api() as world, world.running(nvml(library, poll_seconds=600)):

@@ -30,6 +30,10 @@ from pilotage.telemetry.logs import logger
 
 EVENT_SECONDS = 1.0
 """How long one wait for events takes at most: so long may it take to stop."""
+ASKED_EVENT_SECONDS = 0.2
+"""The same while callers ask for telemetry: the library cannot be read while it waits, so long do they wait for it."""
+ASKED_FOR_SECONDS = 60.0
+"""How long a caller is expected to ask again."""
 POLL_GAP_SECONDS = 1.0
 """Between two polls, however many events there are."""
 SOMETHING = DeviceEvent(-1, 0, 0)
@@ -60,6 +64,7 @@ class Watch:
         self._said: dict[str, str] = {}
         self._events = _EventTurns()
         self._polled = 0.0
+        self._asked = float("-inf")
         self._logged: set[tuple[str, int]] = set()
         """The XIDs that were logged since the last poll, by GPU."""
 
@@ -100,12 +105,17 @@ class Watch:
             if loop.time() >= due:
                 await self._poll()
                 due = max(due + self._options.poll_seconds, loop.time() + POLL_GAP_SECONDS)
-            event = await self._next_event(min(due - loop.time(), EVENT_SECONDS))
+            event = await self._next_event(min(due - loop.time(), self._event_seconds()))
             if event is not None:
                 await self._happened(event)
                 due = min(due, self._polled + POLL_GAP_SECONDS)
             elif self._wanted.is_set() and loop.time() >= self._polled + POLL_GAP_SECONDS:
+                self._asked = loop.time()
                 await self._read(lambda device, reading: device.meter.show(reading, self._clock()))
+
+    def _event_seconds(self) -> float:
+        asked = asyncio.get_running_loop().time() < self._asked + ASKED_FOR_SECONDS
+        return ASKED_EVENT_SECONDS if asked else EVENT_SECONDS
 
     async def _poll(self) -> None:
         self._logged.clear()

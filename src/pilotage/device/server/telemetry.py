@@ -74,8 +74,7 @@ class LatestTelemetry:
 
     async def read(self, names: Sequence[str]) -> list[Telemetry]:
         """A reading of each of these GPUs; `unavailable` has the reason where there is none."""
-        begun = asyncio.get_running_loop().time()
-        oldest = begun - self._options.fresh_seconds
+        oldest = asyncio.get_running_loop().time() - self._options.fresh_seconds
         try:
             async with asyncio.timeout(self._options.wait_seconds):
                 while outdated := self._outdated(names, oldest):
@@ -87,16 +86,25 @@ class LatestTelemetry:
         return [self._answer(name, oldest) for name in names]
 
     def _outdated(self, names: Sequence[str], oldest: float) -> list[Source]:
-        """The providers to wait for."""
+        """The providers to wait for. A GPU that could not be read is not waited for: its reason is known.
+
+        Its provider is asked to read it again, for the next caller.
+        """
         providers: set[str] = set()
         for name in names:
             kept = self._kept.get(name)
             if kept is None:
                 providers |= self._sources.keys()  # any of them may have it
+            elif kept.at < oldest and kept.telemetry.unavailable:
+                self._ask(kept.provider)
             elif kept.at < oldest:
                 providers.add(kept.provider)
         sources = (source for provider, source in self._sources.items() if provider in providers)
         return [source for source in sources if source.reported_at < oldest]
+
+    def _ask(self, provider: str) -> None:
+        if provider in self._sources:
+            self._sources[provider].wanted.set()
 
     def _answer(self, name: str, oldest: float) -> Telemetry:
         kept = self._kept.get(name)
