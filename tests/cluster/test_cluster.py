@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 
 import pilotage as pt
+from pilotage.client.config import Config
+from pilotage.client.execplugin import ExecCredentials, ExecPlugin
+from pilotage.cluster.worlds import Remote
 from pilotage.storage import Entry, Operation, Snapshot, Watch
 from pilotage.storage.memory import MemoryStorage
 from pilotage.types.core.v1 import ConfigMap
@@ -135,3 +138,17 @@ async def test_the_folder_of_a_database_is_created(tmp_path: Path) -> None:
     async with pt.Cluster.embedded(f"sqlite:{tmp_path}/new/deeper/state.db") as cluster:
         await cluster.client.create(config_map("a"))
     assert (tmp_path / "new" / "deeper" / "state.db").exists()
+
+
+async def test_a_cluster_elsewhere_has_a_connection_for_another_loop_and_an_embedded_one_has_none() -> None:
+    config = Config("http://127.0.0.1:1", ExecCredentials(ExecPlugin("printer")))
+    cluster = pt.Cluster(Remote(config))
+    separate = cluster.separate_client()
+    assert separate is not None
+    client, transport = separate
+    assert client.scheme is cluster.scheme
+    sender = transport._sender  # type: ignore[attr-defined]  # whose credentials must not share a lock with config's
+    assert sender._config.credentials is not config.credentials
+    await transport.close()
+    assert pt.Cluster.embedded().separate_client() is None
+    assert pt.Cluster.none().separate_client() is None

@@ -30,6 +30,7 @@ from pilotage.telemetry.metrics import REGISTRY
 from pilotage.types.coordination.v1 import Lease
 from pilotage.types.core.v1 import ConfigMap
 
+from ..realcluster import RealCluster
 from .apiserver import TOKEN, ApiServer, api_server
 from .fakes import FakeCluster
 
@@ -264,6 +265,31 @@ async def test_the_lease_of_a_leader_is_renewed_while_its_loop_is_blocked() -> N
             running.cancel()
             await asyncio.wait([running])
         assert server.call(server.cluster.client.find(ConfigMap, "written-after-the-block", namespace="default"))
+
+
+@pytest.mark.cluster
+async def test_the_lease_is_renewed_on_a_real_cluster_while_the_loop_is_blocked(
+    real_control_plane: RealCluster,
+) -> None:
+    async def block() -> None:
+        elector = manager._lifecycle.elector
+        assert elector is not None
+        end = elector.deadline + 1
+        block_until(lambda: time.monotonic() > end)
+        leads.append(elector.is_leader)  # this loop has not had a turn in which it could have renewed it
+        await manager.client.create(config_map("written-after-the-block"))
+        written.set()
+
+    leads: list[bool] = []
+    written = asyncio.Event()
+    cluster = Cluster.connect(kubeconfig=str(real_control_plane.kubeconfig))
+    async with Manager(cluster, election()) as manager:
+        manager.add(block)
+        running = asyncio.ensure_future(manager.start())
+        await asyncio.wait([running, asyncio.ensure_future(written.wait())], return_when=asyncio.FIRST_COMPLETED)
+        assert leads == [True]
+        running.cancel()
+        await asyncio.wait([running])
 
 
 async def test_a_leader_that_loses_its_lease_while_its_loop_is_blocked_writes_nothing_afterwards() -> None:

@@ -28,7 +28,8 @@ log = logger("pilotage.manager")
 RunElection = Callable[[Coroutine[Any, Any, Any]], Coroutine[Any, Any, None]]
 
 
-async def _here(coroutine: Coroutine[Any, Any, Any]) -> None:
+async def run_here(coroutine: Coroutine[Any, Any, Any]) -> None:
+    """Run it on the loop that asks for it."""
     await coroutine
 
 
@@ -42,7 +43,7 @@ class Lifecycle:
         """Who gets the lease; None: this process leads at once."""
         self.release_lease = False
         """Whether a clean stop gives the lease up."""
-        self.run_election: RunElection = _here
+        self.run_election: RunElection = run_here
         """Runs what the elector does: here, or on the loop of the supervisor."""
         self._work = work
         self._grace_seconds = grace_seconds

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from datetime import datetime
 from types import TracebackType
@@ -15,13 +14,12 @@ from pilotage.cluster.events import EventRecorder
 from pilotage.errors import InvalidDefinition
 from pilotage.http.messages import Handler
 from pilotage.manager import signals
-from pilotage.manager.election import LeaderElector, ResourceLock, in_cluster_namespace
+from pilotage.manager.candidate import new_candidate
 from pilotage.manager.endpoints import METRICS_LOGGER, METRICS_PATH, Routes, Server, metrics_handler, parse_address
 from pilotage.manager.errors import AlreadyStarted, LeaderElectionLost, ManagerStopped
 from pilotage.manager.health import Check, HealthHandler, ping
 from pilotage.manager.idleness import Idleness
 from pilotage.manager.lag import Lag
-from pilotage.manager.lease import LeaseLock
 from pilotage.manager.lifecycle import Lifecycle
 from pilotage.manager.liveness import EVENT_LOOP
 from pilotage.manager.options import ManagerOptions
@@ -217,7 +215,10 @@ class Manager:
                 self._supervision = Supervision(self.options, self.work, self._lifecycle)
                 self._supervision.start()
                 exits.callback(self._supervision.stop)
-            self._lifecycle.elector = self._new_elector(exits)
+            if self.options.leader_election:
+                candidate = new_candidate(self.options, self.cluster, self._supervision, self.clock)
+                exits.push_async_callback(candidate.close)
+                self._lifecycle.elector, self._lifecycle.run_election = candidate.elector, candidate.run
             self._lifecycle.release_lease = self.options.leader_election_release_on_cancel
             cache = self.cluster.new_cache(self.options.cache_options)
             self._lag = Lag(cache, self.cluster.writes, self.cluster.rest_mapper)
@@ -245,32 +246,6 @@ class Manager:
 
     def _signals(self) -> AbstractContextManager[None]:
         return signals.handled(self._lifecycle.on_signal) if self.options.handle_signals else nullcontext()
-
-    def _new_elector(self, exits: AsyncExitStack) -> LeaderElector | None:
-        options = self.options
-        if not options.leader_election:
-            return None
-        own: ResourceLock | None = options.leader_election_resource_lock_interface
-        # A loop may keep the time of its last turn (uvloop does), which is too old after a block.
-        now = time.monotonic if self._supervision is not None else None
-        if own is not None:
-            return LeaderElector(own, options.lease_timings, clock=self.clock, now=now)
-        namespace = options.leader_election_namespace or in_cluster_namespace()
-        if not namespace:
-            raise InvalidDefinition(
-                "leader_election needs leader_election_namespace: this process does not run in a Pod, so there is "
-                "no namespace to take instead"
-            )
-        separate = self.cluster.separate_client() if self._supervision is not None else None
-        client = self.cluster.client if separate is None else separate[0]
-        lock = LeaseLock(client, namespace, options.leader_election_id, options.leader_election_labels)
-        if self._supervision is None or separate is None:  # the server is on this loop, and stands still with it
-            return LeaderElector(lock, options.lease_timings, clock=self.clock, now=now)
-        run = self._supervision.supervisor.run
-        self._lifecycle.run_election = run
-        exits.push_async_callback(lambda: run(separate[1].close()))
-        obstacle = self._supervision.obstacle
-        return LeaderElector(lock, options.lease_timings, clock=self.clock, now=now, obstacle=obstacle)
 
     def _check_leadership(self) -> None:
         """Refuse a write of an ex-leader. A process that has not led yet may write: not all it does needs a leader."""

@@ -33,6 +33,8 @@ _SECONDS = REGISTRY.counter(
 PING_SECONDS = 0.25
 """How often the loop is asked; a block may have begun so much earlier than it seems."""
 
+_SHORTEST_PERIOD = 0.01
+
 _NAMED = ("controller", "namespace", "name", "reconcileID")
 
 
@@ -80,7 +82,7 @@ class Watchdog:
 
     async def run(self) -> None:
         """Watch until cancelled, or until the loop is closed."""
-        period = min(PING_SECONDS, self._threshold / 4)
+        period = min(PING_SECONDS, max(_SHORTEST_PERIOD, self._threshold / 4))
         try:
             while self._ask():
                 before = self._clock()
