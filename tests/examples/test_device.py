@@ -8,6 +8,7 @@ import os
 import queue
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -27,6 +28,8 @@ NAMES = [f"gpu-{number}" for number in range(1, 9)]
 UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 WATCH_METHOD = "/nvidia.nvsentinel.v1alpha1.GpuService/WatchGpus"
 PATIENCE = 60.0
+METRICS_ADDRESS = "127.0.0.1:8080"
+"""What the controller shim binds."""
 GIVEN = {
     "basic_client.py": "f6d9ece74a42a57c37026f6b7e4ca2b9a534a09441051f7307609b97891d0c10",
     "controller_shim.py": "8a3500cc76eb300e7be0c0ab99423ba4467b7f6a450c6acb6c34389b8b841c8a",
@@ -99,10 +102,33 @@ def target() -> Iterator[str]:
 
 
 @contextmanager
-def example(name: str, target: str, *arguments: str) -> Iterator[Program]:
-    environment = {"NVIDIA_DEVICE_API_TARGET": target, "KUBECONFIG": "/nowhere"}
-    with running(str(EXAMPLES / name), *arguments, environment=environment) as program:
+def example(name: str, target: str, *arguments: str, kubeconfig: str = "/nowhere") -> Iterator[Program]:
+    environment = {"NVIDIA_DEVICE_API_TARGET": target, "KUBECONFIG": kubeconfig}
+    with runnable(EXAMPLES / name) as path, running(str(path), *arguments, environment=environment) as program:
         yield program
+
+
+@contextmanager
+def runnable(path: Path) -> Iterator[Path]:
+    """The program as it stands; or, where its port is taken on this machine, a copy that takes any free one."""
+    if METRICS_ADDRESS not in path.read_text() or is_free(METRICS_ADDRESS):
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / path.name
+        copy.write_text(path.read_text().replace(METRICS_ADDRESS, "127.0.0.1:0"))
+        yield copy
+
+
+def is_free(address: str) -> bool:
+    host, _, port = address.partition(":")
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as a server binds: what is closing does not count
+        try:
+            probe.bind((host, int(port)))
+        except OSError:
+            return False
+    return True
 
 
 def named(event: dict[str, Any]) -> tuple[Any, Any]:
@@ -178,18 +204,27 @@ def test_the_controller_shim_runs_with_a_cluster_too(target: str, tmp_path: Path
     with running(*serve, environment={}) as cluster:
         while not kubeconfig.exists():
             cluster.line()
-        environment = {"NVIDIA_DEVICE_API_TARGET": target, "KUBECONFIG": str(kubeconfig)}
-        with running(str(EXAMPLES / "controller_shim.py"), "cluster", environment=environment) as program:
+        with example("controller_shim.py", target, "cluster", kubeconfig=str(kubeconfig)) as program:
             check_the_shim(program)
             assert program.end(signal.SIGTERM)[0] == 0
 
 
 @pytest.mark.cluster
 def test_the_controller_shim_runs_with_a_real_cluster_too(target: str, real_control_plane: RealCluster) -> None:
-    environment = {"NVIDIA_DEVICE_API_TARGET": target, "KUBECONFIG": str(real_control_plane.kubeconfig)}
-    with running(str(EXAMPLES / "controller_shim.py"), "cluster", environment=environment) as program:
+    kubeconfig = str(real_control_plane.kubeconfig)
+    with example("controller_shim.py", target, "cluster", kubeconfig=kubeconfig) as program:
         check_the_shim(program)
         assert program.end(signal.SIGTERM)[0] == 0
+
+
+def test_the_controller_shim_can_be_tried_while_its_port_is_taken(target: str) -> None:
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if is_free(METRICS_ADDRESS):
+            other.bind(("127.0.0.1", 8080))
+            other.listen()
+        with example("controller_shim.py", target) as program:
+            check_the_shim(program)
 
 
 def test_the_contract_programs_stand_as_they_were_given() -> None:
