@@ -1,4 +1,4 @@
-"""Write the Go stubs in tests/device/go/{v2,v6} from our own .proto files.
+"""Write the Go stubs in tests/device/go/{v2,v3,v6,v8} from our own .proto files.
 
 They are made by the tools that Go programmers use, and checked in, so that the tests need nothing but Go. A test
 compares them with the .proto files.
@@ -32,7 +32,7 @@ def main() -> None:
         environment = os.environ | {"GOBIN": folder, "PATH": os.pathsep.join((folder, os.environ["PATH"]))}
         for plugin in PLUGINS:
             subprocess.run(["go", "install", plugin], env=environment, check=True)
-        for generation in ("v2", "v6"):
+        for generation in ("v2", "v3", "v6", "v8"):
             command = [python, "-m", "grpc_tools.protoc", f"--proto_path={SOURCES}"]
             outputs = [
                 f"--{name}_{kind}" for name in ("go", "go-grpc") for kind in (f"out={TARGET}", f"opt=module={MODULE}")

@@ -35,6 +35,20 @@ async def test_every_listener_hears_every_change_in_order() -> None:
     assert [event.is_in_initial_list for event in one.events] == [True, False, False, False]
 
 
+async def test_of_a_server_that_recounts_a_list_with_equal_versions_and_other_content_is_a_change() -> None:
+    """A server of the Device API that was restarted may give the same versions to other objects."""
+    again = Page([config_map("a", version=1, data={"k": "v"}), config_map("b", version=1)], "2")
+    first = Page([config_map("a", version=1), config_map("b", version=1)], "2")
+    source = Scripted([first, again], [[error(Gone("too old"))]])
+    source.recounts = True  # type: ignore[attr-defined]
+    diary = Diary()
+    made = informer(source)
+    made.subscribe(diary)
+    async with running(made):
+        await until(lambda: len(diary.events) == 3)
+    assert diary.heard == [("create", "a"), ("create", "b"), ("update", "a")]
+
+
 async def test_an_event_has_old_and_new_as_objects_and_headers() -> None:
     source = Scripted([page("a", version=1)], [[modified("a", 3, data={"k": "v"}), deleted("a", 4)]])
     diary = Diary()

@@ -16,7 +16,8 @@ from pilotage import device
 from pilotage.cache import Informer, InformerOptions
 from pilotage.client.retries import Retries
 from pilotage.device import wire
-from pilotage.device.client.transport import DeviceListerWatcher, DeviceTransport
+from pilotage.device.client.listerwatcher import DeviceListerWatcher
+from pilotage.device.client.transport import DeviceTransport
 from pilotage.device.grpc.channel import GRPCChannel
 from pilotage.device.rpc import Code, RPCError
 from pilotage.device.server import serving
@@ -28,7 +29,7 @@ from pilotage.device.wire.health import ServingStatus
 from pilotage.errors import BadRequest, Gone, MethodNotSupported
 from pilotage.meta.models import Condition, ObjectMeta
 from pilotage.rest import ListOptions, Page, PatchType, WatchEvent
-from pilotage.rest.listing import BOOKMARK_SECONDS_ANNOTATION, BackoffOptions
+from pilotage.rest.listing import BackoffOptions
 from pilotage.server.watching import END_OF_INITIAL_EVENTS
 from pilotage.storage.interface import Put
 from pilotage.storage.memory import MemoryStorage
@@ -186,8 +187,7 @@ async def test_8_a_bookmark_says_how_far_the_watch_is_and_nothing_else(folder: P
             kind, bookmark = await anext(events)
         assert kind == "BOOKMARK"
         assert int(bookmark["metadata"]["resourceVersion"]) >= int(version)
-        assert bookmark["metadata"].keys() == {"resourceVersion", "annotations"}
-        assert bookmark["metadata"]["annotations"].keys() == {BOOKMARK_SECONDS_ANNOTATION}
+        assert bookmark["metadata"].keys() == {"resourceVersion"}
         assert not any(bookmark.get("spec", {}).values())
         assert not any(bookmark.get("status", {}).values())
         async with asyncio.timeout(5), api.watch(resource_version=version, timeout_seconds=1) as events:

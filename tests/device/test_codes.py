@@ -78,7 +78,9 @@ WATCH = [
 @pytest.mark.parametrize(("error", "code"), SERVER, ids=lambda one: getattr(one, "__name__", str(one)))
 def test_the_server_says_the_code_of_an_error(error: type[ApiError], code: Code) -> None:
     said = codes.rpc_error(error("no"))
-    assert (said.code, said.message) == (code, "no")
+    prefix = {Invalid: "unprocessable content: ", UnsupportedMediaType: "unsupported media type: "}.get(error, "")
+    assert (said.code, said.message) == (code, f"{prefix}no")
+    assert codes.api_error(said).status.message == "no"  # type: ignore[attr-defined]
 
 
 @pytest.mark.covers("D3")
@@ -101,12 +103,35 @@ def test_every_code_is_an_error_with_a_text(code: Code, watch: bool) -> None:
     assert str(codes.api_error(RPCError(code, ""), watch=watch))
 
 
-def test_a_server_without_writes_is_said_to_be_read_only() -> None:
-    found = codes.api_error(RPCError(Code.UNIMPLEMENTED, "unknown method CreateGpu"))
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        ("", "V1, V2 and V3 are read-only (get, list and watch), those of V5 have no UpdateGpuStatus"),
+        ("CreateGpu", "V1, V2 and V3 are read-only"),
+        ("UpdateGpuStatus", "those of V5 have no UpdateGpuStatus"),
+        ("PatchGpu", "those of V5 and V6 have no PatchGpu"),
+        ("Heartbeat", "no server of NVIDIA's has heartbeats"),
+    ],
+)
+def test_a_method_that_a_server_lacks_is_explained_by_the_generations_that_lack_it(method: str, words: str) -> None:
+    found = codes.api_error(RPCError(Code.UNIMPLEMENTED, "unknown method"), method=method)
     assert isinstance(found, MethodNotSupported)
-    assert "read-only" in str(found)
+    assert words in str(found)
     assert "pilotage device serve" in str(found)
-    assert "unknown method CreateGpu" in str(found)
+    assert "unknown method" in str(found)
+
+
+def test_a_server_without_reads_is_asked_what_it_is() -> None:
+    found = codes.api_error(RPCError(Code.UNIMPLEMENTED, "unknown service"), method="ListGpus")
+    assert str(found) == "the server has no ListGpus: is it a Device API server? (unknown service)"
+
+
+@pytest.mark.parametrize("watch", [False, True])
+def test_415_and_422_of_a_server_of_v8_are_understood_by_their_prefix(watch: bool) -> None:
+    media = codes.api_error(RPCError(Code.INVALID_ARGUMENT, "unsupported media type: apply"), watch=watch)
+    assert (type(media), str(media)) == (UnsupportedMediaType, "apply")
+    content = codes.api_error(RPCError(Code.INVALID_ARGUMENT, "unprocessable content: no such path"), watch=watch)
+    assert (type(content), str(content)) == (Invalid, "no such path")
 
 
 def test_a_call_that_the_server_gave_up_may_have_been_done() -> None:

@@ -28,6 +28,7 @@ from pilotage.errors import (
     ApiError,
     ConnectionLost,
     DecodeError,
+    Gone,
     PilotageError,
     Status,
     UnexpectedAnswer,
@@ -101,7 +102,10 @@ class _Follower:
         self._source = source
         self._options = options
         self._random = options.random or random.Random()  # noqa: S311  # spreads the load, is no secret
-        self._backoff = Backoff(backoff_of(source, options.backoff), self._random)
+        waits = backoff_of(source, options.backoff)
+        self._backoff = self._relisting = Backoff(waits, self._random)
+        if waits.relist_limit is not None:
+            self._relisting = Backoff(replace(waits, limit=waits.relist_limit), self._random)
         self._intake = options.intake or Intake(options.gvk)
         self._pager = Pager(source, self._intake, options.page_size)
         self._promised = float("inf")
@@ -117,7 +121,8 @@ class _Follower:
     def wait_after(self, error: Exception) -> float:
         """How long to wait after a failure."""
         asked = error.retry_after_seconds if isinstance(error, ApiError) else 0
-        return self._backoff.delay(asyncio.get_running_loop().time(), asked)
+        backoff = self._relisting if isinstance(error, Gone) else self._backoff
+        return backoff.delay(asyncio.get_running_loop().time(), asked)
 
     def judged(self, error: Exception) -> Verdict:
         """What follows the watch that has just failed."""

@@ -27,7 +27,7 @@ from pilotage.client.targets import Kind, KindOf, O, untyped
 from pilotage.errors import DecodeError, InvalidDefinition, NotFound, PilotageError
 from pilotage.meta import objects, times
 from pilotage.meta.typevars import T
-from pilotage.rest.listing import ListerWatcher
+from pilotage.rest.listing import ListerWatcher, Recounting
 from pilotage.telemetry.logs import logger
 
 
@@ -77,6 +77,7 @@ class Informer(Generic[T]):
         self._listeners = Listeners(self._log, self._handler_failed, self._event_unreadable)
         self._lister: Lister[T] = Lister({options.namespace: self._store}, options.kind, lambda: self._progress.version)
         self._progress = Progress()
+        self._recounted: Callable[[], bool] = lambda: False
         self._telling = asyncio.Lock()
         self._registered = asyncio.Event()
         self._state = "new"
@@ -296,6 +297,8 @@ class Informer(Generic[T]):
         time = asyncio.get_running_loop().time
         progress, liveness = self._progress, self._liveness
         source = await self._opened()
+        if isinstance(source, Recounting):
+            self._recounted = lambda: source.recounts
         async with aclosing(changes(source, self.options.changes())) as stream:
             async for change in stream:
                 if liveness.on_trial and isinstance(change, Applied | Deleted):
@@ -384,7 +387,7 @@ class Informer(Generic[T]):
             old = before.get(namespace, {}).get(name) if before else None
             if old is None:
                 yield InformerEvent("create", namespace, name, self._read, None, data, is_in_initial_list=first)
-            elif old != data and not _same_version(old, data):
+            elif old != data and (self._recounted() or not _same_version(old, data)):
                 yield InformerEvent("update", namespace, name, self._read, old, data)
 
     def _other(self, change: Change, now: float) -> None:

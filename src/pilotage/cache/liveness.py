@@ -57,7 +57,8 @@ class Liveness:
             return
         shown = not_served(self._gvk) if isinstance(error, NotFound) else error
         text = f"{type(shown).__name__}: {shown}"
-        log = self._log.debug if self._is_known(stage, text) else self._log.warning
+        known = self._is_known(stage, "Gone again" if isinstance(error, Gone) else text)  # each names another version
+        log = self._log.debug if known else self._log.warning
         log(f"The {stage} failed; trying again", error=text, retry_seconds=round(retry_seconds, 2))
         self._progress.failed()
 

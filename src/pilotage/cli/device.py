@@ -123,8 +123,9 @@ def _serve_tcp(command: argparse.ArgumentParser) -> None:
 def _serve_limits(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("how much is granted")
     for option, default, what in (
-        ("--connections", 64, "connections at once"),
-        ("--connections-per-uid", 16, "connections at once of one user"),
+        ("--connections", 256, "connections at once"),
+        ("--connections-per-uid", 64, "connections at once of one user"),
+        ("--connections-per-process", 0, "connections at once of one process; 0: a quarter of its user's, at least 16"),
         ("--requests-per-second", 100, "calls a second of one user; 0: as many as they like"),
     ):
         group.add_argument(option, type=number, default=default, metavar="N", help=f"{what} (default: %(default)s)")
@@ -209,8 +210,8 @@ def _add_client(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--profile",
         choices=("v6", "v1", "v2", "v3", "v8"),
-        default="v6",
-        help="the wire's generation that the server speaks (default: %(default)s)",
+        default="",
+        help="the wire's generation that the server speaks (default: PILOTAGE_DEVICE_WIRE, else v6)",
     )
     command.add_argument("--tls-ca", default="", metavar="FILE", help="who vouches for a server at HOST:PORT")
     command.add_argument(

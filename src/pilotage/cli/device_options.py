@@ -47,6 +47,7 @@ def _limits(options: argparse.Namespace) -> ServerOptions:
     return ServerOptions(
         connections=options.connections,
         connections_per_uid=options.connections_per_uid,
+        connections_per_process=options.connections_per_process,
         connect_burst=max(ServerOptions().connect_burst, options.connections_per_uid),
         requests_per_second=options.requests_per_second,
     )

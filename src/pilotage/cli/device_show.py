@@ -17,11 +17,11 @@ from pilotage.cli.failure import CommandError
 from pilotage.cli.table import Table
 from pilotage.client.targets import reader_of
 from pilotage.device.client.clientset import Devices
-from pilotage.device.client.config import Config
+from pilotage.device.client.config import Config, wire_of
 from pilotage.device.client.following import followed
 from pilotage.device.client.gpus import GPUs
+from pilotage.device.client.listerwatcher import BACKOFF
 from pilotage.device.client.target import Target
-from pilotage.device.client.transport import BACKOFF
 from pilotage.device.telemetry import Telemetry
 from pilotage.device.v1alpha1 import GPU
 from pilotage.errors import ApiError, ConnectionLost, ServiceUnavailable
@@ -46,7 +46,7 @@ def connection(options: argparse.Namespace) -> Config:
     """How to reach the server, by the command's options."""
     return Config(
         target=Target.parse(options.target),
-        wire=options.profile,
+        wire=wire_of(options.profile),
         ca_file=options.tls_ca,
         plaintext=options.insecure_loopback,
         logger=_silent(),

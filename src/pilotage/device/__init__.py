@@ -47,7 +47,7 @@ __all__ = ["connect", *sorted(_HOMES)]  # pyright: ignore[reportUnsupportedDunde
 def connect(
     target: str | Target = "",
     *,
-    wire: str = "v6",
+    wire: str = "",
     unary_interceptors: Sequence[UnaryInterceptor] = (),
     stream_interceptors: Sequence[StreamInterceptor] = (),
     provider_id: str = "",
@@ -65,18 +65,19 @@ def connect(
     """The Device API of this node, or of the server at `target`; it is connected when it is first used.
 
     Without a target it is what NVIDIA_DEVICE_API_TARGET names, else the socket
-    `/var/run/nvidia-device-api/device-api.sock`. The options are those of `Config`. Raises InvalidDefinition for what
-    cannot work, and MissingExtra where `pilotage[device]` is not installed.
+    `/var/run/nvidia-device-api/device-api.sock`; without a wire, what PILOTAGE_DEVICE_WIRE names, else v6. The options
+    are those of `Config`. Raises InvalidDefinition for what cannot work, and MissingExtra where `pilotage[device]` is
+    not installed.
     """
     from pilotage.device.client.channel import default_user_agent
     from pilotage.device.client.clientset import Devices
-    from pilotage.device.client.config import Config, default_logger
+    from pilotage.device.client.config import Config, default_logger, wire_of
     from pilotage.device.client.target import Target
 
     return Devices(
         Config(
             target=target if isinstance(target, Target) else Target.parse(target),
-            wire=wire,
+            wire=wire_of(wire),
             user_agent=user_agent or default_user_agent(),
             provider_id=provider_id,
             metadata=dict(metadata or {}),

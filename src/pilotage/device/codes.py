@@ -43,10 +43,10 @@ LONGEST_MESSAGE = 1024
 LONGEST_STATUS = 3600
 """Bytes of a Status that travel; of a longer one the causes are left out."""
 
-READ_ONLY = (
-    "the Device API server does not have this call: servers of the wire generations V2 and V3 are read-only (get, list "
-    "and watch). Write through a server that has writes, such as `pilotage device serve`"
-)
+UNSUPPORTED_MEDIA_TYPE = "unsupported media type:"
+UNPROCESSABLE_CONTENT = "unprocessable content:"
+"""How the message of INVALID_ARGUMENT begins where 415 and 422 are meant: so NVIDIA's clients and servers of V8 tell
+them from 400."""
 
 NO_TELEMETRY = (
     "the Device API server does not serve telemetry: it is a service of Pilotage's own, which NVIDIA's servers do not "
@@ -72,6 +72,23 @@ _CODES: Mapping[type[ApiError], Code] = {
     Timeout: Code.UNAVAILABLE,
 }
 """What the server says, by the class of the error."""
+
+_READ_ONLY = "servers of the wire generations V1, V2 and V3 are read-only (get, list and watch)"
+_MISSING: Mapping[str, str] = {
+    "CreateGpu": _READ_ONLY,
+    "UpdateGpu": _READ_ONLY,
+    "DeleteGpu": _READ_ONLY,
+    "UpdateGpuStatus": f"{_READ_ONLY}, and those of V5 have no UpdateGpuStatus",
+    "PatchGpu": f"{_READ_ONLY}, and those of V5 and V6 have no PatchGpu: update the whole GPU instead",
+    "Heartbeat": "no server of NVIDIA's has heartbeats",
+}
+"""Why a server may lack a method."""
+_MISSING_ANY = f"{_READ_ONLY}, those of V5 have no UpdateGpuStatus, those of V5 and V6 no PatchGpu"
+
+_PREFIXES: Mapping[type[ApiError], str] = {
+    UnsupportedMediaType: UNSUPPORTED_MEDIA_TYPE,
+    Invalid: UNPROCESSABLE_CONTENT,
+}
 
 _CODES_BY_STATUS = {error.code: code for error, code in _CODES.items() if error is not AlreadyExists}
 """The same for errors whose reason has no class."""
@@ -109,25 +126,38 @@ def rpc_error(error: ApiError) -> RPCError:
     code = next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), None)
     if code is None:
         code = _CODES_BY_STATUS.get(status.code, Code.INTERNAL)
-    return RPCError(code, _shortened(status.message), status=_portable(status))
+    prefix = next((text for kind, text in _PREFIXES.items() if isinstance(error, kind)), "")
+    return RPCError(code, _shortened(f"{prefix} {status.message}".lstrip()), status=_portable(status))
 
 
-def api_error(error: RPCError, *, watch: bool = False) -> PilotageError:
+def api_error(error: RPCError, *, watch: bool = False, method: str = "") -> PilotageError:
     """What a client raises for an answer that is not OK; `watch` where it ended a watch, or kept one from beginning.
+    `method` is the bare name of what was called.
 
     The Status that came along is what counts. CANCELLED without one is ConnectionLost: the server let go of the call
-    before it was answered, and nobody knows how far it had come.
+    before it was answered, and nobody knows how far it had come. INVALID_ARGUMENT is 415 or 422 by its prefix.
     """
     status = _status_of(error.status)
     if status is not None:
         return from_status(status)
     if error.code is Code.CANCELLED:
         return ConnectionLost(f"the Device API server gave up the call: {error.message or 'cancelled'}")
+    if error.code is Code.INVALID_ARGUMENT:
+        for kind, prefix in _PREFIXES.items():
+            if error.message.startswith(prefix):
+                return kind(error.message.removeprefix(prefix).strip() or kind.__name__)
+    if error.code is Code.UNIMPLEMENTED:
+        return _missing(method, error.message or error.code.name)
     leaf = (_WATCH_ERRORS.get(error.code) if watch else None) or _ERRORS.get(error.code, InternalError)
-    message = error.message or f"the Device API server answered {error.code.name} and said nothing more"
-    if leaf is MethodNotSupported:
-        message = f"{READ_ONLY} ({error.message or error.code.name})"
-    return leaf(message)
+    return leaf(error.message or f"the Device API server answered {error.code.name} without a message")
+
+
+def _missing(method: str, said: str) -> MethodNotSupported:
+    if method in ("GetGpu", "ListGpus", "WatchGpus"):
+        return MethodNotSupported(f"the server has no {method}: is it a Device API server? ({said})")
+    what, why = f"method {method}" if method else "such method", _MISSING.get(method, _MISSING_ANY)
+    advice = "Write through a server that has it, such as `pilotage device serve`"
+    return MethodNotSupported(f"the Device API server has no {what}: {why}. {advice} ({said})")
 
 
 def _portable(status: Status) -> bytes:

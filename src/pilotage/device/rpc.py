@@ -48,7 +48,7 @@ class RPCError(PilotageError):
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Who is at the other end of a connection, as the kernel says. The pid is for logs alone: it may be reused."""
+    """Who is at the other end of a connection, as the kernel says. The pid is for logs and limits: it may be reused."""
 
     uid: int = -1
     """-1 where it is not known: the connection is no Unix socket."""
@@ -86,6 +86,8 @@ class Reply:
 
     message: bytes
     metadata: Mapping[str, str] = field(default_factory=dict)
+    connection_number: int = 0
+    """The number of the connection that it came over: another one may lead to another run of the server."""
 
 
 class Outgoing(Protocol):
@@ -152,6 +154,10 @@ class Incoming(Protocol):
     @property
     def metadata(self) -> Mapping[str, str]:
         """The initial metadata; empty where they have not come yet (some servers send them with the first message)."""
+
+    @property
+    def connection_number(self) -> int:
+        """As that of a Reply."""
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         """Raises RPCError where the stream ends with one, ConnectionLost where the connection breaks."""

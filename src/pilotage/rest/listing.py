@@ -37,6 +37,8 @@ class BackoffOptions:
     """A wait is longer by a random part of this share of it: with 1.0, a wait of 2 s is one of 2 to 4 s."""
     reset_after: float = 120.0
     """Without trouble for so long, the next wait is the first one again."""
+    relist_limit: float | None = None
+    """The limit of waits before another list of a server that forgets every version at once; None: `limit`."""
 
 
 class ListerWatcher(Protocol):
@@ -63,6 +65,15 @@ class Paced(Protocol):
 
     @property
     def backoff(self) -> BackoffOptions: ...
+
+
+@runtime_checkable
+class Recounting(Protocol):
+    """A collection of a server that may count its versions from the beginning after a restart."""
+
+    @property
+    def recounts(self) -> bool:
+        """Whether it may: then objects with equal versions may differ."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC
 
 from pilotage.cluster import Cluster
@@ -47,9 +47,14 @@ class Messages:
 
     messages: AsyncIterator[bytes]
     metadata: Mapping[str, str] = field(default_factory=dict)
+    connection_number: int = 0
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self.messages
+
+
+ANNOUNCED = {wire.UNDERSTOOD: wire.UNDERSTOOD_OPTIONS, wire.STORAGE: "storage-1", wire.BOOKMARK_SECONDS: "3"}
+"""What our server says of itself in its initial metadata."""
 
 
 class RegistryChannel:
@@ -58,7 +63,9 @@ class RegistryChannel:
     def __init__(self, transport: Transport, generation: Generation = Generation.V6, *, knows_options: bool = True):
         self._transport = transport
         self._generation = generation
-        self._metadata = {wire.UNDERSTOOD: wire.UNDERSTOOD_OPTIONS} if knows_options else {}
+        self._metadata = dict(ANNOUNCED) if knows_options else {}
+        self.connection = 1
+        """Its number; another one after the streams broke."""
         self.sent: list[Sent] = []
         self.down = False
         self.failures: list[Exception] = []
@@ -66,8 +73,14 @@ class RegistryChannel:
         self.closed = False
         self.frozen = False
         """Whether streams say nothing any more."""
+        self.deaf_to_timeouts = False
         self.streams = 0
         self._broken = asyncio.Event()
+
+    def announces(self, *, storage: str) -> None:
+        """Have another storage from now on, where anything is announced."""
+        if self._metadata:
+            self._metadata[wire.STORAGE] = storage
 
     @property
     def methods(self) -> list[str]:
@@ -76,6 +89,7 @@ class RegistryChannel:
     def break_streams(self, *, down: bool = False) -> None:
         """Let all streams end as if the server had died, and (`down`) nobody listen any more."""
         self.down = down
+        self.connection += 1
         broken, self._broken = self._broken, asyncio.Event()
         broken.set()
 
@@ -89,9 +103,13 @@ class RegistryChannel:
         with _coded():
             request = wire.decode_request(self._generation, name, message, metadata)
             if request.verb is Verb.LIST:
-                return Reply(wire.encode_page(self._generation, await self._transport.list(request)), self._metadata)
+                return Reply(
+                    wire.encode_page(self._generation, await self._transport.list(request)),
+                    self._metadata,
+                    self.connection,
+                )
             response = await self._transport.call(request)
-            return Reply(wire.encode_response(self._generation, name, response.body), self._metadata)
+            return Reply(wire.encode_response(self._generation, name, response.body), self._metadata, self.connection)
 
     @asynccontextmanager
     async def stream(
@@ -100,10 +118,12 @@ class RegistryChannel:
         self._begin(method, metadata, None)
         with _coded():
             request = wire.decode_request(self._generation, method.rpartition("/")[2], message, metadata)
+            if self.deaf_to_timeouts:
+                request = replace(request, options=replace(request.options, timeout_seconds=None))
             async with self._transport.watch(request) as events:
                 self.streams += 1
                 try:
-                    yield Messages(self._told(events), self._metadata)
+                    yield Messages(self._told(events), self._metadata, self.connection)
                 finally:
                     self.streams -= 1
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
 
 from pilotage import device
+from pilotage.cache import Informer, InformerOptions
 from pilotage.client.client import Client
 from pilotage.client.watching import WatchedEvent
 from pilotage.device.client.clientset import Devices
@@ -118,6 +120,60 @@ async def test_a_server_that_forgets_every_version_is_asked_now_and_then_only() 
 
 def _forgetful(*_: object, **__: object) -> None:
     raise RPCError(Code.OUT_OF_RANGE, "no resume")
+
+
+@pytest.mark.virtual_time
+async def test_a_server_that_forgets_every_version_is_listed_less_and_less_often(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, "pilotage.device")
+    async with following(gpu("gpu-0")) as (server, events):
+        server.stream = _forgetful  # type: ignore[method-assign, assignment]
+        coming = asyncio.ensure_future(told(events, 2))
+        await asyncio.sleep(60)
+        assert 5 <= server.methods.count("ListGpus") <= 10
+        coming.cancel()
+        await asyncio.wait([coming])
+    assert [record.getMessage().split(" ")[0] for record in caplog.records] == ["RPC", "The"]
+
+
+@pytest.mark.virtual_time
+async def test_an_informer_of_a_server_that_forgets_every_version_backs_off_and_says_it_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """As NVIDIA's servers of V6 and V8 with memory storage, which answer every watch with OUT_OF_RANGE."""
+    async with device_server(gpu("gpu-0")) as server, Devices(channel=server) as devices:
+        server.stream = _forgetful  # type: ignore[method-assign, assignment]
+        informer = Informer(devices.v1alpha1.gpus, InformerOptions(GPU))
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(informer.run())
+            await asyncio.sleep(10)
+            begun = server.methods.count("ListGpus")
+            await asyncio.sleep(100)
+            assert 6 <= server.methods.count("ListGpus") - begun <= 15
+            await other_client(server).create(gpu("gpu-1"))
+            await asyncio.sleep(20)
+            assert informer.find("gpu-1") is not None
+            running.cancel()
+    troubles = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert [record.name for record in troubles] == ["pilotage.device", "pilotage.cache"]
+
+
+@pytest.mark.virtual_time
+async def test_after_a_restart_of_a_server_that_counts_from_the_beginning_the_difference_is_told() -> None:
+    async with (
+        device_server(gpu("gpu-0"), gpu("gpu-1"), knows_options=False) as server,
+        Devices(channel=server) as devices,
+        devices.v1alpha1.gpus.follow() as events,
+    ):
+        await told(events, 2)
+        coming = asyncio.ensure_future(told(events, 1))
+        await asyncio.sleep(1)
+        server.break_streams()
+        await asyncio.sleep(1)
+        assert server.methods.count("ListGpus") == 2
+        await other_client(server).delete(GPU, "gpu-0")
+        assert await coming == [("DELETED", "gpu-0")]
 
 
 async def test_what_waiting_does_not_mend_is_raised() -> None:

@@ -11,8 +11,9 @@ import pytest
 
 from pilotage.client.retries import Retries
 from pilotage.device import codes, wire
+from pilotage.device.client.listerwatcher import UNHEARD_SECONDS, DeviceListerWatcher
 from pilotage.device.client.telemetry import TelemetryClient
-from pilotage.device.client.transport import UNHEARD_SECONDS, DeviceListerWatcher, DeviceTransport
+from pilotage.device.client.transport import DeviceTransport
 from pilotage.device.rpc import Code, Reply, RPCError
 from pilotage.device.telemetry import Telemetry
 from pilotage.device.wire import Generation
@@ -28,10 +29,12 @@ from pilotage.errors import (
     NotFound,
     ServiceUnavailable,
     StatusDetails,
+    Timeout,
     TooManyRequests,
 )
 from pilotage.meta import objects
 from pilotage.rest import Form, ListOptions, Page, Request, Verb, WatchEvent, WatchEventType
+from pilotage.rest.request import DeleteOptions
 
 from .fakes import GET, LIST, WATCH, ScriptedChannel, device_server, gpu
 
@@ -331,3 +334,167 @@ async def test_a_reading_whose_connection_broke_is_asked_for_again() -> None:
 
     transport = DeviceTransport(ScriptedChannel(say), retries=Retries(first=0.001))
     assert (await TelemetryClient(transport).get("gpu-1")).temperature_celsius == 31
+
+
+async def test_a_server_of_v8_that_promises_no_bookmarks_may_be_silent() -> None:
+    """NVIDIA's sends none."""
+    async with device_server(generation=Generation.V8, knows_options=False) as server:
+        source = DeviceListerWatcher(DeviceTransport(server, Generation.V8))
+        await source.list(ListOptions())
+        assert source.silence_seconds == UNHEARD_SECONDS
+
+
+@pytest.mark.parametrize(("promised", "seconds"), [("3", 10.0), ("20", 60.0), ("soon", UNHEARD_SECONDS)])
+async def test_how_long_a_watch_may_be_silent_follows_from_the_promised_rhythm(promised: str, seconds: float) -> None:
+    page = wire.encode_page(Generation.V6, Page([ADDED], "7"))
+    transport = DeviceTransport(ScriptedChannel(lambda *_: Reply(page, {wire.BOOKMARK_SECONDS: promised})))
+    source = DeviceListerWatcher(transport)
+    await source.list(ListOptions())
+    assert source.silence_seconds == seconds
+
+
+# After a lost connection
+
+
+@pytest.mark.parametrize(
+    ("known", "storage", "resumes"),
+    [(True, "storage-1", True), (True, "storage-2", False), (False, "storage-1", False)],
+)
+async def test_a_watch_is_resumed_on_another_connection_only_where_the_versions_are_the_same(
+    known: bool, storage: str, resumes: bool
+) -> None:
+    async with device_server(gpu("gpu-0"), knows_options=known) as server:
+        source = DeviceListerWatcher(DeviceTransport(server))
+        version = (await source.list(ListOptions())).resource_version
+        async with source.watch(ListOptions(resource_version=version)):
+            pass
+        server.break_streams()
+        server.announces(storage=storage)
+        if resumes:
+            async with source.watch(ListOptions(resource_version=version)):
+                return
+        with pytest.raises(Gone, match="list again"):
+            async with source.watch(ListOptions(resource_version=version)):
+                pass
+        assert server.streams == 0
+        version = (await source.list(ListOptions(resource_version=version))).resource_version
+        async with source.watch(ListOptions(resource_version=version)):
+            pass
+
+
+async def test_a_list_of_somebody_else_does_not_make_an_old_version_good_again() -> None:
+    async with device_server(gpu("gpu-0"), knows_options=False) as server:
+        transport = DeviceTransport(server)
+        source = DeviceListerWatcher(transport)
+        version = (await source.list(ListOptions())).resource_version
+        server.break_streams()
+        await DeviceListerWatcher(transport).list(ListOptions())
+        with pytest.raises(Gone, match="list again"):
+            async with source.watch(ListOptions(resource_version=version)):
+                pass
+
+
+async def test_a_list_after_a_lost_connection_asks_a_foreign_server_for_its_newest_state() -> None:
+    pages = [wire.encode_page(Generation.V6, Page([ADDED], version)) for version in ("900", "9")]
+    asked = []
+
+    def answer(method: str, message: bytes) -> Reply:
+        asked.append(wire.decode_request(Generation.V6, method, message).options.resource_version)
+        return Reply(pages[len(asked) - 1])
+
+    source = DeviceListerWatcher(DeviceTransport(ScriptedChannel(answer)))
+    assert (await source.list(ListOptions(resource_version="0"))).resource_version == "900"
+    assert (await source.list(ListOptions(resource_version="900"))).resource_version == "9"
+    assert asked == ["0", ""]
+
+
+# Options that a server may pass over
+
+
+@pytest.mark.parametrize("condition", [DeleteOptions(uid="another"), DeleteOptions(resource_version="1")])
+async def test_nothing_is_deleted_on_a_condition_that_the_server_would_pass_over(condition: DeleteOptions) -> None:
+    request = Request(Verb.DELETE, wire.RESOURCE, name="gpu-0", delete=condition)
+    async with device_server(gpu("gpu-0"), knows_options=False) as server:
+        with pytest.raises(BadRequest, match=r"not deleted: .* V5 and V6 pass over (uid|resource_version) and delete"):
+            await DeviceTransport(server).call(request)
+        assert "DeleteGpu" not in server.methods
+        await DeviceTransport(server).call(replace(request, delete=DeleteOptions()))
+    async with device_server(gpu("gpu-0")) as server:
+        with pytest.raises(Conflict):
+            await DeviceTransport(server).call(request)
+    async with device_server(gpu("gpu-0"), generation=Generation.V8, knows_options=False) as server:
+        with pytest.raises(Conflict):
+            await DeviceTransport(server, Generation.V8).call(request)
+
+
+@pytest.mark.parametrize(
+    ("asked", "match", "given", "error"),
+    [
+        ("7", "", "9", None),
+        ("7", "Exact", "7", None),
+        ("7", "Exact", "9", BadRequest),
+        ("9", "", "7", Timeout),
+        ("9", "NotOlderThan", "7", Timeout),
+        ("7", "", "", BadRequest),
+        ("0", "", "", None),
+        ("", "", "", None),
+    ],
+)
+async def test_a_list_of_another_version_than_was_asked_for_is_an_error(
+    asked: str, match: str, given: str, error: type[Exception] | None
+) -> None:
+    page = wire.encode_page(Generation.V6, Page([ADDED], given))
+    transport = DeviceTransport(ScriptedChannel(lambda *_: Reply(page)))
+    options = ListOptions(resource_version=asked, resource_version_match=match)
+    if error is None:
+        await transport.list(replace(LIST, options=options))
+        return
+    with pytest.raises(error):
+        await transport.list(replace(LIST, options=options))
+
+
+@pytest.mark.parametrize(("asked", "confirmed"), [("8", True), ("9", False), ("0", True)])
+async def test_a_get_that_is_not_known_to_be_new_enough_is_an_error(asked: str, confirmed: bool) -> None:
+    answer = wire.encode_response(Generation.V6, "GetGpu", ADDED)
+    request = replace(GET, options=ListOptions(resource_version=asked))
+    transport = DeviceTransport(ScriptedChannel(lambda *_: Reply(answer)))
+    if confirmed:
+        await transport.call(request)
+    else:
+        with pytest.raises(BadRequest, match="did not confirm resource_version=9"):
+            await transport.call(request)
+    ours = DeviceTransport(ScriptedChannel(lambda *_: Reply(answer, {wire.UNDERSTOOD: "resource-version"})))
+    await ours.call(request)
+
+
+@pytest.mark.parametrize("initial", [True, False])
+async def test_initial_events_that_a_server_does_not_know_are_an_error(initial: bool) -> None:
+    asked = replace(WATCH, options=ListOptions(send_initial_events=initial))
+    with pytest.raises(BadRequest, match="send-initial-events"):
+        async with watching(event("ADDED"), other="metadata").watch(asked):
+            pass
+
+
+async def test_labels_that_were_not_stored_are_a_warning() -> None:
+    stored = wire.encode_response(Generation.V6, "CreateGpu", ADDED)
+    body = msgspec.json.encode(msgspec.json.decode(ADDED) | {"metadata": {"name": "gpu-0", "labels": {"a": "b"}}})
+    transport = DeviceTransport(ScriptedChannel(lambda *_: Reply(stored)))
+    response = await transport.call(Request(Verb.CREATE, wire.RESOURCE, body=body))
+    assert response.warnings == (
+        "the Device API server has not stored labels: servers of V5 and V6 have no fields for them",
+    )
+    plain = await transport.call(Request(Verb.CREATE, wire.RESOURCE, body=ADDED))
+    assert plain.warnings == ()
+
+
+@pytest.mark.virtual_time
+async def test_a_watch_ends_after_its_timeout_though_the_server_does_not_know_it() -> None:
+    loop = asyncio.get_running_loop()
+    async with device_server(gpu("gpu-0"), knows_options=False) as server:
+        server.deaf_to_timeouts = True
+        began = loop.time()
+        asked = replace(WATCH, options=ListOptions(timeout_seconds=5))
+        async with DeviceTransport(server).watch(asked) as events:
+            assert [one.type async for one in events] == ["ADDED"]
+        assert loop.time() - began == pytest.approx(5, abs=0.1)
+        assert server.streams == 0

@@ -6,6 +6,8 @@ import asyncio
 import os
 import socket
 import struct
+import subprocess
+import sys
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 
@@ -84,6 +86,42 @@ async def test_connections_beyond_the_limit_of_a_user_are_closed_at_once() -> No
             await stack.aclose()
             await _until(listening, connections=0)
             await third.unary(ECHO, b"")
+
+
+async def test_one_process_of_a_user_leaves_connections_to_the_others() -> None:
+    options = replace(UNLIMITED, connections_per_uid=10, connections_per_process=2)
+    async with served(options=options) as listening, AsyncExitStack() as stack:
+        for _ in range(2):
+            raw = await stack.enter_async_context(connected(listening.address))
+            await raw.until(frames.SETTINGS)
+        async with channel(listening) as third:
+            with pytest.raises(ConnectionLost, match="this process has 2 connections already"):
+                await third.unary(ECHO, b"")
+            assert await asyncio.to_thread(_greeted_in_another_process, str(listening.address)) == "True"
+            await stack.aclose()
+            await _until(listening, connections=0)
+            await third.unary(ECHO, b"")
+
+
+@pytest.mark.parametrize(
+    ("uid", "process", "share"), [(64, 0, 16), (2, 0, 16), (1000, 0, 250), (64, 40, 40), (64, 1, 1)]
+)
+def test_a_process_has_a_quarter_of_its_users_connections_and_at_least_sixteen(
+    uid: int, process: int, share: int
+) -> None:
+    assert ServerOptions(connections_per_uid=uid, connections_per_process=process).process_share == share
+
+
+def _greeted_in_another_process(path: str) -> str:
+    """Whether a connection of another process is served: those that are refused get settings without any."""
+    program = """
+import socket, sys
+with socket.socket(socket.AF_UNIX) as client:
+    client.connect(sys.argv[1])
+    print(int.from_bytes(client.recv(1000)[:3], "big") > 0)
+"""
+    command = [sys.executable, "-c", program, path]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
 
 
 async def test_connections_beyond_the_limit_of_all_are_closed_at_once() -> None:

@@ -85,7 +85,11 @@ async def test_the_service_answers_under_both_names(package: str) -> None:
         event = wire.decode_event(Generation.V6, out.frames[0][5:])
         assert event is not None
         assert event.type == "ADDED"
-        assert out.metadata == {wire.UNDERSTOOD: wire.UNDERSTOOD_OPTIONS}
+        assert out.metadata == {
+            wire.UNDERSTOOD: wire.UNDERSTOOD_OPTIONS,
+            wire.STORAGE: here.service.storage_id,
+            wire.BOOKMARK_SECONDS: "3",
+        }
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 

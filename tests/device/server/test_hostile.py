@@ -316,7 +316,8 @@ async def test_a_future_version_is_waited_for_and_then_said_to_be_none(
         version = b"9" * 18
         get = field(1, b"gpu-0") + field(3, field(1, version))
         assert await code_of(channel, wire.method_path("GetGpu"), get) is Code.UNAVAILABLE
-        assert await code_of(channel, wire.method_path("ListGpus"), field(2, field(1, version))) is Code.UNAVAILABLE
+        listed = field(2, field(1, version) + field(2, b"NotOlderThan"))
+        assert await code_of(channel, wire.method_path("ListGpus"), listed) is Code.UNAVAILABLE
 
 
 async def test_providers_that_make_no_sense_are_refused_and_the_audit_stays_one_short_line(

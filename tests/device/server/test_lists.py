@@ -16,8 +16,9 @@ from pilotage.device.server.lists import Lists
 from pilotage.device.server.service import Caller, DeviceService, ServiceOptions
 from pilotage.device.server.stored import GPUS
 from pilotage.device.wire import Generation
-from pilotage.errors import BadRequest, ServiceUnavailable
+from pilotage.errors import BadRequest, ServiceUnavailable, Timeout
 from pilotage.rest import ListOptions, Request, Verb
+from pilotage.server import reading
 from pilotage.storage.interface import Snapshot
 from pilotage.storage.memory import MemoryStorage
 from pilotage.storage.sqlite import SqliteStorage
@@ -55,6 +56,37 @@ async def test_every_change_is_in_the_next_list() -> None:
         assert await kept.answer(Caller(), LIST) != before
         await caller.delete("a")
         assert await names(kept) == ["b"]
+
+
+@pytest.mark.parametrize("generation", [Generation.V6, Generation.V8])
+async def test_a_list_at_a_version_that_is_not_reached_is_answered_with_the_newest(generation: Generation) -> None:
+    """Informers of V2, V3 and V6 ask again for the last version they saw, and cannot read that it is too large."""
+    async with service() as opened:
+        await api(opened).create(gpu())
+        kept = Lists(opened, generation)
+        ahead = Request(Verb.LIST, GPUS, options=ListOptions(resource_version="9" * 18))
+        page = wire.decode_page(generation, (await kept.answer(Caller(), ahead)).message)
+        assert len(page.items) == 1
+        assert int(page.resource_version) == opened.house.storage.revision
+
+
+@pytest.mark.parametrize("match", ["NotOlderThan", "Exact"])
+async def test_a_list_that_must_match_a_version_that_is_not_reached_is_refused(
+    match: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "WAIT_SECONDS", 0.01)
+    async with service() as opened:
+        ahead = ListOptions(resource_version="9" * 18, resource_version_match=match)
+        with pytest.raises(Timeout, match="Too large resource version"):
+            await Lists(opened, Generation.V6).answer(Caller(), Request(Verb.LIST, GPUS, options=ahead))
+
+
+async def test_a_list_at_what_is_no_version_is_refused() -> None:
+    async with service() as opened:
+        with pytest.raises(BadRequest, match="no resource version"):
+            await names(
+                Lists(opened, Generation.V6), Request(Verb.LIST, GPUS, options=ListOptions(resource_version="x"))
+            )
 
 
 async def test_a_change_of_another_process_is_in_the_next_list(tmp_path: Path) -> None:

@@ -202,3 +202,14 @@ async def test_gpus_on_a_file_are_there_again_after_a_restart_at_once(tmp_path: 
 
 def _gpus() -> GroupVersionResource:
     return GroupVersionResource("device.nvidia.com", "v1alpha1", "gpus")
+
+
+async def test_a_storage_keeps_its_id_and_another_one_has_another(tmp_path: Path) -> None:
+    ids = []
+    for name in ("a.db", "a.db", "b.db"):
+        storage = await open_storage(f"sqlite:{tmp_path / name}")
+        async with DeviceService(storage) as opened:
+            ids.append(opened.storage_id)
+        await storage.close()
+    assert ids[0] == ids[1] != ids[2]
+    assert all(ids)

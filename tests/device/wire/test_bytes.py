@@ -201,9 +201,9 @@ REQUESTS: list[tuple[Generation, Request, str, bytes]] = [
     (V3, NAMED, "GetGpu", b"\x0a\x05gpu-0" + b"\x12\x03\x0a\x017"),
     (V3, LIST, "ListGpus", b"\x0a\x03\x0a\x017"),
     (V3, request(Verb.WATCH), "WatchGpus", b"\x0a\x00"),
-    (V6, NAMED, "GetGpu", b"\x0a\x05gpu-0" + b"\x1a\x03\x0a\x017"),
-    (V6, request(Verb.LIST, options=MATCHED), "ListGpus", b"\x12\x14" + V6_LIST_OPTIONS),
-    (V6, request(Verb.WATCH, options=MATCHED), "WatchGpus", b"\x12\x14" + V6_LIST_OPTIONS),
+    (V6, NAMED, "GetGpu", b"\x0a\x05gpu-0" + b"\x1a\x03\x0a\x017" + b"\x12\x00"),
+    (V6, request(Verb.LIST, options=MATCHED), "ListGpus", b"\x12\x14" + V6_LIST_OPTIONS + b"\x0a\x00"),
+    (V6, request(Verb.WATCH, options=MATCHED), "WatchGpus", b"\x12\x14" + V6_LIST_OPTIONS + b"\x0a\x00"),
     (V6, DELETE, "DeleteGpu", b"\x0a\x05gpu-0" + b"\x1a\x0a" + b"\x0a\x08" + b"\x0a\x03u-1" + b"\x12\x017"),
     (V6, PATCH, "PatchGpu", PATCHED),
     (V8, NAMED, "GetGpu", b"\x0a\x05gpu-0" + b"\x1a\x03\x0a\x017"),
@@ -232,8 +232,8 @@ def test_a_write(generation: Generation, wire: bytes, verb: Verb, subresource: s
     name = "" if verb is Verb.CREATE else "gpu-0"
     asked = request(verb, name=name, subresource=subresource, body=encoded(document))
     call = encode_request(generation, asked)
-    assert (call.method, call.message) == (method, text(1, wire))  # gpu 1; opts 2 has nothing to say
-    found = decode_request(generation, method, text(1, wire) + text(2, b""))
+    assert (call.method, call.message) == (method, text(1, wire) + text(2, b""))  # gpu 1, opts 2
+    found = decode_request(generation, method, text(1, wire))
     assert (found.verb, found.name, found.subresource) == (verb, name, subresource)
     assert decoded(found.body) == document
 

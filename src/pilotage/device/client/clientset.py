@@ -13,12 +13,13 @@ from pilotage.device.client.channel import new_channel
 from pilotage.device.client.config import Config
 from pilotage.device.client.gpus import GPUs
 from pilotage.device.client.interceptors import InterceptedChannel, LatencyLog
+from pilotage.device.client.listerwatcher import DeviceListerWatcher
 from pilotage.device.client.target import Target
-from pilotage.device.client.transport import MAPPING, DeviceListerWatcher, DeviceTransport
+from pilotage.device.client.transport import MAPPING, DeviceTransport
 from pilotage.device.client.waiting import WaitingChannel
 from pilotage.device.rpc import Channel
 from pilotage.device.wire import Generation
-from pilotage.errors import InvalidDefinition, NoMatch
+from pilotage.errors import NoMatch
 from pilotage.meta.mapper import RESTMapper
 
 
@@ -52,7 +53,7 @@ class Devices:
                 [latency.unary, *self.config.unary_interceptors],
                 [latency.stream, *self.config.stream_interceptors],
             ),
-            _generation(self.config.wire),
+            Generation(self.config.wire),
             metadata=self.config.call_metadata,
         )
         self._closed = False
@@ -95,11 +96,3 @@ class Devices:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.close()
-
-
-def _generation(wire: str) -> Generation:
-    try:
-        return Generation(wire)
-    except ValueError:
-        known = ", ".join(Generation)
-        raise InvalidDefinition(f"there is no wire {wire[:50]!r} of the Device API: it is one of {known}") from None

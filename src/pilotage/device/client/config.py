@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,6 +13,10 @@ from pilotage.device.client.target import Target
 from pilotage.errors import InvalidDefinition
 from pilotage.telemetry.logs import Logger, logger
 
+WIRE_ENVIRONMENT = "PILOTAGE_DEVICE_WIRE"
+DEFAULT_WIRE = "v6"
+WIRES = ("v1", "v2", "v3", "v6", "v8")
+
 _KEY = re.compile(r"[0-9a-z_.-]+")
 
 
@@ -21,8 +26,9 @@ class Config:
 
     target: Target = field(default_factory=Target.parse)
     """Where the server listens; by default what NVIDIA_DEVICE_API_TARGET says, else the socket of the SDK."""
-    wire: str = "v6"
-    """The wire's generation: v6, or v1, v2, v3 and v8 for servers of theirs. v1, v2 and v3 are read-only."""
+    wire: str = field(default_factory=lambda: wire_of())
+    """The wire's generation: v6, or v1, v2, v3 and v8 for servers of theirs. v1, v2 and v3 are read-only. Without one,
+    what PILOTAGE_DEVICE_WIRE names, else v6."""
     user_agent: str = field(default_factory=default_user_agent)
     """The name of the program in the calls."""
     provider_id: str = ""
@@ -51,6 +57,7 @@ class Config:
     """How long the answer to a probe may take before the connection is closed."""
 
     def __post_init__(self) -> None:
+        wire_of(self.wire)
         self.target.needs_tls(plaintext=self.plaintext)  # refuses what is not safe
         _check_header("user agent", self.user_agent)
         if not self.user_agent:
@@ -70,6 +77,21 @@ class Config:
     def call_metadata(self) -> dict[str, str]:
         """What every call carries."""
         return {**self.metadata, **({"provider-id": self.provider_id} if self.provider_id else {})}
+
+
+def wire_of(text: str = "") -> str:
+    """The wire generation that a text names; without one, what PILOTAGE_DEVICE_WIRE names, else v6.
+
+    Raises InvalidDefinition where there is no such generation.
+    """
+    named = os.environ.get(WIRE_ENVIRONMENT, "")
+    found = text or named or DEFAULT_WIRE
+    if found not in WIRES:
+        where = "" if text else f"{WIRE_ENVIRONMENT}: "
+        raise InvalidDefinition(
+            f"{where}there is no wire {found[:50]!r} of the Device API: it is one of {', '.join(WIRES)}"
+        )
+    return found
 
 
 def default_logger() -> Logger:

@@ -31,7 +31,7 @@ _PASSING = (ConnectionLost, ServiceUnavailable, TooManyRequests, Timeout, Intern
 
 
 _FORGETFUL_SECONDS = 1.0
-"""How often a server is listed that forgets every version at once."""
+"""The first wait before another list of a server that forgets every version at once; each further one is longer."""
 
 
 async def followed(
@@ -153,7 +153,10 @@ class _Pauses:
     def after_gone(self) -> float:
         """A list mends it; but a server that forgets every version at once must not be asked in a loop."""
         self.fruitless += 1
-        return 0.0 if self.fruitless == 1 else _FORGETFUL_SECONDS
+        if self.fruitless == 1:
+            return 0.0
+        limit = self._options.limit if self._options.relist_limit is None else self._options.relist_limit
+        return min(_FORGETFUL_SECONDS * self._options.factor ** min(self.fruitless - 2, 30), limit)
 
 
 async def _heard(events: AsyncIterator[WatchEvent], seconds: float) -> AsyncGenerator[WatchEvent, None]:

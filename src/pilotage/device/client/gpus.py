@@ -12,8 +12,9 @@ from pilotage.client.targets import reader_of
 from pilotage.client.watching import WatchedEvent
 from pilotage.client.writer import AnyPatch
 from pilotage.device.client.following import followed
+from pilotage.device.client.listerwatcher import BACKOFF, DeviceListerWatcher
 from pilotage.device.client.telemetry import TelemetryClient
-from pilotage.device.client.transport import BACKOFF, DeviceListerWatcher, DeviceTransport
+from pilotage.device.client.transport import DeviceTransport
 from pilotage.device.telemetry import Telemetry
 from pilotage.device.v1alpha1 import GPU
 from pilotage.rest import Form, ListOptions

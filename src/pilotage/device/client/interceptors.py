@@ -111,7 +111,8 @@ class LatencyLog:
     """Logs how long each call took and how it ended; of a stream, how long it took to open.
 
     What went well, and what the caller itself cut short, is of the level DEBUG; a failure is an ERROR. That nobody
-    listens is one once: those who follow a server that is down try again many times in a minute. A call that took
+    listens is one once, and so is that a stream is refused: those who follow a server that is down, or that forgets
+    every version, try again many times in a minute. A call that took
     `slow_seconds` or longer (0: none) and is no ERROR has a line at INFO besides.
     """
 
@@ -119,21 +120,36 @@ class LatencyLog:
         self._log = logger.bind(**{"grpc.target": target}) if target else logger
         self._slow_seconds = slow_seconds
         self._unreachable = False
+        self._refused: dict[str, Code] = {}
+        """How streams were last refused, by their method: those who follow open them again and again."""
 
     async def unary(self, call: Invocation, proceed: Invoke) -> Reply:
         return await self._timed("RPC finished", call, proceed)
 
     async def stream(self, call: Invocation, proceed: Open) -> Incoming:
-        return await self._timed("Stream opened", call, proceed)
+        try:
+            opened = await self._timed("Stream opened", call, proceed, refused=self._refused.get(call.method))
+        except RPCError as error:
+            self._refused[call.method] = error.code
+            raise
+        self._refused.pop(call.method, None)
+        return opened
 
-    async def _timed(self, message: str, call: Invocation, proceed: Callable[[Invocation], Awaitable[T]]) -> T:
+    async def _timed(
+        self,
+        message: str,
+        call: Invocation,
+        proceed: Callable[[Invocation], Awaitable[T]],
+        *,
+        refused: Code | None = None,
+    ) -> T:
         time = asyncio.get_running_loop().time
         begun = time()
         try:
             answer = await proceed(call)
         except RPCError as error:
             self._unreachable = False
-            self._failed(call, time() - begun, error.code, error)
+            self._failed(call, time() - begun, error.code, error, quietly=error.code is refused)
             raise
         except ConnectionLost as error:
             code = Code.DEADLINE_EXCEEDED if error.timed_out else Code.UNAVAILABLE

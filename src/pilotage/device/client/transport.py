@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -12,7 +12,9 @@ import msgspec
 
 from pilotage.client.retries import Retries
 from pilotage.device import wire
-from pilotage.device.codes import READ_ONLY, api_error
+from pilotage.device.client import confirming
+from pilotage.device.client.announced import Announced, Origin
+from pilotage.device.codes import api_error
 from pilotage.device.rpc import Channel, Code, Incoming, Reply, RPCError
 from pilotage.device.v1alpha1 import GPU, GROUP
 from pilotage.device.wire import options as wire_options
@@ -30,15 +32,7 @@ from pilotage.errors import (
 from pilotage.meta import objects
 from pilotage.meta.mapper import RESTMapping
 from pilotage.rest import Page, Request, Response, Verb, WatchEvent
-from pilotage.rest.listing import EMBEDDED_SILENCE_SECONDS, BackoffOptions
-from pilotage.rest.request import Form, ListOptions
-
-UNHEARD_SECONDS = 24 * 3600.0
-"""How long a watch may say nothing if the server sends no bookmarks: GPUs may well not change for hours. That the
-server is gone, the connection itself says."""
-
-BACKOFF = BackoffOptions(first=0.05, limit=0.25, jitter=0.5, reset_after=10.0)
-"""A local socket: a server that comes back is to be found within a second."""
+from pilotage.rest.request import Form
 
 GPUS = wire.RESOURCE
 
@@ -91,7 +85,7 @@ class DeviceTransport:
         self._package = package
         self._random = Random()  # noqa: S311  # spreads waits, hides nothing
         self._versioned = True
-        self._understood: frozenset[str] = frozenset()
+        self._announced = Announced()
         self._closed = False
 
     @property
@@ -100,9 +94,9 @@ class DeviceTransport:
         return self._closed
 
     @property
-    def sends_bookmarks(self) -> bool:
-        """Whether the server has said that it sends bookmarks to those who ask."""
-        return self._generation is wire.Generation.V8 or wire_options.ALLOW_WATCH_BOOKMARKS in self._understood
+    def announced(self) -> Announced:
+        """What the server promised with its last answer."""
+        return self._announced
 
     async def call(self, request: Request) -> Response:
         self._check(request)
@@ -110,23 +104,36 @@ class DeviceTransport:
             return await self._delete(request)
         method, reply = await self._unary(request, self._timeouts.call)
         response = wire.decode_response(self._generation, method, reply.message)
-        warning = reply.metadata.get(wire_options.WARNING, "")
+        confirming.check_answer(self._generation, request, response.body, self._announced)
+        warnings = [reply.metadata.get(wire_options.WARNING, "")]
+        warnings.append(confirming.lost_labels(self._generation, request, response.body, self._announced))
         return replace(
             response,
             body=bytes(wire.shaped(response.body, request.form)),
-            warnings=(warning,) if warning else (),
+            warnings=tuple(warning for warning in warnings if warning),
         )
 
     async def list(self, request: Request) -> Page:
+        page, _ = await self.list_with_origin(request)
+        return page
+
+    async def list_with_origin(self, request: Request) -> tuple[Page, Origin]:
+        """A list, and where its version comes from, for the watch that goes on from it."""
         self._check(request)
-        _, reply = await self._unary(request, self._timeouts.list)
-        self._check_understood(request.options, reply.metadata)
+        asked = request.options.timeout_seconds
+        seconds = min(asked, self._timeouts.list) if asked else self._timeouts.list
+        _, reply = await self._unary(request, seconds)
+        confirming.check_options(self._generation, request.options, self._announced)
         page = wire.with_page_metadata(wire.decode_page(self._generation, reply.message), reply.metadata)
         self._versioned = bool(page.resource_version)
-        return replace(page, items=[wire.shaped(item, request.form) for item in page.items])
+        confirming.check_page(request.options, page.resource_version)
+        page = replace(page, items=[wire.shaped(item, request.form) for item in page.items])
+        return page, Origin(reply.connection_number, self._announced.storage)
 
     @asynccontextmanager
-    async def watch(self, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+    async def watch(self, request: Request, since: Origin | None = None) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+        """Open a watch. `since` is where its version comes from: a server that may have begun to count again since then
+        is not asked to go on from it, and Gone is raised."""
         self._check(request)
         if request.options.resource_version not in ("", "0") and not self._versioned:
             raise Gone(
@@ -140,10 +147,33 @@ class DeviceTransport:
                 stream = self._channel.stream(path, call.message, metadata=metadata)
                 incoming = await stack.enter_async_context(stream)
             except RPCError as error:
-                raise _explained(error, request) from error
-            if incoming.metadata:
-                self._check_understood(request.options, incoming.metadata)
-            yield await stack.enter_async_context(aclosing(self._events(incoming, request)))
+                raise _explained(error, request, call.method) from error
+            refusal = self._refusal(incoming, request, since)
+            if refusal is None:
+                events = self._events(incoming, request)
+                if request.options.timeout_seconds and not self._announced.storage:
+                    # Servers of V1 to V6 do not read it, and would leave the caller waiting.
+                    events = _ended_after(events, request.options.timeout_seconds)
+                yield await stack.enter_async_context(aclosing(events))
+                return
+        raise refusal
+
+    def _refusal(self, incoming: Incoming, request: Request, since: Origin | None) -> ApiError | None:
+        """Why a watch is not to be read, though it is open."""
+        # Some servers send their metadata with the first message only; an interceptor may have made the stream.
+        here = Origin(getattr(incoming, "connection_number", 0), Announced.read(incoming.metadata).storage)
+        if since is not None and not since.same_versions(here):
+            return Gone(
+                "the connection to the Device API server was lost, and the server does not announce that its resource "
+                "versions are still those of before: list again"
+            )
+        if incoming.metadata:
+            self._learn(incoming.metadata)
+            try:
+                confirming.check_options(self._generation, request.options, self._announced)
+            except BadRequest as error:
+                return error
+        return None
 
     async def resources(self) -> Sequence[RESTMapping]:
         """What there is, without asking: the Device API has no discovery."""
@@ -160,7 +190,7 @@ class DeviceTransport:
         try:
             reply = await self._channel.unary(path, message, metadata=self._metadata, timeout=seconds)
         except RPCError as error:
-            raise api_error(error) from error
+            raise api_error(error, method="Heartbeat") from error
         return wire.Acknowledged.decode(reply.message).acknowledged
 
     async def invoke(self, path: str, message: bytes, request: Request) -> Reply:
@@ -169,10 +199,9 @@ class DeviceTransport:
 
     async def _delete(self, request: Request) -> Response:
         """Delete, and say what was deleted as an API server does: who reads from a cache waits until that is gone."""
-        uid = request.delete.uid
-        if not uid:
-            get = Request(Verb.GET, request.resource, name=request.name, user_agent=request.user_agent)
-            uid = objects.header((await self.call(get)).body).uid
+        get = Request(Verb.GET, request.resource, name=request.name, user_agent=request.user_agent)
+        uid = objects.header((await self.call(get)).body).uid
+        confirming.check_preconditions(self._generation, request, self._announced)  # as the answer above has it
         await self._unary(request, self._timeouts.call)
         details = {"name": request.name, "group": GROUP, "kind": GPUS.resource, "uid": uid}
         success = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
@@ -180,14 +209,19 @@ class DeviceTransport:
 
     def _check(self, request: Request) -> None:
         if request.verb not in _READS and not self._generation.writes:
-            raise MethodNotSupported(READ_ONLY)
+            raise MethodNotSupported(
+                f"the wire generation {self._generation.value.upper()} is read-only: it has get, list and watch. Write "
+                "through a server of a later generation, such as `pilotage device serve`, and choose its wire"
+            )
         if request.form is Form.TABLE:
             raise NotAcceptable("the Device API gives objects, no tables: `pilotage device get` prints one")
 
     async def _unary(self, request: Request, timeout: float) -> tuple[str, Reply]:
         call = wire.encode_request(self._generation, request)
         path, metadata = wire.method_path(call.method, self._package), {**self._metadata, **call.metadata}
-        return call.method, await self._attempts(path, call.message, metadata, timeout, request)
+        reply = await self._attempts(path, call.message, metadata, timeout, request)
+        self._learn(reply.metadata)
+        return call.method, reply
 
     async def _attempts(
         self, path: str, message: bytes, metadata: Mapping[str, str], timeout: float, request: Request
@@ -200,7 +234,7 @@ class DeviceTransport:
             try:
                 return await self._channel.unary(path, message, metadata=metadata, timeout=timeout)
             except RPCError as error:
-                failure = _explained(error, request)
+                failure = _explained(error, request, path.rpartition("/")[2])
                 pause = self._after_answer(verb, failure, attempt)
                 cause: PilotageError | None = error
             except ConnectionLost as error:
@@ -223,7 +257,8 @@ class DeviceTransport:
             async for message in incoming:
                 if unchecked:  # they come with the first message from servers that do not send them at once
                     unchecked = False
-                    self._check_understood(request.options, incoming.metadata)
+                    self._learn(incoming.metadata)
+                    confirming.check_options(self._generation, request.options, self._announced)
                 event = wire.decode_event(self._generation, message)
                 if event is None:
                     continue  # of a type that is not known here
@@ -234,58 +269,31 @@ class DeviceTransport:
         except RPCError as error:
             if error.code is Code.CANCELLED and not error.status:
                 return
-            raise _explained(error, request) from error
+            raise _explained(error, request, "WatchGpus") from error
 
-    def _check_understood(self, options: ListOptions, metadata: Mapping[str, str]) -> None:
-        """Refuse an answer to another question than was asked: what a server does not know, it leaves out silently."""
-        said = metadata.get(wire_options.UNDERSTOOD, "")
-        self._understood = frozenset(part.strip() for part in said.split(","))
-        asked = {
-            wire_options.FIELD_SELECTOR: bool(options.field_selector),
-            wire_options.CONTINUE: bool(options.continue_token),
-        }
-        if self._generation is not wire.Generation.V8:  # which has fields for these
-            asked |= {
-                wire_options.LABEL_SELECTOR: bool(options.label_selector),
-                wire_options.SEND_INITIAL_EVENTS: bool(options.send_initial_events),
-            }
-        if missing := [name for name, wanted in asked.items() if wanted and name not in self._understood]:
-            raise BadRequest(
-                f"the Device API server does not know the option {', '.join(missing)}: its wire has no field for it, "
-                "and it did not confirm it. Leave it out and choose among the GPUs yourself, or use a server that "
-                "knows it, such as `pilotage device serve`"
-            )
+    def _learn(self, metadata: Mapping[str, str]) -> None:
+        self._announced = Announced.read(metadata)
 
 
-def _explained(error: RPCError, request: Request) -> PilotageError:
+async def _ended_after(events: AsyncGenerator[WatchEvent, None], seconds: float) -> AsyncGenerator[WatchEvent, None]:
+    """The events of so many seconds; then the watch ends well, as it does on a server that knows the option."""
+    until = asyncio.get_running_loop().time() + seconds
+    async with aclosing(events):
+        while True:
+            try:
+                async with asyncio.timeout_at(until):
+                    event = await anext(events, None)
+            except TimeoutError:
+                return
+            if event is None:
+                return
+            yield event
+
+
+def _explained(error: RPCError, request: Request, method: str) -> PilotageError:
     """What the server's answer means for this request."""
-    found = api_error(error, watch=request.verb is Verb.WATCH)
+    found = api_error(error, watch=request.verb is Verb.WATCH, method=method)
     if isinstance(found, NotFound) and found.status.details is None and request.name:
         # So that it is the object that is missing, and not its kind.
         return NotFound(str(found), details=StatusDetails(name=request.name, group=GROUP, kind=GPUS.resource))
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceListerWatcher:
-    """The GPUs of a node as something that an informer can follow."""
-
-    transport: DeviceTransport
-    form: Form = Form.OBJECT
-    user_agent: str = ""
-    streaming: bool = False
-    """A list and a watch: every server can do that, and over a local socket it costs no more."""
-    backoff: BackoffOptions = BACKOFF
-
-    @property
-    def silence_seconds(self) -> float:
-        return EMBEDDED_SILENCE_SECONDS if self.transport.sends_bookmarks else UNHEARD_SECONDS
-
-    async def list(self, options: ListOptions) -> Page:
-        return await self.transport.list(self._request(Verb.LIST, options))
-
-    def watch(self, options: ListOptions) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
-        return self.transport.watch(self._request(Verb.WATCH, options))
-
-    def _request(self, verb: Verb, options: ListOptions) -> Request:
-        return Request(verb, GPUS, form=self.form, options=options, user_agent=self.user_agent)

@@ -44,6 +44,10 @@ class Acceptor:
             self._resting.cancel()
         self._loop.remove_reader(self._listener)
 
+    def spend(self, seconds: float) -> None:
+        """Count CPU time that a refused connection took later."""
+        self._refusing.spend(seconds)
+
     def _listen(self) -> None:
         self._resting = None
         self._loop.add_reader(self._listener, self._accept)

@@ -48,12 +48,12 @@ class GRPCChannel:
         call = await self._begin(head, message)
         try:
             try:
-                return Reply(await call.message(), call.metadata)
+                return Reply(await call.message(), call.metadata, call.connection_number)
             except ConnectionLost as error:
-                if error.sent:
+                if error.sent or call.refused:
                     raise
             call = await self._begin(head, message)
-            return Reply(await call.message(), call.metadata)
+            return Reply(await call.message(), call.metadata, call.connection_number)
         finally:
             call.cancel()
 
@@ -66,7 +66,7 @@ class GRPCChannel:
         call = await self._begin(head, message)
         try:
             await self._opened(call)
-            if isinstance(call.error, ConnectionLost) and not call.error.sent:
+            if isinstance(call.error, ConnectionLost) and not call.error.sent and not call.refused:
                 call = await self._begin(head, message)
                 await self._opened(call)
             if call.error is not None and not call.has_messages:

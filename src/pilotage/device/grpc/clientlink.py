@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from itertools import count
 
 from pilotage.device.grpc import frames
 from pilotage.device.grpc.engine import Bounds, Fields, Violation
@@ -16,6 +17,7 @@ from pilotage.device.rpc import frame
 from pilotage.errors import ConnectionLost
 
 _LAST_ID = 2**31 - 1
+_numbers = count(1)
 
 
 class ClientLink(Link[OutgoingCall]):
@@ -24,6 +26,8 @@ class ClientLink(Link[OutgoingCall]):
     def __init__(self, loop: asyncio.AbstractEventLoop, options: ChannelOptions, target: str) -> None:
         bounds = Bounds(0, options.window_bytes, options.metadata_bytes)
         super().__init__(loop, client=True, bounds=bounds)
+        self.number = next(_numbers)
+        """Which connection of this process it is."""
         self.ready: asyncio.Future[None] = loop.create_future()
         """Done when the server has sent its settings, or the connection is lost."""
         self.gone = False
@@ -43,7 +47,7 @@ class ClientLink(Link[OutgoingCall]):
             await self._place()
         if self.gone:
             raise self._lost(sent=False)
-        call = OutgoingCall(self, self.next_id, self._options.message_bytes)
+        call = OutgoingCall(self, self.next_id, self._options.message_bytes, self.number)
         self.next_id += 2
         if self.next_id > _LAST_ID:
             self.gone = True
@@ -78,8 +82,10 @@ class ClientLink(Link[OutgoingCall]):
     def leaving(self, last_id: int, code: ErrorCode, text: str) -> None:
         self.gone = True
         self.parting = f"the server ended the connection: {text or code.name}"
+        refused = frames.is_refusal(last_id, code)
         for stream_id, call in list(self.streams.items()):
-            if stream_id > last_id:
+            if refused or stream_id > last_id:
+                call.refused = refused
                 call.lose(self._lost(sent=False))
         self._free_places()
         self._close_if_done()

@@ -1,36 +1,46 @@
-"""Connections that are turned away, with a word of why.
+"""Connections that are refused, with the reason.
 
-They stay open for a moment: the client is about to send its first words, and one that cannot send them does not read.
+A client gets SETTINGS first, as HTTP/2 wants it, and then GOAWAY with the reason. The GOAWAY waits a moment for the
+client's first call. To grpc-go, a connection with SETTINGS is one that works: where it ends before a call was sent on
+it, another one is made at once, and so on. A call that was sent fails with the reason, unless the GOAWAY excludes it by
+its last stream.
 """
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections import deque
+from collections.abc import Callable
+from time import thread_time
 
 from pilotage.device.grpc import frames
 from pilotage.device.grpc.frames import ErrorCode
 
 _AT_ONCE = 16
+_PATIENCE = 0.25  # seconds for the first call
+_LONGEST = 4096  # bytes that are looked through for a call
+_SETTINGS = frames.settings({})
 
 
 class Farewells:
-    """The last few of them."""
+    """The last few of them. `spend` hears of the CPU time that they take after they were accepted."""
 
-    def __init__(self) -> None:
-        self._old: deque[socket.socket] = deque()
-        self._new: deque[socket.socket] = deque()
+    def __init__(self, loop: asyncio.AbstractEventLoop, spend: Callable[[float], None] = lambda seconds: None) -> None:
+        self._loop = loop
+        self._spend = spend
+        self._old: deque[_Refused] = deque()
+        self._new: deque[_Refused] = deque()
 
     def say(self, accepted: socket.socket, code: ErrorCode, text: str) -> None:
-        """Tell why; the connection is closed at the next sweep but one, or when many others come."""
+        """Send SETTINGS, and soon the reason; close at the next sweep but one, or when many others come."""
         try:
-            # Without SETTINGS: with them grpc-go would take it for a connection that worked, and come again at once.
-            accepted.send(frames.goaway(0, code, text), socket.MSG_DONTWAIT)
-            accepted.shutdown(socket.SHUT_WR)
+            accepted.setblocking(False)
+            accepted.send(_SETTINGS)
         except OSError:  # gone already
             accepted.close()
             return
-        self._new.append(accepted)
+        self._new.append(_Refused(self._loop, accepted, frames.refusal(code, text), self._spend))
         if len(self._old) + len(self._new) > _AT_ONCE:
             (self._old or self._new).popleft().close()
 
@@ -45,6 +55,64 @@ class Farewells:
         _close(self._new)
 
 
-def _close(sockets: deque[socket.socket]) -> None:
-    while sockets:
-        sockets.popleft().close()
+class _Refused:
+    """One of them, until its first call or until it is too late for one."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, accepted: socket.socket, words: bytes, spend: Callable[[float], None]
+    ) -> None:
+        self._loop = loop
+        self._socket = accepted
+        self._words = words
+        self._spend = spend
+        self._data = b""
+        self._told = False
+        loop.add_reader(accepted, self._read)
+        self._timer = loop.call_later(_PATIENCE, self._say_why)
+
+    def close(self) -> None:
+        self._say_why()
+        self._socket.close()
+
+    def _read(self) -> None:
+        began = thread_time()
+        try:
+            data = self._socket.recv(_LONGEST)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            data = b""
+        self._data += data
+        if not data or len(self._data) >= _LONGEST or has_call(self._data):
+            self._say_why()
+        self._spend(thread_time() - began)
+
+    def _say_why(self) -> None:
+        if self._told:
+            return
+        self._told, self._data = True, b""
+        self._timer.cancel()
+        self._loop.remove_reader(self._socket)
+        try:
+            self._socket.send(self._words)
+            self._socket.shutdown(socket.SHUT_WR)
+        except OSError:  # gone, or it does not read
+            pass
+
+
+def has_call(data: bytes) -> bool:
+    """Whether what a client has sent so far holds a call, or is not HTTP/2 at all."""
+    if not frames.PREFACE.startswith(data[: len(frames.PREFACE)]):
+        return True
+    place = len(frames.PREFACE)
+    while len(data) >= place + frames.HEAD_BYTES:
+        high, low, kind, _, _ = frames.HEAD.unpack_from(data, place)
+        if kind == frames.HEADERS:
+            return True
+        place += frames.HEAD_BYTES + (high << 8 | low)
+    return False
+
+
+def _close(several: deque[_Refused]) -> None:
+    while several:
+        several.popleft().close()

@@ -84,6 +84,17 @@ def goaway(last: int, code: ErrorCode, text: str = "") -> bytes:
     return frame(GOAWAY, 0, 0, struct.pack(">LL", last, code) + text.encode()[:1024])
 
 
+def refusal(code: ErrorCode, text: str) -> bytes:
+    """The GOAWAY of a connection that is not served. With an error it names the last stream that there can be: a client
+    that may make its call again does so, and does not show the reason. Ours recognises it by `is_refusal`."""
+    return goaway(LARGEST_WINDOW if code is not ErrorCode.NO_ERROR else 0, code, text)
+
+
+def is_refusal(last: int, code: ErrorCode) -> bool:
+    """Whether a GOAWAY says that nothing was done on the connection."""
+    return last == LARGEST_WINDOW and code is not ErrorCode.NO_ERROR
+
+
 def window_update(stream: int, increment: int) -> bytes:
     return frame(WINDOW_UPDATE, 0, stream, increment.to_bytes(4, "big"))
 

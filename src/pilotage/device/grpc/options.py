@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import ssl as tls
 
 KIBIBYTE = 1024
+_LEAST_SHARE = 16
 MEBIBYTE = 1024 * KIBIBYTE
 
 
@@ -31,10 +32,14 @@ class ServerOptions:
     """The same, on all connections together; small calls are taken though it is used up."""
     streams: int = 100
     """Calls at once on one connection; further ones are refused, and may be sent again."""
-    connections: int = 64
-    """Connections at once; further ones are turned away."""
-    connections_per_uid: int = 16
-    """Further connections are turned away. Who has no uid (TCP) counts by address."""
+    connections: int = 256
+    """Connections at once."""
+    connections_per_uid: int = 64
+    """Further connections are refused. Who has no uid (TCP) counts by address. Four users can have all they may."""
+    connections_per_process: int = 0
+    """Of one process; 0: a quarter of those of its uid, and at least 16. Where all agents of a node are root, none of
+    them takes the connections of the others. A process whose pid is not known, because it is in another pid namespace,
+    counts by its uid alone."""
     connects_per_second: float = 20.0
     """New connections that one uid may open each second, beyond the burst; 0: no limit."""
     connect_burst: int = 64
@@ -69,6 +74,11 @@ class ServerOptions:
     """What a client may send ahead."""
     write_buffer_bytes: int = 64 * KIBIBYTE
     """What waits for a client besides what the kernel holds, before `write` says that there is no room."""
+
+    @property
+    def process_share(self) -> int:
+        """How many connections one process may have."""
+        return self.connections_per_process or max(_LEAST_SHARE, self.connections_per_uid // 4)
 
 
 @dataclass(frozen=True, slots=True)

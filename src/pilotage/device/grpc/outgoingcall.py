@@ -27,12 +27,15 @@ _OUR_OWN = frozenset((b":status", b"content-type", b"grpc-status", b"grpc-messag
 class OutgoingCall(Stream):
     """One call. It is an `Incoming` too: iterated, it gives the messages of its answer."""
 
-    def __init__(self, connection: Connection, stream_id: int, largest: int) -> None:
+    def __init__(self, connection: Connection, stream_id: int, largest: int, connection_number: int = 0) -> None:
         super().__init__(connection, stream_id)
+        self.connection_number = connection_number
         self.metadata: Mapping[str, str] = {}
         """The initial metadata, once they have come."""
         self.answered = False
         """Whether anything came: the server has got the call."""
+        self.refused = False
+        """Whether the server serves no connection of ours now: another one would fare no better."""
         self.over = False
         self.error: PilotageError | None = None
         """How it ended, where it did not end well."""

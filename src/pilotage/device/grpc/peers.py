@@ -6,6 +6,7 @@ import asyncio
 import socket
 import struct
 import sys
+from collections import Counter
 from dataclasses import dataclass, field
 
 from pilotage.device.grpc.guard import Bucket, Share
@@ -51,8 +52,21 @@ class Account:
     turns: Turns | None = None
     """When they are read from, so that they use no more than their part of the loop's time."""
     connections: int = 0
+    processes: Counter[int] = field(default_factory=Counter)
+    """Connections by the pid of who made them, where the kernel tells it: of a process in another pid namespace it does
+    not."""
     said: float = field(default=float("-inf"))
     """When it was last logged that one of them was refused."""
+
+    def connected(self, pid: int) -> None:
+        self.connections += 1
+        self.processes[pid] += 1
+
+    def left(self, pid: int) -> None:
+        self.connections -= 1
+        self.processes[pid] -= 1
+        if not self.processes[pid]:
+            del self.processes[pid]
 
 
 class Accounts:

@@ -113,7 +113,7 @@ class Listening:
         self._links = self._shared.links
         self._tasks: set[asyncio.Task[None]] = set()
         self._acceptor = Acceptor(self._loop, listener, self._take)
-        self._farewells = Farewells()
+        self._farewells = Farewells(self._loop, self._acceptor.spend)
         self._sweeping: asyncio.TimerHandle | None = None
         self._tick = _tick(options)
         self._stopping = False
@@ -181,7 +181,7 @@ class Listening:
             self._say(account, "refused a connection", peer, refusal.text)
             return False
         self._accepted += 1
-        account.connections += 1
+        account.connected(peer.pid)
         task = self._loop.create_task(self._serve(accepted, peer, account), name="grpc connection")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -196,6 +196,9 @@ class Listening:
             return _Refusal(ErrorCode.ENHANCE_YOUR_CALM, f"there are {options.connections} connections already")
         if account.connections >= options.connections_per_uid:
             text = f"this user has {options.connections_per_uid} connections already"
+            return _Refusal(ErrorCode.ENHANCE_YOUR_CALM, text)
+        if peer.pid and account.processes[peer.pid] >= options.process_share:
+            text = f"this process has {options.process_share} connections already"
             return _Refusal(ErrorCode.ENHANCE_YOUR_CALM, text)
         if account.connects is not None and account.connects.take(now) is None:
             text = f"this user connects more than {options.connects_per_second:g} times a second"
@@ -226,7 +229,7 @@ class Listening:
         finally:
             self._links.discard(link)
             self._shared.sent_frames += link.sent_frames
-            account.connections -= 1
+            account.left(peer.pid)
             if link.blame:
                 self._say(account, "cut a connection", peer, link.blame)
             link.abort("the connection's task ended")

@@ -23,9 +23,6 @@ from pilotage.meta import objects
 from pilotage.rest.request import Request, Verb
 from pilotage.rest.response import WatchEvent
 
-_OPTIONS = {wire.UNDERSTOOD: wire.UNDERSTOOD_OPTIONS}
-"""In the initial metadata of every answer: a client can tell that its own metadata were understood."""
-
 
 def encode(generation: str, event: WatchEvent) -> bytes:
     """The hub's encoder."""
@@ -44,13 +41,14 @@ class Face:
 
     def handlers(self) -> Handlers:
         """Everything that the server answers."""
-        answer = partial(self._call, Lists(self.service, self.generation))
+        announced = self.announced()
+        answer = partial(self._call, Lists(self.service, self.generation), announced)
         unary: dict[str, UnaryHandler] = {CHECK: self.health.check}
         stream: dict[str, StreamHandler] = {WATCH: self.health.watch}
         for package in wire.PACKAGES:
             for name in self.generation.methods:
                 if name in wire.STREAMS:
-                    stream[wire.method_path(name, package)] = self._watch
+                    stream[wire.method_path(name, package)] = partial(self._watch, announced)
                 else:
                     unary[wire.method_path(name, package)] = answer
         own = ProviderFace(self.service, self.allows)
@@ -58,7 +56,15 @@ class Face:
         unary |= TelemetryCalls(self.service, self.allows).handlers()
         return Handlers(unary, stream, dict.fromkeys(reflection.METHODS, _reflect(self.generation, self.allows)))
 
-    async def _call(self, lists: Lists, call: Call, message: bytes) -> Reply:
+    def announced(self) -> dict[str, str]:
+        """The initial metadata of every answer: what a client can count on."""
+        return {
+            wire.UNDERSTOOD: wire.UNDERSTOOD_OPTIONS,
+            wire.STORAGE: self.service.storage_id,
+            wire.BOOKMARK_SECONDS: f"{self.hub.options.bookmark_seconds:g}",
+        }
+
+    async def _call(self, lists: Lists, announced: Mapping[str, str], call: Call, message: bytes) -> Reply:
         writes = call.name not in _READS
         with handled(call, self.allows, audited=writes) as outcome:
             self.service.check_size(len(message))
@@ -67,17 +73,17 @@ class Face:
             caller = caller_of(call, unspoken=wire.unspoken(self.generation, call.metadata))
             if request.verb is Verb.LIST:
                 reply = await lists.answer(caller, request)
-                return Reply(reply.message, {**_OPTIONS, **reply.metadata})
+                return Reply(reply.message, {**announced, **reply.metadata})
             response = await self.service.transport(caller).call(request)
-            metadata = _OPTIONS | warned(response.warnings)
+            metadata = {**announced, **warned(response.warnings)}
             return Reply(wire.encode_response(self.generation, call.name, response.body), metadata)
 
-    async def _watch(self, call: Call, message: bytes, out: Outgoing) -> None:
+    async def _watch(self, announced: Mapping[str, str], call: Call, message: bytes, out: Outgoing) -> None:
         with handled(call, self.allows, kind="server_stream"):
             request = wire.decode_request(self.generation, call.name, message, call.metadata)
             if not caller_of(call).provider:
                 self.service.gate.check()
-            await self.hub.serve(request, self.generation, out, caller=call.peer.account, metadata=_OPTIONS)
+            await self.hub.serve(request, self.generation, out, caller=call.peer.account, metadata=announced)
 
 
 _PROVIDING: Mapping[Generation, Sequence[str]] = {

@@ -24,7 +24,7 @@ from pilotage.device.server.versions import check_reached, check_version
 from pilotage.device.server.writing import Writer
 from pilotage.device.wire.tolerance import check_name
 from pilotage.errors import BadRequest, Conflict, NotFound, RequestTooLarge, RevisionConflict
-from pilotage.meta import times
+from pilotage.meta import objects, times
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
 from pilotage.rest import Transport
@@ -106,6 +106,7 @@ class DeviceService:
         self._exits = AsyncExitStack()
         self._creating = asyncio.Lock()
         self._served: Served | None = None
+        self._storage_id = ""
         self._noted = 0
         self._noted_until = 0
 
@@ -114,6 +115,12 @@ class DeviceService:
         """What the registry knows of GPUs."""
         assert self._served is not None, "the service is used outside of its block"
         return self._served
+
+    @property
+    def storage_id(self) -> str:
+        """The id of the storage: as long as it is the same, resource versions are of the same history."""
+        assert self._storage_id, "the service is used outside of its block"
+        return self._storage_id
 
     @property
     def _notes(self) -> str:
@@ -128,7 +135,7 @@ class DeviceService:
     async def __aenter__(self) -> DeviceService:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self.registry)
-            await self._install()
+            self._storage_id = await self._install()
             self._served = await self.house.catalogue.find(GPUS)
             self.gate.start()
             stack.callback(self.gate.stop)
@@ -203,20 +210,21 @@ class DeviceService:
             yield await self.count()
         self.gate.open()
 
-    async def _install(self) -> None:
-        """Make the registry serve GPUs, in the form of today."""
+    async def _install(self) -> str:
+        """Make the registry serve GPUs, in the form of today. Returns the uid of their definition: it is made once in
+        the life of a storage."""
         wanted = definition()
         name = Request(Verb.GET, _DEFINITIONS, name=DEFINITION)
         while True:
             try:
                 found: dict[str, Any] = msgspec.json.decode((await self.registry.call(name)).body)
             except NotFound:
-                await self.registry.call(Request(Verb.CREATE, _DEFINITIONS, body=msgspec.json.encode(wanted)))
-                return
+                create = Request(Verb.CREATE, _DEFINITIONS, body=msgspec.json.encode(wanted))
+                return objects.header((await self.registry.call(create)).body).uid
             found["spec"]["versions"] = wanted["spec"]["versions"]
             with suppress(Conflict):
                 await self.registry.call(replace(name, verb=Verb.UPDATE, body=msgspec.json.encode(found)))
-                return
+                return str(found["metadata"]["uid"])
 
     async def _remember(self) -> None:
         """Take up where an earlier run of the server was: which GPUs there are, and who sends heartbeats."""

@@ -13,7 +13,6 @@ from pilotage.device.server import metrics
 from pilotage.device.server.log import Change
 from pilotage.device.server.versions import check_reached
 from pilotage.errors import ApiError, Compacted, Gone, InternalError, ServiceUnavailable, StorageError
-from pilotage.rest.listing import BOOKMARK_SECONDS_ANNOTATION
 from pilotage.rest.request import Request
 from pilotage.rest.response import WatchEvent, WatchEventType
 from pilotage.server.reading import version_number_or_bad
@@ -229,8 +228,7 @@ class Subscription:
 
     def _bookmark(self, version: int, annotations: dict[str, str]) -> bytes:
         gvk = self._hub.served.gvk
-        seconds = {BOOKMARK_SECONDS_ANNOTATION: f"{self._hub.options.bookmark_seconds:g}"}
-        metadata = {"resourceVersion": str(version), "annotations": seconds | annotations}
+        metadata = {"resourceVersion": str(version), **({"annotations": annotations} if annotations else {})}
         document = {"kind": gvk.kind, "apiVersion": gvk.api_version, "metadata": metadata}
         return self._hub.message(WatchEvent("BOOKMARK", msgspec.json.encode(document)), self.generation)
 

@@ -18,6 +18,7 @@ from pilotage.device.server.stored import GPUS, public, public_status
 from pilotage.device.server.versions import check_version
 from pilotage.device.wire.tolerance import check_name
 from pilotage.errors import BadRequest, Conflict, MethodNotSupported, NotFound, TooManyRequests
+from pilotage.meta.causes import invalid, invalid_error
 from pilotage.rest.request import Request, Verb
 from pilotage.rest.response import Response
 from pilotage.server import records
@@ -181,6 +182,5 @@ def check_identity(served: Served, request: Request, metadata: Document, current
         check_version(str(version))
         raise served.conflict(request.name)
     if uid != current["uid"]:
-        raise served.conflict(
-            request.name, f"Precondition failed: UID in precondition: {uid}, UID in object meta: {current['uid']}"
-        )
+        # An API server answers 409 here. NVIDIA's clients of V8 expect 400 or 422 of a server.
+        raise invalid_error(served.gvk.group_kind, request.name, [invalid("metadata.uid", uid, "field is immutable")])

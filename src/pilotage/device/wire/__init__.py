@@ -13,10 +13,20 @@ from pilotage.device.wire.client import (
     shaped,
 )
 from pilotage.device.wire.descriptors import DescribedFile, Descriptors, descriptors
-from pilotage.device.wire.generation import KIND, PACKAGES, RESOURCE, SERVICE, STREAMS, Generation, method_path
+from pilotage.device.wire.generation import (
+    KIND,
+    PACKAGES,
+    RESOURCE,
+    SERVICE,
+    STREAMS,
+    Generation,
+    method_path,
+)
 from pilotage.device.wire.options import (
+    BOOKMARK_SECONDS,
     KNOWS_LABELS,
     PROVIDER_ID,
+    STORAGE,
     UNDERSTOOD,
     UNDERSTOOD_OPTIONS,
     WARNING,
@@ -39,12 +49,14 @@ from pilotage.device.wire.provider import (
 from pilotage.device.wire.server import decode_request, encode_event, encode_page, encode_response
 
 __all__ = [
+    "BOOKMARK_SECONDS",
     "KIND",
     "KNOWS_LABELS",
     "PACKAGES",
     "PROVIDER_ID",
     "RESOURCE",
     "SERVICE",
+    "STORAGE",
     "STREAMS",
     "UNDERSTOOD",
     "UNDERSTOOD_OPTIONS",

@@ -22,11 +22,25 @@ ALLOW_WATCH_BOOKMARKS = "allow-watch-bookmarks"
 SEND_INITIAL_EVENTS = "send-initial-events"
 """With it, an absent `resource_version_match` means NotOlderThan: V2 and V3 have no field for that."""
 
+RESOURCE_VERSION = "resource-version"
+DELETE_PRECONDITIONS = "delete-preconditions"
+LABELS = "labels"
+"""Of an object's metadata, with its annotations. These three are parts of messages that servers of V5 and V6 pass over
+without a word."""
+
 UNDERSTOOD = "device-api-options"
-"""In the initial metadata of an answer: which of the above the server has understood."""
+"""In the initial metadata of an answer: which of the above the server honours."""
 UNDERSTOOD_OPTIONS = ",".join(
-    (LABEL_SELECTOR, ALLOW_WATCH_BOOKMARKS, SEND_INITIAL_EVENTS, FIELD_SELECTOR, LIMIT, CONTINUE)
+    (
+        *(LABEL_SELECTOR, FIELD_SELECTOR, LIMIT, CONTINUE, ALLOW_WATCH_BOOKMARKS, SEND_INITIAL_EVENTS),
+        *(RESOURCE_VERSION, DELETE_PRECONDITIONS, LABELS),
+    )
 )
+STORAGE = "device-api-storage"
+"""In the initial metadata of an answer: the id of the storage that its resource versions are of. A version is good for
+as long as the id is the same, whatever becomes of the connection and of the server's process."""
+BOOKMARK_SECONDS = "device-api-bookmark-seconds"
+"""In the initial metadata of an answer: how often a watch that asked for bookmarks and has no other event gets one."""
 PROVIDER_ID = "provider-id"
 """Call metadata: which provider is writing."""
 KNOWS_LABELS = "knows-labels"
@@ -45,7 +59,14 @@ def check(generation: Generation, request: Request) -> None:
     """Refuse options that the wire cannot carry and that would change the answer if they were left out."""
     wanted = request.options
     if wanted.resource_version_match == "Exact" and generation in _WITHOUT_MATCH:
-        raise BadRequest(f"the Device API of generation {generation.value.upper()} gives no list of an exact version")
+        raise not_carried(generation, "resource_version_match", "leave it out: the answer is the newest list")
+    if wanted.resource_version not in ("", "0") and generation is Generation.V1:
+        raise not_carried(generation, "resource_version", "leave it out: the answer is the newest state")
+
+
+def not_carried(generation: Generation, option: str, instead: str) -> BadRequest:
+    """The error for an option that no message of a generation has a field for."""
+    return BadRequest(f"requests of the wire generation {generation.value.upper()} cannot carry {option}: {instead}")
 
 
 def fill(generation: Generation, request: Request, message: Any) -> None:

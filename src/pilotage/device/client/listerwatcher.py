@@ -1,0 +1,62 @@
+"""The GPUs of a node as a collection that an informer can list and watch."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+
+from pilotage.device.client.announced import Origin
+from pilotage.device.client.transport import GPUS, DeviceTransport
+from pilotage.rest import Page, Request, Verb, WatchEvent
+from pilotage.rest.listing import EMBEDDED_SILENCE_SECONDS, BackoffOptions
+from pilotage.rest.request import Form, ListOptions
+
+_MISSED = 3.0
+"""So many bookmarks may be missing before a watch counts as dead."""
+
+UNHEARD_SECONDS = 24 * 3600.0
+"""How long a watch may say nothing if the server sends no bookmarks: GPUs may well not change for hours. That the
+server is gone, the connection itself says."""
+
+BACKOFF = BackoffOptions(first=0.05, limit=0.25, jitter=0.5, reset_after=10.0, relist_limit=10.0)
+"""A local socket: a server that comes back is to be found within a second. One that answers every watch with
+OUT_OF_RANGE, as NVIDIA's with memory storage do, is listed every ten seconds: no watch reports its changes."""
+
+
+class DeviceListerWatcher:
+    """The GPUs of a node as something that an informer can follow; one for each of those who do."""
+
+    streaming = False
+    """A list and a watch: every server can do that, and over a local socket it costs no more."""
+    backoff = BACKOFF
+
+    def __init__(self, transport: DeviceTransport, form: Form = Form.OBJECT, user_agent: str = "") -> None:
+        self.transport = transport
+        self.form = form
+        self.user_agent = user_agent
+        self._listed: Origin | None = None
+        """Where the version of the last list comes from."""
+
+    @property
+    def silence_seconds(self) -> float:
+        seconds = self.transport.announced.bookmark_seconds
+        return max(EMBEDDED_SILENCE_SECONDS, _MISSED * seconds) if seconds else UNHEARD_SECONDS
+
+    @property
+    def recounts(self) -> bool:
+        """Whether the server may count from the beginning after a restart. Ours announces that it does not."""
+        return self._listed is None or not self._listed.storage
+
+    async def list(self, options: ListOptions) -> Page:
+        if self._listed is not None and self.recounts:
+            # The server's own newest state, whatever it was before a restart: its versions may be smaller now.
+            options = replace(options, resource_version="", resource_version_match="")
+        page, self._listed = await self.transport.list_with_origin(self._request(Verb.LIST, options))
+        return page
+
+    def watch(self, options: ListOptions) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+        return self.transport.watch(self._request(Verb.WATCH, options), self._listed)
+
+    def _request(self, verb: Verb, options: ListOptions) -> Request:
+        return Request(verb, GPUS, form=self.form, options=options, user_agent=self.user_agent)
