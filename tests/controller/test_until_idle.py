@@ -21,7 +21,7 @@ from pilotage.controller.handlers import Handler
 from pilotage.manager.errors import NotIdle
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
-from pilotage.meta.models import ObjectMeta
+from pilotage.meta.models import ObjectMeta, Resource, resource
 from pilotage.types.core.v1 import ConfigMap, Namespace, Secret
 from pilotage.workqueue import ItemExponentialFailureRateLimiter, ItemFastSlowRateLimiter, RateLimiter
 
@@ -244,6 +244,24 @@ async def test_a_controller_whose_source_does_not_sync_is_named_with_the_source(
         await cluster.client.create(Secret(metadata=ObjectMeta(name="a", namespace="default")))
         busy = await report(manager, 5)
     assert busy == ("controller unsynced: it has not started: it waits for kind source: *v1.Secret to sync",)
+
+
+@resource(group="demo.pilotage.dev", version="v1")
+class Absent(Resource):
+    pass
+
+
+@virtual
+async def test_a_controller_whose_kind_is_not_served_says_so() -> None:
+    @only_in_shop
+    async def reconcile(request: Request) -> Result | None:
+        return None
+
+    async with Manager(Cluster.embedded()) as manager:
+        gvk = Absent.__resource__.gvk
+        ControllerBuilder(manager).for_(gvk).named("absent").complete(reconcile)
+        [busy] = await report(manager, 5)
+    assert "kind source: *v1.Absent (the server does not serve the kind; install its CRD) to sync" in busy
 
 
 @virtual

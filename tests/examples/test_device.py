@@ -250,3 +250,5 @@ def check_the_shim(program: Program) -> None:
     assert sorted(map(named, reconciled[:8])) == [("Reconciled GPU", name) for name in NAMES]
     assert {named(toggled)[0] for toggled in reconciled[8:]} == {"Reconciled GPU"}
     assert {event["controller"] for event in reconciled} == {"gpu"}
+    assert all(UUID.fullmatch(event["uuid"]) for event in reconciled)
+    assert NAMES[0] == "gpu-1"

@@ -17,13 +17,14 @@ class Unfinished:
     """A request that was tried and must be tried again: it failed, or asked for it with `Result(requeue=True)`."""
 
     tries: int
-    error: BaseException | None
-    """The last one; None where the request asked to be reconciled again."""
+    error: str
+    """The last one, as text: the exception itself would keep the whole stack of the reconcile in memory. Empty where
+    the request asked to be reconciled again."""
 
     def __str__(self) -> str:
-        if self.error is None:
+        if not self.error:
             return f"returned Result(requeue=True) {_times(self.tries)}"
-        return f"failed {_times(self.tries)}, last with {type(self.error).__name__}: {self.error}".rstrip(": ")
+        return f"failed {_times(self.tries)}, last with {self.error}"
 
 
 @dataclass(slots=True)
@@ -55,11 +56,12 @@ class Activity:
 
     def failed(self, request: Request, error: BaseException | None) -> None:
         """The request is to be tried again. Without an error, because it asked for it."""
+        text = f"{type(error).__name__}: {error}".removesuffix(": ") if error is not None else ""
         known = self.unfinished.get(request)
-        if known is None or (known.error is None) != (error is None):
-            self.unfinished[request] = Unfinished(1, error)
+        if known is None or bool(known.error) != bool(text):
+            self.unfinished[request] = Unfinished(1, text)
         else:
-            known.tries, known.error = known.tries + 1, error
+            known.tries, known.error = known.tries + 1, text
 
     def finished(self, request: Request) -> None:
         """The request has succeeded, or will not be tried again."""

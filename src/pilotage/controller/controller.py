@@ -21,7 +21,7 @@ from pilotage.manager.work import RECONCILE, ActiveWork
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.workqueue import WorkQueue
 
-REPEATED = 10
+REPEATED = 5
 """Reconciles of one request in one run from which on it may be triggering itself."""
 
 LATELY = 1.0
@@ -180,12 +180,12 @@ class Controller:
     def repeated(self) -> list[Repeated]:
         """The requests that were reconciled very often since the count began, and a moment ago too."""
         now = asyncio.get_running_loop().time()
-        activity = self._job.activity
+        activity, running = self._job.activity, self.queue.in_progress()
         return [
             Repeated(self.name, request.namespace, request.name, count.reconciles)
             for request, count in (activity.counts or {}).items()
-            if count.reconciles >= REPEATED and now - count.last < LATELY and not count.is_delayed
-            if request not in activity.unfinished
+            if count.reconciles >= REPEATED and not count.is_delayed and request not in activity.unfinished
+            if now - count.last < LATELY or request in running
         ]
 
     async def _run(self, tasks: asyncio.TaskGroup) -> None:

@@ -108,14 +108,14 @@ class Delivery:
         """What is not done, in words; empty where everything is."""
         if self.idle():
             return ""
-        failing = [one for one in self._postponed.waiting() if one.error is not None]
+        failing = [one for one in self._postponed.waiting() if one.error]
         if not failing:
             return "a handler has not answered yet"
         first = failing[0]
         more = f", and {len(failing) - 1} more events wait for it" if len(failing) > 1 else ""
         return (
             f"the handler or a predicate failed {self._postponed.num_requeues(first)} times for {first.event}, "
-            f"last with {type(first.error).__name__}: {first.error}{more}"
+            f"last with {first.error}{more}"
         )
 
     async def _retry(self, postponed: _Postponed) -> None:
@@ -144,7 +144,8 @@ class Delivery:
         self._postponed.add(postponed)
 
     def _failed(self, postponed: _Postponed) -> None:
-        postponed.error = sys.exception()
+        error = sys.exception()
+        postponed.error = f"{type(error).__name__}: {error}"
         log.exception(
             "Event handler failed; it is tried again",
             event=postponed.event,
@@ -166,7 +167,7 @@ class _Postponed:
     def __init__(self, event: Event, answer: Awaitable[Requests] | None = None) -> None:
         self.event = event
         self.answer = answer
-        self.error: BaseException | None = None
+        self.error = ""
         """What the handler raised at the last try."""
 
     def close(self) -> None:

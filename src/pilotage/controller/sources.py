@@ -41,6 +41,9 @@ class Source(ABC):
     def stop(self) -> None:  # noqa: B027
         """The controller ends: let go of what is not a task of the group."""
 
+    waits_for: str = ""
+    """Why it does not sync, where that is known, for the message of NotIdle."""
+
     def idle(self, horizon: float) -> bool:
         """Whether nothing is on its way to the queue now, or will be within `horizon` seconds."""
         return True
@@ -175,10 +178,12 @@ class Kind(_Informed):
                 return informer
             except NoMatch:
                 log.error("If the kind is a CRD, it should be installed before calling start", kind=str(self._gvk))
+                self.waits_for = "the server does not serve the kind; install its CRD"
             except InvalidDefinition:
                 raise  # waiting does not mend it
             except PilotageError as error:
                 log.error("Failed to get an informer from the cache", kind=str(self._gvk), error=error)
+                self.waits_for = str(error)
             await asyncio.sleep(RETRY_SECONDS)
 
     def __str__(self) -> str:

@@ -92,8 +92,9 @@ class Watches:
         if self._synced is None:
             return ["it has not started"]
         if not self._synced.done():
-            unsynced = ", ".join(str(source) for source in self._sources if source not in self._ready)
-            return [f"it has not started: it waits for {unsynced or 'its sources'} to sync"]
+            unsynced = [source for source in self._sources if source not in self._ready]
+            shown = [f"{source} ({source.waits_for})" if source.waits_for else str(source) for source in unsynced]
+            return [f"it has not started: it waits for {', '.join(shown) or 'its sources'} to sync"]
         return [f"{source}: {found}" for source in self._sources if (found := source.busy(horizon))]
 
     def _end(self, error: BaseException) -> None:

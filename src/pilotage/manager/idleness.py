@@ -41,7 +41,7 @@ class Idleness:
         self._writes = writes
         self._stalled = False
         self._limit: asyncio.Timeout | None = None
-        self._last_writes: dict[tuple[str, str, str], str] = {}
+        self._last_writes: dict[tuple[object, object, object], tuple[GroupResource, Write]] = {}
 
     def idle(self, horizon: float = 0) -> bool:
         """Whether nothing is left to do."""
@@ -117,21 +117,28 @@ class Idleness:
 
     def _written(self, resource: GroupResource, write: Write) -> None:
         fields = logged_fields()
-        key = (str(fields.get("controller", "")), str(fields.get("namespace", "")), str(fields.get("name", "")))
+        key = (fields.get("controller"), fields.get("namespace"), fields.get("name"))
         self._last_writes.pop(key, None)
-        what = f"{resource} {write.namespace + '/' if write.namespace else ''}{write.name}"
-        self._last_writes[key] = f"{what} (resource version {write.version})" if write.version else what
+        self._last_writes[key] = resource, write._replace(data=b"")
         if len(self._last_writes) > _REMEMBERED:
             del self._last_writes[next(iter(self._last_writes))]
 
     def _repeated(self, one: Repeated) -> str:
-        last = self._last_writes.get((one.controller, one.namespace, one.name), "")
-        request = f"{one.namespace}/{one.name}" if one.namespace else one.name
+        last = self._last_writes.get((one.controller, one.namespace, one.name))
         return (
-            f"controller {one.controller}: {request} was reconciled {one.reconciles} times in this run and goes on"
-            + (f", the last write of its reconcile was to {last}" if last else "")
+            f"controller {one.controller}: {_key(one)} was reconciled {one.reconciles} times in this run and goes on"
+            + (f", the last write of its reconcile was to {_described(*last)}" if last is not None else "")
             + "; a reconcile that changes a watched object at each run triggers itself: write only what differs"
         )
+
+
+def _described(resource: GroupResource, write: Write) -> str:
+    version = f" (resource version {write.version})" if write.version else ""
+    return f"{resource} {_key(write)}{version}"
+
+
+def _key(named: Repeated | Write) -> str:
+    return f"{named.namespace}/{named.name}" if named.namespace else named.name
 
 
 def _count(runnables: list[object], stalled: Callable[[], None] | None) -> None:

@@ -13,10 +13,16 @@ from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from pilotage.errors import PilotageError
+from pilotage.telemetry.logs import logger
 
 T = TypeVar("T")
 
 THREAD_NAME = "pilotage supervisor"
+
+STOP_SECONDS = 5.0
+"""How long the thread may take to end. What it waits for cannot always be cancelled."""
+
+log = logger("pilotage.manager")
 
 
 class SupervisorEnded(PilotageError):
@@ -45,7 +51,9 @@ class Supervisor:
         """Cancel what still runs in the thread, and wait for its end."""
         with suppress(RuntimeError):  # it has ended already
             self._loop.call_soon_threadsafe(self._stop_asked.set)
-        self._thread.join()
+        self._thread.join(STOP_SECONDS)
+        if self._thread.is_alive():
+            log.warning("The supervisor thread does not end, and is left alone: a look-up of a host name may hang")
 
     async def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the supervisor's loop, and wait for it on the caller's. Cancelling this cancels it too,

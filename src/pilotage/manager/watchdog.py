@@ -88,7 +88,10 @@ class Watchdog:
                 before = self._clock()
                 await asyncio.sleep(period)
                 self._forgive(self._clock() - before - period)
-                self._look()
+                try:
+                    self._look()
+                except Exception:  # a report that fails must not end the watch: the loop would seem blocked for ever
+                    log.exception("The watchdog failed to look at the event loop")
         finally:
             if self._block is not None:  # the manager ends with it
                 self._end(self._block)
