@@ -68,6 +68,6 @@ async def test_a_file_that_is_away_or_half_written_does_no_harm(
 
 
 async def test_a_token_that_never_was_is_an_error_with_the_path(tmp_path: Path) -> None:
-    with pytest.raises(NoCredentials, match=f"{tmp_path}/token.*mend tokenFile"):
+    with pytest.raises(NoCredentials, match=f"{tmp_path}/token.*correct tokenFile"):
         await TokenFile(str(tmp_path / "token")).material()
     assert (await TokenFile(str(tmp_path / "token"), fallback="other").material()).token == "other"

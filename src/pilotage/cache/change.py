@@ -23,12 +23,18 @@ class Applied(msgspec.Struct, frozen=True, gc=False):
     data: bytes
     header: Header
 
+    def __repr__(self) -> str:
+        return _shown(self, self.header)
+
 
 class Deleted(msgspec.Struct, frozen=True, gc=False):
     """An object was deleted, or left the selection; this is its last state."""
 
     data: bytes
     header: Header
+
+    def __repr__(self) -> str:
+        return _shown(self, self.header)
 
 
 class Bookmark(msgspec.Struct, frozen=True, gc=False):
@@ -62,3 +68,8 @@ class Undecodable(msgspec.Struct, frozen=True):
 
 
 Change = Replaced | Applied | Deleted | Bookmark | Listening | Trouble | Undecodable
+
+
+def _shown(change: Applied | Deleted, header: Header) -> str:
+    """A change without the bytes of its object, which may be a Secret's."""
+    return f"{type(change).__name__}({header.namespace}/{header.name} at {header.resource_version})"

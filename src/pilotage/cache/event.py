@@ -41,6 +41,9 @@ class InformerEvent(msgspec.Struct, Generic[T], eq=False, gc=False):
     _new_object: T | None = None
     _old_object: T | None = None
 
+    def __repr__(self) -> str:
+        return f"<InformerEvent {self.type} {self.namespace}/{self.name}>"  # without bytes, which may be a Secret's
+
     @property
     def new(self) -> T | None:
         """The object as it is now; None for a delete."""

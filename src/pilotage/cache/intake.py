@@ -29,6 +29,9 @@ class Item(NamedTuple):
     name: str
     data: bytes
 
+    def __repr__(self) -> str:
+        return f"Item({self.namespace!r}, {self.name!r}, {len(self.data)} bytes)"  # which may be a Secret's
+
 
 class Intake:
     """Takes in the objects of one kind."""

@@ -24,7 +24,7 @@ class Config:
     """Gives the token and the client certificate, and renews them."""
     ca_file: str = ""
     """The file with the certificates of the authorities that are trusted; empty: `ca_data`, else the system's."""
-    ca_data: bytes = field(default=b"", repr=False)
+    ca_data: bytes = b""
     """These certificates themselves, as PEM."""
     insecure_skip_tls_verify: bool = False
     """Trust whoever answers. It is said in the log, each time."""
@@ -38,6 +38,15 @@ class Config:
     """The one that calls mean which name none; empty: there is none."""
     source: str = ""
     """Where this was found, for messages."""
+
+    def __repr__(self) -> str:
+        return f"Config({without_secrets(self.url)!r}, source={self.source!r})"
+
+
+def without_secrets(url: str) -> str:
+    """A URL as it may be shown: without user, password and query."""
+    scheme, separator, rest = url.partition("://") if "://" in url else ("", "", url)
+    return scheme + separator + rest.rpartition("@")[2].partition("?")[0]
 
 
 def load(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from pilotage.errors import NoCredentials
+from pilotage.meta.redaction import reason_of
 from pilotage.telemetry.logs import logger
 
 Monotonic = Callable[[], float]
@@ -95,25 +96,34 @@ class TokenFile:
             self._due = float("-inf")
 
     def _read(self) -> None:
-        try:
-            token = read_file(self._path).decode("ascii").strip()
-            if not token:
-                raise ValueError("it is empty")
-        except (OSError, ValueError) as error:
-            self._keep(error)
+        token, problem = self._found()
+        if problem:
+            self._keep(problem)
         else:
             self._failed = False
             if token != self._material.token:
                 self._material = Material(token, self._material.certificate)
         self._due = self._clock() + REREAD_SECONDS
 
-    def _keep(self, error: Exception) -> None:
+    def _found(self) -> tuple[str, str]:
+        """The token, or what is wrong with the file: in words, because an error may hold what could not be decoded."""
+        try:
+            token = read_file(self._path).decode("ascii").strip()
+        except UnicodeDecodeError as error:
+            return "", reason_of(error)
+        except (OSError, ValueError) as error:
+            return "", str(error)
+        if len(token.split()) > 1:
+            return "", "it has more than one line or word"
+        return token, "" if token else "it is empty"
+
+    def _keep(self, problem: str) -> None:
         if not self._material.token:
             raise NoCredentials(
-                f"the token file {self._path} cannot be read: {error}; mend tokenFile, or write a token there"
-            ) from error
+                f"the token file {self._path} cannot be read: {problem}; correct tokenFile, or write a token there"
+            )
         if not self._failed:
-            _log.warning("The token file cannot be read; the last token is kept", path=self._path, error=str(error))
+            _log.warning("The token file cannot be read; the last token is kept", path=self._path, error=problem)
         self._failed = True
 
 

@@ -38,7 +38,7 @@ class ExecPlugin:
     api_version: str = VERSIONS[0]
     install_hint: str = ""
     interactive_mode: str = ""
-    cluster: Mapping[str, Any] | None = None
+    cluster: Mapping[str, Any] | None = field(default=None, repr=False)
     """What the program is told of the cluster, where it asks for it (`provideClusterInfo`)."""
     where: str = ""
     """Which entry of which file it stands in."""

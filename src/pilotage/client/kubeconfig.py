@@ -26,7 +26,7 @@ class Entry:
 
     where: str
     folder: Path
-    content: Mapping[str, Any]
+    content: Mapping[str, Any] = field(repr=False)
 
     def text(self, key: str) -> str:
         value = self.content.get(key)

@@ -11,13 +11,14 @@ from random import Random
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from pilotage.client import wire
-from pilotage.client.config import Config
+from pilotage.client.config import Config, without_secrets
 from pilotage.client.credentials import Material
 from pilotage.client.retries import Retries
 from pilotage.client.trust import Trust
-from pilotage.errors import ApiError, ConnectionLost, InvalidDefinition
+from pilotage.errors import ApiError, ConnectionLost, InvalidDefinition, NoCredentials
 from pilotage.http.client import Client
 from pilotage.http.connector import Proxy
+from pilotage.http.heads import is_header_value
 from pilotage.http.limits import Limits, Timeouts
 from pilotage.http.messages import ClientResponse, Headers
 from pilotage.http.streams import Stream
@@ -108,11 +109,20 @@ class Sender:
         """Get what is to be shown, and use it from now on."""
         material = await self._config.credentials.material()
         if material is not self._material:
+            self._check(material.token)
             self._material = material
             self._authorization = (("authorization", f"Bearer {material.token}"),) if material.token else ()
         if self._trust is not None and (context := self._trust.renewed(material.certificate)) is not None:
             self._client.renew(context)
         return material
+
+    def _check(self, token: str) -> None:
+        if not is_header_value(token):
+            where = f"{self._config.source}: " if self._config.source else ""
+            raise NoCredentials(
+                f"{where}the token has a line break, or another character that a header cannot have, and was not sent: "
+                "give it without what surrounds it in a file (token.strip() removes the end of a line)"
+            )
 
     async def _renewed(self, material: Material) -> bool:
         """After a 401: whether there is something else to show. What was refused did nothing and may be sent again."""
@@ -204,5 +214,4 @@ def _superfluous(parts: SplitResult) -> bool:
 
 
 def _bad_url(url: str, why: str) -> InvalidDefinition:
-    without_secrets = url.rpartition("@")[2].partition("?")[0]
-    return InvalidDefinition(f"{without_secrets!r} is not the URL of an API server: {why}")
+    return InvalidDefinition(f"{without_secrets(url)!r} is not the URL of an API server: {why}")

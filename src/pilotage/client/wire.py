@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from pilotage.errors import ApiError, DecodeError, Status, StatusDetails, from_status
+from pilotage.meta.redaction import reason_of
 from pilotage.rest import Page, WatchEvent
 
 _EXCERPT = 300
@@ -32,18 +33,18 @@ class _Line(msgspec.Struct):
     object: msgspec.Raw
 
 
+T = TypeVar("T")
+
+_NO_LIST = "the server's answer is not a list"
 _LIST = msgspec.json.Decoder(_List)
 _LINE = msgspec.json.Decoder(_Line)
 
 
 def page(body: bytes, warnings: tuple[str, ...] = ()) -> Page:
     """A list with its items cut out. They are slices of `body`, which they keep alive."""
-    try:
-        found = _LIST.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise DecodeError(f"the server's answer is not a list: {error}: {excerpt(body)}") from error
+    found = _decoded(_LIST, body, _NO_LIST)
     if not found.kind:  # an empty document must not be taken for an empty list: all would seem deleted
-        raise DecodeError(f"the server's answer is not a list: {excerpt(body)}")
+        raise _unreadable(_NO_LIST, "it does not say its kind", body)
     return Page(
         items=[memoryview(item) for item in found.items or []],
         resource_version=found.metadata.resource_version,
@@ -57,10 +58,7 @@ def page(body: bytes, warnings: tuple[str, ...] = ()) -> Page:
 
 def watch_event(line: bytes) -> WatchEvent:
     """A line of a watch, its object cut out."""
-    try:
-        found = _LINE.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise DecodeError(f"a line of the watch cannot be read: {error}: {excerpt(line)}") from error
+    found = _decoded(_LINE, line, "a line of the watch cannot be read")
     return WatchEvent(found.type, memoryview(found.object))
 
 
@@ -85,6 +83,20 @@ def error(code: int, body: bytes, *, asked: str, retry_after: str = "") -> ApiEr
 def warnings(headers: Iterable[str]) -> tuple[str, ...]:
     """The texts of `Warning` headers (`299 - "text"`); what has another form is taken as it is."""
     return tuple(_warning(value) for value in headers)
+
+
+def _decoded(decoder: msgspec.json.Decoder[T], body: bytes, what: str) -> T:
+    try:
+        return decoder.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        reason = reason_of(error)
+    raise _unreadable(what, reason, body)  # out here, because the error may hold the whole body
+
+
+def _unreadable(what: str, reason: str, body: bytes) -> DecodeError:
+    """The error for an answer with 200. What may be a Secret is not shown; a page of a proxy is."""
+    is_json = body.lstrip()[:1] in (b"{", b"[", b'"', b"")
+    return DecodeError(f"{what}: {reason}" + (f" ({len(body):,} bytes)" if is_json else f": {excerpt(body)}"))
 
 
 def excerpt(body: bytes) -> str:

@@ -105,12 +105,19 @@ def header_lines(headers: tuple[tuple[str, str], ...]) -> bytes:
     """Headers as they are written. Raises ValueError for what would break the message or lie about its framing."""
     lines = []
     for name, value in headers:
-        if _NAME.fullmatch(name) is None or _VALUE.fullmatch(value) is None:
-            raise ValueError(f"not a valid header: {name!r}: {value!r}")
+        if _NAME.fullmatch(name) is None:
+            raise ValueError(f"not a valid header: the name {name[:60]!r} has a character that a name cannot have")
+        if not is_header_value(value):  # which is not shown: it may be a token
+            raise ValueError(f"not a valid header: the value of {name} has {_UNSENDABLE}")
         if name.lower() in _FRAMING_NAMES:
             raise ValueError(f"the header {name} is not for callers to set: it frames the message")
         lines.append(f"{name}: {value}\r\n")
     return "".join(lines).encode("latin-1")
+
+
+def is_header_value(text: str) -> bool:
+    """Whether a header can have this value."""
+    return _VALUE.fullmatch(text) is not None
 
 
 @lru_cache(maxsize=256)
@@ -143,6 +150,7 @@ class _Framing:
     expect: str
 
 
+_UNSENDABLE = "a line break, or another character that a header cannot have"
 _NAME_CHARACTER = r"[!#$%&'*+.^_`|~0-9A-Za-z-]"
 _METHOD = re.compile(r"[A-Z]{1,24}")
 _TARGET = re.compile(r"[\x21\x22\x24-\x7e]++")  # visible, and no fragment

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
+_SECRET_NAMES = frozenset(("authorization", "proxy-authorization", "cookie", "set-cookie"))
+
 
 class Headers:
     """An immutable multi-map of header lines: names in lower case, in the order they came."""
@@ -52,7 +54,8 @@ class Headers:
         return hash(self._pairs)
 
     def __repr__(self) -> str:
-        return f"Headers({list(self._pairs)!r})"
+        shown = [(name, "<redacted>" if name in _SECRET_NAMES else value) for name, value in self._pairs]
+        return f"Headers({shown!r})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,7 @@ class Request:
     method: str
     target: str
     headers: Headers = field(default_factory=Headers)
-    body: bytes = b""
+    body: bytes = field(default=b"", repr=False)
     peer: Peer = field(default_factory=Peer)
 
 
@@ -84,7 +87,7 @@ class Response:
 
     status: int
     headers: Sequence[tuple[str, str]] = ()
-    body: bytes = b""
+    body: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,7 @@ class ClientResponse:
 
     status: int
     headers: Headers = field(default_factory=Headers)
-    body: bytes = b""
+    body: bytes = field(default=b"", repr=False)
 
 
 Authenticate = Callable[[Headers, Peer], bool]

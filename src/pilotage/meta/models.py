@@ -23,6 +23,7 @@ import msgspec
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.markers import Column, ListType, Marker, PatchMerge, PreserveUnknownFields, Rule, Scale
+from pilotage.meta.redaction import LAST_APPLIED, hidden_fields, shown_annotations
 
 T = TypeVar("T")
 R = TypeVar("R", bound="type[Resource]")
@@ -220,6 +221,12 @@ class ObjectMeta(Model):
     managed_fields: typing.Annotated[list[ManagedFieldsEntry], ListType("atomic")] = []
     self_link: str = omit("")
 
+    def __repr__(self) -> str:
+        if LAST_APPLIED not in self.annotations:
+            return super().__repr__()
+        shown = msgspec.structs.replace(self, annotations=shown_annotations(self.annotations))
+        return msgspec.Struct.__repr__(shown)
+
 
 class ListMeta(Model):
     """What a list has: the version of the snapshot, and where the next page starts."""
@@ -281,6 +288,11 @@ class Resource(Model, dict=True):
     @property
     def kind(self) -> str:
         return self.__resource__.gvk.kind
+
+    def __repr__(self) -> str:
+        info: ResourceInfo | None = getattr(self, "__resource__", None)
+        fields = hidden_fields(info.gvk.group, info.gvk.kind, self) if info is not None else None
+        return msgspec.Struct.__repr__(msgspec.structs.replace(self, **fields) if fields else self)
 
 
 def plural_of(kind: str) -> str:

@@ -13,6 +13,7 @@ from pilotage.errors import DecodeError, InvalidDefinition
 from pilotage.meta.difference import carry
 from pilotage.meta.hooks import Documented, dec_hook, enc_hook
 from pilotage.meta.models import Model, ObjectMeta, OwnerReference, Resource, omit
+from pilotage.meta.redaction import LAST_APPLIED, reason_of, shown_annotations
 from pilotage.meta.tolerance import settled
 
 R = TypeVar("R", bound=Resource)
@@ -34,6 +35,12 @@ class Header(Model, frozen=True, gc=False):
     annotations: dict[str, str] = {}
     owner_references: list[OwnerReference] = []
     finalizers: list[str] = []
+
+    def __repr__(self) -> str:
+        if LAST_APPLIED not in self.annotations:
+            return super().__repr__()
+        shown = msgspec.structs.replace(self, annotations=shown_annotations(self.annotations))
+        return msgspec.Struct.__repr__(shown)
 
 
 class _Metadata(Model):
@@ -148,7 +155,9 @@ def read(data: bytes | memoryview) -> dict[str, Any]:
     try:
         return _OBJECT.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise DecodeError(f"an object cannot be read: {error}; it must be a JSON object") from error
+        reason = reason_of(error)
+    # Out here, because the error may hold the whole object, which may be a Secret.
+    raise DecodeError(f"an object cannot be read: {reason}; it must be a JSON object")
 
 
 def _decoded(kind: type[M], data: bytes | memoryview) -> M:
@@ -156,8 +165,10 @@ def _decoded(kind: type[M], data: bytes | memoryview) -> M:
     try:
         made: M = decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _tolerantly(kind, data)
-    return made
+        pass  # the second reading says what is wrong
+    else:
+        return made
+    return _tolerantly(kind, data)
 
 
 def _tolerantly(kind: type[M], data: bytes | memoryview) -> M:

@@ -40,7 +40,7 @@ class HTTPRequest:
 
     method: str
     target: str
-    headers: tuple[tuple[str, str], ...] = ()
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     body: bytes = field(default=b"", repr=False)
 
 

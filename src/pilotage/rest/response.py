@@ -41,3 +41,6 @@ class WatchEvent(NamedTuple):
 
     type: WatchEventType
     object: Bytes
+
+    def __repr__(self) -> str:
+        return f"WatchEvent({self.type}, {len(self.object)} bytes)"  # which may be a Secret's

@@ -231,10 +231,9 @@ def undecodable(served: Served, request: Request, reason: str) -> ApiError:
 
 
 def unrecognized(served: Served, reason: str, body: bytes) -> BadRequest:
-    """The 400 for a body that is no object at all."""
-    return BadRequest(
-        f"the object provided is unrecognized (must be of type {served.gvk.kind}): {reason} ({_excerpt(body, 30)})"
-    )
+    """The 400 for a body that is no object at all. Of what should be a Secret nothing is shown."""
+    shown = f" ({_excerpt(body, 30)})" if served.gvk.kind != "Secret" else ""
+    return BadRequest(f"the object provided is unrecognized (must be of type {served.gvk.kind}): {reason}{shown}")
 
 
 def json_type(value: Any) -> str:

@@ -8,7 +8,7 @@ after a revision, in order, none twice; it is a cursor on the log, so a slow rea
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 
@@ -44,7 +44,7 @@ class Put:
     """Write `value` under `key`, if the key is at revision `expected` (0: does not exist; None: no matter what)."""
 
     key: str
-    value: bytes
+    value: bytes = field(repr=False)
     expected: int | None = None
 
 

@@ -1,0 +1,43 @@
+"""Redaction: what must not be seen where an object or a message is printed or logged: values of Secrets.
+
+Keys and sizes are shown; they are needed to find a mistake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+REDACTED = "<redacted>"
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+"""The annotation in which kubectl keeps the whole object, of Secrets too."""
+_SECRET_FIELDS = {("", "Secret"): ("data", "string_data")}
+_CUT = " - at `$"
+_ENUM = "Invalid enum value "
+
+
+def hidden(values: Any) -> Any:
+    """A mapping with its keys and without its values."""
+    return dict.fromkeys(values, REDACTED) if isinstance(values, Mapping) else REDACTED
+
+
+def hidden_fields(group: str, kind: str, obj: object) -> dict[str, Any]:
+    """What to show in place of the fields of an object of a kind that hold secrets."""
+    names = _SECRET_FIELDS.get((group, kind), ())
+    return {name: hidden(value) for name in names if (value := getattr(obj, name, None))}
+
+
+def shown_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
+    """Annotations as they may be shown."""
+    return {key: REDACTED if key == LAST_APPLIED else value for key, value in annotations.items()}
+
+
+def reason_of(error: Exception) -> str:
+    """Why bytes cannot be decoded, without any of them. The error itself may hold them all."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte {error.start} is not {error.encoding.upper()}"
+    if isinstance(error, msgspec.DecodeError) and str(error).startswith(_ENUM):
+        return _ENUM.strip() + "".join(str(error).rpartition(_CUT)[1:])
+    return str(error)
