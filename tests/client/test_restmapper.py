@@ -11,6 +11,7 @@ from pilotage.client.restmapper import DynamicRESTMapper
 from pilotage.errors import ConnectionLost, NoMatch
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
+from pilotage.testing import loop
 from pilotage.workqueue.limiters import BucketRateLimiter
 
 from .fakes import Recorder
@@ -174,6 +175,21 @@ async def test_no_discovery_goes_on_after_the_end() -> None:
     assert mapper.kind_for("widgets") == WIDGET.gvk
     with pytest.raises(NoMatch):
         mapper.kind_for("gadgets")
+
+
+def test_it_may_be_attached_again_on_another_loop_whose_time_is_earlier() -> None:
+    mapper, server = DynamicRESTMapper(), Server()
+
+    async def misses(after: float) -> int:
+        await asyncio.sleep(after)
+        before = server.discoveries
+        async with mapper.attached(server, immediate=True):
+            for _ in range(10):
+                with pytest.raises(NoMatch):
+                    mapper.kind_for("nothing")
+        return server.discoveries - before
+
+    assert loop.run(misses(1000)) == loop.run(misses(0)) == 1 + 5
 
 
 async def test_a_lookup_in_a_thread_waits_for_the_server() -> None:

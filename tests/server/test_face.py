@@ -52,12 +52,12 @@ async def test_the_version_is_answered_without_a_file_descriptor_to_spare() -> N
     async with opened() as api:
         face = Face(api.registry, "secret")
         limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-        lowest_free = os.dup(0)
+        lowest_free = os.open(os.devnull, os.O_RDONLY)
         os.close(lowest_free)
         resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, limits[1]))
         try:
             with pytest.raises(OSError, match="Too many open files"):
-                os.dup(0)
+                os.open(os.devnull, os.O_RDONLY)
             answer = await ask(face, "/version", authorization="")
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, limits)

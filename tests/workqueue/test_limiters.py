@@ -83,3 +83,11 @@ def test_the_bucket_gives_a_burst_and_then_reserves_places_one_after_the_other()
     assert [round(limiter.when(item), 6) for item in "abc"] == [0.0, 0.0, 0.1]
     assert limiter.num_requeues("a") == 0
     limiter.forget("a")
+
+
+def test_a_bucket_allows_what_is_free_now_and_reserves_nothing() -> None:
+    now = 0.0
+    limiter = BucketRateLimiter[str](rate=1, burst=2, clock=lambda: now)
+    assert [limiter.allow() for _ in range(5)] == [True, True, False, False, False]
+    now = 1.0  # the refusals have not used up what comes later
+    assert [limiter.allow() for _ in range(2)] == [True, False]

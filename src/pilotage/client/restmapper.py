@@ -36,6 +36,7 @@ class DynamicRESTMapper(RESTMapper):
     def __init__(self, transport: Transport | None = None, *, limiter: BucketRateLimiter[None] | None = None) -> None:
         super().__init__()
         self._transport = transport
+        self._given_limiter = limiter
         self._limiter = limiter or BucketRateLimiter(RATE, BURST)
         self._lock = asyncio.Lock()
         self._begun = 0  # discoveries are numbered: what began earlier must not replace what began later
@@ -53,8 +54,9 @@ class DynamicRESTMapper(RESTMapper):
         """
         self._transport, self._immediate = transport, immediate
         self._loop, self._lock = asyncio.get_running_loop(), asyncio.Lock()
-        await self._opening()
+        self._limiter = self._given_limiter or BucketRateLimiter(RATE, BURST)  # by the time of this loop
         try:
+            await self._opening()
             yield
         finally:
             self._loop = self._transport = None
