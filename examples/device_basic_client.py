@@ -27,9 +27,10 @@ async def main() -> None:
             log.info("status", name=gpu.metadata.name, uuid=gpu.spec.uuid, status="Ready" if ready else "NotReady")
 
 
-pt.configure_logging(stream=sys.stdout)
-try:
-    asyncio.run(main())
-except pt.PilotageError as error:
-    log.error("failed to read the GPUs", error=error)
-    sys.exit(1)
+if __name__ == "__main__":
+    pt.configure_logging(stream=sys.stdout)
+    try:
+        asyncio.run(main())
+    except pt.PilotageError as error:
+        log.error("failed to read the GPUs", error=error)
+        sys.exit(1)

@@ -142,4 +142,7 @@ if __name__ == "__main__":
     if where != "cluster" and not where.startswith(("memory:", "sqlite:")):
         sys.exit(f"{where!r} is no world: write cluster, memory: or sqlite:PATH")
     pt.configure_logging()
-    asyncio.run(main(where, name or "this-node"))
+    try:
+        asyncio.run(main(where, name or "this-node"))
+    except pt.PilotageError as error:  # no cluster, no Device API server, a file that cannot be written
+        sys.exit(f"gpu_agent: {error}")

@@ -59,5 +59,6 @@ async def main() -> None:
         sys.exit(1)
 
 
-pt.configure_logging(stream=sys.stdout)
-asyncio.run(main())
+if __name__ == "__main__":
+    pt.configure_logging(stream=sys.stdout)
+    asyncio.run(main())

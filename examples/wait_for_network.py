@@ -65,5 +65,6 @@ async def main() -> None:
         print(f"the Subnet is {subnet.status.phase if subnet.status else 'unknown'}")
 
 
-pt.configure_logging()
-loop.run(main())
+if __name__ == "__main__":
+    pt.configure_logging()
+    loop.run(main())

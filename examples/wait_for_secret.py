@@ -62,5 +62,6 @@ async def main() -> None:
         print(f"the App is {app.status.phase if app.status else 'unknown'}")
 
 
-pt.configure_logging()
-asyncio.run(main())
+if __name__ == "__main__":
+    pt.configure_logging()
+    asyncio.run(main())

@@ -46,4 +46,5 @@ async def main() -> None:
         await change(client)
 
 
-asyncio.run(main())
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -103,3 +103,45 @@ def test_the_notebook_keeps_its_notes(tmp_path: Path) -> None:
     code, _, refused = notes("add", "")
     assert (code, refused.count("\n")) == (1, 1)
     assert notes("done", "nobody") == (1, "", 'notes: notes.notes.pilotage.dev "nobody" not found\n')
+
+
+AS_GIVEN = ("basic_client.py", "controller_shim.py", "database.py", "informers.py", "unknown_fields.py")
+"""Programs that stand as they were given, and run when they are imported."""
+
+
+@pytest.mark.parametrize(
+    "example",
+    [path for path in sorted((ROOT / "examples").glob("*.py")) if path.name not in AS_GIVEN],
+    ids=lambda path: path.name,
+)
+def test_an_example_can_be_imported_without_running(example: Path) -> None:
+    assert '\nif __name__ == "__main__":\n' in example.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["notes.py", "list"], "notes: "),
+        (["gpu_agent.py", "cluster"], "gpu_agent: no cluster is configured"),
+        (["gpu_agent.py", "sqlite:notes.db/inside.db"], "gpu_agent: "),
+        (["device_basic_client.py"], "there is no such socket"),
+        (["streaming_daemon.py"], "there is no such socket"),
+    ],
+)
+def test_an_example_in_a_wrong_environment_says_so_without_a_traceback(
+    words: list[str], complaint: str, tmp_path: Path
+) -> None:
+    (tmp_path / "notes.db").write_text("not a database")
+    environment = os.environ | {
+        "HOME": str(tmp_path),
+        "KUBECONFIG": "",
+        "NODE_NAME": "here",
+        "NVIDIA_DEVICE_API_TARGET": f"unix://{tmp_path}/nowhere/api.sock",
+    }
+    command = [sys.executable, "-W", "error", str(ROOT / "examples" / words[0]), *words[1:]]
+    ran = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ran.returncode == 1
+    assert "Traceback" not in ran.stderr + ran.stdout
+    assert complaint in (ran.stderr + ran.stdout).splitlines()[-1]
