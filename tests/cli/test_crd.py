@@ -130,7 +130,10 @@ def test_a_kind_that_is_gone_counts_only_where_whole_modules_are_compared(
             "cannot be imported: ModuleNotFoundError: No module named 'nowhere_to_be_found'",
         ),
         ("1 / 0\n", "cannot be imported: ZeroDivisionError: division by zero ("),
-        ("raise SystemExit(3)\n", "ended the program while it was imported (exit code 3)"),
+        (
+            "raise SystemExit(3)\n",
+            "ended the program while it was imported (exit code 3, {}/things.py, line 2); put what it runs",
+        ),
         ("", "things defines no kind: no subclass of pt.Resource with @pt.resource(…)"),
         (
             THING.replace("int = 1", "int | bool = 1"),
@@ -144,9 +147,66 @@ def test_a_module_that_cannot_be_used_is_one_clear_line(
     assert cli.main(["crd", file(tmp_path, text)]) == 1
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert message in captured.err
+    assert message.format(tmp_path) in captured.err
     assert captured.err.startswith("pilotage: ")
     assert captured.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("program", "what"),
+    [
+        ("import asyncio\nasyncio.run(main())\n", "starts an event loop"),
+        ("from asyncio import run\nrun(main(), debug=True)\n", "starts an event loop"),
+        ("import asyncio\nwith asyncio.Runner() as runner: runner.run(main())\n", "starts an event loop"),
+        (
+            "import asyncio; loop = asyncio.new_event_loop()\n"
+            "try: loop.run_until_complete(main())\nfinally: loop.close()\n",
+            "starts an event loop",
+        ),
+        ("\nname = input()\n", "reads standard input"),
+        ("import sys\nfor line in sys.stdin: print(line)\n", "reads standard input"),
+    ],
+)
+def test_a_program_that_an_import_starts_is_not_run_and_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], program: str, what: str
+) -> None:
+    main = "async def main():\n    raise AssertionError\n"
+    things = file(tmp_path, THING + main + program)
+    line = len((PREAMBLE + THING + main).splitlines()) + 2
+    assert cli.main(["crd", things]) == 0
+    captured = capsys.readouterr()
+    assert "name: things.example.com" in captured.out
+    assert (
+        f"pilotage: {things}, line {line} {what} when it is imported: that was not run, and only what" in captured.err
+    )
+    assert captured.err.endswith('; put what it runs as a program under `if __name__ == "__main__":`\n')
+
+
+def test_a_program_that_an_import_starts_is_not_run_in_a_module_by_its_name_either(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "things_api").mkdir()
+    file(tmp_path / "things_api", THING + "import asyncio\nasyncio.run(asyncio.sleep(60))\n", "v1.py")
+    (tmp_path / "things_api" / "__init__.py").write_text("")
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["crd", "things_api.v1"]) == 0
+    captured = capsys.readouterr()
+    assert "name: things.example.com" in captured.out
+    assert "v1.py, line 10 starts an event loop when it is imported" in captured.err
+
+
+def test_an_interrupted_import_is_named_with_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["crd", file(tmp_path, "raise KeyboardInterrupt\n")]) == 130
+    assert (
+        f"interrupted while {tmp_path}/things.py was imported ({tmp_path}/things.py, line 2)" in capsys.readouterr().err
+    )
+
+
+def test_the_operator_of_the_examples_can_be_given(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["crd", str(Path(__file__).parents[2] / "examples" / "database.py")]) == 0
+    captured = capsys.readouterr()
+    assert "name: databases.demo.pilotage.dev" in captured.out
+    assert "Running" not in captured.err  # what it prints when it runs
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from pilotage.cli import crd, demo, device, manifests, serve
 from pilotage.errors import PilotageError
@@ -13,7 +14,7 @@ from pilotage.errors import PilotageError
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line. A test holds the documentation against it."""
-    root = argparse.ArgumentParser(
+    root = _Parser(
         prog="pilotage",
         description="Kubernetes-style resources from Python classes, with an API server of their own.",
         epilog="`pilotage COMMAND --help` says more about each.",
@@ -47,6 +48,19 @@ def _run(arguments: Sequence[str] | None) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that refuses what it does not know itself, so that the usage shown is that of the command in question.
+
+    argparse leaves that to the outermost parser, which shows the usage of the whole.
+    """
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        options, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return options, unknown
 
 
 class _Version(argparse.Action):

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import importlib
-import importlib.util
 import sys
 from collections.abc import Sequence
-from contextlib import redirect_stdout
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from pilotage.cli.failure import CommandError
-from pilotage.errors import DecodeError, PilotageError
+from pilotage.errors import DecodeError
 
 if TYPE_CHECKING:
     from pilotage.meta.models import Resource
@@ -79,6 +76,8 @@ def run(options: argparse.Namespace) -> int:
 
 def resources(names: Sequence[str]) -> list[type[Resource]]:
     """The Resource classes that are defined (not only imported) where the names say, each once."""
+    from pilotage.cli.importing import load
+
     found: dict[type[Resource], None] = {}
     for name in names:
         class_name = _class_name(name)
@@ -87,59 +86,9 @@ def resources(names: Sequence[str]) -> list[type[Resource]]:
     return list(found)
 
 
-def load(name: str) -> ModuleType:
-    """Import a module by its name, or from a file. `CommandError` says in one line why it cannot be."""
-    try:
-        with redirect_stdout(sys.stderr):  # what it prints is not part of the YAML
-            return _from_file(Path(name)) if name.endswith(".py") or "/" in name else _by_name(name)
-    except PilotageError:
-        raise
-    except SyntaxError as error:
-        raise CommandError(f"{error.filename}, line {error.lineno}: {error.msg}") from error
-    except SystemExit as error:
-        raise CommandError(f"{name} ended the program while it was imported (exit code {error.code})") from error
-    except Exception as error:
-        import traceback
-
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"{frame.filename}, line {frame.lineno}"
-        raise CommandError(f"{name} cannot be imported: {type(error).__name__}: {error} ({place})") from error
-
-
 def _class_name(name: str) -> str:
     _, colon, class_name = name.rpartition(":")
     return class_name if colon and class_name.isidentifier() else ""
-
-
-def _by_name(name: str) -> ModuleType:
-    if "" not in sys.path:
-        sys.path.insert(0, "")  # as `python -m` finds modules in the current folder
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        missing = error.name or ""
-        if missing and (name == missing or name.startswith(f"{missing}.")):
-            raise CommandError(
-                f"there is no module {missing!r}; give a name that Python can import, or a file"
-            ) from error
-        raise
-
-
-def _from_file(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise CommandError(f"there is no file {path}")
-    sys.path.insert(0, str(path.resolve().parent))  # as `python FILE` does
-    known = sys.modules.get(path.stem)
-    if known is not None and Path(getattr(known, "__file__", None) or "").resolve() == path.resolve():
-        return known
-    name = path.stem if known is None else f"{path.stem}_file"
-    specification = importlib.util.spec_from_file_location(name, path)
-    if specification is None or specification.loader is None:
-        raise CommandError(f"{path} is no Python file")
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[name] = module  # so that the hints of its classes can be read
-    specification.loader.exec_module(module)
-    return module
 
 
 def _all(module: ModuleType) -> list[type[Resource]]:

@@ -1,0 +1,195 @@
+"""The import of a user's module, from which kinds are read. What the module runs as a program is not run.
+
+A module whose program is not under `if __name__ == "__main__":` starts it when it is imported. Where that is an event
+loop or a question to the user, the import ends there, and what is defined above that line is used.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, redirect_stdout
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NoReturn
+
+from pilotage.cli.failure import CommandError
+from pilotage.errors import PilotageError
+
+GUARD = 'put what it runs as a program under `if __name__ == "__main__":`'
+
+
+class ProgramStarted(BaseException):
+    """The module does what only a program does. Not an Exception, so that the module's handlers let it pass."""
+
+
+def load(name: str) -> ModuleType:
+    """Import a module by its name, or from a file. `CommandError` says in one line why it cannot be."""
+    module: ModuleType | None = None
+    try:
+        specification = _of_file(Path(name)) if name.endswith(".py") or "/" in name else _of_name(name)
+        known = sys.modules.get(specification.name)
+        if known is not None:
+            return known
+        module = importlib.util.module_from_spec(specification)
+        _execute(specification, module)
+    except PilotageError:
+        raise
+    except ProgramStarted as started:
+        happened = f"{_places(started)[-1]} {started} when it is imported"
+        if module is None:  # a package above it
+            raise CommandError(f"{name} cannot be imported: {happened}; {GUARD}") from started
+        _say(f"{happened}: that was not run, and only what is defined above it is used; {GUARD}")
+    except SyntaxError as error:
+        raise CommandError(f"{error.filename}, line {error.lineno}: {error.msg}") from error
+    except SystemExit as error:
+        code = 0 if error.code is None else error.code
+        raise CommandError(
+            f"{name} ended the program while it was imported (exit code {code}, {_places(error)[0]}); {GUARD}"
+        ) from error
+    except KeyboardInterrupt as interrupt:
+        _say(f"interrupted while {name} was imported ({_places(interrupt)[0]}); if it runs a program there, {GUARD}")
+        raise
+    except Exception as error:
+        places = " from ".join(dict.fromkeys((_places(error)[-1], _places(error)[0])))
+        raise CommandError(f"{name} cannot be imported: {type(error).__name__}: {error} ({places})") from error
+    return module
+
+
+def _of_name(name: str) -> ModuleSpec:
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # as `python -m` finds modules in the current folder
+    try:
+        with _no_program(name):
+            found = importlib.util.find_spec(name)  # which imports the packages above it
+    except ModuleNotFoundError as error:
+        missing = error.name or ""
+        if missing and (name == missing or name.startswith(f"{missing}.")):
+            raise _no_module(missing) from error
+        raise
+    except ValueError as error:  # a module without a specification, such as __main__
+        raise _no_module(name) from error
+    if found is None:
+        raise _no_module(name)
+    return found
+
+
+def _no_module(name: str) -> CommandError:
+    return CommandError(f"there is no module {name!r}; give a name that Python can import, or a file")
+
+
+def _of_file(path: Path) -> ModuleSpec:
+    if not path.is_file():
+        raise CommandError(f"there is no file {path}")
+    sys.path.insert(0, str(path.resolve().parent))  # as `python FILE` does
+    known = sys.modules.get(path.stem)
+    taken = known is not None and Path(getattr(known, "__file__", None) or "").resolve() != path.resolve()
+    found = importlib.util.spec_from_file_location(f"{path.stem}_file" if taken else path.stem, path)
+    if found is None:
+        raise CommandError(f"{path} is no Python file")
+    return found
+
+
+def _execute(specification: ModuleSpec, module: ModuleType) -> None:
+    """Run the code of the module. What it has defined when an exception ends it stays in `module`."""
+    assert specification.loader is not None
+    sys.modules[specification.name] = module  # so that the hints of its classes can be read
+    with _no_program(specification.origin or specification.name):
+        specification.loader.exec_module(module)
+    parent, _, name = specification.name.rpartition(".")
+    if parent:
+        setattr(sys.modules[parent], name, module)
+
+
+@contextmanager
+def _no_program(name: str) -> Iterator[None]:
+    """While a module is imported: its output is not ours, and what only a program does raises ProgramStarted."""
+    with ExitStack() as exits:
+        exits.enter_context(redirect_stdout(sys.stderr))  # what it prints is not part of the YAML
+        _replace(exits, sys, "stdin", _NoInput())
+        _replace(exits, sys, "argv", [name])
+        if "asyncio" in sys.modules:
+            _stop_loops(exits, sys.modules["asyncio"])
+        else:
+            finder = _AsyncioFinder(exits)
+            sys.meta_path.insert(0, finder)
+            exits.callback(sys.meta_path.remove, finder)
+        yield
+
+
+def _replace(exits: ExitStack, owner: object, attribute: str, replacement: object) -> None:
+    exits.callback(setattr, owner, attribute, getattr(owner, attribute))
+    setattr(owner, attribute, replacement)
+
+
+def _stop_loops(exits: ExitStack, asyncio: Any) -> None:
+    _replace(exits, asyncio, "run", _refuse_run)
+    _replace(exits, asyncio.Runner, "run", _refuse_method)
+    _replace(exits, asyncio.BaseEventLoop, "run_until_complete", _refuse_method)
+    _replace(exits, asyncio.BaseEventLoop, "run_forever", _refuse_method)
+
+
+class _AsyncioFinder(MetaPathFinder):
+    """Waits for the module to import asyncio, which is too heavy to be imported for modules that do not."""
+
+    def __init__(self, exits: ExitStack) -> None:
+        self._exits = exits
+
+    def find_spec(self, name: str, path: object, target: object = None) -> ModuleSpec | None:
+        if name != "asyncio" or (found := PathFinder.find_spec(name)) is None or found.loader is None:
+            return None
+        found.loader = _Stopped(found.loader, self._exits)
+        return found
+
+
+class _Stopped(Loader):
+    """The loader of asyncio; what it has loaded starts no event loop."""
+
+    def __init__(self, loader: Loader, exits: ExitStack) -> None:
+        self._loader = loader
+        self._exits = exits
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        self._loader.exec_module(module)
+        _stop_loops(self._exits, module)
+
+
+def _refuse_run(main: object, **_: object) -> NoReturn:
+    close = getattr(main, "close", None)
+    if close is not None:
+        close()  # a coroutine that is never awaited would be warned about
+    raise ProgramStarted("starts an event loop")
+
+
+def _refuse_method(_: object, main: object = None, **__: object) -> NoReturn:
+    _refuse_run(main)
+
+
+class _NoInput(io.TextIOBase):
+    """Standard input that refuses to be read."""
+
+    def read(self, size: int | None = -1, /) -> str:
+        raise ProgramStarted("reads standard input")
+
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]  # typeshed: of bytes or text
+        raise ProgramStarted("reads standard input")
+
+
+def _places(error: BaseException) -> list[str]:
+    """The lines that led to an error, outermost first: those of this module, of imports and of asyncio are left out."""
+    left_out = ("<frozen ", __file__, str(Path(traceback.__file__).parent / "asyncio"))
+    frames = traceback.extract_tb(error.__traceback__)
+    found = [frame for frame in frames if not frame.filename.startswith(left_out)]
+    return [f"{frame.filename}, line {frame.lineno}" for frame in found or frames]
+
+
+def _say(line: str) -> None:
+    print(f"pilotage: {line}", file=sys.stderr)
