@@ -42,15 +42,15 @@ async def test_a_manager_with_a_controller_logs_its_start_and_its_shutdown_in_th
         await asyncio.sleep(1)
         manager._lifecycle.on_signal(signal.SIGTERM)
         await running
-    told = [record.getMessage() for record in caplog.records]
+    lines = [record.getMessage() for record in caplog.records]
     who = 'controller=configmap controllerGroup="" controllerKind=ConfigMap'
-    assert told[:3] == [
+    assert lines[:3] == [
         f'Starting EventSource {who} source="kind source: *v1.ConfigMap"',
         f"Starting Controller {who}",
         f"Starting workers {who} worker count=1",
     ]
-    assert told[3] == f"{SHUTDOWN[0]} signal=SIGTERM"
-    assert [line.startswith(words) for line, words in zip(told[3:], SHUTDOWN, strict=True)] == [True] * len(SHUTDOWN)
+    assert lines[3] == f"{SHUTDOWN[0]} signal=SIGTERM"
+    assert [line.startswith(words) for line, words in zip(lines[3:], SHUTDOWN, strict=True)] == [True] * len(SHUTDOWN)
     assert {record.name for record in caplog.records[:3]} == {"pilotage.controller"}
     assert {record.name for record in caplog.records[3:]} == {"pilotage.manager"}
 

@@ -126,6 +126,24 @@ async def check_that_a_block_is_reported(name: str) -> None:
     assert metric("pilotage_event_loop_blocked_seconds_total", name) >= THRESHOLD
 
 
+async def test_a_block_is_reported_once_where_two_managers_share_the_loop() -> None:
+    async def reconcile(request: Request) -> None:
+        lines.noticed.wait(60)
+        watchdogs = [one._supervision._watchdog for one in (first, second) if one._supervision is not None]
+        block_until(lambda: all(one.blocked_seconds > 4 * THRESHOLD for one in watchdogs))  # both have looked again
+
+    options = ManagerOptions(blocked_loop_threshold=THRESHOLD)
+    with logged() as lines:
+        async with Manager(FakeCluster(), options) as first, Manager(Cluster.embedded(), options) as second:
+            ControllerBuilder(second).for_(ConfigMap).named("second").complete(reconcile)
+            await first.run_until_idle(60)
+            await second.cluster.client.create(config_map("a"))
+            await second.run_until_idle(60)
+    [noticed] = lines.having(BLOCKED)
+    assert "controller=second namespace=default name=a" in noticed
+    assert metric("pilotage_event_loop_blocked_total", "second") == 1
+
+
 async def test_what_blocks_the_loop_outside_of_a_reconcile_is_named_by_its_task() -> None:
     async def runnable() -> None:
         lines.noticed.wait(60)

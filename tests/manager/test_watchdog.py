@@ -10,7 +10,6 @@ from types import FrameType
 
 from pilotage.manager import stack
 from pilotage.manager.watchdog import Watchdog
-from pilotage.manager.work import WorkTracker
 
 from .fakes import recorded_logs, until
 
@@ -24,7 +23,7 @@ class Clock:
 
 async def test_the_loop_is_blocked_for_as_long_as_it_has_not_answered() -> None:
     clock = Clock()
-    watchdog = Watchdog(WorkTracker(), 1, clock=clock)
+    watchdog = Watchdog(1, clock=clock)
     assert watchdog.blocked_seconds == 0
     watchdog._ask()
     clock.now += 3
@@ -35,7 +34,7 @@ async def test_the_loop_is_blocked_for_as_long_as_it_has_not_answered() -> None:
 
 async def test_a_process_that_was_stopped_as_a_whole_is_not_taken_for_a_blocked_loop() -> None:
     clock = Clock()
-    watchdog = Watchdog(WorkTracker(), 1, clock=clock)
+    watchdog = Watchdog(1, clock=clock)
     watchdog._ask()
     clock.now += 60.25
     with recorded_logs("pilotage.watchdog") as lines:
@@ -46,9 +45,9 @@ async def test_a_process_that_was_stopped_as_a_whole_is_not_taken_for_a_blocked_
 
 
 async def test_a_loop_that_waits_for_its_turn_on_a_busy_machine_is_not_reported() -> None:
-    """No code of the program is on the stack of its thread: there is nothing to blame."""
+    """No code of the program is on the stack of its thread: there is no code to report."""
     clock = Clock()
-    watchdog = Watchdog(WorkTracker(), 1, clock=clock)
+    watchdog = Watchdog(1, clock=clock)
     waiting, end = threading.Event(), threading.Event()
 
     def idle_loop() -> None:

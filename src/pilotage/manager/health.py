@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -39,41 +39,31 @@ class HealthHandler:
         self._known: tuple[str, ...] = ()
 
     async def __call__(self, request: Request) -> Response:
-        if request.method not in ("GET", "HEAD"):
-            return self._answer(request, {})
+        asked = _Asked.of(request, self._path)
         checks = self._checks() or {"ping": ping}
         self._known = tuple(checks)
-        wanted = [name for name in checks if self._wants(request, name)]
+        wanted = asked.wanted(self._known)
         results = await asyncio.gather(*(self._holds(name, checks[name]) for name in wanted))
-        return self._answer(request, dict(zip(wanted, results, strict=True)))
+        return self._answer(asked, dict(zip(wanted, results, strict=True)))
 
     def last_answer(self, request: Request, results: Mapping[str, bool]) -> Response:
         """The answer without running any check: those in `results` as they are there, the others as they were last."""
-        known = {name: results.get(name, name not in self._failing) for name in self._known or (*results,)}
-        return self._answer(request, {name: known[name] for name in known if self._wants(request, name)})
+        asked = _Asked.of(request, self._path)
+        wanted = asked.wanted(self._known or tuple(results))
+        return self._answer(asked, {name: results.get(name, name not in self._failing) for name in wanted})
 
-    def _wants(self, request: Request, name: str) -> bool:
-        url = urlsplit(request.target)
-        one = self._one(url.path)
-        return name == one if one else name not in _options(url.query).get("exclude", ())
-
-    def _one(self, path: str) -> str:
-        """The check that a path names; empty where it means all."""
-        return unquote(path.removeprefix(self._path).strip("/"))
-
-    def _answer(self, request: Request, results: Mapping[str, bool]) -> Response:
-        if request.method not in ("GET", "HEAD"):
+    def _answer(self, asked: _Asked, results: Mapping[str, bool]) -> Response:
+        if not asked.is_read:
             return text_response(405, "method not allowed", ("Allow", "GET, HEAD"))
-        url = urlsplit(request.target)
-        if one := self._one(url.path):
-            if one not in results:
+        passed = all(results.values())
+        if asked.check:
+            if asked.check not in results:
                 return text_response(404, "404 page not found")
-            return text_response(200, "ok") if results[one] else text_response(500, _WITHHELD)
-        passed, options = all(results.values()), _options(url.query)
-        if passed and "verbose" not in options:
+            return text_response(200, "ok") if passed else text_response(500, "internal server error: reason withheld")
+        if passed and not asked.verbose:
             return text_response(200, "ok")
         lines = [_line(name, results) for name in self._known or results]
-        if unknown := sorted(set(options.get("exclude", ())) - set(self._known)):
+        if unknown := sorted(asked.excluded.difference(self._known)):
             quoted = ", ".join(f'"{name[:100]}"' for name in unknown)
             lines.append(f"warn: some health checks cannot be excluded: no matches for {quoted}")
         lines.append(f"{self._path.strip('/')} check {'passed' if passed else 'failed'}")
@@ -109,11 +99,28 @@ class HealthHandler:
             log.info("Health check passes again", endpoint=self._path, check=name, failed_for_seconds=seconds)
 
 
-_WITHHELD = "internal server error: reason withheld"
+class _Asked(NamedTuple):
+    """What a request asks for."""
 
+    is_read: bool
+    check: str
+    """The one check that the path names; empty: all."""
+    excluded: frozenset[str]
+    verbose: bool
 
-def _options(query: str) -> dict[str, list[str]]:
-    return parse_qs(query, keep_blank_values=True, max_num_fields=100)
+    @classmethod
+    def of(cls, request: Request, path: str) -> _Asked:
+        url = urlsplit(request.target)
+        options = parse_qs(url.query, keep_blank_values=True, max_num_fields=100)
+        check = unquote(url.path.removeprefix(path).strip("/"))
+        is_read = request.method in ("GET", "HEAD")
+        return cls(is_read, check, frozenset(options.get("exclude", ())), "verbose" in options)
+
+    def wanted(self, names: Sequence[str]) -> list[str]:
+        """The checks to run."""
+        if not self.is_read:
+            return []
+        return [name for name in names if (name == self.check if self.check else name not in self.excluded)]
 
 
 class _Failure(NamedTuple):

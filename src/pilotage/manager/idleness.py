@@ -54,7 +54,7 @@ class Idleness:
         )
 
     def busy(self, horizon: float = 0) -> tuple[str, ...]:
-        """What is not idle, in words; the most telling first."""
+        """What is not idle, in words; the most specific reason first."""
         if not self._lifecycle.ready:
             return (self._lifecycle.starting,)
         if not self._lifecycle.elected.is_set():

@@ -1,5 +1,5 @@
-"""The health endpoint on the supervisor's loop: the program's loop runs the checks, and where it is blocked, that is
-said instead of leaving the probe without an answer."""
+"""The health endpoint on the supervisor's loop. The program's loop runs the checks; while it is blocked, the probe is
+answered without it."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Supervision:
         self._threshold = options.blocked_loop_threshold
         self._deadline = options.blocked_loop_deadline
         self._work = work
-        self._watchdog = Watchdog(work, self._threshold, is_active=lambda: lifecycle.launched)
+        self._watchdog = Watchdog(self._threshold, is_active=lambda: lifecycle.launched)
 
     def start(self) -> None:
         self.supervisor.start()

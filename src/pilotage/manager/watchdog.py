@@ -11,9 +11,10 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 from pilotage.manager import stack
-from pilotage.manager.work import WorkTracker
+from pilotage.manager.work import work_of
 from pilotage.telemetry.logs import fields_of, logger
 from pilotage.telemetry.metrics import REGISTRY
 
@@ -51,21 +52,24 @@ class Block:
         return f"{', '.join(f'{name} {value}' for name, value in self.fields.items())} at {self.place}"
 
 
+_WATCHDOGS: WeakKeyDictionary[asyncio.AbstractEventLoop, list[Watchdog]] = WeakKeyDictionary()
+"""Each manager has one; those of one loop must not report and count a block twice."""
+
+
 class Watchdog:
     """Made on the loop that it watches. `run` is for another thread's loop; the rest may be called anywhere."""
 
     def __init__(
         self,
-        work: WorkTracker,
         threshold: float,
         *,
         is_active: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Blocks shorter than `threshold` seconds, and those while `is_active` gives False, are not reported."""
+        """Blocks shorter than `threshold` seconds, and those while `is_active` is False, are not reported. Of several
+        watchdogs of one loop, the first that is active reports."""
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
-        self._work = work
         self._threshold = threshold
         self._is_active = is_active
         self._clock = clock
@@ -82,6 +86,8 @@ class Watchdog:
 
     async def run(self) -> None:
         """Watch until cancelled, or until the loop is closed."""
+        watchdogs = _WATCHDOGS.setdefault(self._loop, [])
+        watchdogs.append(self)
         period = min(PING_SECONDS, max(_SHORTEST_PERIOD, self._threshold / 4))
         try:
             while self._ask():
@@ -93,6 +99,7 @@ class Watchdog:
                 except Exception:  # a report that fails must not end the watch: the loop would seem blocked for ever
                     log.exception("The watchdog failed to look at the event loop")
         finally:
+            watchdogs.remove(self)
             if self._block is not None:  # the manager ends with it
                 self._end(self._block)
 
@@ -122,8 +129,12 @@ class Watchdog:
         if self._block is not None:
             if not self._waiting:
                 self._end(self._block)
-        elif self.blocked_seconds >= self._threshold and self._is_active():
+        elif self.blocked_seconds >= self._threshold and self._reports():
             self._notice()
+
+    def _reports(self) -> bool:
+        others = list(_WATCHDOGS.get(self._loop, ()))
+        return next((one for one in others if one._is_active()), None) is self
 
     def _notice(self) -> None:
         frame = stack.frame_of(self._thread)
@@ -150,6 +161,8 @@ class Watchdog:
         task = asyncio.current_task(self._loop)
         if task is None:
             return {"task": "a callback"}
-        fields = fields_of(task) or self._work.fields_of(task)
+        fields = fields_of(task)
+        if not fields and (work := work_of(task)) is not None:
+            fields = work.fields
         named = {name: str(fields[name]) for name in _NAMED if name in fields}
         return {**named, "task": task.get_name()} if not named.get("controller") else dict(named)

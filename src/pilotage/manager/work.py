@@ -111,11 +111,6 @@ class WorkTracker:
                     self._waiting.remove(waiting)
         return True
 
-    def fields_of(self, task: asyncio.Task[Any] | None) -> Mapping[str, object]:
-        """The log fields with which the work of a task began; none where the task has no work under way."""
-        with self._lock:
-            return next((work.fields for work in self._active if work.task is task), {}) if task is not None else {}
-
     def statistics(self, kind: str | None = None) -> WorkStatistics:
         """The counters of one kind, or of all together."""
         with self._lock:
@@ -173,6 +168,16 @@ class WorkTracker:
         kind = self._kinds[name] = _Kind()
         _IN_FLIGHT.labels(name).set_function(partial(_measured, name))
         return kind
+
+
+def work_of(task: asyncio.Task[Any]) -> Work | None:
+    """The work under way that was begun in this task, whichever tracker it belongs to; the last begun."""
+    for tracker in list(_TRACKERS):
+        with tracker._lock:
+            for work in reversed(tracker._active):
+                if work.task is task:
+                    return work
+    return None
 
 
 class Work:
