@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
 
 from pilotage.client import discovery
-from pilotage.errors import DecodeError
+from pilotage.errors import DecodeError, UnexpectedAnswer
 from pilotage.meta.kinds import GroupVersion, GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
 
@@ -111,3 +112,18 @@ def test_nothing_is_served_by_an_empty_document(body: bytes) -> None:
 def test_a_document_that_is_none_is_told(body: bytes) -> None:
     with pytest.raises(DecodeError, match="discovery document"):
         list(discovery.aggregated(body))
+
+
+STATUS = b'{"kind":"Status","apiVersion":"v1","status":"Success"}'
+READERS = {
+    "aggregated": lambda body: [*discovery.aggregated(body)],
+    "the core group": discovery.core_versions,
+    "groups": discovery.group_versions,
+    "resources": lambda body: [*discovery.resource_list(GroupVersion("apps", "v1"), body)],
+}
+
+
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+def test_another_document_is_not_taken_for_an_empty_one(read: Callable[[bytes], object]) -> None:
+    with pytest.raises(UnexpectedAnswer, match=r"asked for discovery \(API\w+\) and answered with Status"):
+        read(STATUS)

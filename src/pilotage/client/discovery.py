@@ -10,9 +10,10 @@ import msgspec
 from pilotage.errors import DecodeError
 from pilotage.meta.kinds import GroupVersion, GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
+from pilotage.rest.answers import unexpected
 from pilotage.rest.negotiation import AGGREGATED_DISCOVERY
 
-T = TypeVar("T", bound=msgspec.Struct)
+T = TypeVar("T", bound="_Groups | _Versions | _Version")
 
 ACCEPT = f"{AGGREGATED_DISCOVERY},application/json"
 """Discovery in one answer; servers before 1.26 and small ones give the old form instead."""
@@ -49,6 +50,9 @@ class _Resource(msgspec.Struct, rename="camel"):
 
 
 class _Version(msgspec.Struct, rename="camel"):
+    """A version of a group, or (with a `kind`) an APIResourceList."""
+
+    kind: str = ""
     version: str = ""
     group_version: str = ""
     resources: list[_Resource] | None = None
@@ -64,17 +68,21 @@ class _Group(msgspec.Struct, rename="camel"):
 class _Groups(msgspec.Struct, rename="camel"):
     """An APIGroupDiscoveryList (`items`) or an APIGroupList (`groups`)."""
 
+    kind: str = ""
     items: list[_Group] | None = None
     groups: list[_Group] | None = None
 
 
 class _Versions(msgspec.Struct):
+    """An APIVersions document."""
+
+    kind: str = ""
     versions: list[str] | None = None
 
 
 def aggregated(body: bytes) -> Iterator[RESTMapping]:
     """The mappings in an APIGroupDiscoveryList."""
-    for group in _read(body, _Groups).items or []:
+    for group in _read(body, _Groups, "APIGroupDiscoveryList").items or []:
         for version in group.versions or []:
             for resource in version.resources or []:
                 kind = resource.response_kind
@@ -87,13 +95,13 @@ def aggregated(body: bytes) -> Iterator[RESTMapping]:
 
 def core_versions(body: bytes) -> list[GroupVersion]:
     """The versions of the core group in an APIVersions document."""
-    return [GroupVersion("", version) for version in _read(body, _Versions).versions or []]
+    return [GroupVersion("", version) for version in _read(body, _Versions, "APIVersions").versions or []]
 
 
 def group_versions(body: bytes) -> list[GroupVersion]:
     """The groups and versions in an APIGroupList; the preferred version of a group comes first."""
     found = []
-    for group in _read(body, _Groups).groups or []:
+    for group in _read(body, _Groups, "APIGroupList").groups or []:
         names = [version.version for version in group.versions or []]
         names.sort(key=lambda name: name != group.preferred_version.version)
         found += [GroupVersion(group.name, name) for name in names]
@@ -102,7 +110,7 @@ def group_versions(body: bytes) -> list[GroupVersion]:
 
 def resource_list(served: GroupVersion, body: bytes) -> Iterator[RESTMapping]:
     """The mappings in an APIResourceList, where subresources stand beside the resources as `pods/status`."""
-    resources = _read(body, _Version).resources or []
+    resources = _read(body, _Version, "APIResourceList").resources or []
     for resource in resources:
         if "/" in resource.name or not resource.kind:
             continue
@@ -127,8 +135,12 @@ def _mapping(served: GroupVersion, resource: _Resource, kind: _Part, subresource
     )
 
 
-def _read(body: bytes, form: type[T]) -> T:
+def _read(body: bytes, form: type[T], kind: str) -> T:
+    """A document. One of another kind would be taken for an empty one, and no kind would seem to be served."""
     try:
-        return msgspec.json.decode(body, type=form)
+        found = msgspec.json.decode(body, type=form)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DecodeError(f"the server's discovery document cannot be read: {error}") from error
+    if found.kind not in ("", kind):
+        raise unexpected(f"discovery ({kind})", found.kind)
+    return found

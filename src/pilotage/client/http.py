@@ -10,7 +10,7 @@ from pilotage.client.config import Config
 from pilotage.client.credentials import Material, StaticCredentials
 from pilotage.client.retries import Retries
 from pilotage.client.sending import Sender
-from pilotage.errors import ApiError, NotAcceptable, NotFound
+from pilotage.errors import ApiError, NotAcceptable, NotFound, UnexpectedAnswer
 from pilotage.http.limits import Limits, Timeouts
 from pilotage.http.messages import ClientResponse, Headers
 from pilotage.meta.kinds import GroupVersion
@@ -105,11 +105,12 @@ class HTTPTransport:
         path = f"/apis/{version}" if version.group else f"/api/{version}"
         try:
             answer = await self._sender.request(HTTPRequest("GET", path, (("accept", "application/json"),)))
-        except ApiError as error:
-            if isinstance(error, NotFound) or error.status.code >= 500:
-                return []  # a group that went away meanwhile, or whose own server is down, must not hide the others
-            raise
-        return [*discovery.resource_list(version, answer.body)]
+            return [*discovery.resource_list(version, answer.body)]
+        except (ApiError, UnexpectedAnswer) as error:
+            # A group that went away meanwhile, or whose own server is down, must not hide the others.
+            if isinstance(error, ApiError) and not isinstance(error, NotFound) and error.status.code < 500:
+                raise
+            return []
 
 
 async def _events(batches: AsyncIterator[Sequence[bytes]]) -> AsyncGenerator[WatchEvent, None]:

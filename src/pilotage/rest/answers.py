@@ -20,6 +20,8 @@ from pilotage.rest.response import Bytes, Page
 T = TypeVar("T")
 
 _PARTIAL = ("meta.k8s.io", "PartialObjectMetadata")
+_SHOWN = 160
+"""Characters of what came that an error shows: it may be anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +69,12 @@ class Expected:
     def unexpected(self, api_version: str, kind: str, *, whole: str = "") -> UnexpectedAnswer:
         """The error for something of another kind."""
         asked = f"{whole or self.gvk.kind} of {self.gvk.api_version}"
-        came = f"{_shown(kind)} of {_shown(api_version)}" if kind or api_version else "a document without a kind"
-        return UnexpectedAnswer(f"the server was asked for {asked} and answered with {came}; {_ADVICE}")
+        came = f"{kind} of {api_version}" if kind or api_version else "a document without a kind"
+        return unexpected(asked, came)
 
     def _other_object(self, what: str, asked: str, came: str) -> UnexpectedAnswer:
-        return UnexpectedAnswer(
-            f"the server was asked for {self.gvk.kind} of {self.gvk.api_version} with the {what} {asked} and answered "
-            f"with one of the {what} {_shown(came)}; {_ADVICE}"
-        )
+        wanted = f"{self.gvk.kind} of {self.gvk.api_version} with the {what} {asked}"
+        return unexpected(wanted, f"one with the {what} {came}" if came else f"one without a {what}")
 
     def _allows_list(self, api_version: str, kind: str) -> bool:
         if self.form is Form.METADATA and kind == f"{_PARTIAL[1]}List":
@@ -86,7 +86,13 @@ class Expected:
         return custom or kind == f"{self.gvk.kind}List"
 
 
-_ADVICE = "check the URL of the server, and the proxies on the way to it"
+def unexpected(asked: str, came: str) -> UnexpectedAnswer:
+    """The error for an answer that is something else than was asked for."""
+    shown = "".join(character if character.isprintable() else "?" for character in came[:_SHOWN])
+    return UnexpectedAnswer(
+        f"the server was asked for {asked} and answered with {shown}; check the URL of the server, and the proxies on "
+        "the way to it"
+    )
 
 
 class _Names(msgspec.Struct, gc=False):
@@ -112,8 +118,3 @@ def _identity(data: Bytes) -> _Identity:
 
 def _group(api_version: str) -> str:
     return api_version.rpartition("/")[0]
-
-
-def _shown(text: str) -> str:
-    """A word of an answer, as it may stand in a message."""
-    return repr(text[:60]) if not text.isprintable() or len(text) > 60 or not text else text
