@@ -3,7 +3,8 @@
     pilotage device serve --provider fake &
     python device_basic_client.py
 
-Both read NVIDIA_DEVICE_API_TARGET (default unix:///var/run/nvidia-device-api/device-api.sock).
+Both read NVIDIA_DEVICE_API_TARGET (default unix:///var/run/nvidia-device-api/device-api.sock). A server of another wire
+generation than V6 is named by PILOTAGE_DEVICE_WIRE: v1, v2, v3 or v8.
 """
 
 import asyncio

@@ -3,8 +3,9 @@
     pilotage device serve --provider fake &
     python streaming_daemon.py
 
-Both read NVIDIA_DEVICE_API_TARGET (default unix:///var/run/nvidia-device-api/device-api.sock). SIGINT and SIGTERM end
-it. The watch is one stream, to show what becomes of it; `gpus.follow()` goes on after a restart of the server.
+Both read NVIDIA_DEVICE_API_TARGET (default unix:///var/run/nvidia-device-api/device-api.sock). A server of another wire
+generation than V6 is named by PILOTAGE_DEVICE_WIRE: v1, v2, v3 or v8. SIGINT and SIGTERM end it. The watch is one
+stream, to show what becomes of it; `gpus.follow()` goes on after a restart of the server.
 """
 
 import asyncio

@@ -21,7 +21,9 @@ import tempfile
 from pathlib import Path
 from typing import NoReturn
 
-PROGRAMS = {"v2": "./cmd/v2", "v6": "./cmd/v6", "h2spec": "github.com/summerwind/h2spec/cmd/h2spec"}
+GENERATIONS = ("v2", "v3", "v6", "v8")
+H2SPEC = "github.com/summerwind/h2spec/cmd/h2spec"
+PROGRAMS = {**{name: f"./cmd/{name}" for name in GENERATIONS}, "h2spec": H2SPEC}
 FAILED, NO_GO = 1, 3  # exit codes
 
 MODULE = Path(__file__).resolve().parent.parent.parent / "tests" / "device" / "go"

@@ -1,7 +1,7 @@
 """What other clients notice while one user attacks the server.
 
 Three processes: the server as `pilotage device serve` runs it, with its default limits; a client of the SDK that gets
-GPUs one after another; an attacker of another user, with all connections that a user may have. In turns there is no
+GPUs one after another; an attacker of another user, with all connections that a process may have. In turns there is no
 attack, an attack on another server (so that the machine has the same to do), and an attack on this one.
 """
 

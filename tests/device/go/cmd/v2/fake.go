@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"strconv"
 	"sync"
@@ -29,7 +30,7 @@ func newFake() *fake {
 	for number := range 8 {
 		made.gpus = append(made.gpus, &wire.Gpu{
 			Metadata: &wire.ObjectMeta{Name: fmt.Sprintf("gpu-%d", number), ResourceVersion: "1"},
-			Spec:     &wire.GpuSpec{Uuid: fmt.Sprintf("GPU-00000000-0000-4000-8000-%012d", number)},
+			Spec:     &wire.GpuSpec{Uuid: "GPU-" + rand.Text()}, // others after every start, as NVIDIA's
 			Status: &wire.GpuStatus{Conditions: []*wire.Condition{{
 				Type: "Ready", Status: "True", Reason: "DriverReady", Message: "driver is posting ready status",
 			}}},

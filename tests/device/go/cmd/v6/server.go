@@ -20,16 +20,18 @@ import (
 )
 
 // server keeps GPUs in memory with one revision and a log for all, so that a watch from a version gets all that came
-// later. It knows nothing beyond its generation: no patch, no selectors, no bookmarks.
+// later. It knows nothing beyond its generation: no patch, no selectors, no bookmarks; and
+// no conditions of a delete, though the stubs, which are ours, have them.
 //
 // Its commands: `toggle NAME` flips the condition Ready, `delete NAME` removes a GPU, `compact` forgets the log,
-// `end` ends every open watch.
+// `end` ends every open watch, `forget` refuses every watch from a version from now on, as NVIDIA's memory storage does.
 type server struct {
 	wire.UnimplementedGpuServiceServer
 
 	mutex     sync.Mutex
 	revision  int
 	compacted int
+	forgetful bool
 	gpus      map[string]*wire.Gpu
 	log       []entry
 	changed   chan struct{} // closed, and made anew, at every change
@@ -66,6 +68,8 @@ func (s *server) command(words []string) {
 		s.remove(words[1])
 	case "compact":
 		s.compacted, s.log = s.revision, nil
+	case "forget":
+		s.forgetful = true
 	case "end":
 		close(s.ended)
 		s.ended = make(chan struct{})
@@ -155,6 +159,9 @@ func (s *server) WatchGpus(request *wire.WatchGpusRequest, stream grpc.ServerStr
 
 // beginning is what a watch from a version starts with, and the revision that it has then seen.
 func (s *server) beginning(version string) (int, []*wire.WatchGpusResponse, error) {
+	if version != "" && s.forgetful {
+		return 0, nil, status.Errorf(codes.OutOfRange, "resourceVersion: Invalid value: %q: no watch from a version", version)
+	}
 	if version != "" && version != "0" {
 		since, err := strconv.Atoi(version)
 		if err != nil {
