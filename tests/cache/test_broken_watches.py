@@ -61,6 +61,12 @@ async def test_after_three_watches_in_vain_the_collection_is_listed_and_again_af
     assert troubles(found) == [refusal] * 5
 
 
+async def test_after_three_watches_that_were_silent_the_collection_is_listed() -> None:
+    source = Scripted([page("a", version=5), page("b", version=9)], [[1e6]] * 3, silence_seconds=10)
+    await taken(follow(source), watches(source, 4))
+    assert source.asked == [("list", "0")] + [("watch", "5")] * 3 + [("list", "5"), ("watch", "9")]
+
+
 async def test_a_watch_that_works_again_is_trusted_again() -> None:
     refusal = ServiceUnavailable("down")
     fails, works = list[Step]([refusal]), list[Step]([added("a", 6), ConnectionLost("cut")])

@@ -107,6 +107,12 @@ def test_an_object_of_a_list_need_not_say_its_kind() -> None:
     DEPLOYMENTS.check_item(b'{"metadata":{"name":"a"}}')
 
 
+def test_null_is_taken_for_what_is_not_there() -> None:
+    data = b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":null}}'
+    CONFIG_MAPS.check_object(data, name="a")
+    CONFIG_MAPS.check_item(b'{"kind":null,"apiVersion":null,"metadata":null}')
+
+
 def test_what_came_is_shown_short_and_printable() -> None:
     with pytest.raises(UnexpectedAnswer) as caught:
         CONFIG_MAPS.check_object(document("Pod\x1b[31m" + "x" * 1000, "v1"))

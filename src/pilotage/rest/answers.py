@@ -14,6 +14,7 @@ import msgspec
 
 from pilotage.errors import DecodeError, UnexpectedAnswer
 from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.redaction import reason_of
 from pilotage.rest.request import Form
 from pilotage.rest.response import Bytes, Page
 
@@ -43,19 +44,19 @@ class Expected:
 
     def check_item(self, data: Bytes) -> None:
         """Raise UnexpectedAnswer for another kind. An object of a list or a watch need not say its kind."""
-        found = _identity(data)
-        if (found.kind or found.api_version) and not self.allows(found.api_version, found.kind):
-            raise self.unexpected(found.api_version, found.kind)
+        api_version, kind, _ = _kind_of(data)
+        if (kind or api_version) and not self.allows(api_version, kind):
+            raise self.unexpected(api_version, kind)
 
     def check_object(self, data: Bytes, *, namespace: str = "", name: str = "") -> None:
         """Raise UnexpectedAnswer for another kind, and for another object where a name or a namespace is given."""
-        found = _identity(data)
-        if not self.allows(found.api_version, found.kind):
-            raise self.unexpected(found.api_version, found.kind)
-        if name and found.metadata.name != name:
-            raise self._other_object("name", name, found.metadata.name)
-        if namespace and found.metadata.namespace != namespace:
-            raise self._other_object("namespace", namespace, found.metadata.namespace)
+        api_version, kind, names = _kind_of(data)
+        if not self.allows(api_version, kind):
+            raise self.unexpected(api_version, kind)
+        if name and names.name != name:
+            raise self._other_object("name", name, names.name or "")
+        if namespace and names.namespace != namespace:
+            raise self._other_object("namespace", namespace, names.namespace or "")
 
     def checked(self, read: Callable[[Bytes], T]) -> Callable[[Bytes], T]:
         """A reader of the objects of a list or a watch that checks each one first."""
@@ -96,24 +97,31 @@ def unexpected(asked: str, came: str) -> UnexpectedAnswer:
 
 
 class _Names(msgspec.Struct, gc=False):
-    name: str = ""
-    namespace: str = ""
+    name: str | None = None
+    namespace: str | None = None
 
 
 class _Identity(msgspec.Struct, gc=False, rename="camel"):
-    api_version: str = ""
-    kind: str = ""
-    metadata: _Names = msgspec.field(default_factory=_Names)
+    """What an object says of itself; some servers write null for what is not there."""
+
+    api_version: str | None = None
+    kind: str | None = None
+    metadata: _Names | None = None
 
 
 _DECODER = msgspec.json.Decoder(_Identity)
+_NAMELESS = _Names()
 
 
-def _identity(data: Bytes) -> _Identity:
+def _kind_of(data: Bytes) -> tuple[str, str, _Names]:
+    """The apiVersion, the kind and the names of an object."""
     try:
-        return _DECODER.decode(data)
+        found = _DECODER.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise DecodeError(f"the server's answer is not an object: {error}") from error
+        reason = reason_of(error)
+    else:
+        return found.api_version or "", found.kind or "", found.metadata or _NAMELESS
+    raise DecodeError(f"the server's answer is not an object: {reason}")  # out here: the error may hold all of it
 
 
 def _group(api_version: str) -> str:
