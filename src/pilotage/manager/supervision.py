@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from pilotage.http.messages import Handler
@@ -49,11 +49,11 @@ class Supervision:
 
     def liveness(self, handler: HealthHandler) -> Handler:
         """Answers on the supervisor's loop; alive until the loop has been blocked for `blocked_loop_deadline`."""
-        return self._supervised(handler, self._deadline)
+        return self._supervised(handler, lambda seconds: seconds < self._deadline)
 
     def readiness(self, handler: HealthHandler) -> Handler:
         """The same; not ready while the loop is blocked."""
-        return self._supervised(handler, 0.0)
+        return self._supervised(handler, lambda _: False)
 
     @contextmanager
     def ending_after(self, seconds: float | None) -> Iterator[None]:
@@ -74,6 +74,5 @@ class Supervision:
             why = str(self._watchdog.last) if self._watchdog.last is not None else "unknown; the machine may be busy"
             log.warning("The timeout was noticed late: the event loop was blocked", seconds=round(late, 1), by=why)
 
-    def _supervised(self, handler: HealthHandler, limit: float) -> Handler:
-        watchdog = self._watchdog
-        return SupervisedHealth(handler, lambda: watchdog.blocked_seconds, lambda seconds: seconds < limit)
+    def _supervised(self, handler: HealthHandler, holds: Callable[[float], bool]) -> Handler:
+        return SupervisedHealth(handler, lambda: self._watchdog.blocked_seconds, holds)
