@@ -226,10 +226,10 @@ class Reader:
         self, kind: Kind, namespace: str, options: ListOptions
     ) -> AsyncIterator[AsyncIterator[WatchedEvent[Any]]]:
         place = await self._session.collection(kind, namespace)
-        target, request = place.target, self._session.request(place, verb=Verb.WATCH, options=options)
+        request = self._session.request(place, verb=Verb.WATCH, options=options)
         async with (
             self._session.watch(place, request) as lines,
-            aclosing(watched(lines, target.expected.checked(target.read), lambda error: about(error, place))) as events,
+            aclosing(watched(lines, place.target, lambda error: about(error, place))) as events,
         ):
             yield events
 

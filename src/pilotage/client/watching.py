@@ -8,6 +8,7 @@ from typing import Any, Generic, Literal, TypeVar, cast
 
 import msgspec
 
+from pilotage.client.targets import Target
 from pilotage.errors import ApiError, DecodeError, Status, from_status
 from pilotage.meta import objects
 from pilotage.meta.objects import Header
@@ -51,14 +52,20 @@ class WatchedEvent(Generic[T]):
 
 
 async def watched(
-    events: AsyncIterator[WatchEvent], read: Callable[[Bytes], T], about: Callable[[ApiError], ApiError]
+    events: AsyncIterator[WatchEvent], target: Target[T], about: Callable[[ApiError], ApiError]
 ) -> AsyncGenerator[WatchedEvent[T], None]:
-    """The events of a watch. An ERROR event is raised as the error it stands for (`Gone` for a forgotten version)."""
+    """The events of a watch. An ERROR event is raised as the error it stands for (`Gone` for a forgotten version).
+
+    Raises UnexpectedAnswer for an object of another kind.
+    """
+    expected = target.expected
     try:
         async for event in events:
             if event.type == "ERROR":
                 raise _error(event.object)
-            yield WatchedEvent(event, read)
+            if event.type != "BOOKMARK":
+                expected.check_item(event.object)
+            yield WatchedEvent(event, target.read)
     except ApiError as error:
         about(error)
         raise

@@ -59,7 +59,7 @@ class Expected:
             raise self._other_object("namespace", namespace, names.namespace or "")
 
     def checked(self, read: Callable[[Bytes], T]) -> Callable[[Bytes], T]:
-        """A reader of the objects of a list or a watch that checks each one first."""
+        """A reader of the objects of a list that checks each one first."""
 
         def checked_read(data: Bytes) -> T:
             self.check_item(data)
