@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from pilotage.cluster import Cluster
+from pilotage.http.limits import Limits
 from pilotage.http.server import serve
 from pilotage.server.face import Face
 
@@ -33,7 +34,7 @@ class ApiServer:
 
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        async with self.cluster, serve(Face(self.cluster.registry, TOKEN)) as server:
+        async with self.cluster, serve(Face(self.cluster.registry, TOKEN), limits=Limits(grace_seconds=0)) as server:
             self.url = f"http://127.0.0.1:{server.port}"
             self._ready.set()
             await self._stop.wait()
@@ -42,7 +43,8 @@ class ApiServer:
         assert self._ready.wait(60)
 
     def stop(self) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
+        with suppress(RuntimeError):  # it has ended already
+            self._loop.call_soon_threadsafe(self._stop.set)
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from pilotage.manager.options import ManagerOptions
 from pilotage.manager.readiness import readiness
 from pilotage.types.core.v1 import ConfigMap
 
+from .apiserver import TOKEN, api_server
 from .fakes import FakeCluster, recorded_logs, until
 
 
@@ -280,6 +281,23 @@ async def test_a_failing_check_is_logged_when_its_state_changes_and_not_at_every
         "Health check passes again endpoint=/readyz check=disk failed_for_seconds=40.0",
         'Health check failed endpoint=/readyz check=disk error="b at 60.0"',
     ]
+
+
+async def test_a_server_that_goes_away_is_one_line_however_often_the_kubelet_asks() -> None:
+    with api_server() as server:
+        async with Manager(Cluster.connect(server.url, token=TOKEN), BOTH) as manager:
+            await manager.cache.informer_for(ConfigMap)
+            await manager.run_until_idle(60)
+            address = manager.health_probe_address
+            assert (await get(address, "/readyz")) == (200, "ok")
+            with recorded_logs() as lines:
+                server.stop()
+                await until(lambda: not manager.cache.live)
+                answers = [await get(address, "/readyz?verbose") for _ in range(3)]
+    [line] = [line for line in lines if line.startswith("Health check failed")]
+    assert re.search(r"check=Cache error=\"v1, Kind=ConfigMap: no watch is open since 20\S+Z: .+\"$", line)
+    failed = "[+]started ok\n[-]Cache failed: reason withheld\n[+]ping ok\n[+]eventLoop ok\nreadyz check failed\n"
+    assert answers == [(500, failed)] * 3
 
 
 @pytest.mark.virtual_time
