@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready-$(shell cksum < requirements/dev.lock | cut -d" " -f1)
 PYTEST := $(BIN)/python -m pytest
+PARALLEL := --numprocesses=auto --dist=worksteal
 
 .PHONY: help demo test check format cluster-tests cluster-binaries compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests bench bench-device bench-abuse test-pythons lock types proto clean
 
@@ -24,7 +25,7 @@ demo: $(READY)  ## the main job on the embedded server (ONCE=1 ends by itself)
 	@$(BIN)/pilotage demo $(if $(ONCE),--once)
 
 test: $(READY)  ## all tests that need nothing but Python
-	$(PYTEST) -m "not cluster and not go and not long"
+	$(PYTEST) $(PARALLEL) -m "not cluster and not go and not long"
 
 check: $(READY)  ## format, lint, types (those of the docs too), layers
 	$(BIN)/ruff format --check .

@@ -8,6 +8,7 @@ that no test covers are printed.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
@@ -42,6 +43,17 @@ class Coverage:
         for item in items:
             for mark in item.iter_markers("covers"):
                 self.covered.update(mark.args)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """In a worker of a parallel run: send the ids to the process that prints them."""
+        output = getattr(session.config, "workeroutput", None)
+        if output is not None:
+            output["covered"] = sorted(self.covered)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """A worker of a parallel run has ended (pytest-xdist's hook)."""
+        self.covered.update(getattr(node, "workeroutput", {}).get("covered", ()))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if not self.covered:
