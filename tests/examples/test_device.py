@@ -91,10 +91,16 @@ def running(*command: str, environment: dict[str, str]) -> Iterator[Program]:
 
 @pytest.fixture
 def target() -> Iterator[str]:
+    with fake_server() as address:
+        yield address
+
+
+@contextmanager
+def fake_server(*options: str) -> Iterator[str]:
     """A fake server that changes one GPU every 0.3 s, in a folder whose name is short enough for a socket."""
     with tempfile.TemporaryDirectory(prefix="pt") as folder:
         address = f"unix://{folder}/api/device-api.sock"
-        command = ["-m", "pilotage.cli", "device", "serve", "--provider", "fake", "--period", "0.3"]
+        command = ["-m", "pilotage.cli", "device", "serve", "--provider", "fake", "--period", "0.3", *options]
         with running(*command, environment={"NVIDIA_DEVICE_API_TARGET": address}) as server:
             while "listening on" not in server.line():
                 pass
@@ -160,6 +166,18 @@ def test_the_basic_client_discovers_looks_and_tells(target: str) -> None:
             assert named(event) == ("status", name)
             assert event["status"] in ("Ready", "NotReady")
         assert program.process.wait(PATIENCE) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "first"), [("device_basic_client.py", "discovered GPUs"), ("streaming_daemon.py", "retrieved GPU list")]
+)
+def test_the_wire_of_an_example_is_chosen_by_the_environment(
+    name: str, first: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PILOTAGE_DEVICE_WIRE", "v8")
+    with fake_server("--profile", "v8") as target, example(name, target) as program:
+        event = program.event()
+        assert (event["message"], event["count"]) == (first, 8)
 
 
 def test_the_basic_client_says_that_nobody_listens() -> None:

@@ -31,8 +31,9 @@ from .ground import ECHO, channel, served
 SECONDS = 0.3
 ROUNDS = 4
 NOBODY = 65534
-OPTIONS = replace(ServerOptions(), stall_seconds=0.2, request_seconds=0.2)
-AT_ONCE = OPTIONS.process_share
+OPTIONS = replace(ServerOptions(), stall_seconds=0.2, request_seconds=0.2, connections_per_process=64)
+AT_ONCE = OPTIONS.connections_per_uid
+"""All that a user may have, which it takes several processes to get."""
 EVERYBODY: dict[str, Any] = {"connections": 10_000, "connections_per_uid": 10_000, "connects_per_second": 0}
 
 PATIENT = ("half_open_streams", "slow_reader", "shut_window")

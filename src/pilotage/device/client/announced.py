@@ -34,11 +34,16 @@ class Origin:
     """Where a resource version comes from."""
 
     connection: int = 0
+    """Its number; 0 where it is not known, because an interceptor made the answer."""
     storage: str = ""
 
     def same_versions(self, other: Origin) -> bool:
-        """Whether a version from here means the same there."""
-        return self.connection == other.connection or (bool(self.storage) and self.storage == other.storage)
+        """Whether a version from here means the same there, as far as is known."""
+        if self.connection and self.connection == other.connection:
+            return True  # whether the metadata of both have come or not
+        if self.storage or other.storage:
+            return self.storage == other.storage
+        return not (self.connection and other.connection)
 
 
 def _seconds(text: str) -> float:

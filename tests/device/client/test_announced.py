@@ -1,0 +1,36 @@
+"""What a server announces, and where versions come from."""
+
+from __future__ import annotations
+
+import pytest
+
+from pilotage.device import wire
+from pilotage.device.client.announced import Announced, Origin
+
+
+def test_what_our_server_announces_is_read() -> None:
+    metadata = {wire.UNDERSTOOD: "a, b,,c", wire.STORAGE: "x", wire.BOOKMARK_SECONDS: "3"}
+    assert Announced.read(metadata) == Announced(frozenset({"a", "b", "c"}), "x", 3.0)
+
+
+@pytest.mark.parametrize("metadata", [{}, {wire.BOOKMARK_SECONDS: "often"}, {wire.BOOKMARK_SECONDS: "-1"}])
+def test_a_server_that_announces_nothing_or_nonsense_promises_nothing(metadata: dict[str, str]) -> None:
+    assert Announced.read(metadata) == Announced()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (Origin(1), Origin(1), True),
+        (Origin(1), Origin(2), False),
+        (Origin(1, "x"), Origin(2, "x"), True),
+        (Origin(1, "x"), Origin(2, "y"), False),
+        (Origin(1, "x"), Origin(1), True),
+        (Origin(1, "x"), Origin(2), False),
+        (Origin(1), Origin(2, "x"), False),
+        (Origin(), Origin(2), True),
+        (Origin(1), Origin(), True),
+    ],
+)
+def test_versions_are_the_same_on_one_connection_and_in_one_storage(one: Origin, other: Origin, same: bool) -> None:
+    assert one.same_versions(other) is same
