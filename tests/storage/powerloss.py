@@ -20,7 +20,7 @@ from unittest import mock
 
 import apsw
 
-from pilotage.storage import sqlite_file
+from pilotage.storage.sqlite import file as sqlite_file
 
 SECTOR = 512
 _NAMES = ("create", "rename", "unlink")

@@ -16,7 +16,7 @@ import pytest
 import pilotage.storage
 from pilotage.errors import StorageBroken, StorageError, StorageFull
 from pilotage.storage.sqlite import SqliteStorage
-from pilotage.storage.sqlite_errors import translate
+from pilotage.storage.sqlite.errors import translate
 
 SOURCES = Path(next(iter(pilotage.storage.__path__))).parents[1]
 

@@ -16,8 +16,10 @@ import apsw
 import pytest
 
 from pilotage.errors import RevisionConflict, StorageError
-from pilotage.storage import Delete, Operation, Put, sqlite_file, sqlite_log
+from pilotage.storage import Delete, Operation, Put
 from pilotage.storage.sqlite import SqliteStorage
+from pilotage.storage.sqlite import file as sqlite_file
+from pilotage.storage.sqlite import log as sqlite_log
 
 from .powerloss import Image, Recorder, Step, images, put, settled
 

@@ -14,8 +14,8 @@ import pytest
 from pilotage.errors import Compacted, RevisionConflict, StorageBroken, StorageError
 from pilotage.storage import Delete, Event, Put, Storage, open_storage
 from pilotage.storage.sqlite import SqliteStorage
-from pilotage.storage.sqlite_log import Log
-from pilotage.storage.sqlite_rows import Row
+from pilotage.storage.sqlite.log import Log
+from pilotage.storage.sqlite.rows import Row
 
 
 async def test_state_log_and_revisions_survive_a_restart(path: str) -> None:

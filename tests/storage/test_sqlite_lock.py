@@ -19,14 +19,15 @@ from pilotage.cluster import Cluster
 from pilotage.errors import StorageBusy
 from pilotage.manager.election import LeaderElector, LeaseTimings
 from pilotage.manager.lease import LeaseLock
-from pilotage.storage import Put, sqlite_lock
+from pilotage.storage import Put
 from pilotage.storage.process import describe
 from pilotage.storage.sqlite import SqliteStorage
+from pilotage.storage.sqlite import lock as sqlite_lock
 
 SOURCES = Path(next(iter(pilotage.storage.__path__))).parents[1]
 HOLDER = """
 import os, signal, sys
-from pilotage.storage.sqlite_lock import LockFile
+from pilotage.storage.sqlite.lock import LockFile
 lock = LockFile(sys.argv[1], 0o600)
 with lock.held():
     os.kill(os.getpid(), signal.SIGSTOP)

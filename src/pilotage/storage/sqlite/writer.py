@@ -20,16 +20,16 @@ from typing import Any
 
 from pilotage.errors import FutureRevision, RevisionConflict, StorageBroken, StorageBusy, StorageError
 
-from .history import History
-from .interface import Entry, Operation
-from .release import release_memory
-from .sqlite_errors import damaged
-from .sqlite_file import settle
-from .sqlite_identity import OpenFiles
-from .sqlite_lock import LockFile
-from .sqlite_log import Log
-from .sqlite_rows import garbage_of, rows_of
-from .transaction import Commit, plan
+from ..history import History
+from ..interface import Entry, Operation
+from ..release import release_memory
+from ..transaction import Commit, plan
+from .errors import damaged
+from .file import settle
+from .identity import OpenFiles
+from .lock import LockFile
+from .log import Log
+from .rows import garbage_of, rows_of
 
 _MOST_COMMITS = 512  # in one transaction
 _MOST_BYTES = 8 << 20

@@ -15,8 +15,8 @@ import apsw
 
 from pilotage.errors import StorageBroken, StorageError
 
-from .sqlite_errors import damaged, translate
-from .sqlite_lock import LockFile
+from .errors import damaged, translate
+from .lock import LockFile
 
 APPLICATION_ID = 0x50494C54
 """Marks a SQLite file as a storage of Pilotage ("PILT")."""

@@ -23,7 +23,7 @@ from typing import NoReturn
 
 from pilotage.errors import StorageBroken, StorageBusy
 
-from .process import describe
+from ..process import describe
 
 _MAGIC = b"PILOTLK1"
 _SIZE = 4096

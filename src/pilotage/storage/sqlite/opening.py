@@ -10,14 +10,14 @@ import apsw
 
 from pilotage.errors import StorageError
 
-from .history import History
-from .sqlite_errors import translate
-from .sqlite_file import mode_of, prepare, refuse_foreign, resolve
-from .sqlite_lock import LockFile
-from .sqlite_log import Log
-from .sqlite_writer import Outcome, RefreshJob, Writer
-from .transaction import Commit
-from .watch import Watchers
+from ..history import History
+from ..transaction import Commit
+from ..watch import Watchers
+from .errors import translate
+from .file import mode_of, prepare, refuse_foreign, resolve
+from .lock import LockFile
+from .log import Log
+from .writer import Outcome, RefreshJob, Writer
 
 _LOOK_SECONDS = 0.05  # how often waiting watches look whether another process has committed
 

@@ -9,10 +9,10 @@ import apsw
 
 from pilotage.errors import StorageBroken
 
-from .interface import Entry
-from .sqlite_errors import damaged, translate
-from .sqlite_file import connect, meta_checksum
-from .sqlite_rows import Replay, Row, first_id
+from ..interface import Entry
+from .errors import damaged, translate
+from .file import connect, meta_checksum
+from .rows import Replay, Row, first_id
 
 _CHECKPOINT_PAGES = 1000
 _MOST_ROWS = 64  # in one statement

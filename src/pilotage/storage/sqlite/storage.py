@@ -11,12 +11,12 @@ import weakref
 
 from pilotage.errors import StorageBusy, StorageError
 
-from .history import MAX_HISTORY_BYTES
-from .interface import Entry, Operation, Snapshot, Watch
-from .sqlite_opening import Opening
-from .sqlite_writer import CheckJob, CommitJob, CompactJob, RefreshJob
-from .transaction import MAX_VALUE_BYTES, check
-from .watch import Cursor
+from ..history import MAX_HISTORY_BYTES
+from ..interface import Entry, Operation, Snapshot, Watch
+from ..transaction import MAX_VALUE_BYTES, check
+from ..watch import Cursor
+from .opening import Opening
+from .writer import CheckJob, CommitJob, CompactJob, RefreshJob
 
 _EXIT_SECONDS = 10.0  # how long the end of the interpreter waits for commits of a storage that nobody closed
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from pilotage.errors import StorageBroken
 
-from .interface import Entry, Event
-from .transaction import MAX_OPERATIONS, Commit
+from ..interface import Entry, Event
+from ..transaction import MAX_OPERATIONS, Commit
 
 Row = tuple[int, str, bytes | None, int, int]
 """id, key, value (None: deleted), created, checksum."""

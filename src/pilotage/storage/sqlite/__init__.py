@@ -1,0 +1,3 @@
+"""Storage in a SQLite file."""
+
+from .storage import SqliteStorage as SqliteStorage
