@@ -50,13 +50,13 @@ class History:
             self._append(commit)
 
     def extend(self, commits: Iterable[Commit]) -> None:
-        """Add the events of the next commits, all before anybody reads again."""
+        """Add the events of the next commits, before any reader sees one of them."""
         with self._lock:
             for commit in commits:
                 self._append(commit)
 
     def restore(self, entries: Mapping[str, Entry], oldest: int, commits: Sequence[Commit]) -> None:
-        """Forget everything, and begin anew: `entries` are the state at `oldest`, `commits` what came after."""
+        """Replace everything: `entries` are the state at `oldest`, `commits` are the commits after it."""
         with self._lock:
             self._entries = dict(entries)
             self._keys = SortedKeys(entries)

@@ -1,8 +1,8 @@
 """What storage is: bytes under keys, one rising revision, and a log to watch from.
 
 A commit is atomic and moves the revision by one. A snapshot is the state at one revision. A watch yields every commit
-after a revision, in order, none twice; it is a cursor on the log, so a slow reader costs nothing and is told
-`Compacted` when the log has moved on without it. Implementations must pass `pilotage.testing.storage`.
+after a revision, in order, none twice; it is a cursor on the log, so a slow reader costs nothing and gets
+`Compacted` when the log was compacted past it. Implementations must pass `pilotage.testing.storage`.
 """
 
 from __future__ import annotations
@@ -150,4 +150,4 @@ class Storage(Protocol):
         """Raise StorageError if a commit could not succeed now: closed, broken, files removed, locked for too long."""
 
     async def close(self) -> None:
-        """Finish what is under way and let go of everything. Watches end with StorageError."""
+        """Finish what is under way and release everything. Watches end with StorageError."""

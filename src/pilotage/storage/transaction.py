@@ -12,7 +12,7 @@ MAX_OPERATIONS = 1024
 """The most operations in one commit."""
 
 MAX_VALUE_BYTES = 3 * 512 * 1024
-"""The most bytes in one value, unless a storage is told otherwise: 1.5 MiB, as in etcd."""
+"""The most bytes in one value, unless a storage is configured otherwise: 1.5 MiB, as in etcd."""
 
 MAX_KEY_CHARACTERS = 2048
 """The most characters in a key."""

@@ -21,7 +21,7 @@ class Watchers:
     def __init__(self, history: History) -> None:
         self.history = history
         self.reached = history.revision
-        """The last commit that waiting watches were told of. They have missed nothing up to it."""
+        """The last commit that waiting watches were notified of. They have missed nothing up to it."""
         self.closed: StorageError | None = None
         self.on_wait: Callable[[], None] = _nothing
         """Called whenever a watch begins to wait: a storage with other writers then looks out for them."""
@@ -32,7 +32,7 @@ class Watchers:
         return bool(self._waiting)
 
     def notify(self, commits: Iterable[Commit]) -> None:
-        """Wake whoever waits for one of these commits. They must be in the history already."""
+        """Wake the watches that wait for one of these commits. They must be in the history already."""
         if not self._waiting:
             self.reached = self.history.revision
             return
@@ -44,7 +44,7 @@ class Watchers:
             self.reached = commit[0].revision
 
     def interrupt(self) -> None:
-        """Wake all of them, to find out for themselves: the history was begun anew, or the storage was closed."""
+        """Wake all watches to look again: the history was replaced, or the storage was closed."""
         for watches in list(self._waiting.values()):
             for watch in list(watches):
                 watch.wake(self.reached)
@@ -52,7 +52,9 @@ class Watchers:
 
     def close(self) -> None:
         """End every watch with an error."""
-        self.closed = StorageError("the storage is closed, so this watch has ended: open it again and watch anew")
+        self.closed = StorageError(
+            "the storage is closed, so this watch has ended: open the storage again and start a new watch"
+        )
         self.interrupt()
 
     def add(self, watch: Cursor) -> None:
@@ -75,7 +77,7 @@ class Watchers:
 class Cursor:
     """A Watch: the commits after `since` that touch `prefix`. Cancelling a wait loses nothing.
 
-    It holds on to its `storage`: one that is watched must not end because nobody else remembers it.
+    It keeps a reference to its `storage`, so that a storage is not garbage collected while it is watched.
     """
 
     def __init__(self, storage: object, watchers: Watchers, prefix: str, since: int) -> None:

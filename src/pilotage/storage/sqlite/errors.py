@@ -1,4 +1,4 @@
-"""What SQLite and the system say, as errors of Pilotage: what is wrong, with which file, and what to do."""
+"""Errors of SQLite and the system as errors of Pilotage: what is wrong, with which file, and what to do."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def translate(error: apsw.Error | OSError, path: str, system_errno: int = 0) -> 
     if isinstance(error, OSError):
         return _of_system(error, path)
     if isinstance(error, _DAMAGED):
-        return damaged(path, f"SQLite says: {error}")
+        return damaged(path, f"SQLite reports: {error}")
     no_room = isinstance(error, apsw.FullError) or (isinstance(error, apsw.IOError) and system_errno in _NO_ROOM)
     if no_room and getattr(error, "extendedresult", 0) not in _SYNC_FAILED:
         return _full(path)
     if isinstance(error, apsw.IOError):
-        return _failed(path, f"SQLite says: {error}, errno {system_errno}")
+        return _failed(path, f"SQLite reports: {error}, errno {system_errno}")
     if isinstance(error, apsw.BusyError | apsw.LockedError):
         return StorageError(f"{path}: another program holds the database locked ({error}); close it there, or wait")
     if isinstance(error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.PermissionsError):
@@ -35,7 +35,7 @@ def damaged(path: str, what: str) -> StorageBroken:
     """The file is not what was written to it."""
     return StorageBroken(
         f"{path} is damaged: {what}. Nothing was changed in it. Restore it from a backup, or move it and the files"
-        " beside it (-wal, -shm, -lock) away to begin anew"
+        " beside it (-wal, -shm, -lock) away to start with an empty storage"
     )
 
 

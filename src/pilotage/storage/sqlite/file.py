@@ -91,7 +91,7 @@ def prepare(path: str, lock: LockFile) -> None:
 
 
 def connect(path: str) -> apsw.Connection:
-    """A connection that commits durably. It checkpoints only when told to, so that no failure of that goes unseen."""
+    """A connection that commits durably. It checkpoints only on request, so that no failure is missed."""
     connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOMUTEX)
     try:
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
@@ -113,7 +113,7 @@ def meta_checksum(name: str, value: str) -> int:
     return zlib.crc32(f"{name}={value}".encode())
 
 
-def settle(path: str) -> None:
+def sync_wal(path: str) -> None:
     """Make durable what can be read now: a process that was killed may have left commits in the WAL unsynced."""
     try:
         sync(f"{path}-wal")
@@ -192,7 +192,7 @@ def _check_beginning(path: str, lock: LockFile, size: int) -> None:
     if os.path.exists(wal) and os.stat(wal).st_size > 0:
         raise StorageBroken(
             f"{path} is {'empty' if size == 0 else 'missing'}, but {wal} holds commits to it. Put the file back;"
-            f" or, to begin anew, remove {wal} too"
+            f" or, to start with an empty storage, remove {wal} too"
         )
     if size == 0 and lock.durable:
         raise damaged(path, f"it is empty, but commits up to revision {lock.durable} were made to it")
@@ -226,7 +226,7 @@ def _check_header(path: str) -> None:
             f" use Pilotage {_needs(path)} or newer"
         )
     if version < 1:
-        raise damaged(path, f"it says that its format is {version}")
+        raise damaged(path, f"its format number is {version}")
 
 
 def _read_header(path: str) -> bytes:

@@ -78,7 +78,7 @@ class LockFile:
 
     @contextmanager
     def held_if_free(self) -> Iterator[bool]:
-        """Hold the lock if nobody does; says whether."""
+        """Hold the lock if it is free; yields whether it is held."""
         if not self._try():
             yield False
             return
@@ -140,5 +140,5 @@ class LockFile:
         if start != _MAGIC:
             raise StorageBroken(
                 f"{self.path} is not a lock file of this Pilotage (it begins with {start!r});"
-                " if no process uses the storage, remove it: it will be made anew"
+                " if no process uses the storage, remove it; it is created again"
             )

@@ -39,7 +39,7 @@ class Log:
 
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[None]:
-        """All or nothing; for writing, nobody else writes meanwhile. Durable when it ends without an error."""
+        """All or nothing. With `write`, no other connection writes meanwhile. Durable when it ends without an error."""
         with self.errors():
             self._connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
             try:
@@ -67,7 +67,7 @@ class Log:
         for value, checksum in self._connection.execute("SELECT value, checksum FROM meta WHERE name = 'oldest'"):
             if checksum == meta_checksum("oldest", value) and value.isdecimal():
                 return int(value)
-        raise damaged(self.path, "the row that says where the log begins is missing or wrong")
+        raise damaged(self.path, "the row with the start of the log is missing or wrong")
 
     @oldest.setter
     def oldest(self, revision: int) -> None:
@@ -89,7 +89,7 @@ class Log:
         return replay
 
     def insert(self, rows: Sequence[Row]) -> None:
-        """Add rows, many in a statement: each one lets go of the interpreter's lock, and taking it again may wait."""
+        """Add rows, many in a statement: each one releases the interpreter's lock, and must wait for it again."""
         at = 0
         while at < len(rows):
             count = min(_MOST_ROWS, 1 << ((len(rows) - at).bit_length() - 1))
@@ -107,13 +107,13 @@ class Log:
         return self._wal_pages >= _CHECKPOINT_PAGES
 
     def checkpoint(self) -> None:
-        """Move commits from the WAL into the file, as far as nobody is reading them."""
+        """Move commits from the WAL into the file, as far as no reader needs them."""
         self._wal_pages = 0
         with self.errors():
             self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
 
     def close(self, *, tidy: bool) -> None:
-        """Let go of the file; `tidy` moves the whole WAL into it before (and removes it, if nobody else is there)."""
+        """Close the file; `tidy` first moves the whole WAL into it, and removes the WAL if no other process uses it."""
         with self.errors():
             if tidy:
                 self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)

@@ -48,29 +48,29 @@ class Opening:
         log = Log(self.path)
         try:
             self.watchers = Watchers(self.history)
-            self.writer = Writer(log, lock, self.history, Mailbox(loop, self.watchers).deliver)
+            self.writer = Writer(log, lock, self.history, LoopDelivery(loop, self.watchers).deliver)
             self.writer.load()
         except BaseException:
             log.close(tidy=False)
             raise
         self.watchers.reached = self.history.revision
-        self.watchers.on_wait = Lookout(loop, self.watchers, self.writer).begin
+        self.watchers.on_wait = CommitPoll(loop, self.watchers, self.writer).begin
 
 
-class Mailbox:
-    """Carries what the storage thread has to tell over to the loop."""
+class LoopDelivery:
+    """Delivers outcomes and commits from the storage thread to the event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, watchers: Watchers) -> None:
         self._loop = loop
         self._watchers = watchers
 
-    def deliver(self, outcomes: Sequence[Outcome], commits: Sequence[Commit], anew: bool) -> None:
+    def deliver(self, outcomes: Sequence[Outcome], commits: Sequence[Commit], restored: bool) -> None:
         """Called on the storage thread."""
-        with suppress(RuntimeError):  # the loop is closed: there is nobody left to tell
-            self._loop.call_soon_threadsafe(self._receive, outcomes, commits, anew)
+        with suppress(RuntimeError):  # the loop is closed, so there is no receiver
+            self._loop.call_soon_threadsafe(self._receive, outcomes, commits, restored)
 
-    def _receive(self, outcomes: Sequence[Outcome], commits: Sequence[Commit], anew: bool) -> None:
-        if anew:
+    def _receive(self, outcomes: Sequence[Outcome], commits: Sequence[Commit], restored: bool) -> None:
+        if restored:
             self._watchers.interrupt()
         self._watchers.notify(commits)
         for future, outcome in outcomes:
@@ -82,7 +82,7 @@ class Mailbox:
                 future.set_result(outcome)
 
 
-class Lookout:
+class CommitPoll:
     """Looks every now and then, while watches wait, whether another process has committed."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, watchers: Watchers, writer: Writer) -> None:

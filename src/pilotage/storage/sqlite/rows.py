@@ -115,7 +115,7 @@ class Replay:
 
 
 def garbage_of(commits: Iterable[Commit]) -> list[tuple[int, str]]:
-    """The rows that nobody needs any more once these commits are compacted, oldest first, as revision and key.
+    """The rows that are no longer needed once these commits are compacted, oldest first, as revision and key.
 
     In this order a key's value is always removed before its deletion is: a compaction that stops half-way never
     brings a key back.

@@ -18,7 +18,7 @@ from ..watch import Cursor
 from .opening import Opening
 from .writer import CheckJob, CommitJob, CompactJob, RefreshJob
 
-_EXIT_SECONDS = 10.0  # how long the end of the interpreter waits for commits of a storage that nobody closed
+_EXIT_SECONDS = 10.0  # how long the interpreter, when it exits, waits for the commits of a storage that was not closed
 
 _CHECK_SECONDS = 5.0
 

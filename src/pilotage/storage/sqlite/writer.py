@@ -1,7 +1,7 @@
 """The storage thread: the only one that touches the SQLite connection.
 
-It takes all commits that wait, judges their conditions one after the other, writes them in one transaction, and tells
-the loop when they are durable. Whatever other processes wrote meanwhile it reads first, inside that transaction.
+It takes all commits that wait, judges their conditions one after the other, writes them in one transaction, and
+notifies the loop when they are durable. Inside that transaction it first reads what other processes have written.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..interface import Entry, Operation
 from ..release import release_memory
 from ..transaction import Commit, plan
 from .errors import damaged
-from .file import settle
+from .file import sync_wal
 from .identity import OpenFiles
 from .lock import LockFile
 from .log import Log
@@ -38,10 +38,10 @@ _MOST_GARBAGE = 128  # rows removed in one transaction, so that compaction never
 _log = logging.getLogger("pilotage.storage")
 
 Outcome = tuple["asyncio.Future[Any]", int | StorageError | None]
-"""Whom to tell, and what: the revision, the error, or that it is done."""
+"""A waiting future and its result: the revision, an error, or None for done."""
 
 Deliver = Callable[[Sequence[Outcome], Sequence[Commit], bool], None]
-"""Tells the loop of outcomes and of new commits; True where the history was begun anew instead."""
+"""Sends outcomes and new commits to the loop; True where the history was read again as a whole."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +56,7 @@ class RefreshJob:
     """Read what other processes have committed."""
 
     future: asyncio.Future[None] | None
-    """None where nobody waits for it."""
+    """None if no caller waits for it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,7 +103,7 @@ class Writer:
             self._restore()
         self._files.remember()
         with self._log.errors():
-            settle(self._log.path)
+            sync_wal(self._log.path)
         if self._history.revision < durable:
             raise damaged(
                 self._log.path,
@@ -135,9 +135,9 @@ class Writer:
             stopping = None in jobs
             try:
                 self._serve(jobs)
-            except Exception as error:  # a bug of ours: nobody may wait for ever because of it
+            except Exception as error:  # a bug in this module must not leave a caller waiting for ever
                 self._broken = self._broken or StorageBroken(f"{self._log.path}: the storage thread failed: {error!r}")
-                self._tell([(job.future, _copy(self._broken)) for job in jobs if job and job.future])
+                self._send([(job.future, _copy(self._broken)) for job in jobs if job and job.future])
         self._close()
 
     def _take(self) -> list[Job]:
@@ -178,10 +178,10 @@ class Writer:
         try:
             outcomes, commits = self._write(jobs)
         except StorageError as error:
-            self._tell([(job.future, _copy(error)) for job in jobs])
+            self._send([(job.future, _copy(error)) for job in jobs])
             return
         self._history.extend(commits)
-        self._tell(outcomes, commits)
+        self._send(outcomes, commits)
 
     def _write(self, jobs: Sequence[CommitJob]) -> tuple[list[Outcome], list[Commit]]:
         """One transaction for all jobs. A condition that fails is an outcome of its own; any other error is of all."""
@@ -239,16 +239,16 @@ class Writer:
         except StorageError as caught:
             self._fail(caught)
             error = caught
-        self._tell([(job.future, error and _copy(error)) for job in jobs if job.future])
+        self._send([(job.future, error and _copy(error)) for job in jobs if job.future])
 
     def _compact(self, job: CompactJob) -> None:
         before = self._history.bytes
         try:
             self._compact_at(job.revision)
         except StorageError as error:
-            self._tell([(job.future, error)])
+            self._send([(job.future, error)])
             return
-        self._tell([(job.future, None)])
+        self._send([(job.future, None)])
         release_memory(before - self._history.bytes)
 
     def _compact_at(self, revision: int) -> None:
@@ -279,7 +279,7 @@ class Writer:
         except StorageError as caught:
             self._fail(caught)
             error = error or caught
-        self._tell([(job.future, error and _copy(error))])
+        self._send([(job.future, error and _copy(error))])
 
     def _sweep(self) -> None:
         try:
@@ -369,7 +369,7 @@ class Writer:
             self._log.checkpoint()
             _log.info("the commits in the removed %s-wal were moved into %s", self._log.path, self._log.path)
 
-    def _tell(self, outcomes: Sequence[Outcome], commits: Sequence[Commit] = ()) -> None:
+    def _send(self, outcomes: Sequence[Outcome], commits: Sequence[Commit] = ()) -> None:
         if outcomes or commits:
             self._deliver(outcomes, commits, False)
 
