@@ -307,7 +307,7 @@ def test_a_directory_that_everybody_may_change_is_refused(tmp_path: Path) -> Non
 
 def test_so_is_one_below_it(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
-    (tmp_path / "run").mkdir()
+    (tmp_path / "run").mkdir(0o755)
     assert f"everybody may write to the directory {tmp_path}," in refusal(tmp_path / "run" / "device-api.sock")
 
 
@@ -428,7 +428,7 @@ def test_a_longer_path_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_short_path_through_a_link_to_a_long_one_can_be_used(tmp_path: Path) -> None:
-    (tmp_path / ("d" * 150)).mkdir()
+    (tmp_path / ("d" * 150)).mkdir(0o755)
     (tmp_path / "run").symlink_to(tmp_path / ("d" * 150))
     path = tmp_path / "run" / "device-api.sock"
     leave_socket(tmp_path / "elsewhere")

@@ -75,7 +75,7 @@ class Program:
 def running(*command: str, environment: dict[str, str]) -> Iterator[Program]:
     process = subprocess.Popen(
         [sys.executable, "-W", "error", *command],
-        env=os.environ | environment,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"} | environment,  # so that lines come in the order they were printed
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
