@@ -195,19 +195,19 @@ class Store:
         return self._labels if self._labels is not None else self._derive(self._read_labels, self._keep_labels)
 
     def _read_labels(self) -> _Labels:
-        return {
-            place: {name: objects.header(data).labels for name, data in names.items()}
-            for place, names in self._objects.items()
-        }
+        found: _Labels = {}
+        for place, name, data in self.items():
+            found.setdefault(place, {})[name] = objects.header(data).labels
+        return found
 
     def _keep_labels(self, labels: _Labels) -> None:
         self._labels = labels
 
     def _derive(self, make: Callable[[], _F], keep: Callable[[_F], None]) -> _F:
         """Make something of all that is here and keep it, so that writes keep it up to date from then on."""
-        seen, made = self._changes, self.read(make)
+        seen, made = self._changes, make()
         with self._lock:
-            if self._changes != seen:
+            if self._changes != seen:  # something was written meanwhile: once more, and nothing can be now
                 made = make()
             keep(made)
         return made
