@@ -96,6 +96,9 @@ class FakeCluster:
     def client(self) -> Client:
         return self.live_client
 
+    async def check(self) -> None:
+        pass
+
     async def __aenter__(self) -> FakeCluster:
         self._open = True
         self.journal.append("cluster opened")

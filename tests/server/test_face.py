@@ -4,6 +4,7 @@ import json
 import os
 import resource
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from pilotage.http.messages import Headers, Request, Response
 from pilotage.meta.mapper import RESTMapping
 from pilotage.server import face as faces
 from pilotage.server.face import Face
+from pilotage.storage.sqlite import SqliteStorage
 
 from .registries import CONFIG_MAPS, DEFINITIONS, definition, opened
 
@@ -46,6 +48,26 @@ async def test_without_the_token_there_is_nothing_to_see(credentials: str) -> No
 async def test_health_and_version_are_for_everybody(target: str) -> None:
     async with opened() as api:
         assert (await ask(Face(api.registry, "secret"), target, authorization="")).status == 200
+
+
+async def test_a_server_whose_database_is_removed_is_alive_and_not_ready(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    storage = await SqliteStorage.open(f"{tmp_path}/state.db")
+    async with opened(storage) as api:
+        face = Face(api.registry, "secret")
+        assert (await ask(face, "/readyz")).body == b"ok"
+        (tmp_path / "state.db").unlink()
+        answer = await ask(face, "/readyz", authorization="")
+        assert (answer.status, answer.body) == (
+            500,
+            b"[+]ping ok\n[-]storage failed: reason withheld\nreadyz check failed\n",
+        )
+        for target in ("/healthz", "/livez", "/readyz/ping"):
+            assert (await ask(face, target)).body == b"ok"
+        assert (await ask(face, "/readyz/storage", authorization="")).status == 401
+    await storage.close()
+    assert f"storage is broken: {tmp_path}/state.db was removed" in caplog.text
 
 
 async def test_the_version_is_answered_without_a_file_descriptor_to_spare() -> None:

@@ -88,6 +88,8 @@ class Store:
         namespace, name = header.namespace, header.name
         values = self._values_of((namespace, name), data) if self._functions else {}
         with self._lock:
+            if len(values) != len(self._functions):  # another thread has added an index since
+                values = self._values_of((namespace, name), data)
             self._changes += 1
             try:
                 names = self._objects.get(namespace)

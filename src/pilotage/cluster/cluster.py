@@ -131,6 +131,11 @@ class Cluster:
             raise InvalidDefinition("only an embedded cluster has its registry in this process")
         return self._world.registry
 
+    async def check(self) -> None:
+        """Raise StorageError if the embedded API server cannot write now. One elsewhere answers for itself."""
+        if isinstance(self._world, Embedded):
+            await self._world.registry.check()
+
     @property
     def namespace(self) -> str:
         """The namespace of the kubeconfig's context or of the Pod that this runs in; empty if neither says one."""

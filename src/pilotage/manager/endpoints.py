@@ -8,11 +8,11 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from pilotage.errors import InvalidDefinition
+from pilotage.http.health import text_response
 from pilotage.http.limits import Limits
 from pilotage.http.messages import Handler, Request, Response, StreamingResponse
 from pilotage.http.server import serve
 from pilotage.manager.errors import AddressUnavailable
-from pilotage.manager.health import text_response
 from pilotage.manager.runnables import Group
 from pilotage.manager.supervisor import Supervisor
 from pilotage.telemetry.logs import logger

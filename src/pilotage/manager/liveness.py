@@ -6,8 +6,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from pilotage.http.health import HealthHandler, text_response
 from pilotage.http.messages import Request, Response
-from pilotage.manager.health import HealthHandler, text_response
 
 EVENT_LOOP = "eventLoop"
 """The check that the event loop is not blocked."""

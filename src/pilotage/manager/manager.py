@@ -12,12 +12,12 @@ from pilotage.cache.cache import Cache
 from pilotage.client.client import Client
 from pilotage.cluster.events import EventRecorder
 from pilotage.errors import InvalidDefinition
+from pilotage.http.health import Check, HealthHandler, ping
 from pilotage.http.messages import Handler
 from pilotage.manager import signals
 from pilotage.manager.candidate import new_candidate
 from pilotage.manager.endpoints import METRICS_LOGGER, METRICS_PATH, Routes, Server, metrics_handler, parse_address
 from pilotage.manager.errors import AlreadyStarted, LeaderElectionLost, ManagerStopped
-from pilotage.manager.health import Check, HealthHandler, ping
 from pilotage.manager.idleness import Idleness
 from pilotage.manager.lag import Lag
 from pilotage.manager.lifecycle import Lifecycle
@@ -282,7 +282,7 @@ class Manager:
         return {**(self._healthz or {"ping": ping}), **own, EVENT_LOOP: ping}  # this runs on the loop: it holds
 
     def _readyz_checks(self) -> dict[str, Check]:
-        return {**readiness(self._lifecycle, self._readyz), EVENT_LOOP: ping}
+        return {**readiness(self._lifecycle, self._readyz), "cluster": self.cluster.check, EVENT_LOOP: ping}
 
     def _server(self, name: str) -> Server:
         if name not in self._servers:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 
+from pilotage.http.health import Check, ping
 from pilotage.manager.errors import CacheNotLive, ManagerStopped
-from pilotage.manager.health import Check, ping
 from pilotage.manager.lifecycle import Lifecycle
 from pilotage.manager.runnables import Entry, Group
 

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from pilotage.http.health import HealthHandler
 from pilotage.http.messages import Handler
-from pilotage.manager.health import HealthHandler
 from pilotage.manager.lifecycle import Lifecycle
 from pilotage.manager.liveness import SupervisedHealth
 from pilotage.manager.options import ManagerOptions

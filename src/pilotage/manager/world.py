@@ -39,6 +39,9 @@ class ClusterLike(Protocol):
     @property
     def writes(self) -> WriteTracker: ...
 
+    async def check(self) -> None:
+        """Raise if an API server in this process cannot write now."""
+
     async def __aenter__(self) -> object: ...
 
     async def __aexit__(

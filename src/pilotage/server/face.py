@@ -13,6 +13,7 @@ import msgspec
 
 from pilotage.errors import ApiError, Forbidden, InternalError, NotFound, PilotageError, Unauthorized
 from pilotage.http import messages as http
+from pilotage.http.health import HealthHandler, ping
 from pilotage.meta.kinds import GroupVersion
 from pilotage.rest import negotiation, path, response
 from pilotage.rest.request import Form, Request, Verb
@@ -33,6 +34,11 @@ class Face:
     def __init__(self, registry: Registry, token: str) -> None:
         self._registry = registry
         self._token = token.encode()
+        self._health = {
+            "/healthz": HealthHandler("/healthz", lambda: {"ping": ping}),
+            "/livez": HealthHandler("/livez", lambda: {"ping": ping}),
+            "/readyz": HealthHandler("/readyz", lambda: {"ping": ping, "storage": registry.check}),
+        }
         self._version = version()  # once: it reads files, for which there may be no descriptor later
 
     async def __call__(self, incoming: http.Request) -> http.Response | http.StreamingResponse:
@@ -50,6 +56,8 @@ class Face:
         if route not in OPEN and not self.authenticate(incoming.headers, incoming.peer):
             raise Unauthorized("Unauthorized")
         _refuse_impersonation(incoming)
+        if health := self._health.get("/" + route.split("/")[1]):
+            return await health(incoming)
         if incoming.method in ("GET", "HEAD"):
             answer = await self._document(route, incoming.headers.get("accept"))
             if answer is not None:
@@ -69,9 +77,7 @@ class Face:
         return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self._token)
 
     async def _document(self, route: str, accept: str) -> http.Response | None:
-        """What is not about an object: health, version, discovery, OpenAPI."""
-        if route in ("/healthz", "/livez", "/readyz"):
-            return http.Response(200, [("content-type", "text/plain; charset=utf-8")], b"ok")
+        """What is not about an object: version, discovery, OpenAPI."""
         if route == "/version":
             return _json(self._version)
         if route == "/":

@@ -58,6 +58,10 @@ class Registry:
     ) -> None:
         await self._exits.aclose()
 
+    async def check(self) -> None:
+        """Raise StorageError if nothing can be written now: what readiness asks."""
+        await self.house.storage.check()
+
     async def call(self, request: Request) -> Response:
         while True:
             try:

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from pilotage.http.messages import Request, Response
 from pilotage.telemetry.logs import logger
 
-log = logger("pilotage.manager")
+log = logger("pilotage.health")
 
 Check = Callable[[], Awaitable[object] | object]
 """A health check, async or not. It fails by raising, or by giving False."""
