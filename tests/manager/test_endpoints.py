@@ -291,7 +291,7 @@ async def test_a_server_that_goes_away_is_one_line_however_often_the_kubelet_ask
             await manager.run_until_idle(60)
             address = manager.health_probe_address
             assert (await get(address, "/readyz")) == (200, "ok")
-            with recorded_logs() as lines:
+            with recorded_logs("pilotage.health") as lines:
                 server.stop()
                 await until(lambda: not manager.cache.live)
                 answers = [await get(address, "/readyz?verbose") for _ in range(3)]
