@@ -172,14 +172,14 @@ async def over_https(storage: str, label: str) -> dict[str, Figure]:
 
 async def real(ours: dict[str, Figure]) -> None:
     """The anchor: a real kube-apiserver and etcd, with the same client."""
-    from tests import realcluster
+    from hack.cluster import running
 
-    binaries = realcluster.binaries()
+    binaries = running.binaries()
     if isinstance(binaries, str):
         title(f"Real kube-apiserver: {binaries}")
         return
     started = time.perf_counter()
-    with realcluster.real_cluster(binaries) as found:
+    with running.real_cluster(binaries) as found:
         ready = time.perf_counter() - started
         cluster = pt.Cluster.connect(found.url, token=found.token, ca_file=str(found.ca_file))
         async with cluster:

@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hack.cluster.running import RealCluster, binaries, real_cluster
 from pilotage.errors import AlreadyExists, NoMatch
 from pilotage.meta.kinds import GroupVersionKind
-
-from .realcluster import RealCluster, binaries, real_cluster
 
 if TYPE_CHECKING:  # tests that need no world do not pay for the client, nor fail with it
     from pilotage.client import Client

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from bench.device import fanout, load
 from bench.figures import cpu_of, memory
+from hack.device.running import device_server
 from pilotage.device.client.target import Target
-from tests.device.servers import device_server
 
 SECONDS = float(os.environ.get("BENCH_SECONDS", "120"))
 LIMITS = ("--requests-per-second", "0", "--connections", "200", "--connections-per-uid", "200")

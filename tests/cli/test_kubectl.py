@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import realcluster
+from hack.cluster import running
 
 pytestmark = pytest.mark.cluster
 
@@ -49,7 +49,7 @@ spec: {size: %s}
 
 @pytest.fixture(scope="module")
 def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
-    binaries = realcluster.binaries()
+    binaries = running.binaries()
     if isinstance(binaries, str):
         pytest.skip(binaries)
     folder = tmp_path_factory.mktemp("serve")

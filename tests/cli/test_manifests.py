@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from hack.cluster.running import RealCluster
 from pilotage.cli import main
 from pilotage.device.client.target import DEFAULT
 from pilotage.meta import yamltext
@@ -19,7 +20,6 @@ from pilotage.meta.objects import document_of
 from pilotage.meta.unstructured import Unstructured
 from pilotage.rest import Request, Verb
 
-from ..realcluster import RealCluster
 from ..worlds import World, over_there
 
 Document = dict[str, Any]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from hack.cluster.running import RealCluster
 from pilotage.cli.device_manifests import DeviceManifests
 from pilotage.meta import yamltext
 from pilotage.meta.kinds import GroupVersionResource
@@ -19,7 +20,6 @@ from pilotage.meta.models import ObjectMeta
 from pilotage.rest import Request, Verb
 from pilotage.types.core.v1 import Node
 
-from ..realcluster import RealCluster
 from ..worlds import WITHIN, World, over_there
 from .device_processes import serving
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from hack.cluster.running import RealCluster
 from pilotage.client import config
 from pilotage.client.config import Config, in_cluster
 from pilotage.client.kubeconfig import Kubeconfig
@@ -16,8 +17,6 @@ from pilotage.cluster import Cluster
 from pilotage.errors import InvalidDefinition, NoCredentials
 from pilotage.meta import yamltext
 from pilotage.types.core.v1 import Namespace
-
-from ..realcluster import RealCluster
 
 
 def written(path: Path, **parts: Any) -> str:

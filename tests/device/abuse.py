@@ -22,9 +22,9 @@ from pathlib import Path
 
 from bench.device.latencies import Latencies
 from bench.figures import cpu_of, memory
+from hack.device import attacks
+from hack.device.running import DeviceServerProcess, device_server
 from pilotage import device
-from tests.device.grpc import attacks
-from tests.device.servers import DeviceServerProcess, device_server
 
 NOBODY = 65534
 CONNECTIONS = 16

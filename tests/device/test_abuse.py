@@ -6,8 +6,9 @@ import os
 
 import pytest
 
+from hack.device.attacks import ATTACKS
+
 from .abuse import BOUND, SPINNING, Abuse, ground, measure
-from .grpc.attacks import ATTACKS
 
 SECONDS = 1.4
 """A hundred calls: the slowest one does not count."""

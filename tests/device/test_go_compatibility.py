@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import pytest
 
+from hack.device.running import DeviceServerProcess, device_server
 from pilotage import device
 from pilotage.device.v1alpha1 import GPU, GPUSpec
 from pilotage.device.wire.generated.descriptors import SETS
@@ -19,7 +20,6 @@ from pilotage.meta.models import ObjectMeta
 
 from .followers import following
 from .programs import WITHIN, binaries, running, said, serving
-from .servers import DeviceServerProcess, device_server
 
 pytestmark = pytest.mark.go
 

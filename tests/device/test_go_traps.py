@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from hack.device.running import device_server
 from pilotage import device
 from pilotage.cache.event import InformerEvent
 from pilotage.device.client.listerwatcher import UNHEARD_SECONDS
@@ -23,7 +24,6 @@ from pilotage.errors import BadRequest, Conflict, Gone, Invalid, NotFound, Pilot
 from .followers import following
 from .grpc.ground import UNLIMITED, served
 from .programs import WITHIN, Program, binaries, running, said, serving
-from .servers import device_server
 
 pytestmark = pytest.mark.go
 

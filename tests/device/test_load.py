@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 
 from bench.device import fanout, load
+from hack.device.running import device_server
 from pilotage.device.client import transport
 from pilotage.device.client.target import Target
-
-from .servers import device_server
 
 SERVER = ("--gate-seconds", "0", "--log-level", "error", "--connections", "200", "--connections-per-uid", "200")
 UNLIMITED = (*SERVER, "--requests-per-second", "0")

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from hack.device.running import DeviceServerProcess, device_server
 from pilotage import device
 from pilotage.device.client.gpus import GPUs
 from pilotage.device.client.target import Target
@@ -26,7 +27,6 @@ from pilotage.errors import ConnectionLost, ServiceUnavailable
 from pilotage.meta.models import Condition, ObjectMeta
 
 from .followers import Follower, each, following
-from .servers import DeviceServerProcess, device_server
 
 WATCHERS, CONNECTIONS = 20, 10
 """More watchers than a user has connections by default: they share them."""

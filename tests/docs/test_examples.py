@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ..device.servers import device_server
+from hack.device.running import device_server
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "examples").glob("*.md"))]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ..realcluster import RealCluster
+from hack.cluster.running import RealCluster
 
 PROGRAM = Path(__file__).parents[2] / "examples" / "database.py"
 OUTPUT = "main: Running\nStatefulSet main: 3 replicas\nowned by Database\n"

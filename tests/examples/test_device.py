@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from ..realcluster import RealCluster
+from hack.cluster.running import RealCluster
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = [f"gpu-{number}" for number in range(1, 9)]

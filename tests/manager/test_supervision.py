@@ -18,6 +18,7 @@ from dataclasses import replace
 
 import pytest
 
+from hack.cluster.running import RealCluster
 from pilotage.cluster import Cluster
 from pilotage.controller import ControllerBuilder, Request
 from pilotage.errors import InvalidDefinition
@@ -30,7 +31,6 @@ from pilotage.telemetry.metrics import REGISTRY
 from pilotage.types.coordination.v1 import Lease
 from pilotage.types.core.v1 import ConfigMap
 
-from ..realcluster import RealCluster
 from .apiserver import TOKEN, ApiServer, api_server
 from .fakes import FakeCluster
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from hack.cluster.running import RealCluster
 from pilotage.meta import yamltext
 from pilotage.meta.models import Model, Resource, resource
 from pilotage.schema.crd import crd
 from pilotage.types.core.v1 import PodTemplateSpec
-from tests.realcluster import RealCluster
 from tests.schema import golden_files
 
 pytestmark = pytest.mark.cluster

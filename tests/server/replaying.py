@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from hack.cluster.running import RealCluster
 from pilotage.http.messages import Headers, Request, Response, StreamingResponse
 from pilotage.server.face import Face
 
-from ..realcluster import RealCluster
 from .differential import ABSENT, Replay, Scenario, Step, at
 
 TOKEN = "secret"

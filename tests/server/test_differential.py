@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
+from hack.cluster.running import RealCluster
 from pilotage.server.face import Face
 from pilotage.server.house import House
 from pilotage.server.registry import Registry
 from pilotage.storage.memory import MemoryStorage
 
-from ..realcluster import RealCluster
 from .cases import SCENARIOS
 from .differential import Difference, Scenario, expected_of_ours
 from .replaying import TOKEN, Answers, replay_on_ours, replay_on_real

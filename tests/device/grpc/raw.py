@@ -8,10 +8,9 @@ from contextlib import asynccontextmanager
 
 from hpack import Decoder
 
+from hack.device.attacks import HELLO, frame, request
 from pilotage.device.grpc import frames
 from pilotage.device.grpc.frames import ErrorCode
-
-from .attacks import HELLO, frame, request
 
 __all__ = ["HELLO", "Raw", "connected", "frame", "request"]
 

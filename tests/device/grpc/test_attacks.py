@@ -20,12 +20,12 @@ from unittest import mock
 
 import pytest
 
+from hack.device import attacks
 from pilotage.device.grpc.channel import GRPCChannel
 from pilotage.device.grpc.frames import ErrorCode
 from pilotage.device.grpc.options import ServerOptions
 from pilotage.device.grpc.server import Listening
 
-from . import attacks
 from .ground import ECHO, channel, served
 
 SECONDS = 0.3

@@ -9,12 +9,12 @@ from dataclasses import replace
 
 import pytest
 
+from hack.device.attacks import MESSAGE, literal
 from pilotage.device.grpc import frames
 from pilotage.device.grpc.frames import ErrorCode
 from pilotage.device.rpc import Call, Code, Handlers, Outgoing, Reply, RPCError, frame
 
 from . import raw
-from .attacks import MESSAGE, literal
 from .ground import BREAK, COUNT, ECHO, FAIL, HANG, LARGE, SHOUT, UNLIMITED, WATCH, Service, channel, served
 
 

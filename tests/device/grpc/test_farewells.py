@@ -9,12 +9,11 @@ from contextlib import contextmanager
 
 import pytest
 
+from hack.device.attacks import HELLO
 from pilotage.device.grpc import farewells as module
 from pilotage.device.grpc import frames
 from pilotage.device.grpc.farewells import Farewells, has_call
 from pilotage.device.grpc.frames import ErrorCode
-
-from .attacks import HELLO
 
 SETTINGS = frames.settings({})
 WORDS = frames.goaway(2**31 - 1, ErrorCode.ENHANCE_YOUR_CALM, "too many")

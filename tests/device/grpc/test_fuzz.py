@@ -10,6 +10,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hack.device.attacks import HELLO, MESSAGE, frame, literal, request
 from pilotage.device.grpc import frames
 from pilotage.device.grpc.calls import routes
 from pilotage.device.grpc.clientlink import ClientLink
@@ -23,7 +24,6 @@ from pilotage.device.grpc.serverlink import ServerLink, Shared
 from pilotage.device.rpc import Peer, RPCError
 from pilotage.errors import ConnectionLost
 
-from .attacks import HELLO, MESSAGE, frame, literal, request
 from .ground import COUNT, ECHO, FAIL, HANG, LARGE, SHOUT, WATCH, Service
 from .test_engine import Recorder
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import pytest
 
+from hack.device.attacks import MESSAGE
 from pilotage.device.client.target import Target
 from pilotage.device.grpc import frames
 from pilotage.device.grpc.channel import GRPCChannel
@@ -22,7 +23,6 @@ from pilotage.device.grpc.server import Listening, serve
 from pilotage.device.rpc import Call, Code, Handlers, Peer, Reply, RPCError
 from pilotage.errors import ConnectionLost, PilotageError
 
-from .attacks import MESSAGE
 from .ground import COUNT, ECHO, HANG, LARGE, UNLIMITED, WATCH, Service, channel, port, served, socket_path
 from .raw import HELLO, connected, frame, request
 

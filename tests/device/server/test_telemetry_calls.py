@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hack.cluster.running import free_ports
 from pilotage import device
 from pilotage.client.retries import Retries
 from pilotage.device.access import Access, Remote
@@ -19,7 +20,6 @@ from pilotage.device.telemetry import Telemetry
 from pilotage.device.wire import Generation
 from pilotage.errors import BadRequest, Forbidden, NotFound, ServiceUnavailable
 
-from ...realcluster import free_ports
 from .fakes import api, gpu, server_options
 
 FAKE = FakeProvider(FakeOptions(count=2, period=0, seed=1))

@@ -1,4 +1,4 @@
-"""A real kube-apiserver and etcd, for the tests that compare with them.
+"""A real kube-apiserver and etcd, for tests and benchmarks that compare with them.
 
 There is no controller manager and no scheduler: Pods stay pending, nothing is garbage-collected, and a deleted
 namespace stays terminating.
@@ -22,7 +22,7 @@ from pathlib import Path
 
 READY_WITHIN = 60.0  # seconds; on two idle cores it takes three
 
-BINARIES_SCRIPT = Path(__file__).resolve().parent.parent / "hack" / "cluster" / "binaries.py"
+BINARIES_SCRIPT = Path(__file__).resolve().with_name("binaries.py")
 
 # Runs a program for as long as our end of standard input is open. The kernel closes that end however this process
 # ends, so that even `kill -9` of the tests leaves no server behind.
