@@ -11,8 +11,7 @@ from pilotage.cache.event import InformerEvent
 from pilotage.cache.informer import Informer
 from pilotage.cache.options import InformerOptions
 from pilotage.types.core.v1 import ConfigMap
-
-from .scripted import Scripted
+from tests.reflector.scripted import Scripted
 
 Heard = tuple[str, str]
 """The type of an event and the object's name."""

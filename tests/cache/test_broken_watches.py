@@ -10,13 +10,13 @@ from contextlib import aclosing
 import msgspec
 import pytest
 
-from pilotage.cache.change import Listening, Replaced, Trouble
 from pilotage.errors import ConnectionLost, DecodeError, Gone, InternalError, ServiceUnavailable
+from pilotage.reflector.change import Listening, Replaced, Trouble
 from pilotage.rest.response import Page, WatchEvent
+from tests.reflector.scripted import End, Scripted, Step, added, bookmark, error, page, taken
+from tests.reflector.streams import REFUSED, TOO_LARGE, applied, follow, troubles, watches
 
 from .following import Diary, informer, running, synced, until
-from .scripted import End, Scripted, Step, added, bookmark, error, page, taken
-from .streams import REFUSED, TOO_LARGE, applied, follow, troubles, watches
 
 pytestmark = pytest.mark.virtual_time
 

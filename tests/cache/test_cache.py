@@ -17,9 +17,9 @@ from pilotage.meta.unstructured import PartialObjectMetadata, Unstructured, meta
 from pilotage.rest.listing import ListerWatcher
 from pilotage.rest.response import Page
 from pilotage.types.core.v1 import ConfigMap, Node
+from tests.reflector.scripted import Scripted, added, config_map, page
 
 from .following import Diary, running, until
-from .scripted import Scripted, added, config_map, page
 
 pytestmark = pytest.mark.virtual_time
 

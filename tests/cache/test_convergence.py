@@ -16,9 +16,9 @@ from pilotage.rest.request import ListOptions
 from pilotage.rest.response import Page, WatchEvent
 from pilotage.testing import loop as virtual
 from pilotage.types.core.v1 import ConfigMap
+from tests.reflector.scripted import bookmark, config_map, error
 
 from .following import informer, running, until
-from .scripted import bookmark, config_map, error
 
 NAMES = ("a", "b", "c", "d")
 REFUSALS: tuple[type[ApiError], ...] = (Gone, ServiceUnavailable, TooManyRequests, InternalError)

@@ -12,9 +12,9 @@ from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.unstructured import Unstructured
 from pilotage.rest.listing import ListerWatcher
 from pilotage.types.core.v1 import ConfigMap
+from tests.reflector.scripted import Scripted, added, page
 
 from .following import until
-from .scripted import Scripted, added, page
 
 pytestmark = pytest.mark.virtual_time
 

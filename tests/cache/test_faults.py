@@ -11,10 +11,8 @@ from typing import Any
 
 import pytest
 
-from pilotage.cache.backoff import BackoffOptions
 from pilotage.cache.informer import Informer
 from pilotage.cache.options import InformerOptions
-from pilotage.cache.silence import Silent
 from pilotage.client.client import Client
 from pilotage.client.http import HTTPTransport
 from pilotage.cluster import Cluster
@@ -23,6 +21,8 @@ from pilotage.http.limits import Timeouts
 from pilotage.http.server import serve
 from pilotage.http.tls import server_context
 from pilotage.meta.models import ObjectMeta
+from pilotage.reflector.backoff import BackoffOptions
+from pilotage.reflector.silence import Silent
 from pilotage.server.certificates import self_signed
 from pilotage.server.face import Face
 from pilotage.testing.proxy import Answer, Cut, CutLine, DuplicateLine, FaultProxy, Stall, is_watch

@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from pilotage.cache.backoff import BackoffOptions
 from pilotage.cache.event import InformerEvent, ResourceEventHandler
 from pilotage.cache.informer import Informer
 from pilotage.cache.options import InformerOptions
 from pilotage.errors import ConnectionLost, Gone, InvalidDefinition, NoMatch, ServiceUnavailable
+from pilotage.reflector.backoff import BackoffOptions
 from pilotage.rest.listing import ListerWatcher
 from pilotage.rest.response import Page
 from pilotage.types.core.v1 import ConfigMap
+from tests.reflector.scripted import Scripted, added, bookmark, config_map, deleted, error, modified, page
 
 from .following import Diary, informer, running, synced, until
-from .scripted import Scripted, added, bookmark, config_map, deleted, error, modified, page
 
 pytestmark = pytest.mark.virtual_time
 

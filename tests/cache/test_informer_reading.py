@@ -12,9 +12,9 @@ from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.unstructured import Unstructured, metadata_only
 from pilotage.rest.response import Page, WatchEvent
 from pilotage.types.core.v1 import ConfigMap
+from tests.reflector.scripted import Scripted, added, config_map, error, modified, page
 
 from .following import Diary, informer, running, synced, until
-from .scripted import Scripted, added, config_map, error, modified, page
 
 pytestmark = pytest.mark.virtual_time
 

@@ -12,8 +12,7 @@ from pilotage.errors import InvalidDefinition
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.unstructured import Unstructured, metadata_only
 from pilotage.types.core.v1 import ConfigMap, Node
-
-from .scripted import document
+from tests.reflector.scripted import document
 
 GVK = GroupVersionKind("", "v1", "ConfigMap")
 

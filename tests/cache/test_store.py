@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pilotage.cache.intake import Item
 from pilotage.cache.store import Store
 from pilotage.errors import InvalidDefinition
 from pilotage.meta import objects
 from pilotage.meta.selectors import Selector
-
-from .scripted import config_map
+from pilotage.reflector.intake import Item
+from tests.reflector.scripted import config_map
 
 NAMES = st.sampled_from(["a", "b", "c"])
 NAMESPACES = st.sampled_from(["one", "two"])

@@ -12,16 +12,16 @@ import msgspec
 import pytest
 
 from pilotage.cache.informer import Informer
-from pilotage.cache.intake import Item
 from pilotage.cache.lister import Lister
 from pilotage.cache.options import InformerOptions
 from pilotage.cache.store import Store
 from pilotage.meta import objects
+from pilotage.reflector.intake import Item
 from pilotage.rest.response import WatchEvent
 from pilotage.types.core.v1 import ConfigMap
+from tests.reflector.scripted import Scripted, config_map, page
 
 from .following import running
-from .scripted import Scripted, config_map, page
 
 OBJECTS = 60
 ROUNDS = 60

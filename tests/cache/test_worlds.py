@@ -10,8 +10,6 @@ import pytest
 
 import pilotage as pt
 from pilotage.cache.cache import Cache
-from pilotage.cache.change import Applied, Listening, Replaced
-from pilotage.cache.changes import ChangesOptions, changes
 from pilotage.cache.informer import Informer
 from pilotage.cache.options import InformerOptions
 from pilotage.cache.plan import ByObject, CacheOptions
@@ -21,6 +19,8 @@ from pilotage.errors import DecodeError, NotFound
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import ObjectMeta
 from pilotage.meta.unstructured import Unstructured, metadata_only
+from pilotage.reflector.change import Applied, Listening, Replaced
+from pilotage.reflector.reflector import ChangesOptions, changes
 from pilotage.rest.listing import RestListerWatcher
 from pilotage.types.core.v1 import ConfigMap, Namespace
 

@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 
-from pilotage.cache.change import Applied, Deleted, Replaced
 from pilotage.cache.event import InformerEvent
-from pilotage.cache.intake import Intake, Item
 from pilotage.client import wire
 from pilotage.client.client import Client
 from pilotage.client.config import Config
@@ -29,6 +27,8 @@ from pilotage.meta.models import ObjectMeta
 from pilotage.meta.objects import Header
 from pilotage.meta.redaction import LAST_APPLIED
 from pilotage.meta.unstructured import PartialObjectMetadata, Unstructured
+from pilotage.reflector.change import Applied, Deleted, Replaced
+from pilotage.reflector.intake import Intake, Item
 from pilotage.rest import HTTPRequest, Verb, WatchEvent
 from pilotage.rest import Request as RestRequest
 from pilotage.storage.interface import Put

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from asyncio import CancelledError
 from collections.abc import Iterable
 
 from pilotage.errors import InvalidDefinition, PilotageError
@@ -24,9 +23,3 @@ class NoIndex(InvalidDefinition):
         self.known = sorted(known)
         existing = ", ".join(map(repr, self.known)) or "none"
         super().__init__(f"there is no index {index!r} (existing indexes: {existing}): {advice}")
-
-
-USER_FAILURES = (Exception, CancelledError, SystemExit)
-"""What a function of the user's that does not wait may fail with. A CancelledError comes from something that it looked
-at, and must not be taken for a cancellation of the task that called it, which would end without a word; and a library
-that calls sys.exit() must not end the program."""

@@ -9,9 +9,6 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, cast, overload
 
 from pilotage.cache import metrics
-from pilotage.cache.backoff import Backoff
-from pilotage.cache.change import Applied, Bookmark, Change, Deleted, Listening, Replaced, Trouble, Undecodable
-from pilotage.cache.changes import changes
 from pilotage.cache.event import InformerEvent, ResourceEventHandler
 from pilotage.cache.index import IndexFunction, Key
 from pilotage.cache.listeners import Listeners, Registration
@@ -27,6 +24,9 @@ from pilotage.client.targets import Kind, KindOf, O, untyped
 from pilotage.errors import DecodeError, InvalidDefinition, NotFound, PilotageError
 from pilotage.meta import objects, times
 from pilotage.meta.typevars import T
+from pilotage.reflector.backoff import Backoff
+from pilotage.reflector.change import Applied, Bookmark, Change, Deleted, Listening, Replaced, Trouble, Undecodable
+from pilotage.reflector.reflector import changes
 from pilotage.rest.listing import ListerWatcher, Recounting
 from pilotage.telemetry.logs import logger
 

@@ -6,10 +6,10 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from pilotage.cache.errors import USER_FAILURES
 from pilotage.cache.event import InformerEvent
 from pilotage.cache.options import MINIMUM_RESYNC
 from pilotage.errors import DecodeError, InvalidDefinition
+from pilotage.reflector.intake import USER_FAILURES
 from pilotage.telemetry.logs import Logger
 
 Listener = Callable[[InformerEvent[Any]], None]

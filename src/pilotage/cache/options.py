@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pilotage.cache.backoff import BackoffOptions
-from pilotage.cache.changes import ChangesOptions
-from pilotage.cache.intake import Intake, Transform
 from pilotage.client.reader import Fields, Labels, field_text, selector_text
 from pilotage.client.targets import Kind, form_of, gvk_of
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.selectors import FieldSelector, Selector
+from pilotage.reflector.backoff import BackoffOptions
+from pilotage.reflector.intake import Intake, Transform
+from pilotage.reflector.reflector import ChangesOptions
 from pilotage.rest.request import Form, ListOptions
 
 MINIMUM_RESYNC = 1.0

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from pilotage.cache.informer import Informer
-from pilotage.cache.intake import Transform
 from pilotage.cache.options import InformerOptions
 from pilotage.client.reader import Fields, Labels, field_text
 from pilotage.client.targets import Kind, gvk_of
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.selectors import FieldRequirement, FieldSelector
+from pilotage.reflector.intake import Transform
 
 SYNC_PERIOD = 10 * 3600.0
 _SPREAD = 0.1

@@ -19,13 +19,13 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
-from pilotage.cache.errors import USER_FAILURES, NoIndex
+from pilotage.cache.errors import NoIndex
 from pilotage.cache.index import Index, Key
-from pilotage.cache.intake import Item
 from pilotage.errors import InvalidDefinition
 from pilotage.meta import objects
 from pilotage.meta.objects import Header
 from pilotage.meta.selectors import Selector
+from pilotage.reflector.intake import USER_FAILURES, Item
 
 Report = Callable[[Key, BaseException], None]
 """Is told of an object that a function of the user's, or the decoder, failed on."""

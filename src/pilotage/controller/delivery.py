@@ -8,12 +8,12 @@ import math
 import sys
 from collections.abc import Awaitable, Sequence
 
-from pilotage.cache.errors import USER_FAILURES
 from pilotage.controller.event import Change, Event
 from pilotage.controller.handlers import Handler, Requests
 from pilotage.controller.predicates import Predicate
 from pilotage.controller.request import Request
 from pilotage.errors import DecodeError
+from pilotage.reflector.intake import USER_FAILURES
 from pilotage.telemetry.logs import logger
 from pilotage.workqueue import ItemExponentialFailureRateLimiter, WorkQueue
 

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from pilotage.cache.silence import Silent
-from pilotage.cache.stages import AT_ONCE_SECONDS, FRUITLESS, Attempt, Course, ShortWatch, Stage, Verdict
 from pilotage.errors import (
     ConnectionLost,
     DecodeError,
@@ -14,6 +12,8 @@ from pilotage.errors import (
     TooManyRequests,
     UnexpectedAnswer,
 )
+from pilotage.reflector.silence import Silent
+from pilotage.reflector.stages import AT_ONCE_SECONDS, FRUITLESS, Attempt, Course, ShortWatch, Stage, Verdict
 
 REFUSED = ConnectionLost("refused", sent=False)
 OPENED = {"opened": True}

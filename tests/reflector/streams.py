@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncGenerator, Callable
 
-from pilotage.cache.change import Applied, Change, Listening, Replaced, Trouble
-from pilotage.cache.changes import ChangesOptions, changes
 from pilotage.errors import Cause, ConnectionLost, StatusDetails, Timeout
 from pilotage.meta.kinds import GroupVersionKind
+from pilotage.reflector.change import Applied, Change, Listening, Replaced, Trouble
+from pilotage.reflector.reflector import ChangesOptions, changes
 
 from .scripted import Scripted
 

@@ -6,8 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from pilotage.cache.intake import Item
 from pilotage.meta.objects import Header
+from pilotage.reflector.intake import Item
 
 
 class Replaced(msgspec.Struct, frozen=True):

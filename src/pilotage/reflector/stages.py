@@ -10,7 +10,6 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
-from pilotage.cache.silence import Silent
 from pilotage.errors import (
     ApiError,
     BadRequest,
@@ -22,6 +21,7 @@ from pilotage.errors import (
     PilotageError,
     TooManyRequests,
 )
+from pilotage.reflector.silence import Silent
 
 SHORT_SECONDS = 1.0
 FRUITLESS = 3

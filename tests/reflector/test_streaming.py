@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pilotage.cache.change import Listening, Replaced, Undecodable
 from pilotage.errors import ConnectionLost, Gone, InternalError, Invalid, TooManyRequests
+from pilotage.reflector.change import Listening, Replaced, Undecodable
 from pilotage.rest.response import WatchEvent
 
 from .scripted import End, Scripted, added, bookmark, deleted, error, modified, page, taken

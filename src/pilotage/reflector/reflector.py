@@ -18,12 +18,6 @@ from typing import Any
 
 import msgspec
 
-from pilotage.cache.backoff import Backoff, BackoffOptions, backoff_of
-from pilotage.cache.change import Applied, Bookmark, Change, Deleted, Listening, Replaced, Trouble, Undecodable
-from pilotage.cache.intake import Intake, Item
-from pilotage.cache.pager import Listing, Pager, unread
-from pilotage.cache.silence import Deadline
-from pilotage.cache.stages import SHORT_SECONDS, Attempt, Course, Stage, Verdict
 from pilotage.errors import (
     ApiError,
     ConnectionLost,
@@ -37,6 +31,12 @@ from pilotage.errors import (
 from pilotage.meta import objects
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.objects import Header
+from pilotage.reflector.backoff import Backoff, BackoffOptions, backoff_of
+from pilotage.reflector.change import Applied, Bookmark, Change, Deleted, Listening, Replaced, Trouble, Undecodable
+from pilotage.reflector.intake import Intake, Item
+from pilotage.reflector.pager import Listing, Pager, unread
+from pilotage.reflector.silence import Deadline
+from pilotage.reflector.stages import SHORT_SECONDS, Attempt, Course, Stage, Verdict
 from pilotage.rest.listing import BOOKMARK_SECONDS_ANNOTATION, EMBEDDED_SILENCE_SECONDS, ListerWatcher
 from pilotage.rest.request import ListOptions
 from pilotage.rest.response import Bytes, WatchEvent

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from pilotage.cache.silence import Deadline, Silent
+from pilotage.reflector.silence import Deadline, Silent
 
 
 @pytest.mark.virtual_time

@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from pilotage.cache.change import Change
-from pilotage.cache.changes import INITIAL_EVENTS_END
 from pilotage.errors import ApiError
+from pilotage.reflector.change import Change
+from pilotage.reflector.reflector import INITIAL_EVENTS_END
 from pilotage.rest.request import ListOptions
 from pilotage.rest.response import Page, WatchEvent
 

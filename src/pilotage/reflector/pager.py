@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field, replace
 
-from pilotage.cache.change import Replaced, Undecodable
-from pilotage.cache.intake import Intake, Item
 from pilotage.errors import Gone, PilotageError, UnexpectedAnswer
 from pilotage.meta import objects
+from pilotage.reflector.change import Replaced, Undecodable
+from pilotage.reflector.intake import Intake, Item
 from pilotage.rest.listing import ListerWatcher
 from pilotage.rest.request import ListOptions
 from pilotage.rest.response import Bytes, Page

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
+from asyncio import CancelledError
 from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
 
-from pilotage.cache.errors import USER_FAILURES
 from pilotage.errors import DecodeError
 from pilotage.meta import objects
 from pilotage.meta.kinds import GroupVersionKind
@@ -17,6 +17,11 @@ from pilotage.meta.unstructured import Unstructured
 from pilotage.rest.answers import Expected
 from pilotage.rest.request import Form
 from pilotage.rest.response import Bytes
+
+USER_FAILURES = (Exception, CancelledError, SystemExit)
+"""What a function of the user's that does not wait may fail with. A CancelledError comes from something that it looked
+at, and must not be taken for a cancellation of the task that called it, which would end without a word; and a library
+that calls sys.exit() must not end the program."""
 
 Transform = Callable[[Unstructured], Unstructured]
 """Changes an object before it is kept, in place or not. Runs once for each version of an object."""
