@@ -1,6 +1,6 @@
 """What NVIDIA's servers and clients do that a Kubernetes program does not expect, by Go programs that do the same.
 
-Servers count from the beginning after a restart, pass over conditions, refuse every watch, crash without options, and
+Servers count from the beginning after a restart, ignore conditions, refuse every watch, crash without options, and
 send no bookmarks; clients know errors by their words alone."""
 
 from __future__ import annotations
@@ -132,16 +132,16 @@ async def test_other_gpus_with_equal_versions_are_changes(
         assert after == {gpu.metadata.name: gpu.spec.uuid for gpu in await devices.v1alpha1.gpus.list()}
 
 
-# Servers that pass over options
+# Servers that ignore options
 
 
 @pytest.mark.parametrize("condition", [{"uid": "another"}, {"resource_version": "999"}])
-async def test_no_gpu_is_deleted_on_a_condition_that_their_server_passes_over(
+async def test_no_gpu_is_deleted_on_a_condition_that_their_server_ignores(
     programs: Path, target: str, condition: dict[str, str]
 ) -> None:
     async with serving(programs / "v6", target), device.connect(target) as devices:
         gpus = devices.v1alpha1.gpus
-        with pytest.raises(BadRequest, match=r"not deleted: .* V5 and V6 pass over"):
+        with pytest.raises(BadRequest, match=r"not deleted: .* V5 and V6 ignore"):
             await gpus.delete("gpu-0", **condition)
         assert (await gpus.get("gpu-0")).metadata.name == "gpu-0"
         await gpus.delete("gpu-0")
@@ -163,14 +163,12 @@ async def test_their_server_of_the_eighth_generation_honours_conditions_of_a_del
             await gpus.get("gpu-0")
 
 
-async def test_a_list_of_an_exact_version_that_their_server_passes_over_is_an_error(
-    programs: Path, target: str
-) -> None:
+async def test_a_list_of_an_exact_version_that_their_server_ignores_is_an_error(programs: Path, target: str) -> None:
     async with serving(programs / "v6", target) as server, device.connect(target) as devices:
         gpus = devices.v1alpha1.gpus
         version = (await gpus.list()).resource_version
         await server.command("toggle gpu-0")
-        with pytest.raises(BadRequest, match="passed over resource_version_match=Exact"):
+        with pytest.raises(BadRequest, match="ignored resource_version_match=Exact"):
             await gpus.list(resource_version=version, resource_version_match="Exact")
 
 
@@ -281,10 +279,10 @@ async def test_our_client_reads_the_refusals_of_their_server_of_the_eighth_gener
 async def test_their_client_that_is_refused_shows_the_reason_and_does_not_connect_again_and_again(
     programs: Path,
 ) -> None:
-    def nobody(peer: Peer) -> None:
+    def refuse(peer: Peer) -> None:
         raise PilotageError(f"uid {peer.uid} may not read")
 
-    async with served(options=UNLIMITED, admit=nobody) as listening:
+    async with served(options=UNLIMITED, admit=refuse) as listening:
         answer = await said(programs / "v6", f"unix://{listening.address}", "list")
         assert listening.statistics().refused <= 2
     assert answer["error"] == "Unavailable"

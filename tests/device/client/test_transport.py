@@ -408,14 +408,14 @@ async def test_a_list_after_a_lost_connection_asks_a_foreign_server_for_its_newe
     assert asked == ["0", ""]
 
 
-# Options that a server may pass over
+# Options that a server may ignore
 
 
 @pytest.mark.parametrize("condition", [DeleteOptions(uid="another"), DeleteOptions(resource_version="1")])
-async def test_nothing_is_deleted_on_a_condition_that_the_server_would_pass_over(condition: DeleteOptions) -> None:
+async def test_nothing_is_deleted_on_a_condition_that_the_server_would_ignore(condition: DeleteOptions) -> None:
     request = Request(Verb.DELETE, wire.RESOURCE, name="gpu-0", delete=condition)
     async with device_server(gpu("gpu-0"), knows_options=False) as server:
-        with pytest.raises(BadRequest, match=r"not deleted: .* V5 and V6 pass over (uid|resource_version) and delete"):
+        with pytest.raises(BadRequest, match=r"not deleted: .* V5 and V6 ignore (uid|resource_version) and delete"):
             await DeviceTransport(server).call(request)
         assert "DeleteGpu" not in server.methods
         await DeviceTransport(server).call(replace(request, delete=DeleteOptions()))

@@ -37,7 +37,7 @@ def saying(spend: Callable[[float], None] = lambda seconds: None) -> Iterator[Fa
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody hears the reason because time has passed."""
+    """No client gets the reason because time has passed."""
     monkeypatch.setattr(module, "_PATIENCE", 1000.0)
 
 
@@ -90,7 +90,7 @@ def test_a_call_is_found_in_what_was_sent(data: bytes, found: bool) -> None:
 
 
 @pytest.mark.usefixtures("patient")
-async def test_who_may_come_again_is_told_that_nothing_was_done() -> None:
+async def test_a_client_of_a_server_that_shuts_down_learns_that_nothing_was_done() -> None:
     with saying() as farewells, refused(farewells, ErrorCode.NO_ERROR) as client:
         client.sendall(HELLO + CALL)
         assert await words(client) == SETTINGS

@@ -1,6 +1,6 @@
-"""Options that a server may pass over: what must be refused beforehand, and what its answer must show.
+"""Options that a server may ignore: what must be refused beforehand, and what its answer must show.
 
-A message of the Device API has fields for some options only, and protobuf passes over a field that it does not know.
+A message of the Device API has fields for some options only, and protobuf ignores a field that it does not know.
 So an option that changes the meaning of a call counts as honoured where the wire generation has it, where the server
 announces it, or where the answer itself shows it.
 """
@@ -51,7 +51,7 @@ def check_page(options: ListOptions, version: str) -> None:
         )
     if match == "Exact" and version != wanted:
         raise BadRequest(
-            f"the Device API server passed over resource_version_match=Exact: it was asked for a list at version "
+            f"the Device API server ignored resource_version_match=Exact: it was asked for a list at version "
             f"{wanted} and gave one at {version}. Leave it out, {_INSTEAD}"
         )
     if wanted.isdecimal() and version.isdecimal() and int(version) < int(wanted):
@@ -75,14 +75,14 @@ def check_answer(generation: Generation, request: Request, body: Bytes, announce
 
 
 def check_preconditions(generation: Generation, request: Request, announced: Announced) -> None:
-    """Refuse to delete on a condition that the server would pass over: it would delete anyway. Raises BadRequest."""
+    """Refuse to delete on a condition that the server would ignore: it would delete anyway. Raises BadRequest."""
     wanted = request.delete
     names = [name for name in ("uid", "resource_version") if getattr(wanted, name)]
     if not names or generation is Generation.V8 or wire_options.DELETE_PRECONDITIONS in announced.options:
         return
     raise BadRequest(
         f"not deleted: the Device API server does not announce {wire_options.DELETE_PRECONDITIONS}, and servers of the "
-        f"wire generations V5 and V6 pass over {' and '.join(names)} and delete whatever has the name. Compare the GPU "
+        f"wire generations V5 and V6 ignore {' and '.join(names)} and delete whatever has the name. Compare the GPU "
         f"yourself and delete it by its name alone, {_INSTEAD}"
     )
 

@@ -24,7 +24,7 @@ _SETTINGS = frames.settings({})
 
 
 class Farewells:
-    """The last few of them. `spend` hears of the CPU time that they take after they were accepted."""
+    """The last few of them. `spend` receives the CPU time that they take after they were accepted."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, spend: Callable[[float], None] = lambda seconds: None) -> None:
         self._loop = loop
@@ -66,7 +66,7 @@ class _Refused:
         self._words = words
         self._spend = spend
         self._data = b""
-        self._told = False
+        self._answered = False
         loop.add_reader(accepted, self._read)
         self._timer = loop.call_later(_PATIENCE, self._say_why)
 
@@ -88,9 +88,9 @@ class _Refused:
         self._spend(thread_time() - began)
 
     def _say_why(self) -> None:
-        if self._told:
+        if self._answered:
             return
-        self._told, self._data = True, b""
+        self._answered, self._data = True, b""
         self._timer.cancel()
         self._loop.remove_reader(self._socket)
         try:

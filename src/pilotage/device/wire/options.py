@@ -25,7 +25,7 @@ SEND_INITIAL_EVENTS = "send-initial-events"
 RESOURCE_VERSION = "resource-version"
 DELETE_PRECONDITIONS = "delete-preconditions"
 LABELS = "labels"
-"""Of an object's metadata, with its annotations. These three are parts of messages that servers of V5 and V6 pass over
+"""Of an object's metadata, with its annotations. These three are parts of messages that servers of V5 and V6 ignore
 without a word."""
 
 UNDERSTOOD = "device-api-options"

@@ -29,7 +29,7 @@ type server struct {
 	mutex    sync.Mutex
 	revision int
 	gpus     []*wire.Gpu
-	changed  chan struct{} // closed, and made anew, at every change
+	changed  chan struct{} // closed, and replaced, at every change
 }
 
 func newServer() *server {
