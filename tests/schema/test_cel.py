@@ -183,6 +183,15 @@ def test_a_rule_on_very_many_items_runs_out_of_budget() -> None:
     assert "cost" in cause.message
 
 
+def test_usual_rules_on_thousands_of_items_are_within_the_budget() -> None:
+    rules = [{"rule": f"self.name.size() > {number}"} for number in range(10)]
+    item = {"type": "object", "properties": {"name": TEXT}, "x-kubernetes-validations": rules}
+    pattern = {"rule": "self.all(x, x.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?([.][a-z]([-a-z0-9]*[a-z0-9])?)*$'))"}
+    items = {"type": "array", "items": item, "x-kubernetes-validations": [pattern]}
+    schema = StructuralSchema.compile({"type": "object", "properties": {"items": items}})
+    assert schema.validate({"items": [{"name": f"a-name-of-usual-length-{number}"} for number in range(2_000)]}) == []
+
+
 def test_a_cost_that_is_exceeded_has_the_cause_of_the_real_server() -> None:
     schema = schema_of({"s": TEXT}, "self.s.matches(self.s)", "self.s == ''")
     (cause,) = schema.validate({"spec": {"s": "a" * 5_000}})

@@ -140,10 +140,11 @@ class _Run:
         if at.convert is not None:
             value = at.convert(value)
             old = at.convert(old) if old is not None else None
+        place = _Place(value, old, size)
         for rule in at.rules:
             if rule.expression.uses_old and old is None and not rule.optional_old:
                 continue
-            failed = self._failure(rule, _Place(value, old, size), kind, steps)
+            failed = self._failure(rule, place, kind, steps)
             if failed is None:
                 continue
             where = dotted((*steps, *rule.field_path), keys_in_brackets=True)
@@ -152,17 +153,18 @@ class _Run:
 
     def _failure(self, rule: Rule, place: _Place, kind: str, steps: Steps) -> str | None:
         """The message if the rule does not hold. What goes wrong with the rule itself is a cause, too."""
-        where = dotted(steps, keys_in_brackets=True)
         try:
             result = self._result(rule.expression, place)
+            if result is True:
+                return None
         except EvaluationError as error:
+            where = dotted(steps, keys_in_brackets=True)
             self._add(steps, causes.invalid(where, kind, _told(str(error), rule)), ratchets=False)
             if str(error) == EXCEEDED:
                 raise _SpentError from error
             return None
-        if result is True:
-            return None
         if result is not False:
+            where = dotted(steps, keys_in_brackets=True)
             self._add(steps, causes.invalid(where, kind, f"not a bool evaluating rule: {rule.shown}"), ratchets=False)
             return None
         return self._message(rule, place)

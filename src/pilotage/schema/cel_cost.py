@@ -18,7 +18,7 @@ from pilotage.schema.cel_patterns import ITERATIONS
 from pilotage.schema.cel_sizes import NONE, Extent, Value, text, total
 from pilotage.schema.cel_tree import Call, Constant, Fold, Ident, MakeList, MakeMap, Select, Tree
 
-_EVALUATION = 6_000.0
+_EVALUATION = 9_000.0
 _NODE = 80.0
 _APPENDED, _APPENDED_BYTES = 30.0, 17.0  # an append copies the list, so n of them cost n² times this
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -58,9 +57,12 @@ class Expression:
         """The result as a plain value. EvaluationError if the expression fails."""
         data = self._data(value, old, present)
         try:
-            with meter.measuring(self.patterns) if self.metered else nullcontext():
+            if not self.metered:
                 result = self.program.eval(data=data)
-            if str(result.type()) != "ERROR":
+            else:
+                with meter.measuring(self.patterns):
+                    result = self.program.eval(data=data)
+            if result.type() != _binding().Type.ERROR:
                 found = result.plain_value()
                 if not meter.exceeded:
                     return found
@@ -260,6 +262,7 @@ def _declared(types: Any, kind: str) -> Any:
     return types(kind)
 
 
+@cache
 def _binding() -> Any:
     try:
         from cel_expr_python import cel

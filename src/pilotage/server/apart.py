@@ -13,7 +13,7 @@ R = TypeVar("R")
 
 DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
 COMPILED = 8
-LARGE = 128 * 1024
+LARGE = 64 * 1024
 """Bytes of a body or an object from which on it is worth a thread."""
 
 
