@@ -11,7 +11,7 @@ import pytest
 import pilotage as pt
 from pilotage.client.config import Config
 from pilotage.client.execplugin import ExecCredentials, ExecPlugin
-from pilotage.cluster.worlds import Remote
+from pilotage.cluster.apiserver import RemoteAPIServer
 from pilotage.storage import Entry, Operation, Snapshot, Watch
 from pilotage.storage.memory import MemoryStorage
 from pilotage.types.core.v1 import ConfigMap
@@ -142,7 +142,7 @@ async def test_the_folder_of_a_database_is_created(tmp_path: Path) -> None:
 
 async def test_a_cluster_elsewhere_has_a_connection_for_another_loop_and_an_embedded_one_has_none() -> None:
     config = Config("http://127.0.0.1:1", ExecCredentials(ExecPlugin("printer")))
-    cluster = pt.Cluster(Remote(config))
+    cluster = pt.Cluster(RemoteAPIServer(config))
     separate = cluster.separate_client()
     assert separate is not None
     client, transport = separate

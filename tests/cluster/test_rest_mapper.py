@@ -67,7 +67,7 @@ async def test_a_kind_that_was_installed_is_known_at_once(world: World) -> None:
         pass
 
     async with pt.Manager(world.cluster()) as manager:
-        await manager.cluster.install(Thing)  # type: ignore[attr-defined]  # the protocol has only what a manager needs
+        await manager.cluster.install(Thing)
         assert manager.rest_mapper.kind_for(plural) == Thing.__resource__.gvk
 
 

@@ -19,7 +19,7 @@ RESOURCE = GroupResource("", "pods")
 
 def noted(request: Request, document: Any) -> list[Write]:
     tracker, seen = WriteTracker(), list[Write]()
-    tracker.follow(RESOURCE, seen.append)
+    tracker.subscribe(RESOURCE, seen.append)
     tracker.note(request, msgspec.json.encode(document))
     return seen
 
@@ -105,7 +105,7 @@ def test_versions_of_one_resource_are_one() -> None:
 
 def test_whoever_has_heard_enough_is_told_no_more() -> None:
     tracker, seen = WriteTracker(), list[Write]()
-    stop = tracker.follow(RESOURCE, seen.append)
+    stop = tracker.subscribe(RESOURCE, seen.append)
     stop()
     tracker.note(request(Verb.UPDATE), msgspec.json.encode(pod()))
     assert seen == []
@@ -113,7 +113,7 @@ def test_whoever_has_heard_enough_is_told_no_more() -> None:
 
 async def test_the_transport_notes_writes_and_each_of_a_collection() -> None:
     tracker, seen = WriteTracker(), list[Write]()
-    tracker.follow(RESOURCE, seen.append)
+    tracker.subscribe(RESOURCE, seen.append)
     items = [msgspec.json.encode(pod(uid=uid)) for uid in ("1", "2")]
     transport = TrackedTransport(Recorder(pod("1"), pod("2"), Page(items, "9"), Page(items, "9")), tracker)
     await transport.call(request(Verb.GET))

@@ -17,7 +17,7 @@ from pilotage.controller import (
     Source,
     enqueue_request_for_object,
 )
-from pilotage.controller.options import Settings, settle
+from pilotage.controller.options import Settings, resolve
 from pilotage.errors import InvalidDefinition
 from pilotage.manager.options import ControllerDefaults
 from pilotage.manager.work import WorkTracker
@@ -60,7 +60,7 @@ def test_a_name_and_a_reconciler_are_required() -> None:
 
 @pytest.mark.covers("T36")
 def test_options_fall_back_to_the_manager_s_and_then_to_the_built_in_ones() -> None:
-    assert settle(ControllerOptions()) == Settings(
+    assert resolve(ControllerOptions()) == Settings(
         max_concurrent_reconciles=1,
         cache_sync_timeout=120,
         recover_panic=True,
@@ -79,19 +79,19 @@ def test_options_fall_back_to_the_manager_s_and_then_to_the_built_in_ones() -> N
         enable_warmup=True,
         reconciliation_timeout=9,
     )
-    assert settle(ControllerOptions(), manager) == Settings(3, 5, False, False, True, 9, True)
+    assert resolve(ControllerOptions(), manager) == Settings(3, 5, False, False, True, 9, True)
     own = ControllerOptions(2, 1, True, True, False, 8, skip_name_validation=False)
-    assert settle(own, manager) == Settings(2, 1, True, True, False, 8, False)
+    assert resolve(own, manager) == Settings(2, 1, True, True, False, 8, False)
 
 
 @pytest.mark.covers("T157")
 def test_the_number_of_workers_for_a_kind_goes_before_that_for_all() -> None:
     manager = ControllerDefaults(group_kind_concurrency={"Widget.demo.pilotage.dev": 7, "Pod": 4})
     widgets, pods = GroupKind("demo.pilotage.dev", "Widget"), GroupKind("", "Pod")
-    assert settle(ControllerOptions(), manager, widgets).max_concurrent_reconciles == 7
-    assert settle(ControllerOptions(), manager, pods).max_concurrent_reconciles == 4
-    assert settle(ControllerOptions(), manager, GroupKind("", "Node")).max_concurrent_reconciles == 1
-    assert settle(ControllerOptions(max_concurrent_reconciles=2), manager, pods).max_concurrent_reconciles == 2
+    assert resolve(ControllerOptions(), manager, widgets).max_concurrent_reconciles == 7
+    assert resolve(ControllerOptions(), manager, pods).max_concurrent_reconciles == 4
+    assert resolve(ControllerOptions(), manager, GroupKind("", "Node")).max_concurrent_reconciles == 1
+    assert resolve(ControllerOptions(max_concurrent_reconciles=2), manager, pods).max_concurrent_reconciles == 2
 
 
 @pytest.mark.parametrize(

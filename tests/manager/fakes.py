@@ -14,13 +14,14 @@ from pilotage.cache.cache import Cache
 from pilotage.cache.options import InformerOptions
 from pilotage.cache.plan import CacheOptions
 from pilotage.client.client import Client
+from pilotage.cluster.apiserver import NoAPIServer
+from pilotage.cluster.cachedclient import CachedClient, CachedClientOptions
+from pilotage.cluster.cluster import Cluster
 from pilotage.cluster.events import EventRecorder
 from pilotage.cluster.routing import Aggregation
-from pilotage.cluster.writes import WriteTracker
 from pilotage.manager.errors import LeaderElectionLost
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
-from pilotage.meta.mapper import RESTMapper, RESTMapping
-from pilotage.meta.scheme import Scheme
+from pilotage.meta.mapper import RESTMapping
 from pilotage.rest import Request, Verb
 
 SECRETS = RESTMapping(GroupVersionKind("", "v1", "Secret"), GroupVersionResource("", "v1", "secrets"), namespaced=True)
@@ -67,20 +68,19 @@ class FakeCache:
         return tuple(self.kept)
 
 
-class FakeCluster:
+class FakeCluster(Cluster):
     """A cluster without an API server; its client and cached client are mere marks."""
 
     def __init__(self) -> None:
+        super().__init__(NoAPIServer())
         self.journal: list[str] = []
-        self.scheme = Scheme()
-        self.rest_mapper = RESTMapper([SECRETS])
+        self.rest_mapper.replace([SECRETS])
         self.live_client = cast(Client, object())
-        self.reading_client = cast(Client, object())
+        self.reading_client = cast(CachedClient, object())
         self.recorder = cast(EventRecorder, object())
         self.cache = FakeCache(self.journal)
         self.cache_error: Exception | None = None
         self.cache_options: CacheOptions | None = None
-        self.writes = WriteTracker()
         self.aggregations: list[Aggregation] = []
         self.before_write: Callable[[], None] = lambda: None
         self._open = False
@@ -116,7 +116,13 @@ class FakeCluster:
             raise self.cache_error
         return cast(Cache, self.cache)
 
-    def cached_client(self, cache: Any, *, before_write: Callable[[], None] | None = None) -> Client:
+    def cached_client(
+        self,
+        cache: Any,
+        options: CachedClientOptions | None = None,
+        *,
+        before_write: Callable[[], None] | None = None,
+    ) -> CachedClient:
         assert before_write is not None
         self.before_write = before_write
         return self.reading_client

@@ -12,7 +12,7 @@ from pilotage.client.client import Client
 from pilotage.client.objectlist import ObjectList
 from pilotage.client.session import Place, about
 from pilotage.client.targets import Kind, Object, gvk_of
-from pilotage.cluster.following import Following
+from pilotage.cluster.readbarrier import ReadBarrier
 from pilotage.cluster.writes import WriteTracker
 from pilotage.errors import ApiError
 from pilotage.rest import ListOptions
@@ -48,7 +48,7 @@ class CachedClient(Client):
         self._writes = writes
         self._options = options or CachedClientOptions()
         self._live_kinds = frozenset(gvk_of(kind) for kind in self._options.disable_for)
-        self._followings: dict[AnyInformer, list[Following]] = {}
+        self._barriers: dict[AnyInformer, list[ReadBarrier]] = {}
 
     @property
     def live(self) -> Client:
@@ -60,7 +60,7 @@ class CachedClient(Client):
             return await super()._get(kind, name, namespace, resource_version)
         place = await self._session.place(kind, namespace, name)
         if not self._is_current(kind):
-            await self._caught_up(kind, place)
+            await self._wait_for_writes(kind, place)
         try:
             found: Object = await self.cache.get(kind, name, namespace=place.namespace)
         except ApiError as error:
@@ -73,7 +73,7 @@ class CachedClient(Client):
             return await super()._list(kind, namespace, options)
         place = await self._session.collection(kind, namespace)
         if not self._is_current(kind):
-            await self._caught_up(kind, place)
+            await self._wait_for_writes(kind, place)
         try:
             return await self.cache.list(
                 kind,
@@ -89,10 +89,10 @@ class CachedClient(Client):
         if not self._options.read_your_writes:
             return True
         informer = self.cache.informer(kind)
-        followings = self._followings.get(informer) if informer is not None else None
-        return followings is not None and all(following.is_current for following in followings)
+        barriers = self._barriers.get(informer) if informer is not None else None
+        return barriers is not None and all(barrier.is_current for barrier in barriers)
 
-    async def _caught_up(self, kind: Kind, place: Place) -> None:
+    async def _wait_for_writes(self, kind: Kind, place: Place) -> None:
         """Wait until the cache shows what this program has written to this kind."""
         informer = self.cache.informer(kind)
         if informer is None or not informer.has_synced:
@@ -100,15 +100,15 @@ class CachedClient(Client):
             informer = self.cache.informer(kind)
             if informer is None:
                 return  # removed meanwhile
-        for following in self._followings.get(informer) or self._follow(informer, place):
-            await following.caught_up(self._options.stale_after)
+        for barrier in self._barriers.get(informer) or self._new_barriers(informer, place):
+            await barrier.wait(self._options.stale_after)
 
-    def _follow(self, informer: AnyInformer, place: Place) -> list[Following]:
-        for gone in self._followings.keys() - set(self.cache.informers()):
-            for following in self._followings.pop(gone):
-                following.unfollow()
+    def _new_barriers(self, informer: AnyInformer, place: Place) -> list[ReadBarrier]:
+        for gone in self._barriers.keys() - set(self.cache.informers()):
+            for barrier in self._barriers.pop(gone):
+                barrier.close()
         resource = place.target.resource.group_resource
         parts = informer.informers if isinstance(informer, InformerGroup) else (informer,)
-        made = [Following(part, resource, self._writes) for part in parts]
-        self._followings[informer] = made
+        made = [ReadBarrier(part, resource, self._writes) for part in parts]
+        self._barriers[informer] = made
         return made

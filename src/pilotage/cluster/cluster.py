@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from pilotage.client.client import Client
 from pilotage.client.restmapper import DynamicRESTMapper
+from pilotage.cluster.apiserver import APIServer, EmbeddedAPIServer, NoAPIServer, RemoteAPIServer, no_server_to_watch
 from pilotage.cluster.events import EventBroadcaster, EventRecorder
 from pilotage.cluster.installation import install
 from pilotage.cluster.routing import Aggregation, RoutedTransport
-from pilotage.cluster.worlds import Embedded, Nowhere, Remote, World, unfollowable
 from pilotage.cluster.writes import TrackedTransport, WriteTracker
 from pilotage.errors import InvalidDefinition
 from pilotage.meta import times
@@ -39,8 +39,10 @@ TENANT_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-.")
 class Cluster:
     """Make one with `embedded`, `connect` or `none`; it is open inside `async with`. A Manager opens the one given."""
 
-    def __init__(self, world: World, scheme: Scheme | None = None, clock: times.Clock = times.system_clock) -> None:
-        self._world = world
+    def __init__(
+        self, server: APIServer, scheme: Scheme | None = None, clock: times.Clock = times.system_clock
+    ) -> None:
+        self._server = server
         self._exits = AsyncExitStack()
         self._client: Client | None = None
         self._transport: TrackedTransport | None = None
@@ -74,7 +76,7 @@ class Cluster:
                 f"a tenant is named with lower case letters, digits, '-' and '.', not {tenant[:50]!r}"
             )
         chosen = clock or times.system_clock
-        return cls(Embedded(storage, tenant, chosen), scheme, chosen)
+        return cls(EmbeddedAPIServer(storage, tenant, chosen), scheme, chosen)
 
     @classmethod
     def connect(
@@ -100,10 +102,10 @@ class Cluster:
         if not url:
             if token or ca_file:
                 raise InvalidDefinition("token and ca_file go with a url; a kubeconfig has its own")
-            return cls(Remote(config.load(kubeconfig, context)), scheme)
+            return cls(RemoteAPIServer(config.load(kubeconfig, context)), scheme)
         if kubeconfig or context:
             raise InvalidDefinition("give either a url or a kubeconfig and context, not both")
-        return cls(Remote(config.Config(url, StaticCredentials(Material(token)), ca_file=ca_file)), scheme)
+        return cls(RemoteAPIServer(config.Config(url, StaticCredentials(Material(token)), ca_file=ca_file)), scheme)
 
     @classmethod
     def none(cls, *, scheme: Scheme | None = None) -> Cluster:
@@ -111,7 +113,7 @@ class Cluster:
 
         `scheme` has the classes of kinds.
         """
-        return cls(Nowhere(), scheme)
+        return cls(NoAPIServer(), scheme)
 
     @property
     def client(self) -> Client:
@@ -127,9 +129,9 @@ class Cluster:
     @property
     def registry(self) -> Registry:
         """The embedded API server itself, for what wants to put a face on it."""
-        if not isinstance(self._world, Embedded):
+        if not isinstance(self._server, EmbeddedAPIServer):
             raise InvalidDefinition("only an embedded cluster has its registry in this process")
-        return self._world.registry
+        return self._server.registry
 
     async def check(self) -> None:
         """Raise StorageError if the embedded API server cannot write now. One elsewhere answers for itself."""
@@ -139,7 +141,7 @@ class Cluster:
     @property
     def namespace(self) -> str:
         """The namespace of the kubeconfig's context or of the Pod that this runs in; empty if neither says one."""
-        return self._world.namespace
+        return self._server.namespace
 
     @property
     def is_open(self) -> bool:
@@ -176,10 +178,10 @@ class Cluster:
         aggregation = self._aggregations.get(options.gvk.group)
         if aggregation is not None:
             return await aggregation.lister_watcher_for(options)
-        if isinstance(self._world, Nowhere):
-            raise unfollowable(str(options.gvk))
+        if isinstance(self._server, NoAPIServer):
+            raise no_server_to_watch(str(options.gvk))
         return await self.client.lister_watcher(
-            options.kind, namespace=options.namespace, silence_seconds=self._world.silence_seconds
+            options.kind, namespace=options.namespace, silence_seconds=self._server.silence_seconds
         )
 
     def new_cache(self, options: CacheOptions | None = None) -> Cache:
@@ -211,9 +213,9 @@ class Cluster:
     def separate_client(self) -> tuple[Client, Transport] | None:
         """A client on a connection of its own, which another event loop than this cluster's may use, and its transport,
         which the caller closes there. None where the API server is in this process, or there is none."""
-        if not isinstance(self._world, Remote):
+        if not isinstance(self._server, RemoteAPIServer):
             return None
-        transport = self._world.separate_transport()
+        transport = self._server.separate_transport()
         return Client(transport, scheme=self.scheme), transport
 
     def event_recorder_for(self, name: str) -> EventRecorder:
@@ -224,9 +226,9 @@ class Cluster:
         if self._client is not None:
             raise InvalidDefinition("the cluster is open already")
         async with AsyncExitStack() as exits:
-            routed = RoutedTransport(await self._world.open(exits), self._aggregations)
+            routed = RoutedTransport(await self._server.open(exits), self._aggregations)
             transport = self._transport = TrackedTransport(routed, self.writes)
-            mapper = self.rest_mapper.attached(transport, immediate=self._world.immediate)
+            mapper = self.rest_mapper.attached(transport, immediate=self._server.immediate)
             await exits.enter_async_context(mapper)
             await exits.enter_async_context(self._events.attach(transport))
             self._client = Client(transport, scheme=self.scheme, rest_mapper=self.rest_mapper)

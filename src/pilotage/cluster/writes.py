@@ -25,7 +25,7 @@ class Write(NamedTuple):
     """The object as the server answered it; empty where it answered something else: that it is gone, or its scale."""
 
 
-Follower = Callable[[Write], None]
+Subscriber = Callable[[Write], None]
 """Is told of every write to a resource. It is on the way of every write: it must be quick."""
 
 
@@ -41,7 +41,7 @@ class WriteTracker:
 
     def __init__(self) -> None:
         self._highest: dict[GroupResource, int] = {}
-        self._followers: dict[GroupResource, list[Follower]] = {}
+        self._subscribers: dict[GroupResource, list[Subscriber]] = {}
         self._observers: list[Observer] = []
 
     def highest(self, resource: GroupResource) -> int:
@@ -52,11 +52,11 @@ class WriteTracker:
         """What was written so far is lost: the server has begun anew."""
         self._highest.pop(resource, None)
 
-    def follow(self, resource: GroupResource, follower: Follower) -> Callable[[], None]:
-        """Tell `follower` of every write to this resource from now on; what is returned ends it."""
-        followers = self._followers.setdefault(resource, [])
-        followers.append(follower)
-        return lambda: followers.remove(follower)
+    def subscribe(self, resource: GroupResource, subscriber: Subscriber) -> Callable[[], None]:
+        """Tell `subscriber` of every write to this resource from now on; what is returned ends it."""
+        subscribers = self._subscribers.setdefault(resource, [])
+        subscribers.append(subscriber)
+        return lambda: subscribers.remove(subscriber)
 
     def observe(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` with every write to any resource from now on; what is returned ends it."""
@@ -74,7 +74,7 @@ class WriteTracker:
         details = answer.details
         if details is not None:
             if request.verb is Verb.DELETE and answer.kind == "Status" and details.uid and not request.subresource:
-                self._noted(request.resource, Write(request.namespace, request.name, details.uid, 0, True, b""))
+                self._publish(request.resource, Write(request.namespace, request.name, details.uid, 0, True, b""))
             return
         metadata = answer.metadata
         version = metadata.resource_version
@@ -83,14 +83,16 @@ class WriteTracker:
         gone = metadata.deletion_timestamp is not None or request.verb in _DELETIONS
         gone = gone and not metadata.finalizers and not metadata.grace and not _terminating_namespace(answer)
         shown = data if request.subresource in _WHOLE else b""
-        self._noted(request.resource, Write(metadata.namespace, metadata.name, metadata.uid, int(version), gone, shown))
+        self._publish(
+            request.resource, Write(metadata.namespace, metadata.name, metadata.uid, int(version), gone, shown)
+        )
 
-    def _noted(self, resource: GroupVersionResource, write: Write) -> None:
+    def _publish(self, resource: GroupVersionResource, write: Write) -> None:
         key = GroupResource(resource.group, resource.resource)
         if write.version > self._highest.get(key, 0):
             self._highest[key] = write.version
-        for follower in self._followers.get(key, ()):
-            follower(write)
+        for subscriber in self._subscribers.get(key, ()):
+            subscriber(write)
         for observer in self._observers:
             observer(key, write)
 

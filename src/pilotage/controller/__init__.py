@@ -27,8 +27,8 @@ from pilotage.controller.predicates import (
 from pilotage.controller.reconciler import Abandoned, Reconciler, wait
 from pilotage.controller.request import Request
 from pilotage.controller.result import Result, TerminalError
+from pilotage.controller.runningsources import CacheSyncTimeout
 from pilotage.controller.sources import Channel, Func, InformerSource, Kind, Source
-from pilotage.controller.watches import CacheSyncTimeout
 from pilotage.controller.worker import InvalidResult, Panic, ReconciliationTimeout, reconcile_id
 
 __all__ = [

@@ -8,11 +8,11 @@ from typing import Any
 
 from pilotage.controller import reasons
 from pilotage.controller.metrics import ControllerMetrics
-from pilotage.controller.options import ControllerOptions, Defaults, Settings, settle
+from pilotage.controller.options import ControllerOptions, Defaults, Settings, resolve
 from pilotage.controller.reconciler import AnyReconciler, reconcile_function
 from pilotage.controller.request import Request
+from pilotage.controller.runningsources import Feeding, RunningSources
 from pilotage.controller.sources import Source
-from pilotage.controller.watches import Feeding, Watches
 from pilotage.controller.worker import Job, Tracker, Worker, log
 from pilotage.errors import InvalidDefinition
 from pilotage.manager.idleness import Repeated
@@ -52,7 +52,7 @@ class Controller:
         options = options or ControllerOptions()
         self.name = name
         self.kind = kind
-        self.settings: Settings = settle(options, defaults, kind.group_kind if kind is not None else None)
+        self.settings: Settings = resolve(options, defaults, kind.group_kind if kind is not None else None)
         self._stopping = asyncio.Event()
         self._started = False
         self._stop_asked = False
@@ -77,11 +77,11 @@ class Controller:
             recover_panic=self.settings.recover_panic,
         )
         self._log = log.bind(**self._job.log_fields)
-        self._watches = Watches(Feeding(self.queue, self.settings.cache_sync_timeout, self._log))
+        self._running_sources = RunningSources(Feeding(self.queue, self.settings.cache_sync_timeout, self._log))
 
     def watch(self, source: Source) -> None:
         """Add a source; one that is added to a running controller starts at once."""
-        self._watches.add(source)
+        self._running_sources.add(source)
 
     @property
     def needs_leader_election(self) -> bool:
@@ -135,7 +135,7 @@ class Controller:
         self._log.info("Stopping Controller", active=[str(work) for work in self.active_work()])
         self._stop_asked = True
         self.stop_accepting()
-        self._watches.stop()
+        self._running_sources.stop()
         if not self._started:
             return True
         if asyncio.current_task() in self._workers:
@@ -153,14 +153,14 @@ class Controller:
 
     def idle(self, horizon: float = 0.0) -> bool:
         """Whether there is nothing to do now, nor within `horizon` seconds as far as is known."""
-        return not self._job.activity.unfinished and self._watches.idle(horizon) and self.queue.idle(horizon)
+        return not self._job.activity.unfinished and self._running_sources.idle(horizon) and self.queue.idle(horizon)
 
     def busy(self, horizon: float = 0.0) -> list[str]:
         """Why this controller is not idle, in words; empty where it is."""
         if self.idle(horizon):
             return []
         unfinished, waiting, running = self._job.activity.unfinished, self.queue.waiting(), self.queue.in_progress()
-        found = self._watches.busy(horizon)
+        found = self._running_sources.busy(horizon)
         found += reasons.tried_again(unfinished, waiting, running)
         if self._job.tracker is None:  # else who has the tracker reports them
             found += reasons.running(running)
@@ -190,9 +190,9 @@ class Controller:
 
     async def _run(self, tasks: asyncio.TaskGroup) -> None:
         feeding = None
-        if self._watches.claim():  # else the warm-up has
+        if self._running_sources.claim():  # else the warm-up has
             feeding = tasks.create_task(self._feed(), name=f"{self.name} sources")
-        await self._watches.synced()
+        await self._running_sources.synced()
         if self._stop_asked:
             return
         self._log.info("Starting Controller")
@@ -208,15 +208,15 @@ class Controller:
 
     async def _feed(self) -> None:
         try:
-            await self._watches.run()
+            await self._running_sources.run()
         except BaseException:
             self._stopping.set()  # the whole controller ends with its sources
             raise
 
     async def _warm_up(self) -> None:
-        if self._watches.claim():
-            await self._watches.run()
-            await self._watches.synced()
+        if self._running_sources.claim():
+            await self._running_sources.run()
+            await self._running_sources.synced()
 
     def _cancel_workers(self) -> None:
         active = [str(work) for work in self.active_work()]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from pilotage.controller.delivery import LOW_PRIORITY
+from pilotage.controller.pipeline import LOW_PRIORITY
 from pilotage.controller.request import Request
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.kinds import GroupKind
@@ -103,7 +103,7 @@ class Settings:
     """Whether another controller of the manager may have the same name."""
 
 
-def settle(options: ControllerOptions, defaults: Defaults | None = None, kind: GroupKind | None = None) -> Settings:
+def resolve(options: ControllerOptions, defaults: Defaults | None = None, kind: GroupKind | None = None) -> Settings:
     """What holds: the controller's own option, else the manager's, else the default.
 
     The number of workers for a kind goes before the manager's number for all.

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from typing import Any, Protocol
 
 from pilotage.client import targets
-from pilotage.controller.delivery import LOW_PRIORITY, Delivery
 from pilotage.controller.event import Change, Event
 from pilotage.controller.handlers import Handler
+from pilotage.controller.pipeline import LOW_PRIORITY, EventPipeline
 from pilotage.controller.predicates import Predicate
 from pilotage.controller.request import Request
 from pilotage.errors import DecodeError, InvalidDefinition, NoMatch, PilotageError
@@ -72,7 +72,7 @@ class Cache(Protocol):
     async def informer_for(self, kind: Any, /) -> Any: ...
 
 
-class _Informed(Source):
+class _InformerBacked(Source):
     """What sources that listen to an informer have in common."""
 
     def __init__(self, handler: Handler, predicates: tuple[Predicate, ...], low_priority: int) -> None:
@@ -80,33 +80,33 @@ class _Informed(Source):
         self._predicates = predicates
         self._low_priority = low_priority
         self._registration: Registration | None = None
-        self._delivery: Delivery | None = None
+        self._pipeline: EventPipeline | None = None
 
     def stop(self) -> None:
         if self._registration is not None:
             self._registration.remove()
             self._registration = None
-        if self._delivery is not None:
-            self._delivery.close()
+        if self._pipeline is not None:
+            self._pipeline.close()
 
     def idle(self, horizon: float) -> bool:
-        return self._delivery is None or self._delivery.idle(horizon)
+        return self._pipeline is None or self._pipeline.idle(horizon)
 
     def busy(self, horizon: float) -> str:
-        return self._delivery.busy() if self._delivery is not None else ""
+        return self._pipeline.busy() if self._pipeline is not None else ""
 
-    def _deliver(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> Delivery:
-        self._delivery = Delivery(queue, self._handler, self._predicates, self._low_priority)
-        tasks.create_task(self._delivery.run(), name=f"handlers of {self}")
-        return self._delivery
+    def _start_pipeline(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> EventPipeline:
+        self._pipeline = EventPipeline(queue, self._handler, self._predicates, self._low_priority)
+        tasks.create_task(self._pipeline.run(), name=f"handlers of {self}")
+        return self._pipeline
 
-    async def _synced(self, informer: Informer, delivery: Delivery) -> None:
+    async def _synced(self, informer: Informer, pipeline: EventPipeline) -> None:
         """Wait until everything that was there has been told and handled."""
         await informer.wait_for_sync()
-        await delivery.settled()
+        await pipeline.wait_idle()
 
 
-class InformerSource(_Informed):
+class InformerSource(_InformerBacked):
     """The events of an informer that the caller runs. `low_priority` is that of its initial list and its replays."""
 
     def __init__(
@@ -120,18 +120,18 @@ class InformerSource(_Informed):
         self._informer = informer
 
     async def start(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> None:
-        self._registration = self._informer.subscribe(self._deliver(queue, tasks).change)
+        self._registration = self._informer.subscribe(self._start_pipeline(queue, tasks).change)
 
     async def wait_for_sync(self) -> None:
-        if self._delivery is not None:
-            await self._synced(self._informer, self._delivery)
+        if self._pipeline is not None:
+            await self._synced(self._informer, self._pipeline)
 
     def __str__(self) -> str:
         kind = getattr(getattr(self._informer, "options", None), "kind", None)
         return f"informer source: {kind_name(kind) if kind is not None else type(self._informer).__name__}"
 
 
-class Kind(_Informed):
+class Kind(_InformerBacked):
     """The events of a kind, from a cache's informer. While the kind is not served, it is asked for again and again.
 
     `low_priority` is the priority of the objects of the initial list, and of replays of the cache.
@@ -149,25 +149,25 @@ class Kind(_Informed):
         self._kind = targets.untyped(kind)
         self._gvk = targets.gvk_of(self._kind)
         self._cache = cache
-        self._following: asyncio.Task[None] | None = None
+        self._starting: asyncio.Task[None] | None = None
 
     async def start(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> None:
-        self._following = tasks.create_task(self._follow(self._deliver(queue, tasks)), name=f"start of {self}")
+        self._starting = tasks.create_task(self._subscribe(self._start_pipeline(queue, tasks)), name=f"start of {self}")
 
     async def wait_for_sync(self) -> None:
-        if self._following is not None:
-            await asyncio.shield(self._following)
+        if self._starting is not None:
+            await asyncio.shield(self._starting)
 
-    async def _follow(self, delivery: Delivery) -> None:
+    async def _subscribe(self, pipeline: EventPipeline) -> None:
         informer = await self._informer()
-        self._registration = informer.subscribe(self._listener(informer, delivery))
-        await self._synced(informer, delivery)
+        self._registration = informer.subscribe(self._listener(informer, pipeline))
+        await self._synced(informer, pipeline)
 
-    def _listener(self, informer: Informer, delivery: Delivery) -> Callable[[Any], None]:
+    def _listener(self, informer: Informer, pipeline: EventPipeline) -> Callable[[Any], None]:
         """An informer is shared by all who want its kind in any form, and tells it in the form of the first of them."""
         if getattr(getattr(informer, "options", None), "kind", self._kind) == self._kind:
-            return delivery.change
-        read, change = targets.reader_of(self._kind), delivery.change
+            return pipeline.change
+        read, change = targets.reader_of(self._kind), pipeline.change
         return lambda told: change(told.read_as(read))
 
     async def _informer(self) -> Informer:
@@ -206,28 +206,28 @@ class Channel(Source):
         self._events = events
         self._handler = handler
         self._predicates = predicates
-        self._delivery: Delivery | None = None
+        self._pipeline: EventPipeline | None = None
 
     async def start(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> None:
-        self._delivery = Delivery(queue, self._handler, self._predicates)
-        tasks.create_task(self._delivery.run(), name=f"handlers of {self}")
-        tasks.create_task(self._read(self._delivery), name=str(self))
+        self._pipeline = EventPipeline(queue, self._handler, self._predicates)
+        tasks.create_task(self._pipeline.run(), name=f"handlers of {self}")
+        tasks.create_task(self._read(self._pipeline), name=str(self))
 
     def stop(self) -> None:
-        if self._delivery is not None:
-            self._delivery.close()
+        if self._pipeline is not None:
+            self._pipeline.close()
 
     def idle(self, horizon: float) -> bool:
         waiting = isinstance(self._events, asyncio.Queue) and not self._events.empty()
-        return not waiting and (self._delivery is None or self._delivery.idle(horizon))
+        return not waiting and (self._pipeline is None or self._pipeline.idle(horizon))
 
     def busy(self, horizon: float) -> str:
-        return (self._delivery.busy() if self._delivery is not None else "") or super().busy(horizon)
+        return (self._pipeline.busy() if self._pipeline is not None else "") or super().busy(horizon)
 
-    async def _read(self, delivery: Delivery) -> None:
+    async def _read(self, pipeline: EventPipeline) -> None:
         async for found in _iterated(self._events):
             try:
-                delivery.event(found if isinstance(found, Event) else Event.generic(found))
+                pipeline.event(found if isinstance(found, Event) else Event.generic(found))
             except DecodeError as error:
                 log.error("Dropped what is no object", source=str(self), error=error)
 

@@ -6,13 +6,13 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pilotage.cluster.cluster import Cluster
 from pilotage.errors import InvalidDefinition
 from pilotage.manager.election import LeaderElector, ResourceLock, in_cluster_namespace
 from pilotage.manager.lease import LeaseClient, LeaseLock
 from pilotage.manager.lifecycle import RunElection, run_here
 from pilotage.manager.options import ManagerOptions
 from pilotage.manager.supervision import Supervision
-from pilotage.manager.world import ClusterLike
 from pilotage.meta.times import Clock
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Candidate:
 
 
 def new_candidate(
-    options: ManagerOptions, cluster: ClusterLike, supervision: Supervision | None, clock: Clock
+    options: ManagerOptions, cluster: Cluster, supervision: Supervision | None, clock: Clock
 ) -> Candidate:
     """The supervisor renews a lease that another process keeps. An embedded server is on the program's loop and stands
     still with it, and a lock of the user's own may use what belongs to that loop: these are renewed there."""

@@ -107,7 +107,7 @@ class Idleness:
         """Count reconciles and remember the last write of each request, so that one that triggers itself is found."""
         counting = [entry.runnable for entry in self._lifecycle.groups.entries()]
         _count(counting, self._on_stalled)
-        stop_observing = self._writes.observe(self._written)
+        stop_observing = self._writes.observe(self._note)
         try:
             yield
         finally:
@@ -115,7 +115,7 @@ class Idleness:
             self._last_writes.clear()
             _count(counting, None)
 
-    def _written(self, resource: GroupResource, write: Write) -> None:
+    def _note(self, resource: GroupResource, write: Write) -> None:
         fields = logged_fields()
         key = (fields.get("controller"), fields.get("namespace"), fields.get("name"))
         self._last_writes.pop(key, None)

@@ -8,7 +8,7 @@ from pilotage.cache.cache import Cache
 from pilotage.cache.group import InformerGroup
 from pilotage.cache.informer import Informer
 from pilotage.client.targets import Kind, gvk_of
-from pilotage.cluster.following import Following, Missing
+from pilotage.cluster.readbarrier import ReadBarrier, UnseenWrite
 from pilotage.cluster.writes import WriteTracker
 from pilotage.meta.kinds import GroupResource
 from pilotage.meta.mapper import RESTMapper
@@ -21,26 +21,28 @@ class Lag:
         self._cache = cache
         self._writes = writes
         self._rest_mapper = rest_mapper
-        self._followings: dict[Informer[Any], Following] = {}
+        self._barriers: dict[Informer[Any], ReadBarrier] = {}
 
     @property
     def is_behind(self) -> bool:
         """Whether the cache has not yet seen all writes."""
-        return any(following.behind for following in self._all().values())
+        return any(barrier.behind for barrier in self._all().values())
 
-    def behind(self) -> dict[str, Missing]:
+    def behind(self) -> dict[str, UnseenWrite]:
         """The kinds of which the cache has not yet seen all writes, each with the newest of those writes."""
-        missing = {informer: following.missing() for informer, following in self._all().items()}
+        missing = {informer: barrier.newest_unseen() for informer, barrier in self._all().items()}
         return {str(informer.options.gvk): one for informer, one in missing.items() if one is not None}
 
     def close(self) -> None:
-        for following in self._followings.values():
-            following.unfollow()
-        self._followings = {}
+        for barrier in self._barriers.values():
+            barrier.close()
+        self._barriers = {}
 
-    def _all(self) -> dict[Informer[Any], Following]:
-        found = {informer: self._followings.get(informer) or self._follow(informer) for informer in self._informers()}
-        return {informer: following for informer, following in found.items() if following is not None}
+    def _all(self) -> dict[Informer[Any], ReadBarrier]:
+        found = {
+            informer: self._barriers.get(informer) or self._new_barrier(informer) for informer in self._informers()
+        }
+        return {informer: barrier for informer, barrier in found.items() if barrier is not None}
 
     def _informers(self) -> list[Informer[Any]]:
         found: list[Informer[Any]] = []
@@ -48,12 +50,12 @@ class Lag:
             found += informer.informers if isinstance(informer, InformerGroup) else (informer,)
         return found
 
-    def _follow(self, informer: Informer[Any]) -> Following | None:
+    def _new_barrier(self, informer: Informer[Any]) -> ReadBarrier | None:
         resource = self._resource(informer.options.kind)
         if resource is None:
             return None
-        following = self._followings[informer] = Following(informer, resource, self._writes)
-        return following
+        barrier = self._barriers[informer] = ReadBarrier(informer, resource, self._writes)
+        return barrier
 
     def _resource(self, kind: Kind) -> GroupResource | None:
         """What the objects of a kind are written to. A class says so itself, and is perhaps never looked up."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pilotage.cache.cache import Cache
 from pilotage.client.client import Client
+from pilotage.cluster.cluster import Cluster
 from pilotage.cluster.events import EventRecorder
 from pilotage.errors import InvalidDefinition
 from pilotage.http.health import Check, HealthHandler, ping
@@ -28,7 +29,6 @@ from pilotage.manager.runnables import AnyRunnable
 from pilotage.manager.supervision import Supervision
 from pilotage.manager.supervisor import has_threads
 from pilotage.manager.work import WorkTracker
-from pilotage.manager.world import ClusterLike
 from pilotage.meta.mapper import RESTMapper
 from pilotage.meta.scheme import Scheme
 from pilotage.telemetry.logs import logger
@@ -50,7 +50,7 @@ class Manager:
     Whatever still runs when the block ends is shut down then.
     """
 
-    def __init__(self, cluster: ClusterLike, options: ManagerOptions | None = None) -> None:
+    def __init__(self, cluster: Cluster, options: ManagerOptions | None = None) -> None:
         if not hasattr(type(cluster), "__aenter__"):
             raise InvalidDefinition(
                 f"a manager needs a cluster (Cluster.embedded(), Cluster.connect()), not {cluster!r}"

@@ -16,8 +16,8 @@ from pilotage.controller import (
     enqueue_request_for_owner,
     enqueue_requests_from,
 )
-from pilotage.controller import delivery as delivery_module
-from pilotage.controller.delivery import Delivery
+from pilotage.controller import pipeline as delivery_module
+from pilotage.controller.pipeline import EventPipeline
 from pilotage.errors import DecodeError
 from pilotage.workqueue import WorkQueue
 
@@ -47,7 +47,7 @@ HANDLERS: dict[str, Handler] = {
 @pytest.mark.parametrize("handler", HANDLERS.values(), ids=HANDLERS)
 async def test_what_is_nothing_new_has_a_low_priority_with_every_handler(handler: Handler) -> None:
     queue: WorkQueue[Request] = WorkQueue()
-    delivery = Delivery(queue, handler)
+    pipeline = EventPipeline(queue, handler)
     references: dict[str, Any] = {"owner_references": [owner("Widget", "w")]}
     old, new = widget(version="1", **references), widget(version="2", **references)
     expected = [
@@ -59,23 +59,25 @@ async def test_what_is_nothing_new_has_a_low_priority_with_every_handler(handler
         (Event.generic(new), 0),
     ]
     for event, priority in expected:
-        delivery.event(event)
+        pipeline.event(event)
         assert await priority_of(queue) == priority
 
 
 async def test_the_low_priority_can_be_chosen() -> None:
     queue: WorkQueue[Request] = WorkQueue()
-    Delivery(queue, enqueue_request_for_object, low_priority=7).event(Event.create(widget(), is_in_initial_list=True))
+    EventPipeline(queue, enqueue_request_for_object, low_priority=7).event(
+        Event.create(widget(), is_in_initial_list=True)
+    )
     assert await priority_of(queue) == 7
 
 
 @pytest.mark.covers("T160", "T162")
 async def test_duplicates_melt_and_nothing_is_fine() -> None:
     queue: WorkQueue[Request] = WorkQueue()
-    delivery = Delivery(queue, lambda event: [Request("a"), Request("a")] if event.type == "delete" else ())
-    delivery.event(Event.create(widget()))
+    pipeline = EventPipeline(queue, lambda event: [Request("a"), Request("a")] if event.type == "delete" else ())
+    pipeline.event(Event.create(widget()))
     assert len(queue) == 0
-    delivery.event(Event.delete(widget()))
+    pipeline.event(Event.delete(widget()))
     assert len(queue) == 1
 
 
@@ -87,9 +89,9 @@ async def test_all_predicates_must_be_passed_before_the_handler_is_called() -> N
         called.append(event)
         return []
 
-    Delivery(queue, handler, [lambda _: True, lambda _: False]).event(Event.create(widget()))
+    EventPipeline(queue, handler, [lambda _: True, lambda _: False]).event(Event.create(widget()))
     assert called == []
-    Delivery(queue, handler, [lambda _: True]).event(Event.create(widget()))
+    EventPipeline(queue, handler, [lambda _: True]).event(Event.create(widget()))
     assert len(called) == 1
 
 
@@ -99,7 +101,7 @@ async def test_a_generator_is_a_handler_too() -> None:
         yield Request("b")
 
     queue: WorkQueue[Request] = WorkQueue()
-    Delivery(queue, handler).event(Event.create(widget()))
+    EventPipeline(queue, handler).event(Event.create(widget()))
     assert len(queue) == 2
 
 
@@ -109,13 +111,13 @@ async def test_an_async_handler_is_awaited_and_waited_for() -> None:
         return [Request(obj.metadata.name)]
 
     queue: WorkQueue[Request] = WorkQueue()
-    delivery = Delivery(queue, enqueue_requests_from(mapped))
-    running = asyncio.ensure_future(delivery.run())
-    delivery.event(Event.create(widget("a"), is_in_initial_list=True))
-    assert not delivery.idle()
-    await delivery.settled()
+    pipeline = EventPipeline(queue, enqueue_requests_from(mapped))
+    running = asyncio.ensure_future(pipeline.run())
+    pipeline.event(Event.create(widget("a"), is_in_initial_list=True))
+    assert not pipeline.idle()
+    await pipeline.wait_idle()
     assert now() == 5
-    assert delivery.idle()
+    assert pipeline.idle()
     assert await priority_of(queue) == -100
     running.cancel()
 
@@ -134,19 +136,19 @@ async def test_what_fails_is_tried_again_with_growing_delays_so_that_no_event_is
         return [Request("a")] if failing == "handler" else True
 
     queue: WorkQueue[Request] = WorkQueue()
-    fails_in_handler = Delivery(queue, flaky)
-    fails_in_predicate = Delivery(queue, lambda _: [Request("a")], [flaky])
-    delivery = fails_in_handler if failing == "handler" else fails_in_predicate
-    running = asyncio.ensure_future(delivery.run())
-    delivery.event(Event.create(widget()))
-    other = Delivery(queue, enqueue_request_for_object)
+    fails_in_handler = EventPipeline(queue, flaky)
+    fails_in_predicate = EventPipeline(queue, lambda _: [Request("a")], [flaky])
+    pipeline = fails_in_handler if failing == "handler" else fails_in_predicate
+    running = asyncio.ensure_future(pipeline.run())
+    pipeline.event(Event.create(widget()))
+    other = EventPipeline(queue, enqueue_request_for_object)
     other.event(Event.create(widget("other")))  # nobody else waits for it
     assert len(queue) == 1
-    assert not delivery.idle(horizon=1)
+    assert not pipeline.idle(horizon=1)
     await asyncio.sleep(1)
     assert len(queue) == 2
     assert [round(later - earlier, 6) for earlier, later in pairwise(tries)] == [0.005, 0.01, 0.02]
-    assert delivery.idle(horizon=1000)
+    assert pipeline.idle(horizon=1000)
     running.cancel()
 
 
@@ -160,10 +162,10 @@ async def test_an_async_handler_that_was_cancelled_by_somebody_else_is_tried_aga
         return [Request(obj.metadata.name)]
 
     queue: WorkQueue[Request] = WorkQueue()
-    delivery = Delivery(queue, enqueue_requests_from(mapped))
-    running = asyncio.ensure_future(delivery.run())
-    delivery.event(Event.create(widget("a")))
-    delivery.event(Event.create(widget("b")))
+    pipeline = EventPipeline(queue, enqueue_requests_from(mapped))
+    running = asyncio.ensure_future(pipeline.run())
+    pipeline.event(Event.create(widget("a")))
+    pipeline.event(Event.create(widget("b")))
     await asyncio.sleep(1)
     assert tries == ["a", "b", "a"]
     assert len(queue) == 2
@@ -178,11 +180,11 @@ async def test_closing_lets_go_of_answers_that_nobody_waits_for_without_a_warnin
     async def mapped(obj: Widget) -> list[Request]:
         return [Request(obj.metadata.name)]
 
-    delivery = Delivery(WorkQueue(), enqueue_requests_from(mapped))
-    delivery.event(Event.create(widget("a")))
-    delivery.close()
-    delivery.event(Event.create(widget("late")))
-    del delivery
+    pipeline = EventPipeline(WorkQueue(), enqueue_requests_from(mapped))
+    pipeline.event(Event.create(widget("a")))
+    pipeline.close()
+    pipeline.event(Event.create(widget("late")))
+    del pipeline
     gc.collect()
     assert not [one for one in recwarn if "never awaited" in str(one.message)]
 
@@ -192,11 +194,11 @@ async def test_a_handler_that_gives_nonsense_is_told_so(
     answer: Callable[[Event], Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     queue: WorkQueue[Request] = WorkQueue()
-    delivery = Delivery(queue, answer)
-    delivery.event(Event.create(widget()))
+    pipeline = EventPipeline(queue, answer)
+    pipeline.event(Event.create(widget()))
     assert len(queue) == 0
     assert "a handler gives requests, not" in caplog.text
-    assert not delivery.idle(horizon=1)
+    assert not pipeline.idle(horizon=1)
 
 
 async def test_an_object_that_cannot_be_read_is_for_the_informer_to_report() -> None:
@@ -204,10 +206,10 @@ async def test_an_object_that_cannot_be_read_is_for_the_informer_to_report() -> 
         raise DecodeError("unreadable")
 
     queue: WorkQueue[Request] = WorkQueue()
-    delivery = Delivery(queue, handler)
+    pipeline = EventPipeline(queue, handler)
     with pytest.raises(DecodeError):
-        delivery.event(Event.create(widget()))
-    assert delivery.idle(horizon=1000)
+        pipeline.event(Event.create(widget()))
+    assert pipeline.idle(horizon=1000)
 
 
 async def test_a_handler_that_always_fails_does_not_fill_the_memory(
@@ -217,8 +219,8 @@ async def test_a_handler_that_always_fails_does_not_fill_the_memory(
         raise ZeroDivisionError
 
     monkeypatch.setattr(delivery_module, "MAX_POSTPONED", 3)
-    delivery = Delivery(WorkQueue(), handler)
+    pipeline = EventPipeline(WorkQueue(), handler)
     for _ in range(5):
-        delivery.event(Event.create(widget()))
-    assert delivery._postponed.statistics().delayed == 3
+        pipeline.event(Event.create(widget()))
+    assert pipeline._postponed.statistics().delayed == 3
     assert caplog.text.count("Event dropped") == 2

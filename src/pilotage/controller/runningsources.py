@@ -30,7 +30,7 @@ class _Stopped(Exception):
     """Ends the task group of the sources, and is never seen outside."""
 
 
-class Watches:
+class RunningSources:
     """Sources that run as long as `run` does. One that is added meanwhile starts at once."""
 
     def __init__(self, feeding: Feeding) -> None:

@@ -26,7 +26,7 @@ class _Outdated(NamedTuple):
     """The loop's time of the write."""
 
 
-class Missing(NamedTuple):
+class UnseenWrite(NamedTuple):
     """A write that an informer has yet to show. `name` is empty where it was written before the informer was there."""
 
     namespace: str
@@ -45,7 +45,7 @@ class Missing(NamedTuple):
         )
 
 
-class Following:
+class ReadBarrier:
     """An informer, and what this program has written that it must show before it may be read.
 
     Writes to objects that the informer does not select, or perhaps does not, are passed over unless it holds them:
@@ -66,7 +66,7 @@ class Following:
         self._before = tracker.highest(resource)
         self._since = asyncio.get_running_loop().time()
         self._outdated: dict[str, _Outdated] = {}  # by uid
-        self.unfollow: Callable[[], None] = tracker.follow(resource, self._written)
+        self.close: Callable[[], None] = tracker.subscribe(resource, self._note)
 
     @property
     def behind(self) -> bool:
@@ -77,29 +77,29 @@ class Following:
             return True
         return any(self._is_held(uid, outdated) for uid, outdated in self._outdated.items())
 
-    def missing(self) -> Missing | None:
+    def newest_unseen(self) -> UnseenWrite | None:
         """The newest write that the informer has yet to show; None where it shows all."""
         if not self.behind:
             return None
         now, number = asyncio.get_running_loop().time(), _number(self.informer.resource_version)
         if self._version > number:
             namespace, name, at = self._newest
-            return Missing(namespace, name, self._version, now - at)
+            return UnseenWrite(namespace, name, self._version, now - at)
         for uid, outdated in self._outdated.items():
             if self._is_held(uid, outdated):
-                return Missing(outdated.namespace, outdated.name, outdated.before or 0, now - outdated.at)
-        return Missing("", "", self._before, now - self._since)
+                return UnseenWrite(outdated.namespace, outdated.name, outdated.before or 0, now - outdated.at)
+        return UnseenWrite("", "", self._before, now - self._since)
 
     @property
     def is_current(self) -> bool:
-        """Whether the informer surely shows every write so far; what is outdated is looked for only by `caught_up`."""
+        """Whether the informer surely shows every write so far; what is outdated is looked for only by `wait`."""
         self._forget_what_was_lost()
         if self._outdated:
             return False
         wanted = max(self._version, self._before)
         return not wanted or wanted <= _number(self.informer.resource_version)
 
-    async def caught_up(self, seconds: float) -> None:
+    async def wait(self, seconds: float) -> None:
         """Wait until the informer shows every write so far; raises StaleCache when the time is over."""
         self._forget_what_was_lost()
         number = _number(self.informer.resource_version)
@@ -133,7 +133,7 @@ class Following:
             self._outdated.clear()
             self._tracker.forget(self._resource)
 
-    def _written(self, write: Write) -> None:
+    def _note(self, write: Write) -> None:
         if self._selects and not self._selected(write):
             if self.informer.holds(write.uid, name=write.name, namespace=write.namespace):
                 self._outdate(write)

@@ -29,7 +29,7 @@ _PLAIN = (tuple, list, dict)
 log = logger("pilotage.controller")
 
 
-class Delivery:
+class EventPipeline:
     """Takes events, and puts the requests they lead to on the queue.
 
     What the handler can say at once is on the queue when the call returns. An async handler, and one that failed, go on
@@ -96,7 +96,7 @@ class Delivery:
             postponed.close()
         self._unanswered.clear()
 
-    async def settled(self) -> None:
+    async def wait_idle(self) -> None:
         """Wait until the handler was called, and has answered or failed, for every event so far."""
         await self._postponed.wait_idle()
 

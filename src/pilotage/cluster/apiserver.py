@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pilotage.storage.interface import Storage
 
 
-class World(Protocol):
+class APIServer(Protocol):
     """An API server that can be opened."""
 
     @property
@@ -39,7 +39,7 @@ class World(Protocol):
     async def open(self, exits: AsyncExitStack) -> Transport: ...
 
 
-class Embedded:
+class EmbeddedAPIServer:
     """An API server in this process."""
 
     namespace = "default"
@@ -73,7 +73,7 @@ class Embedded:
         return storage
 
 
-class Remote:
+class RemoteAPIServer:
     """An API server at the other end of a connection."""
 
     silence_seconds = SILENCE_SECONDS
@@ -100,7 +100,7 @@ class Remote:
         return HTTPTransport.from_config(replace(self._config, credentials=own))
 
 
-class Nowhere:
+class NoAPIServer:
     """No API server at all."""
 
     namespace = ""
@@ -150,7 +150,7 @@ def _check_clock(clock: times.Clock) -> None:
         )
 
 
-def unfollowable(resource: str) -> InvalidDefinition:
+def no_server_to_watch(resource: str) -> InvalidDefinition:
     """The error for an informer that would have no API server to follow."""
     return InvalidDefinition(
         f"cannot follow {resource}: {_NO_SERVER}. Give the cache an informer for this kind "
