@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
 from pilotage.meta import names, times
+from pilotage.meta.tokenbucket import TokenBucket
 
 V = TypeVar("V")
 
@@ -119,7 +120,7 @@ class Correlator:
         self._new_uuid = new_uuid
         self._similar: _Memory[_Similar] = _Memory()
         self._records: _Memory[Record] = _Memory()
-        self._buckets: _Memory[_Bucket] = _Memory()
+        self._buckets: _Memory[TokenBucket] = _Memory()
 
     def correlate(self, occurrence: Occurrence) -> Record | None:
         """The event to create or to count up; None where the object has had too many."""
@@ -130,10 +131,11 @@ class Correlator:
         else:
             record = replace(last, occurrence=occurrence, count=last.count + 1)
         self._records.put(key, record)
+        now = occurrence.time.timestamp()
         bucket = self._buckets.get(occurrence.source) or self._buckets.put(
-            occurrence.source, _Bucket(BURST, occurrence.time)
+            occurrence.source, TokenBucket(1 / REFILL_SECONDS, BURST, now)
         )
-        return record if bucket.take(occurrence.time) else None
+        return record if bucket.try_take(now) else None
 
     def _combined(self, occurrence: Occurrence) -> tuple[Occurrence, Hashable]:
         similar = self._similar.get(occurrence.similar)
@@ -160,22 +162,6 @@ def _exactly(occurrence: Occurrence) -> Hashable:
 class _Similar:
     last: datetime
     messages: dict[str, None] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class _Bucket:
-    """Tokens: one is taken by each event, one comes back every five minutes."""
-
-    tokens: float
-    last: datetime
-
-    def take(self, now: datetime) -> bool:
-        elapsed = max(0.0, (now - self.last).total_seconds())
-        self.tokens, self.last = min(float(BURST), self.tokens + elapsed / REFILL_SECONDS), now
-        if self.tokens < 1:
-            return False
-        self.tokens -= 1
-        return True
 
 
 class _Memory(Generic[V]):

@@ -8,7 +8,7 @@ from pilotage.errors import RevisionConflict, StorageError
 
 from .interface import Delete, Entry, Event, Operation, Put
 
-MAX_OPERATIONS = 1024
+MAX_COMMIT_OPERATIONS = 1024
 """The most operations in one commit."""
 
 MAX_VALUE_BYTES = 3 * 512 * 1024
@@ -27,8 +27,10 @@ def check(operations: Sequence[Operation], max_value_bytes: int) -> int:
     Gives the size of all values in bytes.
     """
     size = 0
-    if len(operations) > MAX_OPERATIONS:
-        raise StorageError(f"a commit of {len(operations)} operations: at most {MAX_OPERATIONS} fit into one, split it")
+    if len(operations) > MAX_COMMIT_OPERATIONS:
+        raise StorageError(
+            f"a commit of {len(operations)} operations: at most {MAX_COMMIT_OPERATIONS} fit into one, split it"
+        )
     for operation in operations:
         _check_key(operation.key)
         if type(operation) is Put:

@@ -7,6 +7,8 @@ import math
 from collections.abc import Callable, Hashable
 from typing import Generic, Protocol, TypeVar
 
+from pilotage.meta.tokenbucket import TokenBucket
+
 T = TypeVar("T", bound=Hashable)
 T_contra = TypeVar("T_contra", bound=Hashable, contravariant=True)
 
@@ -87,27 +89,22 @@ class BucketRateLimiter(Generic[T]):
         self._rate = rate
         self._burst = burst
         self._clock = clock or _loop_time
-        self._tokens = float(burst)
-        self._at: float | None = None
+        self._bucket: TokenBucket | None = None  # made at the first use: there may be no running loop before
 
     def when(self, item: T) -> float:
-        self._refill()
-        self._tokens -= 1
-        return max(0.0, -self._tokens / self._rate)
+        wait = self._tokens.take(self._clock(), max_wait=math.inf)
+        assert wait is not None  # no wait is too long
+        return wait
 
     def allow(self) -> bool:
         """Take a place that is free now, if there is one; none of the later ones is reserved."""
-        self._refill()
-        if self._tokens < 1:
-            return False
-        self._tokens -= 1
-        return True
+        return self._tokens.try_take(self._clock())
 
-    def _refill(self) -> None:
-        now = self._clock()
-        if self._at is not None:
-            self._tokens = min(float(self._burst), self._tokens + (now - self._at) * self._rate)
-        self._at = now
+    @property
+    def _tokens(self) -> TokenBucket:
+        if self._bucket is None:
+            self._bucket = TokenBucket(self._rate, self._burst, self._clock())
+        return self._bucket
 
     def forget(self, item: T) -> None:
         """Nothing: no item is remembered."""

@@ -1,6 +1,8 @@
-"""A token bucket: so many a second, and a few at once. Time is handed in."""
+"""A rate limit for each of many callers. Time is passed in."""
 
 from __future__ import annotations
+
+from pilotage.meta.tokenbucket import TokenBucket
 
 
 class Rates:
@@ -10,31 +12,12 @@ class Rates:
         self._per_second = per_second
         self._burst = burst
         self._callers = callers
-        self._rates: dict[str, Rate] = {}
+        self._buckets: dict[str, TokenBucket] = {}
 
     def allows(self, caller: str, now: float) -> bool:
         """Whether one more of this caller is allowed; if so, it counts."""
-        rate = self._rates.pop(caller, None) or Rate(self._per_second, self._burst)
-        self._rates[caller] = rate  # at the end: the first is who has not called for longest
-        if len(self._rates) > self._callers:
-            del self._rates[next(iter(self._rates))]
-        return rate.allows(now)
-
-
-class Rate:
-    """Allows `per_second` on average, and `burst` at once after a pause."""
-
-    def __init__(self, per_second: float, burst: int) -> None:
-        self._per_second = per_second
-        self._burst = burst
-        self._tokens = float(burst)
-        self._at = 0.0
-
-    def allows(self, now: float) -> bool:
-        """Whether one more is allowed, at a time that never goes back; if so, it counts."""
-        self._tokens = min(self._burst, self._tokens + (now - self._at) * self._per_second)
-        self._at = now
-        if self._tokens < 1:
-            return False
-        self._tokens -= 1
-        return True
+        bucket = self._buckets.pop(caller, None) or TokenBucket(self._per_second, self._burst, now)
+        self._buckets[caller] = bucket  # at the end: the first is the caller that has not called for longest
+        if len(self._buckets) > self._callers:
+            del self._buckets[next(iter(self._buckets))]
+        return bucket.try_take(now)

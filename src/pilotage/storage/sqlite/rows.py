@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pilotage.errors import StorageBroken
 
 from ..interface import Entry, Event
-from ..transaction import MAX_OPERATIONS, Commit
+from ..transaction import MAX_COMMIT_OPERATIONS, Commit
 
 Row = tuple[int, str, bytes | None, int, int]
 """id, key, value (None: deleted), created, checksum."""
@@ -24,7 +24,7 @@ def rows_of(commits: Iterable[Commit]) -> list[Row]:
     rows: list[Row] = []
     for commit in commits:
         for position, event in enumerate(commit):
-            number = event.revision * MAX_OPERATIONS + position
+            number = event.revision * MAX_COMMIT_OPERATIONS + position
             value = None if event.entry is None else event.entry.value
             created = 0 if event.entry is None else event.entry.created
             rows.append((number, event.key, value, created, checksum(number, event.key, value, created)))
@@ -39,7 +39,7 @@ def checksum(number: int, key: str, value: bytes | None, created: int) -> int:
 
 def first_id(revision: int) -> int:
     """The id of the first row of a commit; all rows of earlier commits have smaller ones."""
-    return revision * MAX_OPERATIONS
+    return revision * MAX_COMMIT_OPERATIONS
 
 
 @dataclass
@@ -61,7 +61,7 @@ class Replay:
 
     def add(self, row: Row) -> None:
         number, key, value, created, expected = row
-        revision, position = divmod(number, MAX_OPERATIONS)
+        revision, position = divmod(number, MAX_COMMIT_OPERATIONS)
         try:
             actual = checksum(number, key, value, created)
         except (AttributeError, TypeError, UnicodeEncodeError):

@@ -1,0 +1,44 @@
+"""The token bucket of every rate limit: so many a second on average, and a burst after a pause. Time is passed in."""
+
+from __future__ import annotations
+
+import math
+
+
+class TokenBucket:
+    """Holds at most `burst` tokens and gains `rate` tokens a second. It is full when it is made at the time `now`."""
+
+    __slots__ = ("_at", "_burst", "_rate", "_tokens")
+
+    def __init__(self, rate: float, burst: float, now: float = 0.0) -> None:
+        self._rate = rate
+        self._burst = burst
+        self._tokens = float(burst)
+        self._at = now
+
+    def take(self, now: float, number: float = 1, max_wait: float = 0.0) -> float | None:
+        """Take tokens, and return the seconds to wait until they are there.
+
+        None where that is longer than `max_wait`; then nothing is taken. Tokens that are taken in advance are a debt:
+        the next caller waits for them too, so callers that wait keep their order.
+        """
+        self._refill(now)
+        missing = number - self._tokens
+        wait = 0.0 if missing <= 0 else missing / self._rate if self._rate > 0 else math.inf
+        if wait > max_wait:
+            return None
+        self._tokens -= number
+        return wait
+
+    def try_take(self, now: float) -> bool:
+        """Take one token if there is one."""
+        return self.take(now) is not None
+
+    def is_full(self, now: float) -> bool:
+        """Whether a new bucket would be the same: what was taken has come back."""
+        return self._tokens + (now - self._at) * self._rate >= self._burst
+
+    def _refill(self, now: float) -> None:
+        # A wall clock may be set back. That gains nothing, and time is counted from the new reading.
+        self._tokens = min(self._tokens + max(0.0, now - self._at) * self._rate, self._burst)
+        self._at = now
