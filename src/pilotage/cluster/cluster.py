@@ -135,8 +135,8 @@ class Cluster:
 
     async def check(self) -> None:
         """Raise StorageError if the embedded API server cannot write now. One elsewhere answers for itself."""
-        if isinstance(self._world, Embedded):
-            await self._world.registry.check()
+        if isinstance(self._server, EmbeddedAPIServer):
+            await self._server.registry.check()
 
     @property
     def namespace(self) -> str:
