@@ -98,6 +98,7 @@ RULES = [
     "self.o.map(x, self.o.map(y, y)).flatten().size() > 0",
     "self.l.map(x, self.l).size() > 0 && self.l.map(x, self.l) == self.l.map(x, self.l)",
     "self.s.reverse().size() > 0 || self.l.reverse().slice(0, 1) == []",
+    f"self.l.all(x, [{', '.join(['1'] * 500)}] != [])",
     "self.l.all(x, self.s.trim().substring(1).charAt(0) != 'b')",
 ]
 

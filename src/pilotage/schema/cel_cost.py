@@ -60,6 +60,7 @@ class _Estimate:
             case Call():
                 return self._call(node, variables)
             case MakeList(items):
+                self.add(0.0, (1 + len(items)) * PASSED_ENTRY_BYTES)
                 return _listed([self.value(item, variables) for item in items])
             case MakeMap(entries):
                 return self._map(entries, variables)
