@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pilotage.client.client import Client as Client
     from pilotage.client.conflicts import Backoff as Backoff
     from pilotage.client.conflicts import retry_on_conflict as retry_on_conflict
-    from pilotage.client.objectlist import ObjectList as ObjectList
     from pilotage.client.outcome import Outcome as Outcome
     from pilotage.client.outcome import create_or_patch as create_or_patch
     from pilotage.client.outcome import create_or_update as create_or_update
@@ -188,6 +187,7 @@ if TYPE_CHECKING:
     from pilotage.meta.models import Resource as Resource
     from pilotage.meta.models import omit as omit
     from pilotage.meta.models import resource as resource
+    from pilotage.meta.objectlist import ObjectList as ObjectList
     from pilotage.meta.owners import AlreadyOwned as AlreadyOwned
     from pilotage.meta.owners import InvalidOwner as InvalidOwner
     from pilotage.meta.owners import controller_of as controller_of
@@ -244,7 +244,6 @@ _MODULES = {
     "NamespaceConfig NotCached Registration ResourceEventHandler SharedInformerFactory "
     "strip_managed_fields",
     "client.client": "Client",
-    "client.objectlist": "ObjectList",
     "client.patch": "merge_from raw_patch strategic_merge_from",
     "cluster": "Cluster",
     "errors": "AlreadyExists ApiError BadRequest Cause Conflict ConnectionLost DecodeError Forbidden Gone "
@@ -257,6 +256,7 @@ _MODULES = {
     "meta.finalizers": "add_finalizer contains_finalizer remove_finalizer",
     "meta.kinds": "GroupKind GroupResource GroupVersion GroupVersionKind GroupVersionResource",
     "meta.mapper": "AmbiguousMatch RESTMapper RESTMapping",
+    "meta.objectlist": "ObjectList",
     "meta.markers": "AtLeastOneOf AtMostOneOf Column Default Description EmbeddedResource Enum ExactlyOneOf Example "
     "ExternalDocs Format Immutable Items ListType MapType MaxItems MaxLength MaxProperties Maximum MinItems MinLength "
     "MinProperties Minimum MultipleOf Nullable Optional Pattern PreserveUnknownFields Required Rule Scale Schemaless "

@@ -14,8 +14,8 @@ from pilotage.cache.informer import Informer
 from pilotage.cache.options import InformerOptions
 from pilotage.cache.plan import ByObject, CacheOptions
 from pilotage.cache.transforms import strip_managed_fields
-from pilotage.client.targets import Kind
 from pilotage.errors import DecodeError, NotFound
+from pilotage.meta.forms import Kind
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import ObjectMeta
 from pilotage.meta.unstructured import Unstructured, metadata_only

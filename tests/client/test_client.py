@@ -329,7 +329,7 @@ def test_the_memory_for_warnings_is_bounded(caplog: pytest.LogCaptureFixture) ->
 
 
 def test_a_kind_prints_in_the_error_as_it_is_written() -> None:
-    from pilotage.client.session import not_served
+    from pilotage.meta.mapper import not_served
 
     text = str(not_served(GroupVersionKind("", "v1", "Thing")))
     assert text.startswith("the server does not serve Thing of v1: install its CustomResourceDefinition")

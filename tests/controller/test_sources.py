@@ -9,7 +9,6 @@ import pytest
 
 from pilotage.cache.event import InformerEvent
 from pilotage.cache.options import InformerOptions
-from pilotage.client import targets
 from pilotage.controller import (
     Channel,
     Event,
@@ -23,7 +22,7 @@ from pilotage.controller import (
     generation_changed,
 )
 from pilotage.errors import InvalidDefinition, NoMatch, ServiceUnavailable
-from pilotage.meta import objects
+from pilotage.meta import forms, objects
 from pilotage.meta.unstructured import Unstructured, metadata_only
 from pilotage.workqueue import WorkQueue
 
@@ -136,7 +135,7 @@ async def test_an_informer_source_uses_predicates_and_lets_go_of_the_informer() 
 
 
 @pytest.mark.parametrize("kind", [Widget.__resource__.gvk, metadata_only(Widget)])
-async def test_a_shared_informer_tells_each_source_in_its_own_form(kind: targets.Kind) -> None:
+async def test_a_shared_informer_tells_each_source_in_its_own_form(kind: forms.Kind) -> None:
     class Typed(FakeInformer):
         options = InformerOptions(Widget)
 
@@ -151,9 +150,9 @@ async def test_a_shared_informer_tells_each_source_in_its_own_form(kind: targets
     async with Started(Kind(FakeCache({kind: informer}), kind, enqueue_requests_from(mapped))) as started:
         await started.source.wait_for_sync()
         for listener in informer.listeners:
-            listener(InformerEvent("create", "default", "a", targets.reader_of(Widget), None, data))
+            listener(InformerEvent("create", "default", "a", forms.reader_of(Widget), None, data))
     assert [(type(obj), obj.metadata.labels) for obj in seen] == [
-        (type(targets.reader_of(kind)(data)), {"x": "y"}),
+        (type(forms.reader_of(kind)(data)), {"x": "y"}),
     ]
 
 

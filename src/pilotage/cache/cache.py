@@ -15,13 +15,13 @@ from pilotage.cache.informer import Informer
 from pilotage.cache.lister import Lister
 from pilotage.cache.options import InformerOptions
 from pilotage.cache.plan import CacheOptions, plan
-from pilotage.client.objectlist import ObjectList
-from pilotage.client.reader import Fields, Labels
-from pilotage.client.targets import Kind, KindOf, O, gvk_of, untyped
 from pilotage.errors import BadRequest, InvalidDefinition, NoMatch
+from pilotage.meta.forms import Kind, KindOf, O, gvk_of, untyped
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import Resource
+from pilotage.meta.objectlist import ObjectList
 from pilotage.meta.scheme import Scheme
+from pilotage.meta.selection import Fields, Labels
 from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unstructured
 from pilotage.rest.listing import ListerWatcher
 

@@ -11,8 +11,8 @@ from typing import Any, Protocol, TypeVar, overload
 from pilotage.cache.informer import Informer
 from pilotage.cache.lister import Lister
 from pilotage.cache.options import InformerOptions
-from pilotage.client.targets import Kind, gvk_of
 from pilotage.errors import InvalidDefinition
+from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import Resource
 from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unstructured

@@ -13,9 +13,9 @@ from pilotage.cache.listeners import Registration
 from pilotage.cache.lister import Lister
 from pilotage.cache.options import InformerOptions
 from pilotage.cache.store import Store
-from pilotage.client.objectlist import ObjectList
-from pilotage.client.reader import Fields, Labels
-from pilotage.client.targets import Kind, KindOf, O
+from pilotage.meta.forms import Kind, KindOf, O
+from pilotage.meta.objectlist import ObjectList
+from pilotage.meta.selection import Fields, Labels
 from pilotage.meta.typevars import T
 
 

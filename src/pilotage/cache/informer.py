@@ -17,12 +17,12 @@ from pilotage.cache.liveness import Liveness
 from pilotage.cache.options import InformerOptions
 from pilotage.cache.progress import Progress
 from pilotage.cache.store import Store
-from pilotage.client.objectlist import ObjectList
-from pilotage.client.reader import Fields, Labels
-from pilotage.client.session import not_served
-from pilotage.client.targets import Kind, KindOf, O, untyped
 from pilotage.errors import DecodeError, InvalidDefinition, NotFound, PilotageError
 from pilotage.meta import objects, times
+from pilotage.meta.forms import Kind, KindOf, O, untyped
+from pilotage.meta.mapper import not_served
+from pilotage.meta.objectlist import ObjectList
+from pilotage.meta.selection import Fields, Labels
 from pilotage.meta.typevars import T
 from pilotage.reflector.backoff import Backoff
 from pilotage.reflector.change import Applied, Bookmark, Change, Deleted, Listening, Replaced, Trouble, Undecodable

@@ -9,12 +9,12 @@ from typing import Any, Generic, TypeVar
 from pilotage.cache.errors import NotCached
 from pilotage.cache.index import Key
 from pilotage.cache.store import Store
-from pilotage.client.objectlist import ObjectList
-from pilotage.client.reader import Fields, Labels, field_text
-from pilotage.client.targets import Kind, gvk_of
 from pilotage.errors import BadRequest, DecodeError, NotFound, StatusDetails
 from pilotage.meta import objects
+from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.objectlist import ObjectList
+from pilotage.meta.selection import Fields, Labels, field_text, selector_of
 from pilotage.meta.selectors import FieldSelector, Selector
 from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unstructured
 from pilotage.rest.response import Bytes
@@ -118,15 +118,6 @@ def reader_of(kind: Kind) -> Callable[[Bytes], Any]:
     if isinstance(kind, GroupVersionKind):
         return Unstructured.from_bytes
     return partial(objects.decode, kind)
-
-
-def selector_of(labels: Labels) -> Selector | None:
-    """A label selector from any of the forms in which it may be given; None where it selects everything."""
-    if labels is None or isinstance(labels, Selector):
-        return labels or None
-    if isinstance(labels, str):
-        return Selector.parse(labels) or None
-    return Selector.from_labels(labels) or None
 
 
 def exact_terms(fields: Fields) -> dict[str, str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from pilotage.cache.progress import Progress
-from pilotage.client.session import not_served
 from pilotage.errors import Gone, NotFound
 from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.mapper import not_served
 from pilotage.telemetry.logs import Logger
 
 _REMINDER_SECONDS = 600.0

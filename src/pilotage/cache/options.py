@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pilotage.client.reader import Fields, Labels, field_text, selector_text
-from pilotage.client.targets import Kind, form_of, gvk_of
+from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.selection import Fields, Labels, field_text, selector_text
 from pilotage.meta.selectors import FieldSelector, Selector
 from pilotage.reflector.backoff import BackoffOptions
 from pilotage.reflector.intake import Intake, Transform
 from pilotage.reflector.reflector import ChangesOptions
-from pilotage.rest.request import Form, ListOptions
+from pilotage.rest.request import Form, ListOptions, form_of
 
 MINIMUM_RESYNC = 1.0
 """Seconds; shorter resync periods are raised to this."""

@@ -9,10 +9,10 @@ from typing import Any
 
 from pilotage.cache.informer import Informer
 from pilotage.cache.options import InformerOptions
-from pilotage.client.reader import Fields, Labels, field_text
-from pilotage.client.targets import Kind, gvk_of
 from pilotage.errors import InvalidDefinition
+from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.selection import Fields, Labels, field_text
 from pilotage.meta.selectors import FieldRequirement, FieldSelector
 from pilotage.reflector.intake import Transform
 

@@ -15,7 +15,6 @@ from pilotage.cli.device_describe import described
 from pilotage.cli.device_table import HEADINGS, WIDE_HEADINGS, row
 from pilotage.cli.failure import CommandError
 from pilotage.cli.table import Table
-from pilotage.client.targets import reader_of
 from pilotage.device.client.clientset import Devices
 from pilotage.device.client.config import Config, wire_of
 from pilotage.device.client.following import followed
@@ -26,6 +25,7 @@ from pilotage.device.telemetry import Telemetry
 from pilotage.device.v1alpha1 import GPU
 from pilotage.errors import ApiError, ConnectionLost, ServiceUnavailable
 from pilotage.meta import objects, yamltext
+from pilotage.meta.forms import reader_of
 from pilotage.rest import ListOptions, Page, WatchEvent
 from pilotage.rest.listing import ListerWatcher
 from pilotage.telemetry.logs import Logger, configure_logging, logger

@@ -4,9 +4,9 @@
 """
 
 from pilotage.client.client import Client
-from pilotage.client.objectlist import ObjectList
 from pilotage.client.patch import Patch, merge_from, raw_patch, strategic_merge_from
 from pilotage.client.watching import WatchedEvent
+from pilotage.meta.objectlist import ObjectList
 
 __all__ = [
     "Client",

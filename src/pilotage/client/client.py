@@ -8,9 +8,9 @@ from typing import Self
 from pilotage.client.reader import Reader
 from pilotage.client.restmapper import DynamicRESTMapper
 from pilotage.client.session import Catalogue, Defaults, Session
-from pilotage.client.targets import Kind, Object
 from pilotage.client.warnings import LoggedOnce, WarningHandler
 from pilotage.client.writer import Writer
+from pilotage.meta.forms import Kind, Object
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.mapper import RESTMapper, RESTMapping
 from pilotage.meta.scheme import Scheme

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from pilotage.client.patch import Patch, raw_patch
-from pilotage.client.targets import Object, gvk_of
 from pilotage.errors import DecodeError
 from pilotage.meta import objects
 from pilotage.meta.documents import copied
+from pilotage.meta.forms import Object, gvk_of
 from pilotage.meta.models import Resource
 from pilotage.meta.owners import Owner, set_controller_reference
 from pilotage.meta.patches import merge, merge_diff, strategic, strategic_diff

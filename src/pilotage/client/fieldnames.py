@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from pilotage.client.patch import Patch
 from pilotage.client.session import Place, about
-from pilotage.client.targets import Kind, Object, gvk_of
 from pilotage.errors import BadRequest, Cause, StatusDetails
+from pilotage.meta.forms import Kind, Object, gvk_of
 from pilotage.meta.models import Resource
 from pilotage.meta.scheme import Scheme
 from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unstructured

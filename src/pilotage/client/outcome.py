@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 from pilotage.client import desired as wanted
 from pilotage.client.client import Client
 from pilotage.client.desired import Difference, Document
-from pilotage.client.targets import gvk_of, kind_of, replace_content
+from pilotage.client.targets import replace_content
 from pilotage.errors import AlreadyExists, BadRequest, Conflict, InvalidDefinition, NotFound
 from pilotage.meta import objects
+from pilotage.meta.forms import gvk_of, kind_of
 from pilotage.meta.models import Resource
 from pilotage.meta.owners import Owner, set_controller_reference
 from pilotage.meta.unstructured import Unstructured

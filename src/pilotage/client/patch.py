@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from pilotage.client.targets import Object
 from pilotage.errors import InvalidDefinition
 from pilotage.meta import objects
+from pilotage.meta.forms import Object
 from pilotage.meta.models import Resource
 from pilotage.meta.patches import merge_diff, strategic_diff
 from pilotage.rest import PatchType

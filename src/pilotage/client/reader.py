@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from typing import Any, TypeVar, overload
 
-from pilotage.client.objectlist import ObjectList
 from pilotage.client.session import Session, about
-from pilotage.client.targets import Kind, Object, ObjectKey, key_of
 from pilotage.client.watching import WatchedEvent, watched
 from pilotage.errors import NotFound
+from pilotage.meta.forms import Kind, Object, ObjectKey, key_of
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import Resource
-from pilotage.meta.selectors import FieldSelector, Selector
+from pilotage.meta.objectlist import ObjectList
+from pilotage.meta.selection import Fields, Labels, field_text, selector_text
 from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unstructured
 from pilotage.rest import ListOptions, Verb
 
 R = TypeVar("R", bound=Resource)
-
-Labels = Mapping[str, str] | str | Selector | None
-"""`{"app": "web"}`, `"app in (web, api), !canary"`, or a Selector."""
-
-Fields = Mapping[str, str] | str | FieldSelector | None
-"""`{"metadata.name": "a"}`, `"status.phase!=Running"`, or a FieldSelector."""
 
 
 class Reader:
@@ -232,21 +226,3 @@ class Reader:
             aclosing(watched(lines, place.target, lambda error: about(error, place))) as events,
         ):
             yield events
-
-
-def selector_text(labels: Labels) -> str:
-    """A label selector as the wire has it."""
-    if isinstance(labels, Mapping):
-        return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
-    return "" if labels is None else str(labels)
-
-
-def field_text(fields: Fields) -> str:
-    """A field selector as the wire has it; in a mapping's values nothing has a meaning of its own."""
-    if isinstance(fields, Mapping):
-        return ",".join(f"{key}={_escaped(value)}" for key, value in sorted(fields.items()))
-    return "" if fields is None else str(fields)
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=")

@@ -7,12 +7,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pilotage.client.targets import Kind, Object, Target, form_of, gvk_of, kind_of, reader_of
+from pilotage.client.targets import Target
 from pilotage.client.warnings import ServerWarning, WarningHandler
 from pilotage.errors import ApiError, BadRequest, NoMatch, NotFound, PilotageError
+from pilotage.meta.forms import Kind, Object, gvk_of, kind_of, reader_of
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
-from pilotage.meta.mapper import RESTMapper, RESTMapping
+from pilotage.meta.mapper import RESTMapper, RESTMapping, not_served
 from pilotage.rest import Page, Request, Response, Transport, Verb, WatchEvent, WriteOptions
+from pilotage.rest.request import form_of
 
 ANSWERED_WHOLE = ("", "status", "finalize", "approval")
 """Subresources whose answer is the whole object; `scale` answers with a Scale."""
@@ -224,11 +226,3 @@ def about(error: ApiError, place: Place) -> ApiError:
     error.group, error.kind = gvk.group, gvk.kind
     error.namespace, error.name = place.namespace, place.name
     return error
-
-
-def not_served(gvk: GroupVersionKind) -> NoMatch:
-    """The error for a kind that the server does not have."""
-    return NoMatch(
-        f"the server does not serve {gvk.kind} of {gvk.api_version}: install its CustomResourceDefinition first "
-        "(await cluster.install(…), or kubectl apply -f), or mend the group, version or plural if they are mistyped"
-    )

@@ -8,14 +8,15 @@ from typing import Any, TypeVar, overload
 
 from pilotage.client.fieldnames import check_document, check_patch
 from pilotage.client.patch import Patch, patch_of, raw_patch
-from pilotage.client.reader import Fields, Labels, field_text, selector_text
 from pilotage.client.session import ANSWERED_WHOLE, Place, Session, about
-from pilotage.client.targets import Kind, Object, ObjectKey, key_of, replace_content
+from pilotage.client.targets import replace_content
 from pilotage.errors import BadRequest, NotFound
 from pilotage.meta import objects
+from pilotage.meta.forms import Kind, Object, ObjectKey, key_of
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import Resource
 from pilotage.meta.scheme import Scheme
+from pilotage.meta.selection import Fields, Labels, field_text, selector_text
 from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unstructured
 from pilotage.rest import DeleteOptions, ListOptions, PatchType, Verb, WriteOptions
 

@@ -9,12 +9,12 @@ from typing import Any
 from pilotage.cache.cache import AnyInformer, Cache
 from pilotage.cache.group import InformerGroup
 from pilotage.client.client import Client
-from pilotage.client.objectlist import ObjectList
 from pilotage.client.session import Place, about
-from pilotage.client.targets import Kind, Object, gvk_of
 from pilotage.cluster.readbarrier import ReadBarrier
 from pilotage.cluster.writes import WriteTracker
 from pilotage.errors import ApiError
+from pilotage.meta.forms import Kind, Object, gvk_of
+from pilotage.meta.objectlist import ObjectList
 from pilotage.rest import ListOptions
 
 

@@ -9,8 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, Self, cast
 
-from pilotage.client import targets
-from pilotage.client.targets import KindOf, O
 from pilotage.controller import names
 from pilotage.controller.controller import Controller
 from pilotage.controller.handlers import Handler, enqueue_request_for_object, enqueue_request_for_owner
@@ -21,6 +19,8 @@ from pilotage.controller.request import Q_co, Request
 from pilotage.controller.sources import Kind, Source, kind_name
 from pilotage.controller.worker import Tracker
 from pilotage.errors import InvalidDefinition
+from pilotage.meta import forms
+from pilotage.meta.forms import KindOf, O
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.mapper import RESTMapper
 from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata
@@ -49,7 +49,7 @@ class ManagerLike(Protocol):
 class _Watch:
     """A kind, what its events lead to, and which of them matter."""
 
-    kind: targets.Kind
+    kind: forms.Kind
     handler: Callable[[], Handler]
     predicates: tuple[Predicate, ...]
 
@@ -67,7 +67,7 @@ class ControllerBuilder(Generic[Q_co]):
             raise InvalidDefinition("a ControllerBuilder needs a manager: ControllerBuilder(manager)")
         self._manager = manager
         self._for: GroupVersionKind | None = None
-        self._for_kind: targets.Kind | None = None
+        self._for_kind: forms.Kind | None = None
         self._watches: list[_Watch] = []
         self._sources: list[Source] = []
         self._filters: list[Predicate] = []
@@ -83,8 +83,8 @@ class ControllerBuilder(Generic[Q_co]):
                 f"for_ may be said once, and {self._for.kind} is there already; use watches(…) or owns(…) for "
                 f"{kind_name(kind)}, or a second controller"
             )
-        self._for_kind = targets.untyped(kind)
-        self._for = targets.gvk_of(self._for_kind)
+        self._for_kind = forms.untyped(kind)
+        self._for = forms.gvk_of(self._for_kind)
         self._watch(kind, lambda: enqueue_request_for_object, predicates, only_metadata)
         return cast("ControllerBuilder[Request[O]]", self)
 
@@ -135,7 +135,7 @@ class ControllerBuilder(Generic[Q_co]):
         predicates: Sequence[Predicate[PartialObjectMetadata]] = (),
     ) -> Self:
         """Another kind, of which only the metadata is kept."""
-        return self.watches(MetadataOnly(targets.gvk_of(targets.untyped(kind))), handler, predicates=predicates)
+        return self.watches(MetadataOnly(forms.gvk_of(forms.untyped(kind))), handler, predicates=predicates)
 
     def watches_raw_source(self, source: Source) -> Self:
         """A source of any make. It has its own predicates: `with_event_filter` does not hold for it."""
@@ -195,8 +195,8 @@ class ControllerBuilder(Generic[Q_co]):
         predicates: Sequence[Predicate],
         only_metadata: bool,
     ) -> Self:
-        plain = targets.untyped(kind)
-        gvk = targets.gvk_of(plain)
+        plain = forms.untyped(kind)
+        gvk = forms.gvk_of(plain)
         self._watches.append(_Watch(MetadataOnly(gvk) if only_metadata else plain, handler, tuple(predicates)))
         return self
 

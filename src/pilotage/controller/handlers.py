@@ -10,10 +10,10 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeAlias, cast
 
-from pilotage.client.targets import Kind, gvk_of
 from pilotage.controller.event import Event
 from pilotage.controller.request import Request
 from pilotage.errors import NoMatch
+from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.kinds import GroupKind, GroupVersion
 from pilotage.meta.mapper import RESTMapper
 from pilotage.meta.models import OwnerReference

@@ -7,13 +7,13 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from typing import Any, Protocol
 
-from pilotage.client import targets
 from pilotage.controller.event import Change, Event
 from pilotage.controller.handlers import Handler
 from pilotage.controller.pipeline import LOW_PRIORITY, EventPipeline
 from pilotage.controller.predicates import Predicate
 from pilotage.controller.request import Request
 from pilotage.errors import DecodeError, InvalidDefinition, NoMatch, PilotageError
+from pilotage.meta import forms
 from pilotage.meta.typevars import T, T_co
 from pilotage.telemetry.logs import logger
 from pilotage.workqueue import WorkQueue
@@ -140,14 +140,14 @@ class Kind(_InformerBacked):
     def __init__(
         self,
         cache: Cache,
-        kind: targets.KindOf[targets.O],
-        handler: Handler[targets.O],
-        *predicates: Predicate[targets.O],
+        kind: forms.KindOf[forms.O],
+        handler: Handler[forms.O],
+        *predicates: Predicate[forms.O],
         low_priority: int = LOW_PRIORITY,
     ) -> None:
         super().__init__(handler, predicates, low_priority)
-        self._kind = targets.untyped(kind)
-        self._gvk = targets.gvk_of(self._kind)
+        self._kind = forms.untyped(kind)
+        self._gvk = forms.gvk_of(self._kind)
         self._cache = cache
         self._starting: asyncio.Task[None] | None = None
 
@@ -167,7 +167,7 @@ class Kind(_InformerBacked):
         """An informer is shared by all who want its kind in any form, and tells it in the form of the first of them."""
         if getattr(getattr(informer, "options", None), "kind", self._kind) == self._kind:
             return pipeline.change
-        read, change = targets.reader_of(self._kind), pipeline.change
+        read, change = forms.reader_of(self._kind), pipeline.change
         return lambda told: change(told.read_as(read))
 
     async def _informer(self) -> Informer:
@@ -255,7 +255,7 @@ def kind_name(kind: Any) -> str:
     """A kind for people: the class's name, `apps/v1, Kind=Deployment`, or that of its metadata."""
     if isinstance(kind, type):
         return kind.__name__
-    return str(targets.gvk_of(kind))
+    return str(forms.gvk_of(kind))
 
 
 async def _iterated(events: asyncio.Queue[Any] | AsyncIterable[Any]) -> AsyncIterator[Any]:

@@ -7,9 +7,9 @@ from typing import Any
 from pilotage.cache.cache import Cache
 from pilotage.cache.group import InformerGroup
 from pilotage.cache.informer import Informer
-from pilotage.client.targets import Kind, gvk_of
 from pilotage.cluster.readbarrier import ReadBarrier, UnseenWrite
 from pilotage.cluster.writes import WriteTracker
+from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.kinds import GroupResource
 from pilotage.meta.mapper import RESTMapper
 

@@ -195,3 +195,11 @@ def _shown_place(kind: GroupVersionKind | GroupKind, versions: tuple[str, ...]) 
     if isinstance(kind, GroupVersionKind):
         return f'version "{kind.group_version}"'
     return f'group "{kind.group}"'
+
+
+def not_served(gvk: GroupVersionKind) -> NoMatch:
+    """The error for a kind that the server does not have."""
+    return NoMatch(
+        f"the server does not serve {gvk.kind} of {gvk.api_version}: install its CustomResourceDefinition first "
+        "(await cluster.install(…), or kubectl apply -f), or mend the group, version or plural if they are mistyped"
+    )

@@ -20,6 +20,9 @@ R = TypeVar("R", bound=Resource)
 M = TypeVar("M", bound=Model)
 T = TypeVar("T")
 
+Bytes = bytes | memoryview
+"""JSON of one object. A memoryview where it is a slice of a larger answer."""
+
 
 class Header(Model, frozen=True, gc=False):
     """The part of an object's metadata by which it is stored, cached and selected."""
@@ -63,7 +66,7 @@ _ORIGIN = "_origin"
 _MAKING = threading.Lock()
 
 
-def decode(kind: type[R], data: bytes | memoryview) -> R:
+def decode(kind: type[R], data: Bytes) -> R:
     """Read an object of `kind`; it remembers the bytes.
 
     A `memoryview` is copied: it is a slice of a list or of a receive buffer, and must not keep all of that alive.
@@ -127,17 +130,17 @@ def updated(obj: Resource | Documented, origin: bytes | None = None) -> bytes:
     return _ENCODER.encode(typed | {key: value for key, value in carried.items() if key not in typed})
 
 
-def header(data: bytes | memoryview) -> Header:
+def header(data: Bytes) -> Header:
     """The header of an object, without reading the rest of it."""
     return envelope(data).metadata
 
 
-def envelope(data: bytes | memoryview) -> Envelope:
+def envelope(data: Bytes) -> Envelope:
     """The apiVersion, kind and header of an object, without reading the rest of it."""
     return _decoded(Envelope, data)
 
 
-def metadata_in(data: bytes | memoryview) -> ObjectMeta:
+def metadata_in(data: Bytes) -> ObjectMeta:
     """The typed metadata of an object, without reading the rest of it."""
     return _decoded(_Metadata, data).metadata
 
@@ -150,7 +153,7 @@ def metadata_of(document: Any) -> ObjectMeta:
         raise _refusal("metadata", document, error) from error
 
 
-def read(data: bytes | memoryview) -> dict[str, Any]:
+def read(data: Bytes) -> dict[str, Any]:
     """An object's bytes as a plain document; DecodeError if they are not a JSON object."""
     try:
         return _OBJECT.decode(data)
@@ -160,7 +163,7 @@ def read(data: bytes | memoryview) -> dict[str, Any]:
     raise DecodeError(f"an object cannot be read: {reason}; it must be a JSON object")
 
 
-def _decoded(kind: type[M], data: bytes | memoryview) -> M:
+def _decoded(kind: type[M], data: Bytes) -> M:
     decoder = _DECODERS.get(kind) or _decoder(kind)
     try:
         made: M = decoder.decode(data)
@@ -171,7 +174,7 @@ def _decoded(kind: type[M], data: bytes | memoryview) -> M:
     return _tolerantly(kind, data)
 
 
-def _tolerantly(kind: type[M], data: bytes | memoryview) -> M:
+def _tolerantly(kind: type[M], data: Bytes) -> M:
     """The second, slower reading: for `null` and absent lists, which other writers may leave behind."""
     document = read(data)
     try:

@@ -33,7 +33,7 @@ class Unstructured(MutableMapping[str, Any]):
         self._metadata: _TypedMetadata | None = None
 
     @classmethod
-    def from_bytes(cls, data: bytes | memoryview) -> Unstructured:
+    def from_bytes(cls, data: objects.Bytes) -> Unstructured:
         """An object that keeps its bytes and reads them when somebody looks inside."""
         made = cls()
         made._data = data if isinstance(data, bytes) else bytes(data)
@@ -249,7 +249,7 @@ class PartialObjectMetadata:
     metadata: ObjectMeta = field(default_factory=ObjectMeta)
 
     @classmethod
-    def from_bytes(cls, gvk: GroupVersionKind, data: bytes | memoryview) -> PartialObjectMetadata:
+    def from_bytes(cls, gvk: GroupVersionKind, data: objects.Bytes) -> PartialObjectMetadata:
         """Read the metadata of any object of the kind, or of the PartialObjectMetadata that a server gives for it."""
         return cls(gvk, objects.metadata_in(data))
 

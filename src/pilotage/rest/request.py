@@ -5,7 +5,9 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
+from pilotage.meta.forms import Kind
 from pilotage.meta.kinds import GroupVersionResource
+from pilotage.meta.unstructured import MetadataOnly
 
 
 class Verb(enum.Enum):
@@ -38,6 +40,11 @@ class Form(enum.Enum):
     """PartialObjectMetadata: nothing but the metadata."""
     TABLE = "table"
     """A Table, for people."""
+
+
+def form_of(kind: Kind) -> Form:
+    """The form in which a kind is asked for."""
+    return Form.METADATA if isinstance(kind, MetadataOnly) else Form.OBJECT
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-Bytes = bytes | memoryview
-"""JSON of one object. A memoryview where it is a slice of a larger answer."""
+from pilotage.meta.objects import Bytes as Bytes
 
 
 @dataclass(frozen=True, slots=True)

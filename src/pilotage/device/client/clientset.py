@@ -8,7 +8,6 @@ from types import TracebackType
 from typing import Protocol
 
 from pilotage.client.client import Client
-from pilotage.client.targets import Kind, form_of, gvk_of
 from pilotage.device.client.channel import new_channel
 from pilotage.device.client.config import Config
 from pilotage.device.client.gpus import GPUs
@@ -20,7 +19,9 @@ from pilotage.device.client.waiting import WaitingChannel
 from pilotage.device.rpc import Channel
 from pilotage.device.wire import Generation
 from pilotage.errors import NoMatch
+from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.mapper import RESTMapper
+from pilotage.rest.request import form_of
 
 
 class Following(Protocol):

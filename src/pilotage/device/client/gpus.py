@@ -6,9 +6,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 
 from pilotage.client.client import Client
-from pilotage.client.objectlist import ObjectList
-from pilotage.client.reader import Fields, Labels, field_text, selector_text
-from pilotage.client.targets import reader_of
 from pilotage.client.watching import WatchedEvent
 from pilotage.client.writer import AnyPatch
 from pilotage.device.client.following import followed
@@ -17,6 +14,9 @@ from pilotage.device.client.telemetry import TelemetryClient
 from pilotage.device.client.transport import DeviceTransport
 from pilotage.device.telemetry import Telemetry
 from pilotage.device.v1alpha1 import GPU
+from pilotage.meta.forms import reader_of
+from pilotage.meta.objectlist import ObjectList
+from pilotage.meta.selection import Fields, Labels, field_text, selector_text
 from pilotage.rest import Form, ListOptions
 from pilotage.telemetry.logs import Logger
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar, overload
 
 from pilotage.meta import objects
-from pilotage.meta.objects import Header
-from pilotage.rest import Bytes
+from pilotage.meta.objects import Bytes, Header
 
 T = TypeVar("T")
 

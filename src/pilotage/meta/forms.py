@@ -1,0 +1,110 @@
+"""The forms of an object: of a class, as a document, as metadata alone; how each is asked for, and how it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias, cast
+
+import msgspec
+
+from pilotage.errors import BadRequest, InvalidDefinition
+from pilotage.meta import objects
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.models import Resource
+from pilotage.meta.objects import Bytes
+from pilotage.meta.typevars import T_co, TypeVar
+from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata, Unstructured
+
+Object = Resource | Unstructured | PartialObjectMetadata
+"""An object in one of its three forms."""
+
+Kind = type[Resource] | GroupVersionKind | MetadataOnly
+"""What asks for a form: a class, a kind's name for the document, `metadata_only` of either for the metadata."""
+
+
+class ObjectKey(Protocol):
+    """What names an object: a reconciler's `Request`, or the metadata of another object."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def namespace(self) -> str: ...
+
+
+O = TypeVar("O", bound=Object, default=Any)  # noqa: E741
+
+
+class ObjectForm(Protocol[T_co]):
+    """A kind without its class: `GroupVersionKind` for `Unstructured`, `MetadataOnly` for `PartialObjectMetadata`."""
+
+    @property
+    def object_type(self) -> type[T_co]: ...
+
+
+KindOf: TypeAlias = type[O] | ObjectForm[O]
+"""A `Kind` whose objects have the type O, so that a function of them can be checked against it."""
+
+
+def gvk_of(kind: Kind | Object) -> GroupVersionKind:
+    """The group, version and kind of a class, of a kind's name or of an object."""
+    if isinstance(kind, GroupVersionKind):
+        return kind
+    if isinstance(kind, MetadataOnly | PartialObjectMetadata | Unstructured):
+        return kind.gvk
+    info = getattr(kind, "__resource__", None)
+    if info is None:
+        name = getattr(kind, "__name__", type(kind).__name__)
+        raise InvalidDefinition(
+            f"{name} is not a kind that a client can ask for: give a Resource class named with @resource(group=…, "
+            "version=…), a GroupVersionKind, or metadata_only(…) of either"
+        )
+    gvk: GroupVersionKind = info.gvk
+    return gvk
+
+
+def key_of(name: str | ObjectKey, namespace: str) -> tuple[str, str]:
+    """The namespace and the name that a call means by a name, or by something that has both."""
+    if isinstance(name, str):
+        return namespace, name
+    key, own = getattr(name, "name", None), getattr(name, "namespace", None)
+    if not isinstance(key, str) or not isinstance(own, str):
+        raise BadRequest(
+            f"an object is named by a str or by a request, which has name and namespace, not by {type(name).__name__}"
+            + ("; pass its metadata" if hasattr(name, "metadata") else "")
+        )
+    if namespace:
+        raise BadRequest(
+            f"the namespace is given twice: {namespace!r} beside {type(name).__name__} {own}/{key}; leave namespace=… "
+            "out, or pass the name alone"
+        )
+    return own, key
+
+
+def kind_of(obj: Object) -> Kind:
+    """What to ask for in order to get such an object."""
+    if isinstance(obj, PartialObjectMetadata):
+        return MetadataOnly(obj.gvk)
+    return obj.gvk if isinstance(obj, Unstructured) else type(obj)
+
+
+def untyped(kind: KindOf[Any]) -> Kind:
+    """The same kind, for what does not depend on the type of its objects."""
+    return cast(Kind, kind)
+
+
+def reader_of(kind: Kind) -> Callable[[Bytes], Any]:
+    """The function that makes an object of the form asked for from its bytes."""
+    if isinstance(kind, MetadataOnly):
+        return lambda data: PartialObjectMetadata.from_bytes(kind.gvk, data)
+    if isinstance(kind, GroupVersionKind):
+        return lambda data: Unstructured.from_bytes(typed(kind, data))
+    return lambda data: objects.decode(kind, data)
+
+
+def typed(gvk: GroupVersionKind, data: Bytes) -> Bytes:
+    """`data` with apiVersion and kind: the items of a list of built-in objects come without them."""
+    if objects.envelope(data).kind:
+        return data
+    head = msgspec.json.encode({"apiVersion": gvk.api_version, "kind": gvk.kind})
+    rest = bytes(data).lstrip()[1:].lstrip()
+    return head[:-1] + (b"" if rest.startswith(b"}") else b",") + rest

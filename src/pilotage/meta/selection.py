@@ -1,0 +1,40 @@
+"""Selectors in the forms in which a caller may give them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pilotage.meta.selectors import FieldSelector, Selector
+
+Labels = Mapping[str, str] | str | Selector | None
+"""`{"app": "web"}`, `"app in (web, api), !canary"`, or a Selector."""
+
+Fields = Mapping[str, str] | str | FieldSelector | None
+"""`{"metadata.name": "a"}`, `"status.phase!=Running"`, or a FieldSelector."""
+
+
+def selector_of(labels: Labels) -> Selector | None:
+    """A label selector from any of the forms in which it may be given; None where it selects everything."""
+    if labels is None or isinstance(labels, Selector):
+        return labels or None
+    if isinstance(labels, str):
+        return Selector.parse(labels) or None
+    return Selector.from_labels(labels) or None
+
+
+def selector_text(labels: Labels) -> str:
+    """A label selector as the wire has it."""
+    if isinstance(labels, Mapping):
+        return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+    return "" if labels is None else str(labels)
+
+
+def field_text(fields: Fields) -> str:
+    """A field selector as the wire has it; in a mapping's values nothing has a meaning of its own."""
+    if isinstance(fields, Mapping):
+        return ",".join(f"{key}={_escaped(value)}" for key, value in sorted(fields.items()))
+    return "" if fields is None else str(fields)
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=")
