@@ -111,8 +111,8 @@ async def over_https(folder: Path) -> AsyncIterator[World]:
     from pilotage.cluster import Cluster
     from pilotage.http.server import serve
     from pilotage.http.tls import server_context
-    from pilotage.server.certificates import self_signed
-    from pilotage.server.face import Face
+    from pilotage.server.http.certificates import self_signed
+    from pilotage.server.http.handler import HTTPHandler
 
     certificate = self_signed("127.0.0.1")
     (folder / "server.crt").write_bytes(certificate.certificate)
@@ -120,7 +120,7 @@ async def over_https(folder: Path) -> AsyncIterator[World]:
     context = server_context(str(folder / "server.crt"), str(folder / "server.key"))
     async with (
         Cluster.embedded("memory:") as cluster,
-        serve(Face(cluster.registry, "secret"), ssl=context) as server,
+        serve(HTTPHandler(cluster.registry, "secret"), ssl=context) as server,
     ):
         url = f"https://127.0.0.1:{server.port}"
         impatient = Retries(total=0.5)  # what it refuses at once it would refuse again a second later

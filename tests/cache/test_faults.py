@@ -23,8 +23,8 @@ from pilotage.http.tls import server_context
 from pilotage.meta.models import ObjectMeta
 from pilotage.reflector.backoff import BackoffOptions
 from pilotage.reflector.silence import Silent
-from pilotage.server.certificates import self_signed
-from pilotage.server.face import Face
+from pilotage.server.http.certificates import self_signed
+from pilotage.server.http.handler import HTTPHandler
 from pilotage.testing.proxy import Answer, Cut, CutLine, DuplicateLine, FaultProxy, Stall, is_watch
 from pilotage.types.core.v1 import ConfigMap
 
@@ -57,7 +57,7 @@ async def scene(folder: Path) -> AsyncIterator[Scene]:
     context = server_context(str(folder / "server.crt"), str(folder / "server.key"))
     async with (
         Cluster.embedded("memory:") as cluster,
-        serve(Face(cluster.registry, "secret")) as server,
+        serve(HTTPHandler(cluster.registry, "secret")) as server,
         FaultProxy(*server.address, server_ssl=context) as proxy,
         HTTPTransport(
             f"https://127.0.0.1:{proxy.address[1]}",

@@ -27,7 +27,7 @@ from pilotage.device.server.serving import DeviceServerOptions
 from pilotage.device.v1alpha1 import GPU, GPUSpec
 from pilotage.errors import Forbidden
 from pilotage.meta.models import ObjectMeta
-from pilotage.server.certificates import self_signed
+from pilotage.server.http.certificates import self_signed
 
 from .device_processes import COMMAND, refused, serving, shown
 

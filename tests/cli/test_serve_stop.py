@@ -21,7 +21,7 @@ server.Limits = lambda: Limits(grace_seconds=3600)
 
 SLOW = """
 import asyncio
-from pilotage.server.face import Face
+from pilotage.server.http.handler import Face
 
 async def never(self, incoming):
     print("asked", flush=True)

@@ -26,7 +26,7 @@ from pilotage.errors import (
 from pilotage.http.limits import Timeouts
 from pilotage.http.server import serve
 from pilotage.meta.models import ObjectMeta
-from pilotage.server.face import Face
+from pilotage.server.http.handler import HTTPHandler
 from pilotage.testing.proxy import (
     Answer,
     CutLine,
@@ -63,7 +63,7 @@ async def faulty(timeouts: Timeouts | None = None) -> AsyncIterator[Faulty]:
     async with (
         asyncio.timeout(WITHIN),
         Cluster.embedded("memory:") as cluster,
-        serve(Face(cluster.registry, "secret")) as server,
+        serve(HTTPHandler(cluster.registry, "secret")) as server,
         FaultProxy(*server.address) as proxy,
         HTTPTransport(
             f"http://127.0.0.1:{proxy.address[1]}", token="secret", timeouts=timeouts, retries=Retries(tries=0, lost=0)

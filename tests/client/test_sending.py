@@ -40,7 +40,7 @@ from pilotage.http.tls import server_context
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.models import ObjectMeta
 from pilotage.rest import Request, Verb
-from pilotage.server.face import Face
+from pilotage.server.http.handler import HTTPHandler
 from pilotage.types.core.v1 import ConfigMap, Namespace
 
 from ..http.certificates import Authority, Pair
@@ -67,7 +67,7 @@ class Rotating:
         self.refusals = 0
 
     async def __call__(self, request: HTTPRequest) -> HTTPResponse | StreamingResponse:
-        answer = await Face(self._cluster.registry, self.token)(request)
+        answer = await HTTPHandler(self._cluster.registry, self.token)(request)
         self.refusals += answer.status == 401
         return answer
 

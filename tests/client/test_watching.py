@@ -14,7 +14,7 @@ from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import ObjectMeta
 from pilotage.meta.unstructured import metadata_only
 from pilotage.server import registry
-from pilotage.server.watching import Watcher
+from pilotage.server.verbs.watch import Watcher
 from pilotage.types.core.v1 import ConfigMap
 
 from ..worlds import WITHIN, World

@@ -30,7 +30,7 @@ from pilotage.errors import BadRequest, Gone, MethodNotSupported
 from pilotage.meta.models import Condition, ObjectMeta
 from pilotage.rest import ListOptions, Page, PatchType, WatchEvent
 from pilotage.rest.listing import BackoffOptions
-from pilotage.server.watching import END_OF_INITIAL_EVENTS
+from pilotage.server.verbs.watch import END_OF_INITIAL_EVENTS
 from pilotage.storage.interface import Put
 from pilotage.storage.memory import MemoryStorage
 
@@ -79,7 +79,7 @@ async def test_4_a_snapshot_at_version_7_and_then_a_change_at_version_8(
 
     monkeypatch.setattr(serving, "open_served_storage", small)
     async with over_socket(folder) as node:
-        storage = node.service.house.storage
+        storage = node.service.context.storage
         while storage.revision < 6:
             await storage.commit(Put("/elsewhere", b""))
         async with device.connect(node.server.target, provider_id="nvml") as devices:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from pilotage.cluster import Cluster
 from pilotage.http.limits import Limits
 from pilotage.http.server import serve
-from pilotage.server.face import Face
+from pilotage.server.http.handler import HTTPHandler
 
 T = TypeVar("T")
 TOKEN = "secret"
@@ -34,7 +34,10 @@ class ApiServer:
 
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        async with self.cluster, serve(Face(self.cluster.registry, TOKEN), limits=Limits(grace_seconds=0)) as server:
+        async with (
+            self.cluster,
+            serve(HTTPHandler(self.cluster.registry, TOKEN), limits=Limits(grace_seconds=0)) as server,
+        ):
             self.url = f"http://127.0.0.1:{server.port}"
             self._ready.set()
             await self._stop.wait()

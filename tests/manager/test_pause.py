@@ -11,7 +11,7 @@ import pytest
 
 from pilotage.cluster import Cluster
 from pilotage.http.server import serve
-from pilotage.server.face import Face
+from pilotage.server.http.handler import HTTPHandler
 from pilotage.types.core.v1 import ConfigMap
 
 REPLICA = """
@@ -54,7 +54,7 @@ async def leading(process: Process) -> None:
 async def test_a_paused_leader_writes_nothing_after_another_has_taken_over() -> None:
     async with (
         Cluster.embedded() as cluster,
-        serve(Face(cluster.registry, "secret")) as server,
+        serve(HTTPHandler(cluster.registry, "secret")) as server,
         asyncio.timeout(30),
     ):
         url = f"http://127.0.0.1:{server.port}"

@@ -10,7 +10,7 @@ from typing import Any
 
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import DeleteOptions, ListOptions, PatchType, Request, Verb
-from pilotage.server.house import House
+from pilotage.server.context import RegistryContext
 from pilotage.server.registry import Registry
 from pilotage.storage.interface import Entry, Operation, Snapshot, Storage
 from pilotage.storage.memory import MemoryStorage
@@ -120,7 +120,7 @@ class Api:
 
 
 @asynccontextmanager
-async def opened(storage: Storage | None = None, **house: Any) -> AsyncIterator[Api]:
+async def opened(storage: Storage | None = None, **context: Any) -> AsyncIterator[Api]:
     """A registry that keeps house, on memory unless told otherwise."""
-    async with Registry(House(storage or MemoryStorage(), **house)) as registry:
+    async with Registry(RegistryContext(storage or MemoryStorage(), **context)) as registry:
         yield Api(registry)

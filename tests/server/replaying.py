@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from hack.cluster.running import RealCluster
 from pilotage.http.messages import Headers, Request, Response, StreamingResponse
-from pilotage.server.face import Face
+from pilotage.server.http.handler import HTTPHandler
 
 from .differential import ABSENT, Replay, Scenario, Step, at
 
@@ -55,7 +55,7 @@ def replay_on_real(scenario: Scenario, cluster: RealCluster) -> Answers:
     return answers
 
 
-async def replay_on_ours(scenario: Scenario, face: Face) -> Answers:
+async def replay_on_ours(scenario: Scenario, face: HTTPHandler) -> Answers:
     """The answers of our own face; its time may be virtual."""
     replay = Replay(scenario)
     loop = asyncio.get_running_loop()
@@ -73,7 +73,7 @@ async def replay_on_ours(scenario: Scenario, face: Face) -> Answers:
     return answers
 
 
-async def _once(replay: Replay, face: Face, step: Step) -> dict[str, Any]:
+async def _once(replay: Replay, face: HTTPHandler, step: Step) -> dict[str, Any]:
     headers = {"authorization": f"Bearer {TOKEN}"} | replay.headers(step)
     answer = await face(Request(step.method, replay.target(step), Headers(headers.items()), replay.body(step)))
     return replay.answer(step, answer.status, answer.headers, await _body(answer))

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from hack.cluster.running import RealCluster
-from pilotage.server.face import Face
-from pilotage.server.house import House
+from pilotage.server.context import RegistryContext
+from pilotage.server.http.handler import HTTPHandler
 from pilotage.server.registry import Registry
 from pilotage.storage.memory import MemoryStorage
 
@@ -39,8 +39,8 @@ by_name = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: sc
 @by_name
 @pytest.mark.virtual_time
 async def test_ours_answers_as_the_real_server_was_recorded(scenario: Scenario) -> None:
-    async with Registry(House(MemoryStorage(), clock=lambda: NOW)) as registry:
-        answers = await replay_on_ours(scenario, Face(registry, TOKEN))
+    async with Registry(RegistryContext(MemoryStorage(), clock=lambda: NOW)) as registry:
+        answers = await replay_on_ours(scenario, HTTPHandler(registry, TOKEN))
     steps = [step for step in scenario.steps if step.until is None]
     wrong = []
     for step, real, ours in zip(steps, recorded(scenario), answers, strict=True):

@@ -23,8 +23,8 @@ from pilotage.http.server import serve
 from pilotage.http.tls import server_context
 from pilotage.rest import request as rest
 from pilotage.server.catalogue import Catalogue
-from pilotage.server.certificates import self_signed
-from pilotage.server.face import Face
+from pilotage.server.http.certificates import self_signed
+from pilotage.server.http.handler import HTTPHandler
 from pilotage.storage import open_storage
 from pilotage.storage.memory import MemoryStorage
 
@@ -37,15 +37,15 @@ MEGABYTES = 40
 
 
 @asynccontextmanager
-async def faced() -> AsyncIterator[tuple[Face, Api]]:
+async def faced() -> AsyncIterator[tuple[HTTPHandler, Api]]:
     async with opened() as api:
         await api.create(DEFINITIONS, definition())
         await api.create(WIDGETS, widget("one", spec={"list": ["x" * 10]}), "default")
         await api.create(CONFIG_MAPS, {"metadata": {"name": "one"}, "data": {"k": "v"}}, "default")
-        yield Face(api.registry, "secret"), api
+        yield HTTPHandler(api.registry, "secret"), api
 
 
-async def ask(face: Face, method: str, target: str, body: bytes = b"", content_type: str = "") -> Response:
+async def ask(face: HTTPHandler, method: str, target: str, body: bytes = b"", content_type: str = "") -> Response:
     headers = Headers([("authorization", "Bearer secret"), ("content-type", content_type)][: 2 if content_type else 1])
     answer = await face(Request(method, target, headers, body))
     assert isinstance(answer, Response)
@@ -191,7 +191,7 @@ async def test_defaults_that_amplify_a_body_end_at_what_can_be_stored() -> None:
     body = b'{"apiVersion":"test.example.com/v1","kind":"Widget","metadata":{"name":"x"},"spec":{"list":[%b]}}'
     async with opened() as api:
         await api.create(DEFINITIONS, with_list(AMPLIFYING))
-        face = Face(api.registry, "secret")
+        face = HTTPHandler(api.registry, "secret")
         begin = time.process_time()
         answer = await ask(face, "POST", GIZMOS, body % b",".join([b"{}"] * 700_000))
         assert time.process_time() - begin < 2 * SECONDS  # it took 23 s
@@ -313,8 +313,8 @@ async def test_a_hostile_path_leads_nowhere(method: str, path: str) -> None:
 @given(st.text(max_size=30), st.text(max_size=30))
 @settings(max_examples=60, deadline=None)
 def test_whatever_the_names_a_key_stays_within_its_collection(namespace: str, name: str) -> None:
-    served = asyncio.run(Catalogue(MemoryStorage(), "/t/").find(CONFIG_MAPS))
-    assert served.key(namespace, name).startswith("core/configmaps/")
+    info = asyncio.run(Catalogue(MemoryStorage(), "/t/").find(CONFIG_MAPS))
+    assert info.key(namespace, name).startswith("core/configmaps/")
 
 
 @pytest.mark.parametrize("name", ["../../secrets/x", "a/b", "\x00", "\ud800", "", "é", "%2e", "a" * 5000])
@@ -355,7 +355,7 @@ async def test_over_https_the_worst_of_it_is_refused_and_the_server_lives_on(tmp
     context = server_context(str(tmp_path / "crt"), str(tmp_path / "key"))
     from pilotage.client.http import HTTPTransport
 
-    async with opened() as api, serve(Face(api.registry, "secret"), ssl=context) as server:
+    async with opened() as api, serve(HTTPHandler(api.registry, "secret"), ssl=context) as server:
         url = f"https://127.0.0.1:{server.port}"
         transport = HTTPTransport(url, token="secret", ca_file=str(tmp_path / "crt"))
         try:

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotage.server import records
-from pilotage.server.definitions import served_by
-from pilotage.server.served import Served
+from pilotage.server.resources import ResourceInfo
+from pilotage.server.strategies.apiextensions import resources_of
 from pilotage.storage.interface import Entry
 
 from .registries import definition
@@ -72,7 +72,7 @@ def test_metadata_alone_is_copied_as_it_stands() -> None:
     }
 
 
-def versions() -> dict[str, Served]:
+def versions() -> dict[str, ResourceInfo]:
     """v1, which is stored, and v2, each with a field and a default of its own."""
 
     def version(name: str, field: str, *, storage: bool) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def versions() -> dict[str, Served]:
         "acceptedNames": document["spec"]["names"],
         "conditions": [{"type": "Established", "status": "True"}],
     }
-    return {served.gvr.version: served for served in served_by(document, "/key", 10)}
+    return {info.gvr.version: info for info in resources_of(document, "/key", 10)}
 
 
 def entry(api_version: str, spec: dict[str, Any], revision: int) -> Entry:

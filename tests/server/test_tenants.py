@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from pilotage.errors import InvalidDefinition, NotFound
-from pilotage.server.house import House
+from pilotage.server.context import RegistryContext
 from pilotage.storage.memory import MemoryStorage
 
 from .registries import CONFIG_MAPS, DEFINITIONS, NAMESPACES, WIDGETS, definition, opened, widget
@@ -58,7 +58,7 @@ async def test_emptying_a_namespace_leaves_the_one_of_another_tenant_alone() -> 
 @pytest.mark.parametrize("tenant", ["", "a/b", "..", "A", "a.b", "a" * 64, "ä"])
 def test_a_tenant_is_a_plain_name(tenant: str) -> None:
     with pytest.raises(InvalidDefinition, match="tenant"):
-        House(MemoryStorage(), tenant)
+        RegistryContext(MemoryStorage(), tenant)
 
 
 async def test_two_registries_of_one_tenant_serve_each_others_kinds_at_once() -> None:

@@ -17,8 +17,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pilotage.cli.failure import CommandError
-from pilotage.server import certificates
-from pilotage.server.certificates import Certificate
+from pilotage.server.http import certificates
+from pilotage.server.http.certificates import Certificate
 
 _FORMAT = "pilotage-serve-credentials-v1"
 _MAX_BYTES = 64 * 1024

@@ -20,8 +20,8 @@ from pilotage.cli.failure import CommandError
 from pilotage.cli.stopping import Stop
 from pilotage.cluster import Cluster
 from pilotage.http import server, tls
-from pilotage.server import certificates, kubeconfigs
-from pilotage.server.face import Face
+from pilotage.server.http import certificates, kubeconfigs
+from pilotage.server.http.handler import HTTPHandler
 from pilotage.storage import open_served_storage
 
 _T = TypeVar("_T")
@@ -60,7 +60,7 @@ async def serve(what: Serving) -> None:
             exits.push_async_callback(storage.close)
             cluster = await exits.enter_async_context(Cluster.embedded(storage, tenant=what.tenant))
             credentials = kept(what.credentials or default_path(what.storage, what.tenant))
-            running = await _listening(what, Face(cluster.registry, credentials.token), credentials, exits)
+            running = await _listening(what, HTTPHandler(cluster.registry, credentials.token), credentials, exits)
             url = f"https://{bracketed(what.host)}:{running.port}"
             authority = credentials.authority.certificate
             write_private(what.kubeconfig, HEADING + kubeconfigs.document(url, authority, credentials.token))
@@ -70,7 +70,9 @@ async def serve(what: Serving) -> None:
             print("stopping", flush=True)
 
 
-async def _listening(what: Serving, face: Face, credentials: Credentials, exits: AsyncExitStack) -> server.Server:
+async def _listening(
+    what: Serving, face: HTTPHandler, credentials: Credentials, exits: AsyncExitStack
+) -> server.Server:
     """A server at the address, whose certificate is kept valid until `exits` are closed."""
     certificate = ServingCertificate(credentials, what.host)
     await exits.enter_async_context(certificate.kept_valid())

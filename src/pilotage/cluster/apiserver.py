@@ -54,12 +54,12 @@ class EmbeddedAPIServer:
         self.registry: Registry
 
     async def open(self, exits: AsyncExitStack) -> Transport:
-        from pilotage.server.house import House
+        from pilotage.server.context import RegistryContext
         from pilotage.server.registry import Registry
 
         _check_clock(self._clock)
-        house = House(await self._opened_storage(exits), self._tenant, self._clock)
-        self.registry = await exits.enter_async_context(Registry(house))
+        context = RegistryContext(await self._opened_storage(exits), self._tenant, self._clock)
+        self.registry = await exits.enter_async_context(Registry(context))
         return self.registry
 
     async def _opened_storage(self, exits: AsyncExitStack) -> Storage:

@@ -14,10 +14,11 @@ from pilotage.errors import NotFound
 from pilotage.meta.kinds import GroupVersion, GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
 from pilotage.schema.structural import StructuralSchema
-from pilotage.server import definitions, routes
-from pilotage.server.events import core_path
+from pilotage.server import routes
 from pilotage.server.records import decode
-from pilotage.server.served import Served
+from pilotage.server.resources import ResourceInfo
+from pilotage.server.strategies import apiextensions
+from pilotage.server.strategies.events import core_path
 from pilotage.storage.interface import Entry, Storage
 from pilotage.types import builtin
 
@@ -39,45 +40,45 @@ class Catalogue:
         self._storage = storage
         self._prefix = prefix
 
-    async def find(self, gvr: GroupVersionResource) -> Served:
+    async def find(self, gvr: GroupVersionResource) -> ResourceInfo:
         """Raises NotFound, in plain words, where nothing serves it."""
-        served = _builtins().get(gvr)
-        if served is None:
-            served = await self._custom(gvr)
-        if served is None:
+        info = _builtins().get(gvr)
+        if info is None:
+            info = await self._custom(gvr)
+        if info is None:
             known = gvr.group_version in builtin_versions()
             raise routes.no_resource() if known else NotFound(routes.NO_PAGE)
-        return served
+        return info
 
-    async def _custom(self, gvr: GroupVersionResource) -> Served | None:
+    async def _custom(self, gvr: GroupVersionResource) -> ResourceInfo | None:
         entry = await self._storage.get(f"{self._prefix}{DEFINITIONS}{gvr.resource}.{gvr.group}")
         return _compiled(entry).get(gvr) if entry is not None else None
 
-    async def all(self) -> Sequence[Served]:
+    async def all(self) -> Sequence[ResourceInfo]:
         """Everything that is served now."""
         snapshot = await self._storage.list(self._prefix + DEFINITIONS)
-        custom = [served for entry in snapshot.entries for served in _compiled(entry).values()]
+        custom = [info for entry in snapshot.entries for info in _compiled(entry).values()]
         return [*_builtins().values(), *custom]
 
 
-def _compiled(entry: Entry) -> dict[GroupVersionResource, Served]:
+def _compiled(entry: Entry) -> dict[GroupVersionResource, ResourceInfo]:
     # Remembered beside what a selection keeps there: an entry never changes, so what follows from it does not either.
     if not isinstance(entry.memo, _Definition):
         value = entry.value
-        made = definitions.served_by(decode(value), entry.key, entry.revision, len(value))
+        made = apiextensions.resources_of(decode(value), entry.key, entry.revision, len(value))
         entry.memo = _Definition({one.gvr: one for one in made})
-    return entry.memo.served
+    return entry.memo.info
 
 
 class _Definition:
-    __slots__ = ("served",)
+    __slots__ = ("info",)
 
-    def __init__(self, served: dict[GroupVersionResource, Served]) -> None:
-        self.served = served
+    def __init__(self, info: dict[GroupVersionResource, ResourceInfo]) -> None:
+        self.info = info
 
 
 @cache
-def _builtins() -> dict[GroupVersionResource, Served]:
+def _builtins() -> dict[GroupVersionResource, ResourceInfo]:
     found = {
         mapping.resource: _builtin(mapping) for mapping in builtin.resources() if NEEDED_VERBS.issubset(mapping.verbs)
     }
@@ -94,13 +95,13 @@ def builtin_versions() -> frozenset[GroupVersion]:
     return frozenset(mapping.resource.group_version for mapping in builtin.resources())
 
 
-def _builtin(mapping: RESTMapping) -> Served:
+def _builtin(mapping: RESTMapping) -> ResourceInfo:
     resource = mapping.resource.group_resource
 
     def compile_schema() -> StructuralSchema:
         return StructuralSchema.compile(builtin.schema(mapping.gvk), resolve=builtin.definition)
 
-    return Served(
+    return ResourceInfo(
         mapping=mapping,
         compile_schema=compile_schema,
         generation=resource in builtin.GENERATION,

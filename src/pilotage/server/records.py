@@ -12,8 +12,8 @@ import msgspec
 
 from pilotage.errors import RequestTooLarge
 from pilotage.schema.structural import DefaultsTooLargeError
-from pilotage.server.events import completed_event, converted_event
-from pilotage.server.served import Served
+from pilotage.server.resources import ResourceInfo
+from pilotage.server.strategies.events import completed_event, converted_event
 from pilotage.storage.interface import Entry
 
 Document = dict[str, Any]
@@ -55,37 +55,37 @@ def stamp(value: bytes, revision: int) -> bytes:
     return b'%b"resourceVersion":"%d",%b' % (value[:at], revision, value[at:])
 
 
-def reread(value: bytes, served: Served, revision: int = 0) -> bytes:
+def reread(value: bytes, info: ResourceInfo, revision: int = 0) -> bytes:
     """Bytes that have just been written as a reader sees them; without a revision they were not really written."""
-    if served.stored is not served:
-        value = encode(converted(decode(value), served))
+    if info.stored is not info:
+        value = encode(converted(decode(value), info))
     return stamp(value, revision) if revision else value
 
 
-def current(entry: Entry, served: Served) -> bool:
+def current(entry: Entry, info: ResourceInfo) -> bool:
     """Whether the stored bytes are what a reader of `served` sees: its version, written under its schema."""
-    fits = entry.value.startswith(served.head)
-    return fits and not (served.custom and entry.revision < served.definition_revision)
+    fits = entry.value.startswith(info.head)
+    return fits and not (info.custom and entry.revision < info.definition_revision)
 
 
-def view(entry: Entry, served: Served, revision: int = 0) -> bytes:
+def view(entry: Entry, info: ResourceInfo, revision: int = 0) -> bytes:
     """An entry as a reader of `served` sees it: at that version, by that schema, with its resource version."""
-    value = entry.value if current(entry, served) else encode(converted(decode(entry.value), served))
+    value = entry.value if current(entry, info) else encode(converted(decode(entry.value), info))
     return stamp(value, revision or entry.revision)
 
 
-def converted(document: Document, served: Served) -> Document:
+def converted(document: Document, info: ResourceInfo) -> Document:
     """A stored document as `served` shows it: fitted to the schema of its own version, then turned to this one."""
-    origin = served.versions.get(document["apiVersion"], served.stored)
+    origin = info.versions.get(document["apiVersion"], info.stored)
     with suppress(DefaultsTooLargeError):  # a schema that came later asks for more than there is room: as many as fit
         _fit(document, origin)
-    return document if origin is served else _turned(document, served)
+    return document if origin is info else _turned(document, info)
 
 
-def storable(document: Document, served: Served) -> Document:
+def storable(document: Document, info: ResourceInfo) -> Document:
     """A document of `served` in the form that is stored."""
-    stored = served.stored
-    if stored is served:
+    stored = info.stored
+    if stored is info:
         return document
     turned = _turned(decode(_encode(document)), stored)  # a copy: the caller's own stays as it is
     try:
@@ -95,20 +95,20 @@ def storable(document: Document, served: Served) -> Document:
     return turned
 
 
-def _fit(document: Document, served: Served) -> None:
-    document["apiVersion"] = served.gvk.api_version
-    if served.schema is not None:
-        served.schema.prune(document)
-        served.schema.default(document)
+def _fit(document: Document, info: ResourceInfo) -> None:
+    document["apiVersion"] = info.gvk.api_version
+    if info.schema is not None:
+        info.schema.prune(document)
+        info.schema.default(document)
 
 
-def _turned(document: Document, served: Served) -> Document:
-    if served.stored.group_resource == ("", "events"):
-        document = converted_event(document, served.gvk.group)
-    document["apiVersion"] = served.gvk.api_version
-    if served.schema is not None:
-        served.schema.prune(document)
-    return completed_event(document) if served.gvk.group == "events.k8s.io" else document
+def _turned(document: Document, info: ResourceInfo) -> Document:
+    if info.stored.group_resource == ("", "events"):
+        document = converted_event(document, info.gvk.group)
+    document["apiVersion"] = info.gvk.api_version
+    if info.schema is not None:
+        info.schema.prune(document)
+    return completed_event(document) if info.gvk.group == "events.k8s.io" else document
 
 
 def terminating(value: bytes) -> bool:

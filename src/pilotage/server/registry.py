@@ -11,17 +11,18 @@ from pilotage.errors import RequestTooLarge, RevisionConflict
 from pilotage.meta.mapper import RESTMapping
 from pilotage.rest.request import Request, Verb
 from pilotage.rest.response import Page, Response, WatchEvent
-from pilotage.server import records, routes, special
-from pilotage.server.apart import COMPILED, apart
+from pilotage.server import records, routes
 from pilotage.server.catalogue import NAMESPACES, Redefined
-from pilotage.server.changing import Changer
-from pilotage.server.creating import Creator
-from pilotage.server.house import House
-from pilotage.server.housekeeping import Housekeeping
-from pilotage.server.reading import Reader, warnings_of
-from pilotage.server.removing import Remover
-from pilotage.server.served import Served
-from pilotage.server.watching import Watcher
+from pilotage.server.context import RegistryContext
+from pilotage.server.loops.background import BackgroundLoops
+from pilotage.server.offload import COMPILED, offload
+from pilotage.server.resources import ResourceInfo
+from pilotage.server.strategies import special
+from pilotage.server.verbs.create import Creator
+from pilotage.server.verbs.delete import Deleter
+from pilotage.server.verbs.read import Reader, warnings_of
+from pilotage.server.verbs.update import Updater
+from pilotage.server.verbs.watch import Watcher
 from pilotage.storage.interface import Put
 
 FAIR_CALLS = 16
@@ -37,20 +38,20 @@ class Registry:
     old events go, history is forgotten after a while.
     """
 
-    def __init__(self, house: House) -> None:
-        self.house = house
-        self._catalogue = house.catalogue
-        self._reader = Reader(house)
-        self._creator = Creator(house)
-        self._changer = Changer(house)
-        self._remover = Remover(house)
-        self._watcher = Watcher(house)
+    def __init__(self, context: RegistryContext) -> None:
+        self.context = context
+        self._catalogue = context.catalogue
+        self._reader = Reader(context)
+        self._creator = Creator(context)
+        self._updater = Updater(context)
+        self._deleter = Deleter(context)
+        self._watcher = Watcher(context)
         self._exits = AsyncExitStack()
         self._calls = 0
 
     async def __aenter__(self) -> Registry:
         await self._create_namespaces()
-        await self._exits.enter_async_context(Housekeeping(self.house))
+        await self._exits.enter_async_context(BackgroundLoops(self.context))
         return self
 
     async def __aexit__(
@@ -60,52 +61,52 @@ class Registry:
 
     async def check(self) -> None:
         """Raise StorageError if nothing can be written now: what readiness asks."""
-        await self.house.storage.check()
+        await self.context.storage.check()
 
     async def call(self, request: Request) -> Response:
         while True:
             try:
-                return await self._call(await self._served(request), request)
+                return await self._call(await self._resolve(request), request)
             except Redefined:
                 continue
 
-    async def _call(self, served: Served, request: Request) -> Response:
+    async def _call(self, info: ResourceInfo, request: Request) -> Response:
         match request.verb:
             case Verb.GET:
-                return await self._reader.get(served, request)
+                return await self._reader.get(info, request)
             case Verb.CREATE:
-                return await self._creator.create(served, request)
+                return await self._creator.create(info, request)
             case Verb.UPDATE:
-                return await self._changer.update(served, request)
+                return await self._updater.update(info, request)
             case Verb.PATCH:
-                return await self._changer.patch(served, request)
+                return await self._updater.patch(info, request)
             case Verb.DELETE:
-                return await self._remover.delete(served, request)
+                return await self._deleter.delete(info, request)
         raise routes.no_method()
 
     async def list(self, request: Request) -> Page:
-        served = await self._served(request)
+        info = await self._resolve(request)
         if request.verb is Verb.DELETE_COLLECTION:
-            return await self._remover.delete_collection(served, request)
-        return await self._reader.list(served, request)
+            return await self._deleter.delete_collection(info, request)
+        return await self._reader.list(info, request)
 
     @asynccontextmanager
     async def watch(self, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
-        served = await self._served(request)
-        async with self._watcher.open(served, request) as events:
+        info = await self._resolve(request)
+        async with self._watcher.open(info, request) as events:
             yield events
 
     async def warnings(self, request: Request) -> tuple[str, ...]:
         """What a user of this resource should be told, whatever the answer."""
-        return warnings_of(await self._served(request))
+        return warnings_of(await self._resolve(request))
 
     async def resources(self) -> Sequence[RESTMapping]:
-        return [served.mapping for served in await self._catalogue.all()]
+        return [info.mapping for info in await self._catalogue.all()]
 
     async def close(self) -> None:
         """Nothing to let go of: the storage belongs to whoever opened it."""
 
-    async def _served(self, request: Request) -> Served:
+    async def _resolve(self, request: Request) -> ResourceInfo:
         # On memory nothing here ever waits, so a caller in a tight loop would keep everybody else from running:
         # reconcilers, watches, leases. Counted, not timed, so that a seeded loop repeats itself.
         self._calls += 1
@@ -113,17 +114,17 @@ class Registry:
             await asyncio.sleep(0)
         if len(request.body) > MAX_BODY:
             raise RequestTooLarge(f"Request entity too large: limit is {MAX_BODY}")
-        served = await self._catalogue.find(request.resource)
-        routes.check(served, request)
-        if not served.compiled:
-            await apart(served.definition_bytes * COMPILED, served.compile)
-        return served
+        info = await self._catalogue.find(request.resource)
+        routes.check(info, request)
+        if not info.compiled:
+            await offload(info.definition_bytes * COMPILED, info.compile)
+        return info
 
     async def _create_namespaces(self) -> None:
         """The namespaces that are always there; another process may be creating them too, which is as good."""
-        served = await self._catalogue.find(special.NAMESPACE)
+        info = await self._catalogue.find(special.NAMESPACE)
         for name in special.SYSTEM_NAMESPACES:
-            document = special.system_namespace(served, name, uid=self.house.uid(), now=self.house.now())
+            document = special.system_namespace(info, name, uid=self.context.uid(), now=self.context.now())
             with suppress(RevisionConflict):
-                put = Put(f"{self.house.prefix}{NAMESPACES}{name}", records.encode(document), expected=0)
-                await self.house.commit(put)
+                put = Put(f"{self.context.prefix}{NAMESPACES}{name}", records.encode(document), expected=0)
+                await self.context.commit(put)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pilotage.errors import BadRequest, MethodNotSupported, NotFound, StatusDetails
 from pilotage.rest.request import Request, Verb
-from pilotage.server.served import Served
+from pilotage.server.resources import ResourceInfo
 
 SUBRESOURCES = ("status", "finalize")
 """Those that are served; a kind may name more."""
@@ -14,15 +14,15 @@ _READS = (Verb.LIST, Verb.WATCH)
 _NAMED = (Verb.UPDATE, Verb.PATCH)
 
 
-def check(served: Served, request: Request) -> None:
+def check(info: ResourceInfo, request: Request) -> None:
     """Raise what a path that leads nowhere is answered with; custom kinds have other words for it."""
     known = not request.subresource or (
-        request.subresource in SUBRESOURCES and request.subresource in served.mapping.subresources
+        request.subresource in SUBRESOURCES and request.subresource in info.mapping.subresources
     )
-    if served.custom:
-        _check_custom(served, request, known=known)
+    if info.custom:
+        _check_custom(info, request, known=known)
     else:
-        _check_builtin(served, request, known=known)
+        _check_builtin(info, request, known=known)
 
 
 def no_resource() -> NotFound:
@@ -36,30 +36,30 @@ def no_method() -> MethodNotSupported:
     return MethodNotSupported(message, details=StatusDetails())
 
 
-def _check_custom(served: Served, request: Request, *, known: bool) -> None:
+def _check_custom(info: ResourceInfo, request: Request, *, known: bool) -> None:
     if not known:
-        raise served.not_found(request.name)
-    if not _in_scope(served, request):
+        raise info.not_found(request.name)
+    if not _in_scope(info, request):
         raise NotFound(NO_PAGE)
     if not request.name and request.verb in _NAMED:
         raise BadRequest("name must be provided")
     if request.subresource and request.verb in (Verb.CREATE, Verb.DELETE):
-        message = f'{request.verb.value} is not supported on resources of kind "{served.group_resource}"'
-        raise MethodNotSupported(message, details=served.details())
+        message = f'{request.verb.value} is not supported on resources of kind "{info.group_resource}"'
+        raise MethodNotSupported(message, details=info.details())
 
 
-def _check_builtin(served: Served, request: Request, *, known: bool) -> None:
-    wrong_scope = not _in_scope(served, request)
-    if not known or (wrong_scope and (request.name or not served.namespaced)):
+def _check_builtin(info: ResourceInfo, request: Request, *, known: bool) -> None:
+    wrong_scope = not _in_scope(info, request)
+    if not known or (wrong_scope and (request.name or not info.namespaced)):
         raise no_resource()
-    if wrong_scope or bool(request.name) != _wants_name(request) or request.verb.value not in served.mapping.verbs:
+    if wrong_scope or bool(request.name) != _wants_name(request) or request.verb.value not in info.mapping.verbs:
         raise no_method()
 
 
-def _in_scope(served: Served, request: Request) -> bool:
+def _in_scope(info: ResourceInfo, request: Request) -> bool:
     """A namespaced object is named with its namespace, a cluster-scoped one without; lists may span namespaces."""
-    spans = served.namespaced and not request.namespace and request.verb in _READS and not request.name
-    return spans or served.namespaced == bool(request.namespace)
+    spans = info.namespaced and not request.namespace and request.verb in _READS and not request.name
+    return spans or info.namespaced == bool(request.namespace)
 
 
 def _wants_name(request: Request) -> bool:

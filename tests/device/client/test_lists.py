@@ -71,7 +71,7 @@ async def test_a_token_whose_snapshot_is_forgotten_is_gone_and_one_that_is_none_
     async with gpus_of(tmp_path) as (gpus, server):
         first = await gpus.list(limit=2)
         await gpus.delete("gpu-5")
-        storage = server.service.house.storage
+        storage = server.service.context.storage
         await storage.compact(storage.revision)
         with pytest.raises(Gone):
             await gpus.list(limit=2, continue_token=first.continue_token)

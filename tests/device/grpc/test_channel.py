@@ -25,7 +25,7 @@ from pilotage.device.grpc.options import ChannelOptions
 from pilotage.device.grpc.server import serve
 from pilotage.device.rpc import Code, RPCError
 from pilotage.errors import ConnectionLost
-from pilotage.server.certificates import self_signed
+from pilotage.server.http.certificates import self_signed
 
 from .ground import ECHO, HANG, LARGE, UNLIMITED, WATCH, Service, channel, port, served, socket_path
 

@@ -176,7 +176,7 @@ async def test_storm_of_xids_is_counted_and_not_told_or_logged_for_each(caplog: 
     async with device_api() as world, world.running(provider(library)):
         await asyncio.sleep(2)
         counted = metric("gpu_xid_errors_total", uuid_of(0), "74") or 0
-        version = world.service.house.storage.revision  # with the note of who sends heartbeats
+        version = world.service.context.storage.revision  # with the note of who sends heartbeats
         caplog.clear()
         for _ in range(500):
             library.xid(74)

@@ -30,8 +30,8 @@ from pilotage.errors import (
     UnsupportedMediaType,
 )
 from pilotage.rest import PatchType
-from pilotage.server import reading
-from pilotage.server.watching import END_OF_INITIAL_EVENTS
+from pilotage.server.verbs import read
+from pilotage.server.verbs.watch import END_OF_INITIAL_EVENTS
 from tests.worlds import Opening
 
 from .fakes import Node, condition, gpu, in_process, over_socket, server_options, status
@@ -139,7 +139,7 @@ async def test_6_what_changes_nothing_is_not_written(node: Node) -> None:
 async def test_7_get_with_an_old_version_gives_the_newest_and_a_future_one_fails(
     node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(read, "WAIT_SECONDS", 0.01)
     api = node.api()
     created = await api.create(gpu())
     await api.set_status("gpu-0", condition())
@@ -155,7 +155,7 @@ async def test_7_get_with_an_old_version_gives_the_newest_and_a_future_one_fails
 async def test_7_lists_are_live_not_older_than_or_exactly_at_a_version(
     node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(read, "WAIT_SECONDS", 0.01)
     api = node.api()
     await api.create(gpu("gpu-0"))
     _, version = await api.list()
@@ -206,7 +206,7 @@ async def test_8_a_watch_from_nothing_begins_with_all_there_is(node: Node, versi
 async def test_8_a_forgotten_version_is_gone_and_so_is_one_from_another_life(node: Node) -> None:
     api = node.api()
     created = await api.create(gpu())
-    storage = node.service.house.storage
+    storage = node.service.context.storage
     await api.delete()
     await storage.compact(storage.revision)
     for version in (int(created["metadata"]["resourceVersion"]) - 1000, storage.revision + 1000):

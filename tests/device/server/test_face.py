@@ -56,7 +56,7 @@ async def face(
     answers = Health([f"{package}.GpuService" for package in wire.PACKAGES])
     async with AsyncExitStack() as stack:
         opened = await stack.enter_async_context(service(**options))
-        made_of = Hub(opened.house.storage, opened.served, opened.prefix, encode, hub_options)
+        made_of = Hub(opened.context.storage, opened.info, opened.prefix, encode, hub_options)
         hub = await stack.enter_async_context(made_of)
         opened.gate.on_open(answers.serve)
         made = Face(opened, hub, answers, generation, allows).handlers()
@@ -269,7 +269,7 @@ async def test_a_heartbeat_without_a_name_is_its_users() -> None:
 
 
 async def _notes(here: Gate) -> list[str]:
-    storage = here.service.house.storage
+    storage = here.service.context.storage
     batch = await anext(aiter(storage.watch("/devices/heartbeats/", since=storage.oldest)))
     return [event.key for event in batch]
 

@@ -18,7 +18,7 @@ from pilotage.device.rpc import Code, RPCError
 from pilotage.device.server.serving import DeviceServer
 from pilotage.device.wire import Generation
 from pilotage.rest import PatchType
-from pilotage.server import reading
+from pilotage.server.verbs import read
 
 from ..handmade import field, meta, number, varint, written
 from .fakes import server_options
@@ -310,7 +310,7 @@ async def test_no_timeout_is_too_odd_to_watch_or_list_with(folder: Path, seconds
 async def test_a_future_version_is_waited_for_and_then_said_to_be_none(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(read, "WAIT_SECONDS", 0.01)
     async with calling(folder) as channel:
         await code_of(channel, wire.method_path("CreateGpu"), written(meta(), SPEC))
         version = b"9" * 18

@@ -74,7 +74,7 @@ async def stage(encode: Any = plain_encode, **options: Any) -> AsyncIterator[Sta
     options = {"subscriptions_per_second": 1000.0, "subscription_burst": 1000} | options
     async with service(clock=virtual_clock) as opened:
         await api(opened).create(gpu())
-        hub = Hub(opened.house.storage, opened.served, opened.prefix, encode, HubOptions(**options))
+        hub = Hub(opened.context.storage, opened.info, opened.prefix, encode, HubOptions(**options))
         async with (
             asyncio.timeout(3600),
             hub,
@@ -147,7 +147,7 @@ async def test_an_event_is_encoded_once_for_all_watches_and_changes_of_one_turn_
         assert len(encoded) == 1
         encoded.clear()
         writes = watches[0].out.writes
-        storage, key = here.service.house.storage, f"{here.service.prefix}gpu-0"
+        storage, key = here.service.context.storage, f"{here.service.prefix}gpu-0"
         entry = await storage.get(key)
         assert entry is not None
         for number in range(3):  # without a turn for anybody else
@@ -274,7 +274,7 @@ async def test_a_version_that_nobody_remembers_is_gone() -> None:
     async with stage(log_events=8) as here:
         version = (await here.api.get())["metadata"]["resourceVersion"]
         await here.toggle(20)
-        storage = here.service.house.storage
+        storage = here.service.context.storage
         await storage.compact(storage.revision)
         assert isinstance(await here.watch(resource_version=version).task, Gone)
         assert isinstance(await here.watch(resource_version="1").task, Gone)
@@ -285,14 +285,14 @@ async def test_the_log_remembers_what_the_storage_has_forgotten() -> None:
         version = (await here.api.get())["metadata"]["resourceVersion"]
         await here.toggle(3)
         await settled()
-        storage = here.service.house.storage
+        storage = here.service.context.storage
         await storage.compact(storage.revision)
         assert await here.watch(resource_version=version).kinds(3) == ["MODIFIED"] * 3
 
 
 async def test_a_version_ahead_of_the_server_is_gone_not_silent() -> None:
     async with stage() as here:
-        error = await here.watch(resource_version=str(here.service.house.storage.revision + 1)).task
+        error = await here.watch(resource_version=str(here.service.context.storage.revision + 1)).task
         assert isinstance(error, Gone)
         assert "begun anew" in str(error)
 
@@ -444,7 +444,7 @@ async def test_history_is_compacted_when_it_grows_large() -> None:
     async with stage(history_bytes=20_000) as here:
         await here.toggle(200)
         await settled()
-        storage = here.service.house.storage
+        storage = here.service.context.storage
         assert storage.revision - storage.oldest < 100
         assert await here.watch(resource_version=str(storage.oldest)).kinds(1)
 
@@ -465,7 +465,7 @@ async def test_a_history_that_cannot_be_made_shorter_stops_no_watch(
         raise StorageFull("no room left")
 
     async with stage(history_bytes=2000) as here:
-        monkeypatch.setattr(here.service.house.storage, "compact", full)
+        monkeypatch.setattr(here.service.context.storage, "compact", full)
         watch = here.watch()
         await watch.kinds(1)
         await here.toggle(50)
@@ -476,7 +476,7 @@ async def test_a_history_that_cannot_be_made_shorter_stops_no_watch(
 
 async def test_a_hub_that_fails_to_begin_anew_tries_again(monkeypatch: pytest.MonkeyPatch) -> None:
     async with stage() as here:
-        storage, failures = here.service.house.storage, iter([True, True])
+        storage, failures = here.service.context.storage, iter([True, True])
         whole = storage.list
 
         async def flaky(prefix: str, **options: Any) -> Any:

@@ -18,7 +18,7 @@ from pilotage.device.server.stored import GPUS
 from pilotage.device.wire import Generation
 from pilotage.errors import BadRequest, ServiceUnavailable, Timeout
 from pilotage.rest import ListOptions, Request, Verb
-from pilotage.server import reading
+from pilotage.server.verbs import read
 from pilotage.storage.interface import Snapshot
 from pilotage.storage.memory import MemoryStorage
 from pilotage.storage.sqlite import SqliteStorage
@@ -67,14 +67,14 @@ async def test_a_list_at_a_version_that_is_not_reached_is_answered_with_the_newe
         ahead = Request(Verb.LIST, GPUS, options=ListOptions(resource_version="9" * 18))
         page = wire.decode_page(generation, (await kept.answer(Caller(), ahead)).message)
         assert len(page.items) == 1
-        assert int(page.resource_version) == opened.house.storage.revision
+        assert int(page.resource_version) == opened.context.storage.revision
 
 
 @pytest.mark.parametrize("match", ["NotOlderThan", "Exact"])
 async def test_a_list_that_must_match_a_version_that_is_not_reached_is_refused(
     match: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(read, "WAIT_SECONDS", 0.01)
     async with service() as opened:
         ahead = ListOptions(resource_version="9" * 18, resource_version_match=match)
         with pytest.raises(Timeout, match="Too large resource version"):

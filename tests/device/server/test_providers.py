@@ -51,7 +51,7 @@ async def test_a_provider_in_the_process_writes_as_itself_and_opens_the_gate() -
         tasks.start([provider])
         await provider.running.wait()
         assert opened.gate.is_open
-        entry = await opened.house.storage.get(f"{opened.prefix}gpu-0")
+        entry = await opened.context.storage.get(f"{opened.prefix}gpu-0")
         assert entry is not None
         assert b'"provider":"scripted"' in entry.value
         await tasks.close()

@@ -54,7 +54,7 @@ async def test_what_a_caller_says_of_providers_is_not_believed() -> None:
         created = await api(opened).create(forged)
         assert "providers" not in created["status"]
         assert "provider" not in created["status"]["conditions"][0]
-        entry = await opened.house.storage.get(f"{opened.prefix}gpu-0")
+        entry = await opened.context.storage.get(f"{opened.prefix}gpu-0")
         assert entry is not None
         stored = json.loads(entry.value)["status"]
         assert stored["conditions"][0]["provider"] == "nvml"

@@ -15,7 +15,7 @@ from pilotage.device.server.merging import PROVIDER_LOST
 from pilotage.device.server.service import Caller, DeviceService, ServiceOptions
 from pilotage.errors import BadRequest, TooManyRequests
 from pilotage.storage import open_storage
-from pilotage.storage.interface import Operation
+from pilotage.storage.interface import Operation, Put
 from pilotage.storage.memory import MemoryStorage
 from pilotage.telemetry.metrics import REGISTRY
 
@@ -148,7 +148,7 @@ async def test_a_silent_provider_without_gpus_is_forgotten() -> None:
         await asyncio.sleep(31)
         assert opened.heartbeat("three")
         await asyncio.sleep(1)
-        notes = await opened.house.storage.list("/devices/heartbeats/")
+        notes = await opened.context.storage.list("/devices/heartbeats/")
         assert [entry.key for entry in notes.entries] == ["/devices/heartbeats/three"]
 
 
@@ -198,7 +198,7 @@ async def test_a_provider_with_ever_new_names_does_not_fill_the_places_of_others
             await api(opened, f"pod-{number}").set_status("gpu-0", condition(reason=f"Pod{number}"))
             assert opened.heartbeat(f"pod-{number}")
             await asyncio.sleep(31)
-        notes = await opened.house.storage.list("/devices/heartbeats/")
+        notes = await opened.context.storage.list("/devices/heartbeats/")
         assert [entry.key.rpartition("/")[2] for entry in notes.entries] == ["pod-5", "pod-6", "pod-7"]
         assert "pod-0" not in REGISTRY.render()
 
@@ -219,10 +219,14 @@ class Overtaken(MemoryStorage):
     before: Callable[[], Awaitable[object]] | None = None
 
     async def commit(self, *operations: Operation) -> int:
-        if self.before is not None and PROVIDER_LOST in str(operations):
+        if self.before is not None and any(_says_lost(operation) for operation in operations):
             before, self.before = self.before, None
             await before()
         return await super().commit(*operations)
+
+
+def _says_lost(operation: Operation) -> bool:
+    return isinstance(operation, Put) and PROVIDER_LOST.encode() in operation.value
 
 
 @pytest.mark.virtual_time
@@ -290,7 +294,7 @@ async def test_ever_new_providers_do_not_fill_the_storages_history() -> None:
             for number in range(100):
                 opened.heartbeat(f"provider-{number}")
                 await asyncio.sleep(120)
-            storage = opened.house.storage
+            storage = opened.context.storage
             assert storage.revision - FIRST > 200
             assert storage.revision - storage.oldest <= 16
             assert await api(opened).names() == ["gpu-0"]

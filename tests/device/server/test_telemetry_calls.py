@@ -43,10 +43,10 @@ async def test_telemetry_is_not_stored(tmp_path: Path) -> None:
     async with DeviceServer(options) as server, device.connect(server.target, provider_id="other") as devices:
         gpus = devices.v1alpha1.gpus
         await gpus.telemetry("gpu-1")
-        revision = server.service.house.storage.revision
+        revision = server.service.context.storage.revision
         await gpus.report_telemetry([Telemetry("gpu-1", temperature_celsius=99)])
         assert (await gpus.telemetry("gpu-1")).temperature_celsius == 99
-        assert server.service.house.storage.revision == revision
+        assert server.service.context.storage.revision == revision
 
 
 async def test_a_gpu_that_is_not_there_and_one_without_a_provider_are_errors(tmp_path: Path) -> None:

@@ -31,8 +31,8 @@ from pilotage.errors import (
 from pilotage.rest.request import Request
 from pilotage.rest.response import WatchEvent, WatchEventType
 from pilotage.server import records
-from pilotage.server.served import Served
-from pilotage.server.watching import BOOKMARK_SECONDS
+from pilotage.server.resources import ResourceInfo
+from pilotage.server.verbs.watch import BOOKMARK_SECONDS
 from pilotage.storage.interface import Entry, Event, Storage, Watch
 from pilotage.telemetry.logs import logger
 
@@ -70,10 +70,10 @@ class Hub:
     """Serves watches from one follower. An async context manager; the follower runs for the length of its block."""
 
     def __init__(
-        self, storage: Storage, served: Served, prefix: str, encode: Encode, options: HubOptions | None = None
+        self, storage: Storage, info: ResourceInfo, prefix: str, encode: Encode, options: HubOptions | None = None
     ) -> None:
         self.storage = storage
-        self.served = served
+        self.info = info
         self.prefix = prefix
         self.options = options or HubOptions()
         self.log = ChangeLog(storage.oldest, events=self.options.log_events, size=self.options.log_bytes)
@@ -161,7 +161,7 @@ class Hub:
 
     def render(self, kind: WatchEventType, generation: str, entry: Entry, revision: int) -> bytes:
         """The frame of an event about an entry of the storage."""
-        return self.message(WatchEvent(kind, public(records.view(entry, self.served, revision))), generation)
+        return self.message(WatchEvent(kind, public(records.view(entry, self.info, revision))), generation)
 
     def message(self, event: WatchEvent, generation: str) -> bytes:
         """The frame of an event."""

@@ -55,10 +55,10 @@ class Lists:
         options = request.options
         version = options.resource_version
         check_version(version)
-        if options.resource_version_match or int(version or "0") <= self._service.house.storage.revision:
+        if options.resource_version_match or int(version or "0") <= self._service.context.storage.revision:
             return request
         return replace(request, options=replace(options, resource_version=""))
 
     async def _current(self) -> int:
         """The version now: asked of the storage, which may be another process's too."""
-        return (await self._service.house.storage.list(self._service.prefix, limit=1)).revision
+        return (await self._service.context.storage.list(self._service.prefix, limit=1)).revision

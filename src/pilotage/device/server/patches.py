@@ -9,8 +9,9 @@ from pilotage.errors import BadRequest, DecodeError, Invalid, PatchError, Status
 from pilotage.meta import jsontext
 from pilotage.meta.patches import strategic
 from pilotage.rest.request import PatchType, Request
-from pilotage.server import patching, records
-from pilotage.server.served import Served
+from pilotage.server import records
+from pilotage.server.resources import ResourceInfo
+from pilotage.server.verbs import patch
 
 Document = dict[str, Any]
 Patch = Callable[[bytes], Document]
@@ -25,14 +26,14 @@ _CONDITIONS: Document = {
 _SCHEMA: Document = {"properties": {"status": {"properties": {"conditions": _CONDITIONS}}}}
 
 
-def patch_of(served: Served, request: Request) -> Patch:
+def patch_of(info: ResourceInfo, request: Request) -> Patch:
     """The patch of a request. Raises ApiError: 415 for a kind of patch that is not there, 400 for what is none."""
     if request.content_type == PatchType.STRATEGIC.value:
         return _strategic(request.body)
     if request.content_type not in (PatchType.JSON.value, PatchType.MERGE.value):
         kinds = ", ".join(kind.value for kind in (PatchType.JSON, PatchType.MERGE, PatchType.STRATEGIC))
         raise UnsupportedMediaType(f"patches of the type {request.content_type[:100]!r} are not accepted: send {kinds}")
-    read = patching.reader(served, request)
+    read = patch.reader(info, request)
 
     def apply(data: bytes) -> Document:
         return _whole(read(data)[0])

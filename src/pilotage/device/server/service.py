@@ -31,9 +31,9 @@ from pilotage.rest import Transport
 from pilotage.rest.request import Request, Verb
 from pilotage.rest.response import Page, Response, WatchEvent
 from pilotage.server import records
-from pilotage.server.house import House
+from pilotage.server.context import RegistryContext
 from pilotage.server.registry import Registry
-from pilotage.server.served import Served
+from pilotage.server.resources import ResourceInfo
 from pilotage.storage.interface import Delete, Put, Storage
 
 _DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
@@ -89,8 +89,8 @@ class DeviceService:
         chance: random.Random | None = None,
     ) -> None:
         self.options = options or ServiceOptions()
-        self.house = House(storage, tenant="devices", clock=clock, chance=chance or random.SystemRandom())
-        self.registry = Registry(self.house)
+        self.context = RegistryContext(storage, tenant="devices", clock=clock, chance=chance or random.SystemRandom())
+        self.registry = Registry(self.context)
         self.gate = Gate(self.options.gate_seconds)
         self.supervision = Supervision(
             timeout=self.options.heartbeat_seconds,
@@ -105,16 +105,16 @@ class DeviceService:
         self.writer = Writer(self.registry, self.options.limits, self._admitted)
         self._exits = AsyncExitStack()
         self._creating = asyncio.Lock()
-        self._served: Served | None = None
+        self._info: ResourceInfo | None = None
         self._storage_id = ""
         self._noted = 0
         self._noted_until = 0
 
     @property
-    def served(self) -> Served:
+    def info(self) -> ResourceInfo:
         """What the registry knows of GPUs."""
-        assert self._served is not None, "the service is used outside of its block"
-        return self._served
+        assert self._info is not None, "the service is used outside of its block"
+        return self._info
 
     @property
     def storage_id(self) -> str:
@@ -125,18 +125,18 @@ class DeviceService:
     @property
     def _notes(self) -> str:
         """Under which keys it is noted who sends heartbeats. Not on the GPUs: a note must not look like a change."""
-        return f"{self.house.prefix}heartbeats/"
+        return f"{self.context.prefix}heartbeats/"
 
     @property
     def prefix(self) -> str:
         """Under which keys of the storage the GPUs are."""
-        return self.house.prefix + self.served.prefix("")
+        return self.context.prefix + self.info.prefix("")
 
     async def __aenter__(self) -> DeviceService:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self.registry)
             self._storage_id = await self._install()
-            self._served = await self.house.catalogue.find(GPUS)
+            self._info = await self.context.catalogue.find(GPUS)
             self.gate.start()
             stack.callback(self.gate.stop)
             await self._remember()
@@ -184,7 +184,7 @@ class DeviceService:
 
     async def knows(self, names: Sequence[str]) -> bool:
         """Whether all of these GPUs are there: a server that was started anew on memory has none of them."""
-        storage = self.house.storage
+        storage = self.context.storage
         return all([await storage.get(f"{self.prefix}{name}") is not None for name in names])
 
     async def set_condition(self, caller: Caller, name: str, condition: Mapping[str, Any]) -> Response:
@@ -200,7 +200,7 @@ class DeviceService:
 
     async def count(self) -> int:
         """How many GPUs there are."""
-        snapshot = await self.house.storage.list(self.prefix, limit=1)
+        snapshot = await self.context.storage.list(self.prefix, limit=1)
         return len(snapshot.entries) + snapshot.remaining
 
     @asynccontextmanager
@@ -230,7 +230,7 @@ class DeviceService:
         """Take up where an earlier run of the server was: which GPUs there are, and who sends heartbeats."""
         if await self.count():
             self.gate.open()
-        for entry in (await self.house.storage.list(self._notes)).entries:
+        for entry in (await self.context.storage.list(self._notes)).entries:
             self.supervision.expect(entry.key.removeprefix(self._notes))
 
     async def _on_lost(self, provider: str) -> bool:
@@ -246,26 +246,26 @@ class DeviceService:
     def _lost_status(self, provider: str, message: str, status: dict[str, Any]) -> dict[str, Any]:
         if not self.supervision.is_lost(provider):
             return status  # it has written while we were about to: what it said counts
-        return merging.lost(status, provider, message, self.house.now())
+        return merging.lost(status, provider, message, self.context.now())
 
     async def _on_noted(self, provider: str, sends: bool) -> None:
         """Keep in mind, beyond the end of this process, whether a provider sends heartbeats."""
         key = self._notes + provider
         operation = Put(key, b"") if sends else Delete(key)
         with suppress(RevisionConflict):  # to delete what is not there
-            await self.house.commit(operation)
+            await self.context.commit(operation)
         await self._forget_notes()
 
     async def _forget_notes(self) -> None:
         """Who comes with a new provider's id again and again must not fill the storage with the history of notes."""
         self._noted += 1
         if self._noted % _KEPT_NOTES == 0:
-            before, self._noted_until = self._noted_until, self.house.storage.revision
-            if before > self.house.storage.oldest:
-                await self.house.storage.compact(before)
+            before, self._noted_until = self._noted_until, self.context.storage.revision
+            if before > self.context.storage.oldest:
+                await self.context.storage.compact(before)
 
     async def _names_of(self, provider: str) -> list[str]:
-        snapshot = await self.house.storage.list(self.prefix)
+        snapshot = await self.context.storage.list(self.prefix)
         documents = [records.decode(entry.value) for entry in snapshot.entries]
         return [
             document["metadata"]["name"] for document in documents if merging.owns(document.get("status", {}), provider)
@@ -304,12 +304,12 @@ class _Transport:
     @asynccontextmanager
     async def watch(self, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         self._service.check(request, self._caller)
-        check_reached(int(request.options.resource_version or "0"), self._service.house.storage)
+        check_reached(int(request.options.resource_version or "0"), self._service.context.storage)
         async with self._service.registry.watch(request) as events:
             yield (WatchEvent(kind, public(data)) async for kind, data in events)
 
     async def resources(self) -> Sequence[RESTMapping]:
-        return [self._service.served.mapping]
+        return [self._service.info.mapping]
 
     async def close(self) -> None:
         """Nothing to let go of."""

@@ -129,7 +129,7 @@ class DeviceServer:
         chosen = ServiceOptions(options.gate_seconds, options.heartbeat_seconds, options.limits)
         service = self._service = await stack.enter_async_context(DeviceService(storage, chosen))
         hub = self._hub = await stack.enter_async_context(
-            Hub(storage, service.served, service.prefix, encode, options.hub)
+            Hub(storage, service.info, service.prefix, encode, options.hub)
         )
         census = metrics.Census(hub.values)
         census.register()

@@ -15,9 +15,9 @@ from pilotage.device.server.versions import check_reached
 from pilotage.errors import ApiError, Compacted, Gone, InternalError, ServiceUnavailable, StorageError
 from pilotage.rest.request import Request
 from pilotage.rest.response import WatchEvent, WatchEventType
-from pilotage.server.reading import version_number_or_bad
-from pilotage.server.selection import Selection
-from pilotage.server.watching import END_OF_INITIAL_EVENTS, check_watch_options
+from pilotage.server.verbs.read import version_number_or_bad
+from pilotage.server.verbs.selection import Selection
+from pilotage.server.verbs.watch import END_OF_INITIAL_EVENTS, check_watch_options
 from pilotage.storage.interface import Entry
 from pilotage.telemetry.logs import logger
 
@@ -36,7 +36,7 @@ class Subscription:
         self._hub = hub
         self._options = request.options
         check_watch_options(request.options)
-        self.selection = Selection(hub.served, request.options.label_selector, request.options.field_selector)
+        self.selection = Selection(hub.info, request.options.label_selector, request.options.field_selector)
         self.generation = generation
         self.out = out
         self.since = 0
@@ -227,7 +227,7 @@ class Subscription:
         self.end(Gone(f"this watch {why}: it is ended so that it cannot miss anything unnoticed; list again"))
 
     def _bookmark(self, version: int, annotations: dict[str, str]) -> bytes:
-        gvk = self._hub.served.gvk
+        gvk = self._hub.info.gvk
         metadata = {"resourceVersion": str(version), **({"annotations": annotations} if annotations else {})}
         document = {"kind": gvk.kind, "apiVersion": gvk.api_version, "metadata": metadata}
         return self._hub.message(WatchEvent("BOOKMARK", msgspec.json.encode(document)), self.generation)

@@ -22,9 +22,9 @@ from pilotage.meta.causes import invalid, invalid_error
 from pilotage.rest.request import Request, Verb
 from pilotage.rest.response import Response
 from pilotage.server import records
-from pilotage.server.house import House
+from pilotage.server.context import RegistryContext
 from pilotage.server.registry import Registry
-from pilotage.server.served import Served
+from pilotage.server.resources import ResourceInfo
 
 Document = dict[str, Any]
 Change = Callable[[Document], Document]
@@ -47,8 +47,8 @@ class Writer:
         self._disputes = Disputes()
 
     @property
-    def _house(self) -> House:
-        return self._registry.house
+    def _context(self) -> RegistryContext:
+        return self._registry.context
 
     async def create(self, request: Request, provider: str) -> Response:
         """A new GPU, with the status that it was sent with: its conditions are the provider's."""
@@ -57,7 +57,7 @@ class Writer:
         if document["metadata"].get("resourceVersion"):
             raise BadRequest(f"the GPU {name!r} is to be created and has a resource version: leave it out")
         sent = admission.status_of(document, name)
-        document["status"] = merging.merged({}, sent, provider, self._house.now())
+        document["status"] = merging.merged({}, sent, provider, self._context.now())
         body = self._encoded(document)
         async with self._admitted() as count:
             if count >= self._limits.objects and not await self._exists(name):
@@ -82,7 +82,7 @@ class Writer:
     async def patch(self, request: Request, provider: str) -> Response:
         """As update, with the next state made by a patch from what callers see of the present one."""
         check_name(request.name)
-        patch = patch_of(await self._served(), request)
+        patch = patch_of(await self._info(), request)
 
         def patched(stored: Document) -> Document:
             wanted = patch(public(msgspec.json.encode(stored)))
@@ -131,14 +131,14 @@ class Writer:
         while True:
             stored = await self._stored(request)
             wanted = change(stored)
-            check_identity(await self._served(), request, wanted["metadata"], stored["metadata"])
+            check_identity(await self._info(), request, wanted["metadata"], stored["metadata"])
             ignored: list[tuple[str, str]] = []
             unknown: list[str] = []
             if request.subresource:
                 before, sent = stored.get("status", {}), admission.status_of(wanted, request.name)
                 ignored = merging.ignored(before, sent, provider)
                 unknown = admission.unknown_status_fields(wanted)
-                wanted = stored | {"status": merging.merged(before, sent, provider, self._house.now())}
+                wanted = stored | {"status": merging.merged(before, sent, provider, self._context.now())}
             else:
                 wanted["status"] = stored.get("status", {})
             try:
@@ -167,20 +167,20 @@ class Writer:
         return records.decode((await self._registry.call(get)).body)
 
     async def _exists(self, name: str) -> bool:
-        return await self._house.storage.get(self._house.key(await self._served(), "", name)) is not None
+        return await self._context.storage.get(self._context.key(await self._info(), "", name)) is not None
 
-    async def _served(self) -> Served:
-        return await self._house.catalogue.find(GPUS)
+    async def _info(self) -> ResourceInfo:
+        return await self._context.catalogue.find(GPUS)
 
 
-def check_identity(served: Served, request: Request, metadata: Document, current: Document) -> None:
+def check_identity(info: ResourceInfo, request: Request, metadata: Document, current: Document) -> None:
     """The name, uid and version that a caller gives must be those of the object; what it leaves out does not count."""
     if metadata.get("name", request.name) != request.name:
         raise BadRequest(f"the name in the GPU is {str(metadata['name'])[:100]!r}, not {request.name!r} as in the call")
     uid, version = metadata.get("uid") or current["uid"], metadata.get("resourceVersion") or ""
     if version not in ("", "0", current["resourceVersion"]):
         check_version(str(version))
-        raise served.conflict(request.name)
+        raise info.conflict(request.name)
     if uid != current["uid"]:
         # An API server answers 409 here. NVIDIA's clients of V8 expect 400 or 422 of a server.
-        raise invalid_error(served.gvk.group_kind, request.name, [invalid("metadata.uid", uid, "field is immutable")])
+        raise invalid_error(info.gvk.group_kind, request.name, [invalid("metadata.uid", uid, "field is immutable")])

@@ -1,0 +1,62 @@
+"""Runs the background loops of the server: termination, history, expiry of Events, check of the storage.
+
+They read the storage's log; none of them is a controller, and no single request depends on them. Several processes on
+one storage may all run them: every step is conditional and may be done twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+
+from pilotage.errors import Compacted, StorageError
+from pilotage.server.context import RegistryContext
+from pilotage.server.loops.events import expire_events
+from pilotage.server.loops.history import History
+from pilotage.server.loops.storage import check_storage
+from pilotage.server.loops.termination import Terminator
+
+_RETRY_SECONDS = 1.0
+_log = logging.getLogger("pilotage.server")
+
+
+class BackgroundLoops:
+    """Owns the loops: they run from the beginning of the block to its end, and a failing one is started again."""
+
+    def __init__(self, context: RegistryContext) -> None:
+        self._context = context
+        self._terminator = Terminator(context)
+        self._history = History(context)
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> BackgroundLoops:
+        loops: dict[str, Callable[[], Awaitable[None]]] = {
+            "terminate": self._terminator.run,
+            "history": self._history.run,
+            "events": lambda: expire_events(self._context),
+            "storage": lambda: check_storage(self._context),
+        }
+        self._tasks = [asyncio.create_task(_supervised(name, loop), name=name) for name, loop in loops.items()]
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+async def _supervised(name: str, loop: Callable[[], Awaitable[None]]) -> None:
+    while True:
+        try:
+            await loop()
+        except Compacted:
+            continue  # overtaken: begin again from what is there now
+        except StorageError as error:
+            _log.warning("housekeeping %s waits for the storage: %s", name, error)
+        except Exception:
+            _log.exception("housekeeping %s failed and is started again", name)
+        await asyncio.sleep(_RETRY_SECONDS)

@@ -1,0 +1,138 @@
+"""Empties namespaces and definitions that are being deleted, then removes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from pilotage.errors import NotFound, PilotageError, RevisionConflict
+from pilotage.rest.request import DeleteOptions, Request, Verb
+from pilotage.server import records
+from pilotage.server.catalogue import DEFINITIONS, NAMESPACES
+from pilotage.server.context import RegistryContext
+from pilotage.server.naming import Definitions
+from pilotage.server.records import Document
+from pilotage.server.resources import ResourceInfo
+from pilotage.server.strategies import apiextensions
+from pilotage.server.verbs.delete import Deleter
+from pilotage.server.verbs.deletion import finished
+from pilotage.storage.interface import Delete, Entry, Event, Put
+
+
+class Terminator:
+    """Deletes what is in namespaces, and of definitions, that are being deleted; then lets these go."""
+
+    def __init__(self, context: RegistryContext) -> None:
+        self._context = context
+        self._deleter = Deleter(context)
+        self._namespaces = context.prefix + NAMESPACES
+        self._definitions = context.prefix + DEFINITIONS
+
+    async def run(self) -> None:
+        """Follow the log for ever. Raises what hindered it, and is to be started again then."""
+        storage = self._context.storage
+        since = storage.revision
+        terminating = {
+            entry.key
+            for prefix in (self._namespaces, self._definitions)
+            for entry in (await storage.list(prefix)).entries
+            if records.terminating(entry.value)
+        }
+        await self._advance(terminating, terminating)
+        async for batch in storage.watch(self._context.prefix, since=since):
+            terminating.update(self._marked(batch))
+            if any(event.entry is None and event.key.startswith(self._definitions) for event in batch):
+                await Definitions(self._context).reconsider()
+            if terminating:
+                await self._advance(terminating, self._touched(batch))
+
+    def _marked(self, batch: Iterable[Event]) -> Iterator[str]:
+        for event in batch:
+            owner = event.key.startswith((self._namespaces, self._definitions))
+            if owner and event.entry is not None and records.terminating(event.entry.value):
+                yield event.key
+
+    def _touched(self, batch: Iterable[Event]) -> set[str]:
+        """The namespaces and definitions that the changes are about, or that the changed objects belong to."""
+        touched = set()
+        for event in batch:
+            group, _, rest = event.key[len(self._context.prefix) :].partition("/")
+            resource, _, name = rest.partition("/")
+            touched |= {event.key, f"{self._definitions}{resource}.{group}"}
+            touched.add(self._namespaces + name.partition("/")[0])
+        return touched
+
+    async def _advance(self, terminating: set[str], touched: set[str]) -> None:
+        """Take one step with each. What hinders one does not hinder the others."""
+        failure: PilotageError | None = None
+        for key in sorted(terminating & touched):
+            entry = await self._context.storage.get(key)
+            if entry is None or not records.terminating(entry.value):
+                terminating.discard(key)
+                continue
+            try:
+                if key.startswith(self._namespaces):
+                    await self._empty_namespace(entry)
+                else:
+                    await self._empty_definition(entry)
+            except RevisionConflict:
+                continue  # it has changed: the log brings us back to it
+            except PilotageError as error:
+                failure = error
+        if failure is not None:
+            raise failure
+
+    async def _empty_namespace(self, entry: Entry) -> None:
+        document = records.decode(entry.value)
+        name = document["metadata"]["name"]
+        left = 0
+        for info in await self._context.catalogue.all():
+            if info.namespaced:
+                left += await self._delete_all(info, info.prefix(name))
+        if left or "kubernetes" not in document.get("spec", {}).get("finalizers", ()):
+            return
+        spec = {"finalizers": [one for one in document["spec"]["finalizers"] if one != "kubernetes"]}
+        await self._write(entry, document | {"spec": spec})
+
+    async def _empty_definition(self, entry: Entry) -> None:
+        document = records.decode(entry.value)
+        finalizers = document["metadata"].get("finalizers", ())
+        if apiextensions.CLEANUP not in finalizers:
+            return
+        left = 0
+        for info in apiextensions.resources_of(document, entry.key, entry.revision):
+            left = await self._delete_all(info, info.prefix(""))
+            break  # all versions have the same objects
+        if left:
+            apiextensions.set_terminating(document, self._context.now())
+        else:
+            document["metadata"]["finalizers"] = [one for one in finalizers if one != apiextensions.CLEANUP]
+        await self._write(entry, document)
+
+    async def _write(self, entry: Entry, document: Document) -> None:
+        if finished(document):
+            await self._context.commit(Delete(entry.key, expected=entry.revision))
+        elif (value := records.encode(document)) != entry.value:
+            await self._context.commit(Put(entry.key, value, expected=entry.revision))
+
+    async def _delete_all(self, info: ResourceInfo, prefix: str) -> int:
+        """Delete each object under the prefix; how many are left, waiting for their finalizers."""
+        snapshot = await self._context.storage.list(self._context.prefix + prefix)
+        left = 0
+        for entry in snapshot.entries:
+            if records.terminating(entry.value):
+                left += 1
+                continue
+            metadata = records.decode(entry.value)["metadata"]
+            request = Request(
+                Verb.DELETE,
+                info.gvr,
+                namespace=metadata.get("namespace", ""),
+                name=metadata["name"],
+                delete=DeleteOptions(uid=metadata["uid"], propagation_policy="Background"),
+            )
+            try:
+                await self._deleter.delete(info, request)
+            except NotFound:
+                continue
+            left += await self._context.storage.get(entry.key) is not None
+        return left

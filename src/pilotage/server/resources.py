@@ -1,0 +1,150 @@
+"""What the registry knows of one served resource, be it built in or defined by a CRD."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from pilotage.errors import AlreadyExists, Cause, Conflict, Forbidden, Invalid, NotFound, StatusDetails
+from pilotage.meta.causes import invalid_error
+from pilotage.meta.kinds import GroupKind, GroupResource, GroupVersionKind, GroupVersionResource
+from pilotage.meta.mapper import RESTMapping
+
+if TYPE_CHECKING:  # compiled on use: a program that touches three kinds pays for three
+    from pilotage.schema.structural import StructuralSchema
+
+MAX_CAUSES = 100
+"""More are not told."""
+_MAX_TEXT = 2000
+MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+@dataclass(frozen=True, eq=False)
+class ResourceInfo:
+    """One resource at one version: its names and scope, and the choices its kind makes about each verb."""
+
+    mapping: RESTMapping
+    compile_schema: Callable[[], StructuralSchema | None] = field(repr=False)
+    custom: bool = False
+    """Defined by a CRD."""
+    generation: bool = False
+    """Counts changes outside metadata and status."""
+    unconditional_update: bool = True
+    """A PUT may leave the resource version out."""
+    create_on_update: bool = False
+    """A PUT of what does not exist creates it."""
+    selectable: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Field selectors beside name and namespace: label to path."""
+    storage: ResourceInfo | None = None
+    """In whose form and under whose name objects are kept, where not in this one's own."""
+    versions: Mapping[str, ResourceInfo] = field(default_factory=dict, repr=False)
+    """All versions of the kind by their apiVersion, where there are several."""
+    terminating: bool = False
+    """The CRD is being deleted: nothing can be created."""
+    definition_key: str = ""
+    """The key of the CRD."""
+    definition_revision: int = 0
+    """Objects written before this may not fit the schema of today."""
+    definition_bytes: int = 0
+    """The size of the CRD: how long it takes to compile the schema."""
+    deprecation: str = ""
+    """The warning that users of this version get."""
+
+    @property
+    def gvk(self) -> GroupVersionKind:
+        return self.mapping.gvk
+
+    @property
+    def gvr(self) -> GroupVersionResource:
+        return self.mapping.resource
+
+    @property
+    def namespaced(self) -> bool:
+        return self.mapping.namespaced
+
+    @property
+    def group_kind(self) -> GroupKind:
+        return self.gvk.group_kind
+
+    @cached_property
+    def group_resource(self) -> GroupResource:
+        return self.gvr.group_resource
+
+    @property
+    def stored(self) -> ResourceInfo:
+        """In whose form objects are kept."""
+        return self.storage or self
+
+    @cached_property
+    def has_status(self) -> bool:
+        return "status" in self.mapping.subresources
+
+    @cached_property
+    def schema(self) -> StructuralSchema | None:
+        return self.compile_schema()
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the schema of a CRD has been compiled. (Those of built-in kinds are small.)"""
+        return not self.custom or "schema" in self.__dict__
+
+    def compile(self) -> None:
+        """Compile the schemas that requests to this version need."""
+        _ = self.stored.schema, self.schema
+
+    @cached_property
+    def head(self) -> bytes:
+        """How the stored bytes of an object at this version begin."""
+        return f'{{"apiVersion":"{self.gvk.api_version}","kind":"{self.gvk.kind}",'.encode()
+
+    @cached_property
+    def collection(self) -> str:
+        """The key prefix of all objects, below the tenant's."""
+        group, resource = self.stored.group_resource
+        return f"{group or 'core'}/{resource}/"
+
+    def prefix(self, namespace: str) -> str:
+        """The key prefix of the objects in a namespace, or of all."""
+        return f"{self.collection}{namespace}/" if namespace else self.collection
+
+    def key(self, namespace: str, name: str) -> str:
+        """Where one object is kept."""
+        return f"{self.prefix(namespace if self.namespaced else '')}{name}"
+
+    def details(self, name: str = "", *, retry_after_seconds: int = 0) -> StatusDetails:
+        """What an error about an object of this resource is about."""
+        group, resource = self.group_resource
+        return StatusDetails(name=name, group=group, kind=resource, retry_after_seconds=retry_after_seconds)
+
+    def not_found(self, name: str) -> NotFound:
+        return NotFound(f'{self.group_resource} "{name}" not found', details=self.details(name))
+
+    def forbidden(self, name: str, reason: str, *causes: Cause) -> Forbidden:
+        subject = f'{self.group_resource} "{name}"' if name else str(self.group_resource)
+        return Forbidden(f"{subject} is forbidden: {reason}", details=replace(self.details(name), causes=causes))
+
+    def invalid(self, name: str, causes: Iterable[Cause]) -> Invalid:
+        """The 422 for an object; bounded, however much there is wrong with how large an object."""
+        found = list(causes)
+        shown = [replace(cause, message=_cut(cause.message), field=_cut(cause.field)) for cause in found[:MAX_CAUSES]]
+        if len(found) > MAX_CAUSES:
+            shown.append(
+                Cause("FieldValueTooMany", f"there are more than {MAX_CAUSES} causes; the others are left out")
+            )
+        return invalid_error(self.stored.group_kind, _cut(name), shown)
+
+    def already_exists(self, name: str, *, terminating: bool = False) -> AlreadyExists:
+        message = f'{self.group_resource} "{name}" already exists'
+        return AlreadyExists(
+            f"object is being deleted: {message}" if terminating else message, details=self.details(name)
+        )
+
+    def conflict(self, name: str, reason: str = MODIFIED) -> Conflict:
+        message = f'Operation cannot be fulfilled on {self.group_resource} "{name}": {reason}'
+        return Conflict(message, details=self.details(name))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}…"

@@ -1,0 +1,200 @@
+"""Secrets and ConfigMaps: data under keys, and what is wrong with it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
+from typing import Any, NoReturn, TypeGuard
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import forbidden, invalid, required, too_long
+from pilotage.server.resources import MAX_CAUSES
+from pilotage.server.strategies import base64text
+from pilotage.server.verbs.bodies import json_type
+
+Document = dict[str, Any]
+MAX_DATA = 1024 * 1024
+"""Bytes that all values together may have."""
+_KEY = re.compile(r"[-._a-zA-Z0-9]+")
+_KEY_RULE = (
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' "
+    "(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
+)
+_NEEDED = {
+    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
+    "kubernetes.io/dockercfg": (".dockercfg",),
+    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
+}
+_JSON_KEYS = {"kubernetes.io/dockerconfigjson": ".dockerconfigjson", "kubernetes.io/dockercfg": ".dockercfg"}
+"""Where a type of Secret has a JSON object."""
+_REDACTED = "<secret contents redacted>"
+_JSON_ERRORS = {
+    "Expecting value": "looking for beginning of value",
+    "Expecting property name enclosed in double quotes": "looking for beginning of object key string",
+    "Expecting ':' delimiter": "after object key",
+    "Extra data": "after top-level value",
+}
+"""Python's words for what is wrong with a JSON text, and Go's."""
+_ACCOUNT = "kubernetes.io/service-account.name"
+
+
+def prepare_secret(document: Document, old: Document | None, now: str) -> None:
+    """Text goes into the data, and there is always a type. What is of a wrong type stays, for the check to find it."""
+    texts, data = document.get("stringData"), document.get("data")
+    if _is_texts(texts) and (data is None or isinstance(data, dict)):
+        del document["stringData"]
+        encoded = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+        if encoded or data is not None:
+            document["data"] = (data or {}) | encoded
+    _normalise(document.get("data"))
+    if not document.get("type"):
+        document["type"] = "Opaque"
+
+
+def prepare_config_map(document: Document, old: Document | None, now: str) -> None:
+    """Base64 is stored without line breaks."""
+    _normalise(document.get("binaryData"))
+
+
+def secret_mismatch(document: Document) -> str:
+    """Why a Secret's data cannot be decoded, without any of it; empty if they can."""
+    return _mismatch(document, "data")
+
+
+def config_map_mismatch(document: Document) -> str:
+    """The same of a ConfigMap's binary data."""
+    return _mismatch(document, "binaryData")
+
+
+def secret_causes(document: Document, old: Document | None) -> list[Cause]:
+    """What is wrong with a Secret."""
+    data = _mapping(document.get("data"))
+    found = list(_key_causes(data, "data"))
+    if _size(data) > MAX_DATA:
+        found.append(too_long("data", MAX_DATA))
+    found += _type_causes(document, data)
+    if old is not None:
+        if document.get("type") != old.get("type", "Opaque"):
+            found.append(invalid("type", document.get("type"), "field is immutable"))
+        found += _frozen_causes(document, old, ("data",))
+    return found
+
+
+def config_map_causes(document: Document, old: Document | None) -> list[Cause]:
+    """What is wrong with a ConfigMap."""
+    data, binary = _mapping(document.get("data")), _mapping(document.get("binaryData"))
+    found = list(_key_causes(data, "data"))
+    both = sorted(data.keys() & binary.keys())
+    found += [invalid(f"data[{key}]", key, "duplicate of key present in binaryData") for key in both]
+    found += _key_causes(binary, "binaryData")
+    size = sum(len(value.encode()) for value in data.values() if isinstance(value, str))
+    if size + _size(binary) > MAX_DATA:
+        found.append(too_long("[]", MAX_DATA))
+    if old is not None:
+        found += _frozen_causes(document, old, ("data", "binaryData"))
+    return found
+
+
+def _key_causes(data: Mapping[str, Any], field: str) -> Iterator[Cause]:
+    found = (invalid(f"{field}[{key}]", key, message) for key in data for message in _key_problems(key))
+    return islice(found, MAX_CAUSES + 1)
+
+
+def _key_problems(key: str) -> Iterator[str]:
+    if len(key) > 253:
+        yield "must be no more than 253 characters"
+    if not _KEY.fullmatch(key):
+        yield _KEY_RULE
+    if key in (".", ".."):
+        yield f"must not be '{key}'"
+    elif key.startswith(".."):
+        yield "must not start with '..'"
+
+
+def _size(data: Mapping[str, str]) -> int:
+    """How many bytes the values have once decoded."""
+    return sum(len(base64.b64decode(value)) for value in data.values())
+
+
+def _is_texts(value: Any) -> TypeGuard[dict[str, str]]:
+    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
+
+
+def _normalise(data: Any) -> None:
+    """Write base64 in its one form, in place; what is not base64 stays."""
+    for key, value in data.items() if isinstance(data, dict) else ():
+        if isinstance(value, str):
+            with suppress(ValueError):
+                data[key] = base64.b64encode(base64text.decode(value)).decode()
+
+
+def _mismatch(document: Document, field: str) -> str:
+    for key, value in _mapping(document.get(field)).items():
+        if not isinstance(value, str):
+            return f"json: cannot unmarshal {json_type(value)} into field {field}.{key} of type string"
+        try:
+            base64text.decode(value)
+        except ValueError as error:
+            return str(error)
+    return ""
+
+
+def _type_causes(document: Document, data: Mapping[str, Any]) -> Iterator[Cause]:
+    kind = document.get("type", "")
+    for key in _NEEDED.get(kind, ()):
+        if key not in data:
+            yield required(f"data[{key}]")
+    json_key = _JSON_KEYS.get(kind, "")
+    if json_key and json_key in data and (problem := _json_problem(base64.b64decode(data[json_key]))):
+        yield invalid(f"data[{json_key}]", _REDACTED, problem)
+    if kind == "kubernetes.io/basic-auth" and not data.keys() & {"username", "password"}:
+        yield required("data[username]")
+        yield required("data[password]")
+    annotations = _mapping(document["metadata"].get("annotations"))
+    if kind == "kubernetes.io/service-account-token" and not annotations.get(_ACCOUNT):
+        yield required(f"metadata.annotations[{_ACCOUNT}]")
+
+
+def _json_problem(data: bytes) -> str:
+    """Why bytes are not a JSON object (or null), in Go's words where Python sees the same; empty if they are."""
+    text = data.decode("utf-8", "replace")
+    try:
+        value = json.loads(text, parse_int=str, parse_float=str, parse_constant=_no_constant)
+    except RecursionError:
+        return "exceeded max depth"
+    except json.JSONDecodeError as error:
+        if not text[error.pos :].strip() or error.msg.startswith("Unterminated"):
+            return "unexpected end of JSON input"
+        where = _JSON_ERRORS.get(error.msg, "in a JSON text")
+        return f"invalid character '{text[error.pos]}' {where}"
+    except ValueError as error:
+        return str(error)
+    if value is None or isinstance(value, dict):
+        return ""
+    return f"json: cannot unmarshal {json_type(value)} into Go value of type map[string]interface {{}}"
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"invalid character '{name[0]}' looking for beginning of value")  # NaN is not JSON
+
+
+def _frozen_causes(document: Document, old: Document, fields: tuple[str, ...]) -> list[Cause]:
+    if old.get("immutable") is not True:
+        return []
+    found = [
+        forbidden(field, "field is immutable when `immutable` is set")
+        for field in fields
+        if _mapping(document.get(field)) != _mapping(old.get(field))
+    ]
+    if document.get("immutable") is not True:
+        found.insert(0, forbidden("immutable", "field is immutable when `immutable` is set"))
+    return found
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

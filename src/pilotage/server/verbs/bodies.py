@@ -1,0 +1,264 @@
+"""Request bodies to documents: decoded strictly, checked to be of the right kind, unknown and doubled fields noted."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from pilotage.errors import ApiError, BadRequest, Cause, DecodeError, RequestTooLarge, UnsupportedMediaType
+from pilotage.meta import jsontext
+from pilotage.meta.causes import invalid, invalid_error, not_supported, too_long
+from pilotage.meta.kinds import GroupKind, GroupVersion
+from pilotage.meta.models import ManagedFieldsEntry, ObjectMeta, OwnerReference, shapes
+from pilotage.rest.request import Request, Verb
+from pilotage.schema.structural import DefaultsTooLargeError
+from pilotage.server.records import Document
+from pilotage.server.resources import ResourceInfo
+from pilotage.storage.transaction import MAX_VALUE_BYTES
+
+ACCEPTED = "application/json, application/yaml"
+YAML = ("application/yaml", "application/x-yaml", "text/yaml")
+VALIDATIONS = ("", "Ignore", "Strict", "Warn")
+_OPTIONS = {Verb.CREATE: "CreateOptions", Verb.UPDATE: "UpdateOptions", Verb.PATCH: "PatchOptions"}
+_METADATA_FIELDS = frozenset(shapes(ObjectMeta)) | {"clusterName"}
+_PARTS = {
+    "ownerReferences": frozenset(shapes(OwnerReference)),
+    "managedFields": frozenset(shapes(ManagedFieldsEntry)),
+}
+JSON_TYPES = ("string", "integer", "number", "boolean", "object", "array", "null")
+_KEY = re.compile(rb'"\s*:')
+_GAP = re.compile(rb'"\s+:')
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(slots=True)
+class FieldProblems:
+    """Fields that the schema does not know, and fields given twice: warnings, an error or nothing, as asked for."""
+
+    unknown: list[str] = field(default_factory=list)
+    duplicate: list[str] = field(default_factory=list)
+
+    def settle(self, request: Request, info: ResourceInfo) -> list[str]:
+        """The warnings to give. Raises BadRequest where the request asked to be strict."""
+        validation = request.write.field_validation
+        lines = [f'unknown field "{path}"' for path in sorted(self.unknown)]
+        lines += [f'duplicate field "{path}"' for path in self.duplicate]
+        if not lines or validation == "Ignore":
+            return []
+        if validation == "Strict":
+            raise undecodable(info, request, f"strict decoding error: {', '.join(lines)}")
+        return lines
+
+
+def check_options(request: Request) -> None:
+    """Refuse options that no write knows."""
+    write = request.write
+    kind = GroupKind("meta.k8s.io", _OPTIONS[request.verb])
+    if write.field_validation not in VALIDATIONS:
+        raise invalid_error(kind, "", [not_supported("fieldValidation", write.field_validation, VALIDATIONS)])
+    if len(write.field_manager.encode()) > 128:
+        raise invalid_error(kind, "", [too_long("fieldManager", 128)])
+
+
+def read(request: Request, info: ResourceInfo) -> tuple[Document, FieldProblems]:
+    """The document of a create or an update. It is of the kind that `served` serves, and has metadata."""
+    problems = FieldProblems()
+    try:
+        document = _decoded(request, problems)
+    except (DecodeError, UnicodeDecodeError) as error:
+        raise unrecognized(info, f"couldn't get version/kind; json parse error: {error}", request.body) from None
+    if not isinstance(document, dict):
+        raise unrecognized(info, f"a JSON object is needed, not {json_type(document)}", request.body)
+    check_kind(document, info, request)
+    settle_metadata(document, info, request, problems)
+    return document, problems
+
+
+def settle(info: ResourceInfo, request: Request, document: Document, problems: FieldProblems) -> list[str]:
+    """Prune and default by the schema; the warnings about what was dropped."""
+    if info.schema is not None:
+        problems.unknown += info.schema.prune(document)
+        try:
+            info.schema.default(document, limit=MAX_VALUE_BYTES)
+        except DefaultsTooLargeError as error:
+            raise RequestTooLarge(f"Request entity too large: {error}") from None
+    return problems.settle(request, info)
+
+
+def _decoded(request: Request, problems: FieldProblems) -> Any:
+    media = request.content_type or "application/json"
+    if media == "application/json":
+        document = jsontext.read(request.body)
+        if request.write.field_validation != "Ignore":
+            problems.duplicate = duplicate_fields(request.body, document)
+        return document
+    if media in YAML:
+        from pilotage.meta import yamltext  # few bodies are: not worth an import
+
+        return yamltext.read(request.body.decode())
+    raise UnsupportedMediaType(
+        f"the body of the request was in an unknown format - accepted media types include: {ACCEPTED}"
+    )
+
+
+def check_kind(document: Document, info: ResourceInfo, request: Request) -> None:
+    """apiVersion and kind must be those of the path; a built-in kind may leave them out."""
+    api_version, kind = document.get("apiVersion") or "", document.get("kind") or ""
+    if not isinstance(api_version, str) or not isinstance(kind, str):
+        raise unrecognized(info, "apiVersion and kind must be strings", request.body)
+    if not info.custom:
+        _check_builtin_kind(api_version or info.gvk.api_version, kind or info.gvk.kind, info, request)
+    elif not kind and request.verb is Verb.PATCH:
+        raise undecodable(info, request, "Object 'Kind' is missing")
+    elif not kind:
+        raise unrecognized(info, f"Object 'Kind' is missing in '{_excerpt(request.body)}'", request.body)
+    else:
+        _check_custom_kind(api_version, kind, document, info, request)
+    document["apiVersion"], document["kind"] = info.gvk.api_version, info.gvk.kind
+
+
+def _check_builtin_kind(api_version: str, kind: str, info: ResourceInfo, request: Request) -> None:
+    if (api_version, kind) == (info.gvk.api_version, info.gvk.kind):
+        return
+    reason = f'no kind "{kind}" is registered for version "{api_version}"'
+    if api_version == info.gvk.api_version:
+        reason = f"a {kind} is no {info.gvk.kind}"
+    if request.verb is Verb.PATCH:
+        raise undecodable(info, request, reason)
+    raise unhandled(info, reason, kind, api_version)
+
+
+def _check_custom_kind(api_version: str, kind: str, document: Document, info: ResourceInfo, request: Request) -> None:
+    expected = info.gvk.api_version
+    causes = []
+    if api_version != expected:
+        _check_api_version(api_version, info, request)
+        if request.verb is not Verb.PATCH:
+            raise BadRequest(
+                f"the API version in the data ({api_version}) does not match the expected API version ({expected})"
+            )
+        causes.append(invalid("apiVersion", api_version, f"must be {expected}"))
+    if kind != info.gvk.kind:
+        causes.append(invalid("kind", kind, f"must be {info.gvk.kind}"))
+    if causes:
+        metadata = document.get("metadata")
+        name = metadata.get("name", "") if isinstance(metadata, dict) else ""
+        raise invalid_error(GroupKind(info.gvk.group, kind), str(name), causes)
+
+
+def _check_api_version(api_version: str, info: ResourceInfo, request: Request) -> None:
+    try:
+        GroupVersion.parse(api_version or "v1")
+    except ValueError as error:
+        raise unrecognized(info, str(error), request.body) from None
+
+
+def settle_metadata(document: Document, info: ResourceInfo, request: Request, problems: FieldProblems) -> None:
+    """Metadata is there, has the right types and nothing unknown in it."""
+    metadata = document.get("metadata")
+    if metadata is None:
+        metadata = document["metadata"] = {}
+    if not isinstance(metadata, dict):
+        reason = f"json: cannot unmarshal {json_type(metadata)} into field metadata of type object"
+        raise undecodable(info, request, reason)
+    for key in [key for key, value in metadata.items() if not value or key not in _METADATA_FIELDS]:
+        del metadata[key]  # what is empty is the same as absent
+        if key not in _METADATA_FIELDS:
+            problems.unknown.append(f"metadata.{key}")
+    try:
+        msgspec.convert(metadata, ObjectMeta)
+    except msgspec.ValidationError:
+        _retry_without_nulls(metadata, info, request)
+    for part, known in _PARTS.items():
+        for index, item in enumerate(metadata.get(part, ())):
+            for key in item.keys() - known:
+                del item[key]
+                problems.unknown.append(f"metadata.{part}[{index}].{key}")
+
+
+def _retry_without_nulls(metadata: Document, info: ResourceInfo, request: Request) -> None:
+    """A null among labels or annotations is an empty text; anything else that does not fit is an error."""
+    for part in ("labels", "annotations"):
+        texts = metadata.get(part)
+        if isinstance(texts, dict):
+            metadata[part] = {key: "" if value is None else value for key, value in texts.items()}
+    try:
+        msgspec.convert(metadata, ObjectMeta)
+    except msgspec.ValidationError as error:
+        raise undecodable(info, request, mismatch(str(error), "metadata")) from None
+
+
+def duplicate_fields(body: bytes, document: Any) -> list[str]:
+    """Paths of keys given twice. The slow scan runs only where nothing cheaper can rule them out."""
+    # A key is what stands before `":`. Written anew, a document has as many of them, unless one was given twice; text
+    # may look like a key, too, but does so in both, unless it is escaped in two ways.
+    written = _encode(document)
+    if written == body:  # as our own client writes
+        return []
+    plain = b"\\u" not in body and not _GAP.search(body)
+    if plain and body.count(b'":') == written.count(b'":'):
+        return []
+    if len(_KEY.findall(body)) == _count_keys(document):
+        return []
+    return jsontext.duplicate_fields(body)
+
+
+def _count_keys(value: Any) -> int:
+    if isinstance(value, dict):
+        return len(value) + sum(_count_keys(item) for item in value.values() if isinstance(item, dict | list))
+    if isinstance(value, list):
+        return sum(_count_keys(item) for item in value if isinstance(item, dict | list))
+    return 0
+
+
+def unhandled(info: ResourceInfo, reason: str, kind: str = "", api_version: str = "") -> BadRequest:
+    """The 400 for a body that is of the right kind by name but not by content."""
+    version = api_version or info.gvk.version
+    return BadRequest(
+        f'{kind or info.gvk.kind} in version "{version}" cannot be handled as a {info.gvk.kind}: {reason}'
+    )
+
+
+def undecodable(info: ResourceInfo, request: Request, reason: str) -> ApiError:
+    """The error for content that the kind cannot hold: a 400, or a 422 where a patch made it so."""
+    if request.verb is not Verb.PATCH:
+        return unhandled(info, reason)
+    cause = Cause("FieldValueInvalid", f"Invalid value: {reason}", "patch")
+    return info.invalid(request.name, [cause])
+
+
+def unrecognized(info: ResourceInfo, reason: str, body: bytes) -> BadRequest:
+    """The 400 for a body that is no object at all. Of what should be a Secret nothing is shown."""
+    shown = f" ({_excerpt(body, 30)})" if info.gvk.kind != "Secret" else ""
+    return BadRequest(f"the object provided is unrecognized (must be of type {info.gvk.kind}): {reason}{shown}")
+
+
+def json_type(value: Any) -> str:
+    """What JSON calls the type of a value."""
+    for kind, name in ((bool, "bool"), (str, "string"), (int | float, "number"), (list, "array"), (dict, "object")):
+        if isinstance(value, kind):
+            return name
+    return "null"
+
+
+def _excerpt(body: bytes, length: int = 200) -> str:
+    text = body[: length + 1].decode("utf-8", "replace")
+    return (text if len(text) <= length else text[:length] + " ...") or "<empty>"
+
+
+def mismatch(message: str, root: str = "") -> str:
+    """msgspec's words for a value of a wrong type, in words that a user of the API knows."""
+    match = _MISMATCH.fullmatch(message)
+    if match is None:
+        return f"json: {message.replace('`$', f'`{root}').replace('`', '')}"
+    wanted, found, path = match.groups()
+    where = f"{root}{path or ''}".lstrip(".").replace("[...]", "")
+    names = [_JSON_TYPES.get(name, name) for name in wanted.split(" | ") if name != "null"]
+    return f"json: cannot unmarshal {_JSON_TYPES.get(found, found)} into field {where} of type {' or '.join(names)}"
+
+
+_MISMATCH = re.compile(r"Expected `([^`]+)`, got `([^`]+)`(?: - at `\$([^`]*)`)?")
+_JSON_TYPES = {"str": "string", "int": "number", "float": "number", "bool": "boolean"}

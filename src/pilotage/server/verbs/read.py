@@ -1,0 +1,205 @@
+"""Get and list: the state now, not older than a version, or exactly at one."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from pilotage.errors import (
+    ApiError,
+    BadRequest,
+    Cause,
+    Compacted,
+    FutureRevision,
+    Gone,
+    Status,
+    StatusDetails,
+    Timeout,
+)
+from pilotage.meta.causes import forbidden, invalid_error, not_supported
+from pilotage.meta.kinds import GroupKind
+from pilotage.rest.request import Form, ListOptions, Request
+from pilotage.rest.response import Page, Response
+from pilotage.server import records
+from pilotage.server.context import RegistryContext
+from pilotage.server.resources import ResourceInfo
+from pilotage.server.strategies.strategy import version_number
+from pilotage.server.verbs import tokens
+from pilotage.server.verbs.selection import Selection
+from pilotage.storage.interface import Entry, Snapshot
+
+WAIT_SECONDS = 3.0
+"""How long a read waits for a version that has not happened yet."""
+_LIST_OPTIONS = GroupKind("meta.k8s.io", "ListOptions")
+_CHUNK = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Answers get and list."""
+
+    context: RegistryContext
+
+    async def get(self, info: ResourceInfo, request: Request) -> Response:
+        version = request.options.resource_version
+        if version and version != "0":
+            await self.reached(version_number(version))
+        entry = await self.context.entry(info, request)
+        return Response(shaped(records.view(entry, info), request.form), warnings=warnings_of(info))
+
+    async def list(self, info: ResourceInfo, request: Request) -> Page:
+        options = request.options
+        check_list_options(options)
+        selection = Selection(info, options.label_selector, options.field_selector)
+        prefix = self.context.prefix + info.prefix(request.namespace)
+        start, revision = await self._position(options, prefix)
+        limit = 0 if options.resource_version == "0" else options.limit
+        try:
+            page = await self._page(selection, prefix, start, limit, revision)
+        except Compacted as error:
+            raise expired(options, prefix, start, error) from error
+        except FutureRevision as error:
+            raise too_large(error.revision, error.current) from error
+        return self._answer(info, request, page, prefix)
+
+    def _answer(self, info: ResourceInfo, request: Request, page: _Selected, prefix: str) -> Page:
+        token = ""
+        if page.next_key:
+            token = tokens.write(tokens.ContinueToken(page.revision, page.next_key[len(prefix) :]))
+        return Page(
+            items=[shaped(records.view(entry, info), request.form) for entry in page.entries],
+            resource_version=str(page.revision),
+            continue_token=token,
+            remaining_item_count=page.remaining if token and page.remaining else None,
+            warnings=warnings_of(info),
+            list_kind=f"{info.gvk.kind}List",
+        )
+
+    async def _position(self, options: ListOptions, prefix: str) -> tuple[str, int]:
+        """The first key and the revision (0: now) that a list means."""
+        if options.continue_token:
+            token = tokens.read(options.continue_token)
+            return prefix + token.start, 0 if token.revision == tokens.LATEST else token.revision
+        version, match = options.resource_version, options.resource_version_match
+        if not version or version == "0":
+            return "", 0
+        number = version_number_or_bad(version)
+        if match == "Exact" or (not match and options.limit):
+            return "", number
+        await self.reached(number)
+        return "", 0
+
+    async def _page(self, selection: Selection, prefix: str, start: str, limit: int, revision: int) -> _Selected:
+        storage = self.context.storage
+        if selection.everything:
+            snapshot = await storage.list(prefix, start=start, limit=limit, revision=revision)
+            return _Selected(snapshot.revision, list(snapshot.entries), _after(snapshot), snapshot.remaining)
+        chosen: list[Entry] = []
+        while True:
+            chunk = max(limit, _CHUNK) if limit else 0
+            snapshot = await storage.list(prefix, start=start, limit=chunk, revision=revision)
+            revision = snapshot.revision
+            for entry in snapshot.entries:
+                if not selection.matches(entry):
+                    continue
+                if limit and len(chosen) == limit:
+                    return _Selected(revision, chosen, chosen[-1].key + "\x00", 0)
+                chosen.append(entry)
+            start = _after(snapshot)
+            if not start:
+                return _Selected(revision, chosen, "", 0)
+
+    async def reached(self, revision: int) -> None:
+        """Wait, a little, until the storage has come to a revision. Raises Timeout."""
+        storage = self.context.storage
+        if revision <= storage.revision:
+            return
+        try:
+            async with asyncio.timeout(WAIT_SECONDS):
+                async for _ in storage.watch("", since=storage.revision):
+                    if storage.revision >= revision:
+                        return
+        except TimeoutError:
+            raise too_large(revision, storage.revision) from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Selected:
+    revision: int
+    entries: list[Entry]
+    next_key: str
+    remaining: int
+
+
+def _after(snapshot: Snapshot) -> str:
+    return snapshot.entries[-1].key + "\x00" if snapshot.remaining and snapshot.entries else ""
+
+
+def shaped(data: bytes, form: Form) -> bytes:
+    """An object in the form that was asked for."""
+    return records.metadata_only(data) if form is Form.METADATA else data
+
+
+def warnings_of(info: ResourceInfo) -> tuple[str, ...]:
+    return (info.deprecation,) if info.deprecation else ()
+
+
+def check_list_options(options: ListOptions) -> None:
+    """Refuse combinations of options that contradict each other."""
+    version, match = options.resource_version, options.resource_version_match
+    causes: list[Cause] = []
+    if options.send_initial_events is not None:
+        causes.append(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+    if match:
+        causes += _match_causes(options)
+    if causes:
+        raise invalid_error(_LIST_OPTIONS, "", causes)
+    if options.continue_token and version and version != "0":
+        raise BadRequest("specifying resource version is not allowed when using continue")
+
+
+def _match_causes(options: ListOptions) -> list[Cause]:
+    version, match = options.resource_version, options.resource_version_match
+    causes: list[Cause] = []
+
+    def refuse(detail: str) -> None:
+        causes.append(forbidden("resourceVersionMatch", detail))
+
+    if not version:
+        refuse("resourceVersionMatch is forbidden unless resourceVersion is provided")
+    if options.continue_token:
+        refuse("resourceVersionMatch is forbidden when continue is provided")
+    if match not in ("Exact", "NotOlderThan"):
+        causes.append(not_supported("resourceVersionMatch", match, ["Exact", "NotOlderThan", ""]))
+    if match == "Exact" and version == "0":
+        refuse('resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
+    return causes
+
+
+def version_number_or_bad(text: str) -> int:
+    """As `version_number`, but a list says 400."""
+    try:
+        return version_number(text)
+    except ApiError as error:
+        raise BadRequest(f"invalid resource version: {error}") from None
+
+
+def expired(options: ListOptions, prefix: str, start: str, error: Compacted) -> Gone:
+    """The 410 for a snapshot that is forgotten, with a token to go on from where the list was, inconsistently."""
+    if not options.continue_token:
+        return Gone(f"The resourceVersion for the provided list is too old: {error.revision} ({error.oldest})")
+    token = tokens.write(tokens.ContinueToken(tokens.LATEST, start[len(prefix) :]))
+    message = (
+        "The provided continue parameter is too old to display a consistent list result. You can start a new list "
+        "without the continue parameter, or use the continue token in this response to retrieve the remainder of the "
+        "results. Continuing with the provided token results in an inconsistent list - objects that were created, "
+        "modified, or deleted between the time the first chunk was returned and now may show up in the list."
+    )
+    return Gone(status=Status(410, "Expired", message, continue_token=token))
+
+
+def too_large(revision: int, current: int) -> Timeout:
+    """The 504 for a version from the future."""
+    cause = Cause("ResourceVersionTooLarge", "Too large resource version")
+    details = StatusDetails(causes=(cause,), retry_after_seconds=1)
+    return Timeout(f"Timeout: Too large resource version: {revision}, current: {current}", details=details)

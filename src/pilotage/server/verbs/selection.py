@@ -1,0 +1,116 @@
+"""Which objects of a collection a request means: by labels and by fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from pilotage.errors import BadRequest
+from pilotage.meta.selectors import FieldSelector, Selector
+from pilotage.server.resources import ResourceInfo
+from pilotage.storage.interface import Entry
+
+
+class _Metadata(msgspec.Struct):
+    name: str = ""
+    namespace: str = ""
+    labels: dict[str, str] | None = None
+
+
+class _Head(msgspec.Struct):
+    metadata: _Metadata
+
+
+_head = msgspec.json.Decoder(_Head).decode
+_document = msgspec.json.Decoder().decode
+
+
+_ZEROS = {"spec.hostNetwork": "false", "spec.unschedulable": "false", "status.replicas": "0", "status.successful": "0"}
+"""What absent values of built-in kinds count as; that of any other is an empty text."""
+
+
+class Selection:
+    """A predicate over entries. An empty one selects everything and looks at nothing."""
+
+    def __init__(self, info: ResourceInfo, label_selector: str, field_selector: str) -> None:
+        self._labels = Selector.parse(label_selector) if label_selector else None
+        self._fields = FieldSelector.parse(field_selector) if field_selector else None
+        self._info = info
+        self.everything = not self._labels and not self._fields
+        self.name = ""
+        """The one name that can match, where the selector says so."""
+        self._check_fields()
+
+    def _check_fields(self) -> None:
+        for requirement in self._fields.requirements if self._fields else ():
+            if requirement.field == "metadata.name":
+                if requirement.operator == "=":
+                    self.name = requirement.value
+            elif requirement.field == "metadata.namespace" and self._info.namespaced:
+                continue
+            elif requirement.field not in self._info.selectable:
+                raise self._unknown(requirement.field)
+
+    def _unknown(self, field: str) -> BadRequest:
+        if self._info.custom or self._info.selectable:
+            return BadRequest(f"field label not supported: {field}")
+        return BadRequest(f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"')
+
+    def matches(self, entry: Entry | None) -> bool:
+        """Whether the entry is selected. None, what does not exist, never is."""
+        if entry is None:
+            return False
+        if self.everything:
+            return True
+        metadata = _metadata(entry)
+        if self._labels is not None and not self._labels.matches(metadata.labels or {}):
+            return False
+        return self._fields is None or self._fields.matches(_FieldsOf(entry, metadata, self._info.selectable))
+
+
+def _metadata(entry: Entry) -> _Metadata:
+    # Remembered on the entry: a watch with a selector looks at the same entry as new and, later, as previous.
+    if not isinstance(entry.memo, _Metadata):
+        entry.memo = _head(entry.value).metadata
+    return entry.memo
+
+
+class _FieldsOf(Mapping[str, str]):
+    """An entry's selectable fields, decoded only if one beyond the metadata is asked for."""
+
+    def __init__(self, entry: Entry, metadata: _Metadata, selectable: Mapping[str, tuple[str, ...]]) -> None:
+        self._entry = entry
+        self._known = {"metadata.name": metadata.name, "metadata.namespace": metadata.namespace}
+        self._selectable = selectable
+        self._decoded: Any = None
+
+    def __getitem__(self, field: str) -> str:
+        if field in self._known:
+            return self._known[field]
+        if self._decoded is None:
+            self._decoded = _document(self._entry.value)
+        return _text(_at(self._decoded, self._selectable[field])) or _ZEROS.get(field, "")
+
+    def __iter__(self) -> Any:
+        return iter((*self._known, *self._selectable))
+
+    def __len__(self) -> int:
+        return len(self._known) + len(self._selectable)
+
+
+def _at(document: Any, path: tuple[str, ...]) -> Any:
+    for step in path:
+        if not isinstance(document, dict):
+            return None
+        document = document.get(step)
+    return document
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)

@@ -1,0 +1,199 @@
+"""Watch: the storage's log as one resource's events, through a selection, with bookmarks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+
+import msgspec
+
+from pilotage.errors import Cause, Compacted, Gone, StorageError
+from pilotage.meta.causes import forbidden, invalid_error, not_supported
+from pilotage.meta.kinds import GroupKind
+from pilotage.rest.listing import BOOKMARK_SECONDS_ANNOTATION
+from pilotage.rest.request import Form, ListOptions, Request
+from pilotage.rest.response import WatchEvent, WatchEventType
+from pilotage.server import records
+from pilotage.server.context import RegistryContext
+from pilotage.server.resources import ResourceInfo
+from pilotage.server.strategies.strategy import version_number
+from pilotage.server.verbs.read import Reader, shaped
+from pilotage.server.verbs.selection import Selection
+from pilotage.storage.interface import Entry, Event
+
+BOOKMARK_SECONDS = 3.0
+"""A silent watch gets a bookmark this often, so that its reader can tell silence from a dead line."""
+END_OF_INITIAL_EVENTS = "k8s.io/initial-events-end"
+_LIST_OPTIONS = GroupKind("meta.k8s.io", "ListOptions")
+
+
+@dataclass(frozen=True, slots=True)
+class Watcher:
+    """Opens watches."""
+
+    context: RegistryContext
+    bookmark_seconds: float = BOOKMARK_SECONDS
+
+    @asynccontextmanager
+    async def open(self, info: ResourceInfo, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+        """An open watch; what is wrong with the request is raised before the block is entered."""
+        check_watch_options(request.options)
+        selection = Selection(info, request.options.label_selector, request.options.field_selector)
+        version = version_number(request.options.resource_version or "0")
+        if request.options.send_initial_events and version:
+            await Reader(self.context).reached(version)
+        stream = _Stream(self, info, request, selection)
+        await stream.begin(version)
+        async with aclosing(stream.events()) as events:
+            yield events
+
+
+class _Stream:
+    """One watch, from its first event to its last. What comes first is settled by `begin`, before anybody reads."""
+
+    def __init__(self, watcher: Watcher, info: ResourceInfo, request: Request, selection: Selection) -> None:
+        self._storage = watcher.context.storage
+        self._prefix = watcher.context.prefix + info.prefix(request.namespace)
+        self._silence = watcher.bookmark_seconds
+        self._info = info
+        self._selection = selection
+        self._form = request.form
+        self._options = request.options
+        self._initial: Sequence[Entry] = ()
+        self._since = 0
+
+    async def begin(self, version: int) -> None:
+        """Take the state to begin with, if it is wanted, and the version from which changes are told."""
+        initial = self._options.send_initial_events
+        if initial or (version == 0 and initial is None):
+            snapshot = await self._storage.list(self._prefix)
+            self._initial, self._since = snapshot.entries, snapshot.revision
+        else:
+            self._since = version or self._storage.revision
+
+    async def events(self) -> AsyncGenerator[WatchEvent, None]:
+        options = self._options
+        deadline = None
+        if options.timeout_seconds is not None:
+            deadline = asyncio.get_running_loop().time() + options.timeout_seconds
+        for entry in self._initial:
+            if self._selection.matches(entry):
+                yield WatchEvent("ADDED", self._shaped(records.view(entry, self._info)))
+        self._initial = ()
+        if options.send_initial_events and options.allow_watch_bookmarks:
+            yield self._bookmark(self._since, end_of_initial_events=True)
+        try:
+            async for event in self._changes(self._since, deadline):
+                yield event
+        except Compacted as error:
+            gone = Gone(f"too old resource version: {self._since} ({error.oldest - 1})")
+            yield WatchEvent("ERROR", msgspec.json.encode(gone.status.document()))
+        except StorageError:
+            return  # the server is closing: the stream ends, and the reader comes back
+
+    async def _changes(self, version: int, deadline: float | None) -> AsyncIterator[WatchEvent]:
+        cursor = self._storage.watch(self._prefix, since=version)
+        redefined = self._storage.watch(self._info.definition_key or "\x00", since=self._storage.revision)
+        loop = asyncio.get_running_loop()
+        async with _Next(cursor) as changes, _Next(redefined) as definitions:
+            while True:
+                timeout = self._silence if deadline is None else min(self._silence, deadline - loop.time())
+                if timeout > 0 and not changes.ready:
+                    await asyncio.wait((changes.task, definitions.task), timeout=timeout, return_when="FIRST_COMPLETED")
+                if changes.ready:
+                    for event in self._translated(changes.take()):
+                        yield event
+                elif definitions.ready:
+                    if _ends(definitions.take()):
+                        return
+                else:
+                    if self._options.allow_watch_bookmarks:
+                        yield self._bookmark(cursor.position)
+                    if deadline is not None and loop.time() >= deadline:
+                        return
+
+    def _translated(self, batch: Sequence[Event]) -> Iterator[WatchEvent]:
+        """Events of the storage as this watch sees them: what leaves the selection is deleted, what enters is added."""
+        for event in batch:
+            selected, was = self._selection.matches(event.entry), self._selection.matches(event.previous)
+            if selected and event.entry is not None:
+                kind: WatchEventType = "MODIFIED" if was else "ADDED"
+                yield WatchEvent(kind, self._shaped(records.view(event.entry, self._info)))
+            elif was and event.previous is not None:
+                yield WatchEvent("DELETED", self._shaped(records.view(event.previous, self._info, event.revision)))
+
+    def _shaped(self, data: bytes) -> bytes:
+        return shaped(data, self._form)
+
+    def _bookmark(self, version: int, *, end_of_initial_events: bool = False) -> WatchEvent:
+        gvk = self._info.gvk
+        annotations = {BOOKMARK_SECONDS_ANNOTATION: f"{self._silence:g}"}
+        if end_of_initial_events:
+            annotations[END_OF_INITIAL_EVENTS] = "true"
+        metadata = {"resourceVersion": str(version), "annotations": annotations}
+        kind, api_version = gvk.kind, gvk.api_version
+        if self._form is Form.METADATA:
+            kind, api_version = "PartialObjectMetadata", "meta.k8s.io/v1"
+        document = {"kind": kind, "apiVersion": api_version, "metadata": metadata}
+        return WatchEvent("BOOKMARK", msgspec.json.encode(document))
+
+
+class _Next:
+    """The next item of an iterator as a task that may be waited for again and again until it is taken."""
+
+    def __init__(self, iterator: AsyncIterator[Sequence[Event]]) -> None:
+        self._iterator = iterator
+        self.task: asyncio.Future[Sequence[Event]]
+
+    @property
+    def ready(self) -> bool:
+        return self.task.done()
+
+    def take(self) -> Sequence[Event]:
+        result = self.task.result()
+        self._ask()
+        return result
+
+    def _ask(self) -> None:
+        self.task = asyncio.ensure_future(anext(self._iterator))
+
+    async def __aenter__(self) -> _Next:
+        self._ask()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+
+
+def _ends(batch: Sequence[Event]) -> bool:
+    """Whether a change of the definition ends the watches of its objects: it is gone, or says something else."""
+    for event in batch:
+        if event.entry is None or event.previous is None:
+            return True
+        new, old = records.decode(event.entry.value), records.decode(event.previous.value)
+        if not records.same(new["spec"], old["spec"]):
+            return True
+    return False
+
+
+def check_watch_options(options: ListOptions) -> None:
+    """Refuse combinations of options that contradict each other."""
+    match, initial = options.resource_version_match, options.send_initial_events
+    causes: list[Cause] = []
+    if initial is None:
+        if match:
+            detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+            causes.append(forbidden("resourceVersionMatch", detail))
+    elif match != "NotOlderThan":
+        detail = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        causes.append(forbidden("resourceVersionMatch", detail))
+        if match:
+            causes.append(not_supported("resourceVersionMatch", match, ["NotOlderThan"]))
+    elif options.continue_token:
+        detail = "resourceVersionMatch is forbidden when continue is provided"
+        causes.append(forbidden("resourceVersionMatch", detail))
+    if causes:
+        raise invalid_error(_LIST_OPTIONS, "", causes)

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import json
+import os
+import resource
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pilotage
+from pilotage.client.discovery import aggregated
+from pilotage.errors import Gone, NotFound, Status, StatusDetails, TooManyRequests
+from pilotage.http.messages import Headers, Request, Response
+from pilotage.meta.mapper import RESTMapping
+from pilotage.server.http import handler as faces
+from pilotage.server.http.handler import HTTPHandler
+from pilotage.storage.sqlite import SqliteStorage
+
+from ..registries import CONFIG_MAPS, DEFINITIONS, definition, opened
+
+
+async def ask(face: HTTPHandler, target: str, method: str = "GET", **headers: str) -> Response:
+    given = {"authorization": "Bearer secret"} | {name.replace("_", "-"): value for name, value in headers.items()}
+    answer = await face(Request(method, target, Headers(given.items())))
+    assert isinstance(answer, Response)
+    return answer
+
+
+def document(answer: Response) -> dict[str, Any]:
+    decoded: dict[str, Any] = json.loads(answer.body)
+    return decoded
+
+
+@pytest.mark.parametrize(
+    "credentials", ["", "Bearer", "Bearer ", "Bearer wrong", "Basic secret", "secret", "Bearer sécret"]
+)
+async def test_without_the_token_there_is_nothing_to_see(credentials: str) -> None:
+    async with opened() as api:
+        face = HTTPHandler(api.registry, "secret")
+        for target in ("/api/v1/configmaps", "/apis", "/openapi/v3", "/nope"):
+            answer = await ask(face, target, authorization=credentials)
+            assert (answer.status, document(answer)["reason"]) == (401, "Unauthorized")
+
+
+@pytest.mark.parametrize("target", ["/healthz", "/livez", "/readyz", "/version"])
+async def test_health_and_version_are_for_everybody(target: str) -> None:
+    async with opened() as api:
+        assert (await ask(HTTPHandler(api.registry, "secret"), target, authorization="")).status == 200
+
+
+async def test_a_server_whose_database_is_removed_is_alive_and_not_ready(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    storage = await SqliteStorage.open(f"{tmp_path}/state.db")
+    async with opened(storage) as api:
+        face = HTTPHandler(api.registry, "secret")
+        assert (await ask(face, "/readyz")).body == b"ok"
+        (tmp_path / "state.db").unlink()
+        answer = await ask(face, "/readyz", authorization="")
+        assert (answer.status, answer.body) == (
+            500,
+            b"[+]ping ok\n[-]storage failed: reason withheld\nreadyz check failed\n",
+        )
+        for target in ("/healthz", "/livez", "/readyz/ping"):
+            assert (await ask(face, target)).body == b"ok"
+        assert (await ask(face, "/readyz/storage", authorization="")).status == 401
+    await storage.close()
+    assert f"storage is broken: {tmp_path}/state.db was removed" in caplog.text
+
+
+async def test_the_version_is_answered_without_a_file_descriptor_to_spare() -> None:
+    async with opened() as api:
+        face = HTTPHandler(api.registry, "secret")
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        lowest_free = os.open(os.devnull, os.O_RDONLY)
+        os.close(lowest_free)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, limits[1]))
+        try:
+            with pytest.raises(OSError, match="Too many open files"):
+                os.open(os.devnull, os.O_RDONLY)
+            answer = await ask(face, "/version", authorization="")
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        assert answer.status == 200
+        assert document(answer)["gitVersion"] == f"v1.36.0+pilotage.{pilotage.__version__}"
+
+
+@pytest.mark.parametrize("header", ["Impersonate-User", "impersonate-group", "Impersonate-Uid", "Impersonate-Extra-a"])
+@pytest.mark.parametrize("target", ["/api/v1/namespaces", "/apis", "/version"])
+async def test_a_request_on_behalf_of_another_user_is_forbidden(header: str, target: str) -> None:
+    async with opened() as api:
+        answer = await ask(HTTPHandler(api.registry, "secret"), target, **{header: "alice"})
+        assert (answer.status, document(answer)["reason"]) == (403, "Forbidden")
+        assert document(answer)["message"].startswith("this server does not support impersonation")
+        stranger = await ask(HTTPHandler(api.registry, "secret"), "/apis", authorization="", **{header: "alice"})
+        assert stranger.status == 401
+
+
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+async def test_discovery_in_one_answer_has_what_the_many_answers_have() -> None:
+    async with opened() as api:
+        await api.create(DEFINITIONS, definition())
+        face = HTTPHandler(api.registry, "secret")
+        found: list[RESTMapping] = []
+        for target in ("/api", "/apis"):
+            answer = await ask(face, target, accept=f"{AGGREGATED},application/json")
+            assert ("content-type", AGGREGATED) in answer.headers
+            found += aggregated(answer.body)
+        info = await api.registry.resources()
+        assert [one.gvk for one in found] == [one.gvk for one in sorted(info, key=lambda one: one.resource.group != "")]
+        by_gvk = {one.gvk: one for one in found}
+        for one in info:
+            seen = by_gvk[one.gvk]
+            status = tuple(name for name in one.subresources if name == "status")  # the only one that is served
+            assert seen == replace(one, subresources=status)
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "",
+        "application/json",
+        f"application/json,{AGGREGATED}",
+        f"{AGGREGATED};q=0.5,application/json",
+        AGGREGATED.replace("v=v2", "v=v1"),
+    ],
+)
+async def test_discovery_has_the_old_form_for_who_prefers_it(accept: str) -> None:
+    async with opened() as api:
+        face = HTTPHandler(api.registry, "secret")
+        assert document(await ask(face, "/apis", accept=accept))["kind"] == "APIGroupList"
+        assert document(await ask(face, "/api", accept=accept))["kind"] == "APIVersions"
+
+
+async def test_a_new_kind_is_in_discovery_at_once() -> None:
+    async with opened() as api:
+        face = HTTPHandler(api.registry, "secret")
+        assert (await ask(face, "/apis/test.example.com/v1")).status == 404
+        await api.create(DEFINITIONS, definition())
+        groups = document(await ask(face, "/apis"))["groups"]
+        assert "test.example.com" in [group["name"] for group in groups]
+        resources = document(await ask(face, "/apis/test.example.com/v1"))["resources"]
+        assert [one["name"] for one in resources] == ["widgets", "widgets/status"]
+        assert "/openapi/v3/apis/test.example.com/v1?hash=" in str(document(await ask(face, "/openapi/v3")))
+        paths = document(await ask(face, "/openapi/v3/apis/test.example.com/v1"))["paths"]
+        (operation,) = (path["patch"] for path in paths.values())
+        assert operation["x-kubernetes-group-version-kind"]["kind"] == "Widget"
+
+
+async def test_a_head_is_answered_as_a_get() -> None:
+    async with opened() as api:
+        await api.create(CONFIG_MAPS, {"metadata": {"name": "one"}}, "default")
+        answer = await ask(HTTPHandler(api.registry, "secret"), "/api/v1/namespaces/default/configmaps/one", "HEAD")
+        assert answer.status == 200
+
+
+def test_an_error_tells_when_to_come_back() -> None:
+    answer = faces.failure(TooManyRequests("slowly", details=StatusDetails(retry_after_seconds=7)))
+    assert ("retry-after", "7") in answer.headers
+    assert document(answer)["details"] == {"retryAfterSeconds": 7}
+
+
+def test_an_expired_page_has_a_token_to_go_on_with() -> None:
+    answer = faces.failure(Gone(status=Status(410, "Expired", "too old", continue_token="abc")))
+    assert document(answer)["metadata"] == {"continue": "abc"}
+
+
+def test_an_unknown_path_is_plain_text() -> None:
+    answer = faces.failure(NotFound("404 page not found"))
+    assert answer.body == b"404 page not found\n"
+    assert ("x-content-type-options", "nosniff") in answer.headers
+
+
+@pytest.mark.parametrize(
+    ("texts", "headers"),
+    [
+        (("plain", "plain"), ['299 - "plain"']),
+        (('say "no"', "a\\b"), ['299 - "say \\"no\\""', '299 - "a\\\\b"']),
+        (("line\r\nSet-Cookie: x",), ['299 - "line??Set-Cookie: x"']),
+        (("snow ☃",), ['299 - "snow ?"']),
+    ],
+)
+def test_warnings_are_headers_that_cannot_break_out(texts: tuple[str, ...], headers: list[str]) -> None:
+    assert [value for _, value in faces._warnings(texts)] == headers
+
+
+def test_there_is_an_end_to_warnings() -> None:
+    headers = faces._warnings(tuple(f"{number} " + "x" * 1000 for number in range(1000)))
+    assert sum(len(value) for _, value in headers) < 6000
+
+
+async def test_a_failure_inside_is_a_500_that_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async with opened() as api:
+        await api.registry.context.storage.close()
+        answer = await ask(HTTPHandler(api.registry, "secret"), "/api/v1/configmaps?limit=1")
+        assert (answer.status, document(answer)["reason"]) == (500, "InternalError")
+        assert "GET /api/v1/configmaps" in caplog.text
