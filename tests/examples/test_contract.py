@@ -1,0 +1,32 @@
+"""The programs that are promised to run as they stand: only their last lines are our own.
+
+Those lines keep an import from running the program, and print an error of Pilotage in one line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+GIVEN = {
+    "basic_client.py": "f6d9ece74a42a57c37026f6b7e4ca2b9a534a09441051f7307609b97891d0c10",
+    "controller_shim.py": "8a3500cc76eb300e7be0c0ab99423ba4467b7f6a450c6acb6c34389b8b841c8a",
+    "database.py": "4e2ecbbca240b28b541d91f3a2e7ff2e5a65c6736d4beb99bc81e7f074b16bc9",
+    "informers.py": "68f0ce9f8a7cbc8b8d88b5f772165adbdfc61e88cbe2f37a89c2048ea23901b3",
+    "unknown_fields.py": "6b214689e6d047dcb3e143c8e08b587c9e1ae327564a6c0834b8c767e5d0a934",
+}
+ENDING = re.compile(
+    r"""if __name__ == "__main__":\n((?:    .*\n)*)    try:\n        (.*\n)"""
+    r"""    except pt\.PilotageError as error:\n        raise SystemExit\(f"\w+: \{error\}"\) from None\n\Z"""
+)
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_a_contract_program_stands_as_it_was_given_but_for_its_last_lines(name: str) -> None:
+    text, changed = ENDING.subn(lambda match: match[1].replace("    ", "", 1) + match[2], (EXAMPLES / name).read_text())
+    assert changed == 1
+    assert hashlib.sha256(text.encode()).hexdigest() == GIVEN[name]
