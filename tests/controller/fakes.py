@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from pilotage.cluster import Cluster
 from pilotage.controller import Controller, Event, Request, Source
 from pilotage.controller.sources import Registration
-from pilotage.manager.options import ControllerDefaults
-from pilotage.manager.work import WorkTracker
-from pilotage.meta.mapper import RESTMapper
+from pilotage.manager.manager import Manager
+from pilotage.manager.options import ControllerDefaults, ManagerOptions
 from pilotage.meta.models import Model, ObjectMeta, OwnerReference, Resource, resource
 from pilotage.telemetry.metrics import REGISTRY
 from pilotage.workqueue import WorkQueue
@@ -103,20 +103,17 @@ class FakeCache:
         return self.informers.setdefault(kind, FakeInformer())
 
 
-@dataclass(frozen=True)
-class FakeOptions:
-    controller: ControllerDefaults = field(default_factory=ControllerDefaults)
-
-
-class FakeManager:
-    """Collects what is added to it."""
+class FakeManager(Manager):
+    """Collects what is added to it, and has a cache of fake informers."""
 
     def __init__(self, defaults: ControllerDefaults | None = None) -> None:
-        self.cache = FakeCache()
-        self.rest_mapper = RESTMapper()
-        self.work = WorkTracker()
-        self.options = FakeOptions(defaults or ControllerDefaults())
+        super().__init__(Cluster.none(), ManagerOptions(controller=defaults or ControllerDefaults()))
+        self.fake_cache = FakeCache()
         self.added: list[Any] = []
+
+    @property
+    def cache(self) -> Any:
+        return self.fake_cache
 
     def add(self, runnable: Any, /) -> None:
         self.added.append(runnable)

@@ -7,42 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, Generic, Self, cast
 
-from pilotage.controller import names
 from pilotage.controller.controller import Controller
 from pilotage.controller.handlers import Handler, enqueue_request_for_object, enqueue_request_for_owner
-from pilotage.controller.options import ControllerOptions, Defaults
+from pilotage.controller.options import ControllerOptions
 from pilotage.controller.predicates import Predicate
 from pilotage.controller.reconciler import AnyReconciler, reconcile_function
 from pilotage.controller.request import Q_co, Request
 from pilotage.controller.sources import Kind, Source, kind_name
-from pilotage.controller.worker import Tracker
 from pilotage.errors import InvalidDefinition
 from pilotage.meta import forms
 from pilotage.meta.forms import KindOf, O
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.mapper import RESTMapper
 from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata
 
-
-class _Options(Protocol):
-    @property
-    def controller(self) -> Defaults: ...
-
-
-class ManagerLike(Protocol):
-    """What a builder needs of a manager."""
-
-    @property
-    def cache(self) -> Any: ...
-    @property
-    def rest_mapper(self) -> RESTMapper: ...
-    @property
-    def work(self) -> Tracker: ...
-    @property
-    def options(self) -> _Options: ...
-    def add(self, runnable: Any, /) -> None: ...
+if TYPE_CHECKING:
+    from pilotage.manager.manager import Manager
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +43,7 @@ class ControllerBuilder(Generic[Q_co]):
     `only_metadata` the cache keeps nothing but the metadata of a kind.
     """
 
-    def __init__(self, manager: ManagerLike) -> None:
+    def __init__(self, manager: Manager) -> None:
         if manager is None:
             raise InvalidDefinition("a ControllerBuilder needs a manager: ControllerBuilder(manager)")
         self._manager = manager
@@ -184,7 +165,7 @@ class ControllerBuilder(Generic[Q_co]):
         for source in sources:
             controller.watch(source)
         if not controller.settings.skip_name_validation:
-            names.claim(manager, name)
+            manager.claim_controller_name(name)
         manager.add(controller)
         return controller
 

@@ -8,16 +8,17 @@ from typing import Any
 
 from pilotage.controller import reasons
 from pilotage.controller.metrics import ControllerMetrics
-from pilotage.controller.options import ControllerOptions, Defaults, Settings, resolve
+from pilotage.controller.options import ControllerOptions, Settings, resolve
 from pilotage.controller.reconciler import AnyReconciler, reconcile_function
 from pilotage.controller.request import Request
 from pilotage.controller.runningsources import Feeding, RunningSources
 from pilotage.controller.sources import Source
-from pilotage.controller.worker import Job, Tracker, Worker, log
+from pilotage.controller.worker import Job, Worker, log
 from pilotage.errors import InvalidDefinition
 from pilotage.manager.idleness import Repeated
+from pilotage.manager.options import ControllerDefaults
 from pilotage.manager.shutdown import UNWIND_SECONDS
-from pilotage.manager.work import RECONCILE, ActiveWork
+from pilotage.manager.work import RECONCILE, ActiveWork, WorkTracker
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.workqueue import WorkQueue
 
@@ -43,8 +44,8 @@ class Controller:
         options: ControllerOptions | None = None,
         *,
         kind: GroupVersionKind | None = None,
-        defaults: Defaults | None = None,
-        tracker: Tracker | None = None,
+        defaults: ControllerDefaults | None = None,
+        tracker: WorkTracker | None = None,
     ) -> None:
         """`kind`: what requests are about; `defaults`: a manager's; `tracker`: told of every reconcile."""
         if not name:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from pilotage.controller.pipeline import LOW_PRIORITY
 from pilotage.controller.request import Request
 from pilotage.errors import InvalidDefinition
+from pilotage.manager.options import ControllerDefaults
 from pilotage.meta.kinds import GroupKind
 from pilotage.workqueue import RateLimiter, WorkQueue
 
@@ -62,27 +63,6 @@ class ControllerOptions:
                 raise InvalidDefinition(f"{name}={seconds!r}: give seconds, 0 or more")
 
 
-class Defaults(Protocol):
-    """What the options of a manager say for all its controllers."""
-
-    @property
-    def skip_name_validation(self) -> bool: ...
-    @property
-    def group_kind_concurrency(self) -> Mapping[str, int]: ...
-    @property
-    def max_concurrent_reconciles(self) -> int | None: ...
-    @property
-    def cache_sync_timeout(self) -> float | None: ...
-    @property
-    def recover_panic(self) -> bool | None: ...
-    @property
-    def needs_leader_election(self) -> bool | None: ...
-    @property
-    def enable_warmup(self) -> bool | None: ...
-    @property
-    def reconciliation_timeout(self) -> float | None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The options with nothing left open."""
@@ -103,7 +83,9 @@ class Settings:
     """Whether another controller of the manager may have the same name."""
 
 
-def resolve(options: ControllerOptions, defaults: Defaults | None = None, kind: GroupKind | None = None) -> Settings:
+def resolve(
+    options: ControllerOptions, defaults: ControllerDefaults | None = None, kind: GroupKind | None = None
+) -> Settings:
     """What holds: the controller's own option, else the manager's, else the default.
 
     The number of workers for a kind goes before the manager's number for all.

@@ -7,7 +7,6 @@ import uuid
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from pilotage.controller.activity import Activity
 from pilotage.controller.metrics import ControllerMetrics
@@ -15,7 +14,7 @@ from pilotage.controller.reconciler import Reconcile
 from pilotage.controller.request import Request
 from pilotage.controller.result import Result, is_terminal, leaves
 from pilotage.errors import Conflict, NotFound, PilotageError, StaleCache
-from pilotage.manager.work import RECONCILE
+from pilotage.manager.work import RECONCILE, WorkTracker
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.telemetry.logs import log_context, logged_fields, logger
 from pilotage.workqueue import QueueShutDown, WorkQueue
@@ -25,14 +24,6 @@ log = logger("pilotage.controller")
 _DONE = Result()
 _PASSING = (Conflict, StaleCache)
 """Somebody else was faster, or the cache is late: it will pass, and no traceback explains it."""
-
-
-class Tracker(Protocol):
-    """Knows what is being worked on: the manager's `work`."""
-
-    @property
-    def accepting(self) -> bool: ...
-    def track(self, kind: str, name: str, /) -> AbstractContextManager[object]: ...
 
 
 class ReconciliationTimeout(PilotageError, TimeoutError):
@@ -60,7 +51,7 @@ class Job:
     metrics: ControllerMetrics
     stopping: asyncio.Event
     """Set before the workers are cancelled: else it is a reconciler's doing, and no reason to end."""
-    tracker: Tracker | None = None
+    tracker: WorkTracker | None = None
     activity: Activity = field(default_factory=Activity)
     timeout: float = 0.0
     recover_panic: bool = True

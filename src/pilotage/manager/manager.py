@@ -74,6 +74,7 @@ class Manager:
         self._supervision: Supervision | None = None
         self._servers: dict[str, Server] = {}
         self._started = False
+        self._controller_names: set[str] = set()
 
     @property
     def client(self) -> Client:
@@ -128,6 +129,15 @@ class Manager:
     def add(self, runnable: AnyRunnable) -> None:
         """Add a runnable. After the start it starts at once; once a stop has begun it is refused (ManagerStopped)."""
         self._lifecycle.add(runnable)
+
+    def claim_controller_name(self, name: str) -> None:
+        """Reserve a name, which metrics and logs use, for one controller. InvalidDefinition if another one has it."""
+        if name in self._controller_names:
+            raise InvalidDefinition(
+                f"this manager has a controller {name!r} already, and metrics and logs could not distinguish the two: "
+                'name one of them with named("…"), or allow it with skip_name_validation'
+            )
+        self._controller_names.add(name)
 
     def add_device_api(self, target: str | Devices = "") -> Devices:
         """Let GPUs come from the Device API of this node: read from this manager's cache, written to that server.
