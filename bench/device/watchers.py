@@ -20,7 +20,7 @@ from bench.device.stamps import stamped
 from pilotage import device
 from pilotage.device import wire
 from pilotage.device.client.target import Target
-from pilotage.device.grpc.channel import GRPCChannel
+from pilotage.grpc.channel import GRPCChannel
 
 PATIENCE = 20.0  # seconds that the last change may take to reach everybody
 

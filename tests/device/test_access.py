@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotage.device.access import Access, Remote
-from pilotage.device.rpc import Code, Peer, RPCError
+from pilotage.grpc.rpc import Code, Peer, RPCError
 
 READS = ["GetGpu", "ListGpus", "WatchGpus", "Check", "Watch", "ServerReflectionInfo"]
 WRITES = [

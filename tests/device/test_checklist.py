@@ -18,8 +18,6 @@ from pilotage.client.retries import Retries
 from pilotage.device import wire
 from pilotage.device.client.listerwatcher import DeviceListerWatcher
 from pilotage.device.client.transport import DeviceTransport
-from pilotage.device.grpc.channel import GRPCChannel
-from pilotage.device.rpc import Code, RPCError
 from pilotage.device.server import serving
 from pilotage.device.server.hub import HubOptions
 from pilotage.device.server.serving import DeviceServer
@@ -27,6 +25,8 @@ from pilotage.device.v1alpha1 import GPU, GPUSpec
 from pilotage.device.wire import Generation, health, reflection
 from pilotage.device.wire.health import ServingStatus
 from pilotage.errors import BadRequest, Gone, MethodNotSupported
+from pilotage.grpc.channel import GRPCChannel
+from pilotage.grpc.rpc import Code, RPCError
 from pilotage.meta.models import Condition, ObjectMeta
 from pilotage.rest import ListOptions, Page, PatchType, WatchEvent
 from pilotage.rest.listing import BackoffOptions

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from pilotage import errors
 from pilotage.device import codes
-from pilotage.device.rpc import Code, RPCError
 from pilotage.errors import (
     AlreadyExists,
     ApiError,
@@ -31,6 +30,7 @@ from pilotage.errors import (
     Unauthorized,
     UnsupportedMediaType,
 )
+from pilotage.grpc.rpc import Code, RPCError
 
 SERVER = [
     (NotFound, Code.NOT_FOUND),

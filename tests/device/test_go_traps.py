@@ -17,12 +17,12 @@ from hack.device.running import device_server
 from pilotage import device
 from pilotage.cache.event import InformerEvent
 from pilotage.device.client.listerwatcher import UNHEARD_SECONDS
-from pilotage.device.rpc import Peer
 from pilotage.device.v1alpha1 import GPU
 from pilotage.errors import BadRequest, Conflict, Gone, Invalid, NotFound, PilotageError, UnsupportedMediaType
+from pilotage.grpc.rpc import Peer
 
+from ..grpc.ground import UNLIMITED, served
 from .followers import following
-from .grpc.ground import UNLIMITED, served
 from .programs import WITHIN, Program, binaries, running, said, serving
 
 pytestmark = pytest.mark.go

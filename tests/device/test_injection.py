@@ -10,8 +10,8 @@ import pytest
 
 import pilotage as pt
 from pilotage import device
-from pilotage.device.rpc import Code, RPCError
 from pilotage.device.v1alpha1 import GPU
+from pilotage.grpc.rpc import Code, RPCError
 from pilotage.types.core.v1 import ConfigMap
 
 from ..worlds import World

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from pilotage.cli.failure import CommandError
 from pilotage.device.access import Access, Remote
 from pilotage.device.client.target import Target
-from pilotage.device.grpc.options import ServerOptions
 from pilotage.device.providers.provider import Provider
 from pilotage.device.server.serving import DeviceServerOptions
 from pilotage.device.wire import Generation
+from pilotage.grpc.options import ServerOptions
 
 if TYPE_CHECKING:
     from pilotage.device.providers.nvml import NVMLOptions

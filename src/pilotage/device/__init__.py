@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from pilotage.device.client.interceptors import StreamInterceptor as StreamInterceptor
     from pilotage.device.client.interceptors import UnaryInterceptor as UnaryInterceptor
     from pilotage.device.client.target import Target as Target
-    from pilotage.device.rpc import Incoming as Incoming
-    from pilotage.device.rpc import Reply as Reply
     from pilotage.device.telemetry import ECCErrors as ECCErrors
     from pilotage.device.telemetry import Telemetry as Telemetry
+    from pilotage.grpc.rpc import Incoming as Incoming
+    from pilotage.grpc.rpc import Reply as Reply
     from pilotage.telemetry.logs import Logger
 
 _MODULES = {

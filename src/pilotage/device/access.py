@@ -10,7 +10,7 @@ import enum
 import os
 from dataclasses import dataclass
 
-from pilotage.device.rpc import Code, Peer, RPCError
+from pilotage.grpc.rpc import Code, Peer, RPCError
 
 _READING = ("Get", "List", "Watch", "Check", "ServerReflectionInfo")
 """How the names of methods begin that change nothing: of every kind's service, of health and of reflection."""

@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 
-from pilotage.device.rpc import Code, RPCError
 from pilotage.errors import (
     AlreadyExists,
     ApiError,
@@ -36,6 +35,7 @@ from pilotage.errors import (
     UnsupportedMediaType,
     from_status,
 )
+from pilotage.grpc.rpc import Code, RPCError
 
 LONGEST_MESSAGE = 1024
 """Characters of a message that travel: metadata are small (8 KiB with many a client), and a message is shown whole."""

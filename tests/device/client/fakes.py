@@ -10,10 +10,10 @@ from datetime import UTC
 
 from pilotage.cluster import Cluster
 from pilotage.device import codes, wire
-from pilotage.device.rpc import Code, Incoming, Reply, RPCError
 from pilotage.device.v1alpha1 import GPU, GPUSpec, GPUStatus
 from pilotage.device.wire import Generation
 from pilotage.errors import ApiError, ConnectionLost
+from pilotage.grpc.rpc import Code, Incoming, Reply, RPCError
 from pilotage.meta.models import Condition, ObjectMeta
 from pilotage.meta.times import Time
 from pilotage.rest import Request, Transport, Verb, WatchEvent

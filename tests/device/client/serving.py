@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager, contextmanager
 
 from pilotage.device import connect
 from pilotage.device.client.target import Target
-from pilotage.device.grpc.options import ServerOptions
 from pilotage.device.server.serving import DeviceServer, DeviceServerOptions
 from pilotage.device.v1alpha1 import GPU
+from pilotage.grpc.options import ServerOptions
 
 UNLIMITED = ServerOptions(requests_per_second=0, connects_per_second=0)
 

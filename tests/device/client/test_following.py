@@ -14,9 +14,9 @@ from pilotage.cache import Informer, InformerOptions
 from pilotage.client.client import Client
 from pilotage.client.watching import WatchedEvent
 from pilotage.device.client.clientset import Devices
-from pilotage.device.rpc import Code, RPCError
 from pilotage.device.v1alpha1 import GPU
 from pilotage.errors import ConnectionLost, Forbidden
+from pilotage.grpc.rpc import Code, RPCError
 
 from .fakes import RegistryChannel, device_server, gpu
 from .serving import serving

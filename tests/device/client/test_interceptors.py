@@ -21,9 +21,9 @@ from pilotage.device.client.interceptors import (
     Open,
     UnaryInterceptor,
 )
-from pilotage.device.rpc import Code, Incoming, Reply, RPCError
 from pilotage.device.server.serving import DeviceServer
 from pilotage.errors import ConnectionLost
+from pilotage.grpc.rpc import Code, Incoming, Reply, RPCError
 from pilotage.telemetry.lines import Event
 from pilotage.telemetry.logs import Logger, configure_logging, logger
 

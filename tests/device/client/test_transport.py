@@ -14,7 +14,6 @@ from pilotage.device import codes, wire
 from pilotage.device.client.listerwatcher import UNHEARD_SECONDS, DeviceListerWatcher
 from pilotage.device.client.telemetry import TelemetryClient
 from pilotage.device.client.transport import DeviceTransport
-from pilotage.device.rpc import Code, Reply, RPCError
 from pilotage.device.telemetry import Telemetry
 from pilotage.device.wire import Generation
 from pilotage.device.wire import telemetry as telemetry_messages
@@ -32,6 +31,7 @@ from pilotage.errors import (
     Timeout,
     TooManyRequests,
 )
+from pilotage.grpc.rpc import Code, Reply, RPCError
 from pilotage.meta import objects
 from pilotage.rest import Form, ListOptions, Page, Request, Verb, WatchEvent, WatchEventType
 from pilotage.rest.request import DeleteOptions

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from pilotage.device.client.waiting import WaitingChannel
-from pilotage.device.rpc import Code, Reply, RPCError
 from pilotage.errors import ConnectionLost
+from pilotage.grpc.rpc import Code, Reply, RPCError
 
 from .fakes import RegistryChannel, ScriptedChannel, device_server, gpu
 

@@ -21,9 +21,9 @@ from pilotage.device.providers.nvml_worker import DriverHangs, Inline
 from pilotage.device.providers.recording import shipped
 from pilotage.device.providers.remote import RemoteAccess
 from pilotage.device.providers.replay import replay_provider
-from pilotage.device.rpc import Code, RPCError
 from pilotage.device.server.serving import DeviceServer
 from pilotage.device.telemetry import ECCErrors, Telemetry
+from pilotage.grpc.rpc import Code, RPCError
 from pilotage.telemetry.metrics import REGISTRY
 
 from ..client.fakes import ScriptedChannel

@@ -12,12 +12,12 @@ from typing import Any
 from pilotage.client.retries import Retries
 from pilotage.device.client.target import Target
 from pilotage.device.client.transport import DeviceTransport
-from pilotage.device.grpc.channel import GRPCChannel
-from pilotage.device.grpc.options import ServerOptions
-from pilotage.device.rpc import Code, RPCError
 from pilotage.device.server.service import Caller, DeviceService, ServiceOptions
 from pilotage.device.server.serving import DeviceServer, DeviceServerOptions
 from pilotage.device.server.stored import GPUS
+from pilotage.grpc.channel import GRPCChannel
+from pilotage.grpc.options import ServerOptions
+from pilotage.grpc.rpc import Code, RPCError
 from pilotage.meta import times
 from pilotage.rest import DeleteOptions, ListOptions, PatchType, Request, Transport, Verb, WatchEvent
 from pilotage.storage.memory import MemoryStorage

@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 
 from pilotage.device import wire
-from pilotage.device.grpc.channel import GRPCChannel
-from pilotage.device.rpc import Code, RPCError
 from pilotage.device.server.serving import DeviceServer
 from pilotage.errors import (
     AlreadyExists,
@@ -29,6 +27,8 @@ from pilotage.errors import (
     Timeout,
     UnsupportedMediaType,
 )
+from pilotage.grpc.channel import GRPCChannel
+from pilotage.grpc.rpc import Code, RPCError
 from pilotage.rest import PatchType
 from pilotage.server.verbs import read
 from pilotage.server.verbs.watch import END_OF_INITIAL_EVENTS

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from pilotage.device import wire
-from pilotage.device.rpc import Call, Code, Handlers, Peer, Reply, RPCError
 from pilotage.device.server import metrics
 from pilotage.device.server.calls import Allows, allow_all
 from pilotage.device.server.face import Face, encode
@@ -19,6 +18,7 @@ from pilotage.device.server.service import DeviceService
 from pilotage.device.wire import Generation, health, provider, reflection
 from pilotage.device.wire.health import ServingStatus
 from pilotage.errors import Status
+from pilotage.grpc.rpc import Call, Code, Handlers, Peer, Reply, RPCError
 from pilotage.rest import ListOptions, PatchType, Request, Response, Verb
 from pilotage.telemetry.lines import Event
 

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from pilotage.device.rpc import Peer
 from pilotage.device.server.gate import Gate
 from pilotage.device.server.service import Caller
 from pilotage.errors import ServiceUnavailable
+from pilotage.grpc.rpc import Peer
 
 from .fakes import Api, api, gpu, service, virtual_clock
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from pilotage.device import wire
-from pilotage.device.grpc.channel import GRPCChannel
-from pilotage.device.rpc import Code, RPCError
 from pilotage.device.server.serving import DeviceServer
 from pilotage.device.wire import Generation
+from pilotage.grpc.channel import GRPCChannel
+from pilotage.grpc.rpc import Code, RPCError
 from pilotage.rest import PatchType
 from pilotage.server.verbs import read
 

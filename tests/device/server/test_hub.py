@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from pilotage.device.rpc import Code, RPCError
 from pilotage.device.server import metrics
 from pilotage.device.server.hub import Hub, HubOptions
 from pilotage.device.server.service import DeviceService
@@ -22,6 +21,7 @@ from pilotage.errors import (
     StorageFull,
     TooManyRequests,
 )
+from pilotage.grpc.rpc import Code, RPCError
 from pilotage.rest import ListOptions, Request, Verb, WatchEvent
 from pilotage.storage.interface import Put
 

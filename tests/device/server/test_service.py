@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from pilotage.client.client import Client
-from pilotage.device.rpc import Peer
 from pilotage.device.server.admission import Limits
 from pilotage.device.server.service import Caller, DeviceService
 from pilotage.device.v1alpha1 import GPU, GPUSpec
 from pilotage.errors import AlreadyExists, BadRequest, MethodNotSupported, NotFound, RequestTooLarge, TooManyRequests
+from pilotage.grpc.rpc import Peer
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.models import Condition, ObjectMeta
 from pilotage.rest import PatchType, Request, Verb

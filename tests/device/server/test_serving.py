@@ -13,14 +13,14 @@ import pytest
 from pilotage.device import wire
 from pilotage.device.client.target import Target
 from pilotage.device.client.transport import DeviceTransport
-from pilotage.device.grpc.channel import GRPCChannel
 from pilotage.device.providers.fake import FakeOptions, FakeProvider
-from pilotage.device.rpc import Code, RPCError
 from pilotage.device.server.serving import DeviceServer, DeviceServerOptions
 from pilotage.device.socket import SocketUnavailable
 from pilotage.device.wire import health
 from pilotage.device.wire.health import ServingStatus
 from pilotage.errors import ConnectionLost, Gone, InvalidDefinition
+from pilotage.grpc.channel import GRPCChannel
+from pilotage.grpc.rpc import Code, RPCError
 from pilotage.http.client import Client
 from pilotage.telemetry.metrics import REGISTRY
 

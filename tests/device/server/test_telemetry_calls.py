@@ -13,12 +13,12 @@ from pilotage.device.access import Access, Remote
 from pilotage.device.client.target import Target
 from pilotage.device.client.telemetry import TelemetryClient
 from pilotage.device.client.transport import DeviceTransport
-from pilotage.device.grpc.channel import GRPCChannel
 from pilotage.device.providers.fake import FakeOptions, FakeProvider
 from pilotage.device.server.serving import DeviceServer
 from pilotage.device.telemetry import Telemetry
 from pilotage.device.wire import Generation
 from pilotage.errors import BadRequest, Forbidden, NotFound, ServiceUnavailable
+from pilotage.grpc.channel import GRPCChannel
 
 from .fakes import api, gpu, server_options
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pilotage.device import extra
-from pilotage.device.rpc import Channel
 from pilotage.errors import InvalidDefinition
+from pilotage.grpc.rpc import Channel
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def new_channel(config: Config) -> Channel:
     """A channel to the target. It connects when it is first used. Raises MissingExtra."""
     extra.require()
-    from pilotage.device.grpc.channel import GRPCChannel
-    from pilotage.device.grpc.options import ChannelOptions
+    from pilotage.grpc.channel import GRPCChannel
+    from pilotage.grpc.options import ChannelOptions
 
     return GRPCChannel(
         config.target,
@@ -34,7 +34,7 @@ def new_channel(config: Config) -> Channel:
 def default_user_agent() -> str:
     """`nvidia-device-api/0.1.0 (linux/amd64)`: what NVIDIA's SDK of this wire generation calls itself."""
     extra.require()
-    from pilotage.device.grpc import options
+    from pilotage.grpc import options
 
     return options.default_user_agent()
 

@@ -16,9 +16,9 @@ from pilotage.device.client.listerwatcher import DeviceListerWatcher
 from pilotage.device.client.target import Target
 from pilotage.device.client.transport import MAPPING, DeviceTransport
 from pilotage.device.client.waiting import WaitingChannel
-from pilotage.device.rpc import Channel
 from pilotage.device.wire import Generation
 from pilotage.errors import NoMatch
+from pilotage.grpc.rpc import Channel
 from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.mapper import RESTMapper
 from pilotage.rest.request import form_of

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
-from pilotage.device.rpc import Channel, Code, Incoming, Reply, RPCError
 from pilotage.errors import ConnectionLost
+from pilotage.grpc.rpc import Channel, Code, Incoming, Reply, RPCError
 from pilotage.telemetry.logs import Logger
 
 T = TypeVar("T")

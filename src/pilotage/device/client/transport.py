@@ -15,7 +15,6 @@ from pilotage.device import wire
 from pilotage.device.client import confirming
 from pilotage.device.client.announced import Announced, Origin
 from pilotage.device.codes import api_error
-from pilotage.device.rpc import Channel, Code, Incoming, Reply, RPCError
 from pilotage.device.v1alpha1 import GPU, GROUP
 from pilotage.device.wire import options as wire_options
 from pilotage.errors import (
@@ -29,6 +28,7 @@ from pilotage.errors import (
     PilotageError,
     StatusDetails,
 )
+from pilotage.grpc.rpc import Channel, Code, Incoming, Reply, RPCError
 from pilotage.meta import objects
 from pilotage.meta.mapper import RESTMapping
 from pilotage.rest import Page, Request, Response, Verb, WatchEvent

@@ -8,8 +8,8 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass
 from typing import TypeVar
 
-from pilotage.device.rpc import Channel, Incoming, Reply
 from pilotage.errors import ConnectionLost
+from pilotage.grpc.rpc import Channel, Incoming, Reply
 
 T = TypeVar("T")
 

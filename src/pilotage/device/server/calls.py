@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 
 from pilotage.device.access import described
 from pilotage.device.codes import rpc_error
-from pilotage.device.rpc import Call, Code, Peer, RPCError
 from pilotage.device.server import metrics
 from pilotage.device.server.admission import MAX_PROVIDER
 from pilotage.device.server.service import Caller
 from pilotage.device.wire.options import PROVIDER_ID, WARNING
 from pilotage.errors import ApiError, BadRequest, DecodeError, Forbidden, ServiceUnavailable, StorageError
+from pilotage.grpc.rpc import Call, Code, Peer, RPCError
 from pilotage.telemetry.logs import logger
 
 _LONGEST_WARNING = 1024

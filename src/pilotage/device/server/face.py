@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from pilotage.device import wire
-from pilotage.device.rpc import BidiHandler, Call, Handlers, Outgoing, Reply, StreamHandler, UnaryHandler, frame
 from pilotage.device.server.calls import Allows, allow_all, caller_of, handled, warned
 from pilotage.device.server.health import Health
 from pilotage.device.server.hub import Hub
@@ -19,6 +18,7 @@ from pilotage.device.server.telemetry_calls import TelemetryCalls
 from pilotage.device.wire import Generation, provider, reflection
 from pilotage.device.wire.health import CHECK, WATCH
 from pilotage.errors import TooManyRequests
+from pilotage.grpc.rpc import BidiHandler, Call, Handlers, Outgoing, Reply, StreamHandler, UnaryHandler, frame
 from pilotage.meta import objects
 from pilotage.rest.request import Request, Verb
 from pilotage.rest.response import WatchEvent

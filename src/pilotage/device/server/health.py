@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from pilotage.device.rpc import Call, Code, Outgoing, Reply, RPCError, frame
 from pilotage.device.server import metrics
 from pilotage.device.server.calls import allow_all, handled
 from pilotage.device.wire import health
 from pilotage.device.wire.health import ServingStatus
+from pilotage.grpc.rpc import Call, Code, Outgoing, Reply, RPCError, frame
 
 LIVENESS = "liveness"
 """A name to ask by whether the process lives, which it does before anybody can read. For liveness probes."""

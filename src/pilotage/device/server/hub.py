@@ -14,7 +14,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import TracebackType
 
-from pilotage.device.rpc import Outgoing, RPCError, frame
 from pilotage.device.server import metrics
 from pilotage.device.server.log import Change, ChangeLog
 from pilotage.device.server.rates import Rates
@@ -28,6 +27,7 @@ from pilotage.errors import (
     StorageError,
     TooManyRequests,
 )
+from pilotage.grpc.rpc import Outgoing, RPCError, frame
 from pilotage.rest.request import Request
 from pilotage.rest.response import WatchEvent, WatchEventType
 from pilotage.server import records

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pilotage.device import wire
-from pilotage.device.rpc import Reply
 from pilotage.device.server.service import Caller, DeviceService
 from pilotage.device.server.versions import check_version
 from pilotage.device.wire import Generation
+from pilotage.grpc.rpc import Reply
 from pilotage.rest import Transport
 from pilotage.rest.request import ListOptions, Request
 

@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 
-from pilotage.device.rpc import Call, Reply, UnaryHandler
 from pilotage.device.server.calls import Allows, Outcome, caller_of, handled, warned
 from pilotage.device.server.service import DeviceService
 from pilotage.device.wire import KIND, RESOURCE
 from pilotage.device.wire import provider as messages
 from pilotage.errors import AlreadyExists, NotFound
+from pilotage.grpc.rpc import Call, Reply, UnaryHandler
 from pilotage.rest.request import Request, Verb
 from pilotage.rest.response import Response
 

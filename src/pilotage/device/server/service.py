@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 
-from pilotage.device.rpc import Peer
 from pilotage.device.server import merging
 from pilotage.device.server.admission import Limits, check_provider
 from pilotage.device.server.gate import Gate
@@ -24,6 +23,7 @@ from pilotage.device.server.versions import check_reached, check_version
 from pilotage.device.server.writing import Writer
 from pilotage.device.wire.tolerance import check_name
 from pilotage.errors import BadRequest, Conflict, NotFound, RequestTooLarge, RevisionConflict
+from pilotage.grpc.rpc import Peer
 from pilotage.meta import objects, times
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.mapper import RESTMapping

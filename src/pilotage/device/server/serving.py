@@ -12,7 +12,6 @@ from types import TracebackType
 from pilotage.device import extra, wire
 from pilotage.device.access import Access, Remote
 from pilotage.device.client.target import Target
-from pilotage.device.grpc.options import ServerOptions
 from pilotage.device.providers.provider import Provider
 from pilotage.device.server import metrics
 from pilotage.device.server.admission import Limits
@@ -26,6 +25,7 @@ from pilotage.device.socket import listen
 from pilotage.device.wire import Generation
 from pilotage.device.wire.messages import classes
 from pilotage.errors import InvalidDefinition
+from pilotage.grpc.options import ServerOptions
 from pilotage.storage import open_served_storage
 from pilotage.telemetry.logs import logger
 
@@ -146,7 +146,7 @@ class DeviceServer:
         service.gate.on_open(self.health.serve)
 
     async def _listen(self, stack: AsyncExitStack, service: DeviceService, hub: Hub) -> None:
-        from pilotage.device.grpc.server import serve  # with it comes HTTP/2
+        from pilotage.grpc.server import serve  # with it comes HTTP/2
 
         options = self.options
         classes(options.profile.value)  # now: the first caller shall not wait for protobuf

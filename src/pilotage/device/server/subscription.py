@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pilotage.device.rpc import Outgoing, RPCError
 from pilotage.device.server import metrics
 from pilotage.device.server.log import Change
 from pilotage.device.server.versions import check_reached
 from pilotage.errors import ApiError, Compacted, Gone, InternalError, ServiceUnavailable, StorageError
+from pilotage.grpc.rpc import Outgoing, RPCError
 from pilotage.rest.request import Request
 from pilotage.rest.response import WatchEvent, WatchEventType
 from pilotage.server.verbs.read import version_number_or_bad

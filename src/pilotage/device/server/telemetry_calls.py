@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pilotage.device.rpc import Call, Reply, UnaryHandler
 from pilotage.device.server.admission import check_provider
 from pilotage.device.server.calls import Allows, caller_of, handled
 from pilotage.device.server.service import DeviceService
 from pilotage.device.wire import RESOURCE
 from pilotage.device.wire import telemetry as messages
 from pilotage.errors import ServiceUnavailable
+from pilotage.grpc.rpc import Call, Reply, UnaryHandler
 from pilotage.meta import objects
 from pilotage.rest.request import Request, Verb
 

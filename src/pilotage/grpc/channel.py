@@ -1,0 +1,151 @@
+"""A channel to a gRPC server: connected when it is needed, and again when it broke."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+from pilotage.errors import ConnectionLost
+from pilotage.grpc.clientlink import ClientLink
+from pilotage.grpc.connecting import Endpoint, connect
+from pilotage.grpc.frames import block
+from pilotage.grpc.metadata import CONTENT_TYPE, spelt, timeout_text
+from pilotage.grpc.options import ChannelOptions, default_user_agent
+from pilotage.grpc.outgoingcall import OutgoingCall
+from pilotage.grpc.rpc import Code, Incoming, Reply, RPCError
+
+
+class GRPCChannel:
+    """Calls methods of one server. Nothing is connected before the first call; one connection carries all calls.
+
+    A call on a connection that broke fails; the next one connects anew. Where the server never looked at a call, it is
+    sent once more by itself.
+    """
+
+    def __init__(self, target: Endpoint, options: ChannelOptions | None = None) -> None:
+        self._target = target
+        self._options = options or ChannelOptions()
+        self._link: ClientLink | None = None
+        self._connecting: asyncio.Task[ClientLink] | None = None
+        self._heads: dict[str, bytes] = {}
+        self._closed = False
+
+    async def unary(
+        self, method: str, message: bytes, *, metadata: Mapping[str, str] | None = None, timeout: float | None = None
+    ) -> Reply:
+        """Raises RPCError for what the server says (or DEADLINE_EXCEEDED), ConnectionLost where no answer came."""
+        if timeout is None:
+            return await self._unary(method, message, self._head(method, metadata))
+        head = self._head(method, metadata) + block([("grpc-timeout", timeout_text(timeout))])
+        try:
+            async with asyncio.timeout(timeout):
+                return await self._unary(method, message, head)
+        except TimeoutError as error:
+            raise RPCError(Code.DEADLINE_EXCEEDED, f"{method}: no answer within {timeout:g} s") from error
+
+    async def _unary(self, method: str, message: bytes, head: bytes) -> Reply:
+        call = await self._begin(head, message)
+        try:
+            try:
+                return Reply(await call.message(), call.metadata, call.connection_number)
+            except ConnectionLost as error:
+                if error.sent or call.refused:
+                    raise
+            call = await self._begin(head, message)
+            return Reply(await call.message(), call.metadata, call.connection_number)
+        finally:
+            call.cancel()
+
+    @asynccontextmanager
+    async def stream(
+        self, method: str, message: bytes, *, metadata: Mapping[str, str] | None = None
+    ) -> AsyncIterator[Incoming]:
+        """A stream of messages. A server that refuses it at once is heard when the block is entered."""
+        head = self._head(method, metadata)
+        call = await self._begin(head, message)
+        try:
+            await self._opened(call)
+            if isinstance(call.error, ConnectionLost) and not call.error.sent and not call.refused:
+                call = await self._begin(head, message)
+                await self._opened(call)
+            if call.error is not None and not call.has_messages:
+                raise call.error
+            yield call
+        finally:
+            call.cancel()
+
+    async def close(self) -> None:
+        self._closed = True
+        if self._connecting is not None:
+            self._connecting.cancel()
+            await asyncio.wait([self._connecting])
+        link, self._link = self._link, None
+        if link is not None:
+            link.close()
+            await link.closed
+
+    async def _opened(self, call: OutgoingCall) -> None:
+        try:
+            async with asyncio.timeout(self._options.open_seconds):
+                await call.headers_came()
+        except TimeoutError:
+            pass  # a server that says nothing before it has something to say
+
+    async def _begin(self, head: bytes, message: bytes) -> OutgoingCall:
+        for _ in range(2):
+            link = await self._connected()
+            try:
+                return await link.begin(head, message)
+            except ConnectionLost:
+                if not link.gone:
+                    raise
+        return await (await self._connected()).begin(head, message)
+
+    async def _connected(self) -> ClientLink:
+        """The connection, made if need be. All who want it wait for the same attempt."""
+        if self._closed:
+            raise self._over()
+        if self._link is not None and not self._link.gone:
+            return self._link
+        if self._connecting is None or self._connecting.done():
+            self._connecting = asyncio.create_task(connect(self._target, self._options), name="grpc connect")
+            self._connecting.add_done_callback(self._made)
+        connecting = self._connecting
+        try:
+            return await asyncio.shield(connecting)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if connecting.cancelled() and not (task is not None and task.cancelling()):
+                raise self._over() from None
+            raise
+
+    def _over(self) -> ConnectionLost:
+        return ConnectionLost(f"{self._target}: the channel is closed", sent=False)
+
+    def _made(self, task: asyncio.Task[ClientLink]) -> None:
+        if not task.cancelled() and task.exception() is None:
+            self._link = task.result()
+
+    def _head(self, method: str, metadata: Mapping[str, str] | None) -> bytes:
+        head = self._heads.get(method)
+        if head is None:
+            options = self._options
+            secure = not self._target.path and options.ssl is not None
+            fields = [
+                (":method", "POST"),
+                (":scheme", "https" if secure else "http"),
+                (":path", method),
+                (":authority", _authority(self._target)),
+                ("te", "trailers"),
+                ("content-type", CONTENT_TYPE),
+                ("user-agent", options.user_agent or default_user_agent()),
+            ]
+            head = self._heads[method] = block(fields)
+        return head + spelt(metadata) if metadata else head
+
+
+def _authority(target: Endpoint) -> str:
+    if target.path:
+        return "localhost"
+    return f"[{target.host}]:{target.port}" if ":" in target.host else f"{target.host}:{target.port}"

@@ -1,0 +1,164 @@
+"""gRPC's words in HTTP/2 headers: metadata, deadlines, status and message."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+from collections.abc import Container, Iterable, Mapping, Sequence
+from urllib.parse import unquote_to_bytes
+
+from pilotage.grpc.frames import block
+from pilotage.grpc.rpc import STATUS_METADATA, Code, RPCError
+
+CONTENT_TYPE = "application/grpc"
+ANSWER = block([(":status", "200"), ("content-type", CONTENT_TYPE)])
+"""Opens every answer."""
+DONE = block([("grpc-status", "0")])
+"""Ends every answer to a call that went well."""
+
+_LONGEST_MESSAGE = 1500
+_LONGEST_STATUS = 5000  # together with the message well under the 8 KiB of metadata that grpcio takes by default
+_KEY = re.compile(r"[0-9a-z_.-]+")
+_VALUE = re.compile(r"[\x20-\x7e]*")
+_TIMEOUT = re.compile(r"([0-9]{1,8})([HMSmun])")
+_UNITS = {"H": 3600.0, "M": 60.0, "S": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9}
+_PLAIN = frozenset(range(0x20, 0x7F)) - {0x25}
+_NAMES = re.compile(rb"(?:[\x21-\x39\x3b-\x40\x5b-\x7e]+\n)*")
+_CONTROLS = re.compile(rb"[\x00\r\n]")
+_OF_CONNECTIONS = frozenset((b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"))
+
+_HTTP = {
+    "400": Code.INTERNAL,
+    "401": Code.UNAUTHENTICATED,
+    "403": Code.PERMISSION_DENIED,
+    "404": Code.UNIMPLEMENTED,
+    "429": Code.UNAVAILABLE,
+    "502": Code.UNAVAILABLE,
+    "503": Code.UNAVAILABLE,
+    "504": Code.UNAVAILABLE,
+}
+
+
+def well_formed(fields: Sequence[tuple[bytes, bytes]], pseudo: Container[bytes] = ()) -> bool:
+    """Whether HTTP/2 allows these fields: of pseudo-headers those named, each once, and before all others."""
+    names = [name for name, _ in fields]
+    begun = 0
+    while begun < len(names) and names[begun][:1] == b":":
+        if names[begun] not in pseudo or names[begun] in names[:begun]:
+            return False
+        begun += 1
+    rest = names[begun:]
+    lines = b"\n".join([*rest, b""])  # one look at all is quicker than one at each
+    return (
+        _NAMES.fullmatch(lines) is not None
+        and lines.count(b"\n") == len(rest)
+        and _OF_CONNECTIONS.isdisjoint(rest)
+        and _CONTROLS.search(b"".join([value for _, value in fields])) is None
+    )
+
+
+def custom(fields: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """The metadata that are the application's own. A key that comes twice has both values, with a comma between.
+
+    Values of keys that end with `-bin` stay as they are on the wire: base64.
+    """
+    found: dict[str, str] = {}
+    for name, value in fields:
+        key = name.decode("latin-1")
+        if key.startswith((":", "grpc-")) or key in ("content-type", "te"):
+            continue
+        text = value.decode("latin-1")
+        found[key] = f"{found[key]},{text}" if key in found else text
+    return found
+
+
+def spelt(metadata: Mapping[str, str]) -> bytes:
+    """Metadata as a header block, without spaces around values. Raises ValueError for what headers cannot carry."""
+    for key, value in metadata.items():
+        if not _KEY.fullmatch(key) or key.startswith("grpc-"):
+            raise ValueError(f"{key!r} is no key of metadata: use a-z, 0-9, '_', '-' and '.', not beginning with grpc-")
+        if not _VALUE.fullmatch(value):
+            raise ValueError(f"the metadata {key} have a value that is not printable ASCII: encode it, or shorten it")
+    return block((key, value.strip(" ")) for key, value in metadata.items())
+
+
+def timeout_text(seconds: float) -> str:
+    """How `grpc-timeout` says it: rounded up, in eight digits at most."""
+    seconds = min(max(seconds, 0.0), 1e12)
+    for unit, size in (("u", 1e-6), ("m", 1e-3), ("S", 1.0), ("M", 60.0)):
+        number = math.ceil(seconds / size)
+        if number < 10**8:
+            return f"{number}{unit}"
+    return "99999999M"
+
+
+def timeout_seconds(text: str) -> float:
+    """What `grpc-timeout` says. Raises ValueError."""
+    match = _TIMEOUT.fullmatch(text)
+    if match is None:
+        raise ValueError(f"grpc-timeout {text[:40]!r} is no number with a unit, such as 5S or 100m")
+    return int(match[1]) * _UNITS[match[2]]
+
+
+def failure(error: RPCError) -> list[tuple[str, str]]:
+    """The trailers of a call that failed. A Status too long for what clients take is left out."""
+    fields = [("grpc-status", str(int(error.code)))]
+    if error.message:
+        fields.append(("grpc-message", escaped(error.message)))
+    if error.status:
+        encoded = base64.b64encode(error.status).decode("ascii").rstrip("=")
+        if len(encoded) <= _LONGEST_STATUS:
+            fields.append((STATUS_METADATA, encoded))
+    return fields
+
+
+def outcome(fields: Mapping[str, str]) -> RPCError | None:
+    """What trailers (or an answer that is only trailers) say: None for OK."""
+    status = fields.get("grpc-status", "")
+    if status == "0":
+        return None
+    message = unescaped(fields.get("grpc-message", ""))
+    if not (status.isascii() and status.isdecimal()):
+        return RPCError(Code.UNKNOWN, message or f"the stream ended without a status (grpc-status {status[:20]!r})")
+    code = Code(int(status)) if len(status) < 3 and int(status) <= 16 else Code.UNKNOWN
+    return RPCError(code, message, status=_binary(fields.get(STATUS_METADATA, "")))
+
+
+def refused_by_http(fields: Mapping[str, str]) -> RPCError | None:
+    """What an answer says that is no gRPC: a proxy's, or a web server's. None where it is gRPC."""
+    status = fields.get(":status", "")
+    if status == "200" and fields.get("content-type", "").startswith(CONTENT_TYPE):
+        return None
+    if status == "200":
+        text = f"the answer is {fields.get('content-type', 'of no type')[:80]}, not {CONTENT_TYPE}"
+        return RPCError(Code.UNKNOWN, f"{text}: is this a gRPC server?")
+    code = _HTTP.get(status, Code.UNKNOWN)
+    return RPCError(code, unescaped(fields.get("grpc-message", "")) or f"HTTP status {status[:20]}")
+
+
+def escaped(text: str) -> str:
+    """A message as `grpc-message` carries it; cut where it is very long."""
+    parts: list[str] = []
+    length = 0
+    for character in text:
+        octets = character.encode("utf-8", "replace")
+        part = "".join(chr(octet) if octet in _PLAIN else f"%{octet:02X}" for octet in octets)
+        length += len(part)
+        if length > _LONGEST_MESSAGE:
+            parts.append("...")
+            break
+        parts.append(part)
+    return "".join(parts)
+
+
+def unescaped(text: str) -> str:
+    return unquote_to_bytes(text.encode("latin-1")).decode("utf-8", "replace")
+
+
+def _binary(text: str) -> bytes:
+    try:
+        return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return b""

@@ -1,0 +1,166 @@
+"""An outgoing call: what came of its answer so far, and whoever waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+
+from pilotage.errors import ConnectionLost, PilotageError
+from pilotage.grpc.engine import Fields, Violation
+from pilotage.grpc.frames import ErrorCode
+from pilotage.grpc.messages import PREFIX_BYTES, Assembler
+from pilotage.grpc.metadata import custom, outcome, refused_by_http, well_formed
+from pilotage.grpc.rpc import Code, RPCError
+from pilotage.grpc.stream import Connection, Stream
+
+_RESETS = {
+    ErrorCode.CANCEL: Code.CANCELLED,
+    ErrorCode.ENHANCE_YOUR_CALM: Code.RESOURCE_EXHAUSTED,
+    ErrorCode.INADEQUATE_SECURITY: Code.PERMISSION_DENIED,
+    ErrorCode.REFUSED_STREAM: Code.UNAVAILABLE,
+}
+_STATUS = (b":status",)
+_OUR_OWN = frozenset((b":status", b"content-type", b"grpc-status", b"grpc-message", b"kubernetes-status-bin"))
+
+
+class OutgoingCall(Stream):
+    """One call. It is an `Incoming` too: iterated, it gives the messages of its answer."""
+
+    def __init__(self, connection: Connection, stream_id: int, largest: int, connection_number: int = 0) -> None:
+        super().__init__(connection, stream_id)
+        self.connection_number = connection_number
+        self.metadata: Mapping[str, str] = {}
+        """The initial metadata, once they have come."""
+        self.answered = False
+        """Whether anything came: the server has got the call."""
+        self.refused = False
+        """Whether the server serves no connection of ours now: another one would fare no better."""
+        self.over = False
+        self.error: PilotageError | None = None
+        """How it ended, where it did not end well."""
+        self._assembler = Assembler(largest)
+        self._messages: deque[bytes] = deque()
+        self._queued = 0
+        self._listener: asyncio.Future[None] | None = None
+
+    # What the connection tells.
+
+    def take_headers(self, fields: Fields, ended: bool) -> None:
+        if not well_formed(fields, () if self.answered else _STATUS):
+            raise Violation(ErrorCode.PROTOCOL_ERROR, "an answer with fields that HTTP/2 does not have")
+        own = {name.decode("latin-1"): value.decode("latin-1") for name, value in fields if name in _OUR_OWN}
+        if not self.answered:
+            if own.get(":status", "").startswith("1") and not ended:
+                return  # an interim answer: the real one follows
+            self.answered = True
+            self.metadata = custom(fields)
+            if (refusal := refused_by_http(own)) is not None:
+                self._over(refusal)
+                return
+        elif not ended:
+            raise Violation(ErrorCode.PROTOCOL_ERROR, "HEADERS in the middle of an answer")
+        if ended:
+            self.peer_ended = True
+            self._over(outcome(own))
+        else:
+            self._tell()
+
+    def take_data(self, payload: bytes, ended: bool) -> None:
+        if not self.answered:
+            raise Violation(ErrorCode.PROTOCOL_ERROR, "DATA before the answer's HEADERS")
+        try:
+            messages = self._assembler.feed(payload)
+        except RPCError as error:
+            self._over(error)
+            return
+        if messages:
+            self._messages.extend(messages)
+            self._queued += sum(map(len, messages)) + PREFIX_BYTES * len(messages)
+            listener = self._listener
+            if listener is not None and not listener.done():
+                listener.set_result(None)
+        if ended:
+            self.peer_ended = True
+            self._over(RPCError(Code.INTERNAL, "the server ended the stream without saying how it went"))
+        elif self.unread >= self.connection.half_window and self._queued < self.connection.half_window:
+            self.give_back()
+
+    def take_reset(self, code: ErrorCode) -> None:
+        self.peer_ended = True
+        if code is ErrorCode.REFUSED_STREAM and not self.answered:
+            self._over(ConnectionLost("the server takes no more calls on this connection", sent=False))
+        else:
+            self._over(RPCError(_RESETS.get(code, Code.INTERNAL), f"the server reset the stream ({code.name})"))
+
+    def lose(self, error: ConnectionLost) -> None:
+        """The connection has gone."""
+        self.peer_ended = True
+        self._over(error)
+
+    # What callers do.
+
+    @property
+    def has_messages(self) -> bool:
+        """Whether a message waits to be taken."""
+        return bool(self._messages)
+
+    async def headers_came(self) -> None:
+        """Wait until the answer has begun, or is over."""
+        while not self.answered and not self.over:
+            await self._heard()
+
+    async def message(self) -> bytes:
+        """The one message of a unary call's answer. Raises the call's error."""
+        while not self.over:
+            await self._heard()
+        if self.error is not None:
+            raise self.error
+        if len(self._messages) != 1:
+            raise RPCError(Code.INTERNAL, f"the server sent {len(self._messages)} messages where one was due")
+        return self._messages.popleft()
+
+    def cancel(self) -> None:
+        """Nobody wants the rest."""
+        self._messages.clear()
+        if not self.over:
+            self._over(RPCError(Code.CANCELLED, "the call was cancelled"))
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        while not self._messages:
+            if self.over:
+                if self.error is not None:
+                    raise self.error
+                raise StopAsyncIteration
+            await self._heard()
+        message = self._messages.popleft()
+        if self._queued and not self._messages:
+            self._queued = 0
+            if self.unread >= self.connection.half_window:
+                self.give_back()
+        return message
+
+    async def _heard(self) -> None:
+        self._listener = asyncio.get_running_loop().create_future()
+        try:
+            await self._listener
+        finally:
+            self._listener = None
+
+    def _tell(self) -> None:
+        if self._listener is not None and not self._listener.done():
+            self._listener.set_result(None)
+
+    def _over(self, error: PilotageError | None) -> None:
+        if self.over:
+            return
+        self.over = True
+        self.error = error
+        if self.peer_ended and self._rest is None:
+            self.finish()
+        else:
+            self.break_off()
+        self._tell()

@@ -1,0 +1,108 @@
+"""Who is at the other end of an accepted socket, and what each of them has open."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+
+from pilotage.grpc.guard import Bucket, Share
+from pilotage.grpc.options import ServerOptions
+from pilotage.grpc.rpc import Peer
+from pilotage.grpc.turns import Turns
+
+_CREDENTIALS = struct.Struct("iII")  # a uid has no sign: -1 would be a caller without one
+_PEERGROUPS = 59  # SO_PEERGROUPS, for which Python has no name
+_GROUPS_BYTES = 1024  # the most that Python asks a socket for: 256 groups
+_ACCOUNTS = 1024
+_TIME_BURST = 0.002  # seconds
+
+
+def peer_of(accepted: socket.socket) -> Peer:
+    """What the kernel says about the other end, as it was when it connected. Raises OSError when it has gone."""
+    if accepted.family != socket.AF_UNIX:
+        host, port = accepted.getpeername()[:2]
+        return Peer(address=f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
+    if not hasattr(socket, "SO_PEERCRED"):
+        return Peer(address="unix")
+    raw = accepted.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    pid, uid, gid = _CREDENTIALS.unpack(raw)
+    return Peer(uid=uid, gid=gid, pid=pid, groups=_groups(accepted), address=f"unix:pid={pid}")
+
+
+def _groups(accepted: socket.socket) -> tuple[int, ...]:
+    if not sys.platform.startswith("linux"):
+        return ()
+    try:
+        raw = accepted.getsockopt(socket.SOL_SOCKET, _PEERGROUPS, _GROUPS_BYTES)
+    except OSError:  # more groups than that, or a kernel from before 4.13
+        return ()
+    return struct.unpack(f"{len(raw) // 4}I", raw)
+
+
+@dataclass(slots=True)
+class Account:
+    """What those of one uid have, together."""
+
+    requests: Bucket | None
+    connects: Bucket | None
+    turns: Turns | None = None
+    """When they are read from, so that they use no more than their part of the loop's time."""
+    connections: int = 0
+    processes: Counter[int] = field(default_factory=Counter)
+    """Connections by the pid of who made them, where the kernel tells it: of a process in another pid namespace it does
+    not."""
+    said: float = field(default=float("-inf"))
+    """When it was last logged that one of them was refused."""
+
+    def connected(self, pid: int) -> None:
+        self.connections += 1
+        self.processes[pid] += 1
+
+    def left(self, pid: int) -> None:
+        self.connections -= 1
+        self.processes[pid] -= 1
+        if not self.processes[pid]:
+            del self.processes[pid]
+
+
+class Accounts:
+    """One account for each uid; for each address where there is no uid."""
+
+    def __init__(self, options: ServerOptions, loop: asyncio.AbstractEventLoop) -> None:
+        self._options = options
+        self._loop = loop
+        self._accounts: dict[str, Account] = {}
+
+    def of(self, peer: Peer, now: float) -> Account:
+        key = peer.account
+        account = self._accounts.get(key)
+        if account is None:
+            if len(self._accounts) >= _ACCOUNTS:
+                self._purge(now)
+            account = self._accounts[key] = self._new(now)
+        return account
+
+    def _new(self, now: float) -> Account:
+        options = self._options
+        requests = options.requests_per_second
+        connects = options.connects_per_second
+        return Account(
+            Bucket(requests, options.request_burst, now) if requests else None,
+            Bucket(connects, options.connect_burst, now) if connects else None,
+            self._turns(now) if requests and options.receive_share else None,
+        )
+
+    def _turns(self, now: float) -> Turns:
+        return Turns(self._loop, Share(self._options.receive_share, _TIME_BURST, now))
+
+    def _purge(self, now: float) -> None:
+        """Forget who has nothing open and nothing to wait for."""
+        for key, account in list(self._accounts.items()):
+            buckets = (account.requests, account.connects)
+            at_rest = all(bucket is None or bucket.full(now) for bucket in buckets)
+            if at_rest and not account.connections and (account.turns is None or account.turns.free()):
+                del self._accounts[key]

@@ -1,0 +1,168 @@
+"""Remote calls as values: codes, errors, who calls, and the two halves of a stream. No gRPC library is named here."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pilotage.errors import PilotageError
+
+STATUS_METADATA = "kubernetes-status-bin"
+"""Trailing metadata of a failed call: the Kubernetes Status as JSON, so that nothing of it is lost in a gRPC code."""
+
+
+class Code(enum.IntEnum):
+    """gRPC's status codes."""
+
+    OK = 0
+    CANCELLED = 1
+    UNKNOWN = 2
+    INVALID_ARGUMENT = 3
+    DEADLINE_EXCEEDED = 4
+    NOT_FOUND = 5
+    ALREADY_EXISTS = 6
+    PERMISSION_DENIED = 7
+    RESOURCE_EXHAUSTED = 8
+    FAILED_PRECONDITION = 9
+    ABORTED = 10
+    OUT_OF_RANGE = 11
+    UNIMPLEMENTED = 12
+    INTERNAL = 13
+    UNAVAILABLE = 14
+    DATA_LOSS = 15
+    UNAUTHENTICATED = 16
+
+
+class RPCError(PilotageError):
+    """A call ended with a code that is not OK. `status` is the Kubernetes Status as JSON, where the server sent one."""
+
+    def __init__(self, code: Code, message: str, *, status: bytes = b"") -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Who is at the other end of a connection, as the kernel says. The pid is for logs and limits: it may be reused."""
+
+    uid: int = -1
+    """-1 where it is not known: the connection is no Unix socket."""
+    gid: int = -1
+    pid: int = 0
+    groups: tuple[int, ...] = ()
+    """The supplementary groups, where the kernel tells them (SO_PEERGROUPS)."""
+    address: str = ""
+
+    @property
+    def account(self) -> str:
+        """Who is held to limits together: those of one user, or, where there is none, those of one address."""
+        return f"uid:{self.uid}" if self.uid >= 0 else self.address.rpartition(":")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One incoming call."""
+
+    method: str
+    """In full: `/nvidia.nvsentinel.v1alpha1.GpuService/ListGpus`."""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    """Keys in lower case."""
+    peer: Peer = Peer()
+
+    @property
+    def name(self) -> str:
+        """`ListGpus`."""
+        return self.method.rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The answer to a unary call, with the initial metadata that came with it."""
+
+    message: bytes
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    connection_number: int = field(default=0, compare=False)
+    """The number of the connection that it came over: another one may lead to another run of the server."""
+
+
+class Outgoing(Protocol):
+    """The sending half of a server's stream. A frame is `frame(message)`, made once for all who get it."""
+
+    async def open(self, metadata: Mapping[str, str] | None = None) -> None:
+        """Send the initial metadata, so that the caller knows that the stream is open."""
+
+    def write(self, frames: Sequence[bytes]) -> bool:
+        """Send frames at once, all or nothing; False where there is no room: then `await drained()`, and try again.
+
+        Never waits. It keeps at most the part of one call for which the caller's window had no room: until that has
+        gone out, there is no room. Raises RPCError (CANCELLED) when the stream is over.
+        """
+
+    async def drained(self) -> None:
+        """Wait until there may be room again. Raises RPCError (CANCELLED) when the stream is over."""
+
+    async def closed(self) -> None:
+        """Wait until the caller has gone."""
+
+
+UnaryHandler = Callable[[Call, bytes], Awaitable[Reply]]
+"""Answers a call. Raises RPCError; anything else is logged, and told as INTERNAL without its text."""
+
+StreamHandler = Callable[[Call, bytes, Outgoing], Awaitable[None]]
+"""Answers a call with a stream, which ends (OK, or with the RPCError raised) when this returns. Cancelled when the
+caller goes."""
+
+BidiHandler = Callable[[Call, AsyncIterator[bytes], Outgoing], Awaitable[None]]
+"""Answers a stream of messages with a stream; otherwise as a StreamHandler. The messages end when the caller's half
+does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handlers:
+    """What a server answers, by the method's full name."""
+
+    unary: Mapping[str, UnaryHandler]
+    stream: Mapping[str, StreamHandler]
+    bidi: Mapping[str, BidiHandler] = field(default_factory=dict)
+
+
+class Channel(Protocol):
+    """The calling side: a connection that is made when it is needed, and made again when it broke."""
+
+    async def unary(
+        self, method: str, message: bytes, *, metadata: Mapping[str, str] | None = None, timeout: float | None = None
+    ) -> Reply:
+        """Raises RPCError for what the server says, ConnectionLost where no answer came."""
+
+    def stream(
+        self, method: str, message: bytes, *, metadata: Mapping[str, str] | None = None
+    ) -> AbstractAsyncContextManager[Incoming]:
+        """A stream of messages, open when the block is entered; the end of the block ends it."""
+
+    async def close(self) -> None:
+        """Let go of the connection."""
+
+
+class Incoming(Protocol):
+    """The receiving half of a stream: its messages, until the server ends it."""
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """The initial metadata; empty where they have not come yet (some servers send them with the first message)."""
+
+    @property
+    def connection_number(self) -> int:
+        """As that of a Reply."""
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        """Raises RPCError where the stream ends with one, ConnectionLost where the connection breaks."""
+
+
+def frame(message: bytes) -> bytes:
+    """A message as a stream carries it: not compressed, its length, itself."""
+    return b"\x00" + len(message).to_bytes(4, "big") + message

@@ -1,0 +1,386 @@
+"""The channel: connects when needed, comes again, notices a dead server, and says what to do."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import ssl as tls
+import stat
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from hpack import Decoder
+
+from pilotage.device.client.target import Target
+from pilotage.errors import ConnectionLost
+from pilotage.grpc import frames, link
+from pilotage.grpc.channel import GRPCChannel
+from pilotage.grpc.clientlink import ClientLink
+from pilotage.grpc.frames import ErrorCode, Setting
+from pilotage.grpc.options import ChannelOptions
+from pilotage.grpc.rpc import Code, RPCError
+from pilotage.grpc.server import serve
+from pilotage.server.http.certificates import self_signed
+
+from .ground import ECHO, HANG, LARGE, UNLIMITED, WATCH, Service, channel, port, served, socket_path
+
+ANSWER = frames.block([(":status", "200"), ("content-type", "application/grpc")])
+TRAILERS = frames.block([("grpc-status", "0")])
+
+
+async def test_nothing_is_connected_before_the_first_call_and_one_connection_carries_all() -> None:
+    async with served() as listening, channel(listening) as calling:
+        await asyncio.sleep(0)
+        assert listening.statistics().accepted == 0
+        await asyncio.gather(*(calling.unary(ECHO, b"") for _ in range(50)))
+        assert listening.statistics().accepted == 1
+
+
+async def test_no_socket_is_told_with_what_to_do() -> None:
+    async with channel("/nowhere/device-api.sock") as calling:
+        with pytest.raises(
+            ConnectionLost, match=r"is the Device API server running.*NVIDIA_DEVICE_API_TARGET"
+        ) as caught:
+            await calling.unary(ECHO, b"")
+        assert not caught.value.sent
+        with pytest.raises(ConnectionLost, match="no such socket"):
+            async with calling.stream(WATCH, b""):
+                pass
+
+
+async def test_a_socket_that_nobody_listens_on_is_told_with_what_to_do() -> None:
+    with socket_path() as path, socket.socket(socket.AF_UNIX) as stale:
+        stale.bind(path)
+        async with channel(path) as calling:
+            with pytest.raises(ConnectionLost, match="nobody listens there: the Device API server has stopped"):
+                await calling.unary(ECHO, b"")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+async def test_a_socket_one_may_not_open_is_told_with_its_group() -> None:
+    async with served() as listening, channel(listening) as calling:
+        path = str(listening.address)
+        os.chmod(os.path.dirname(path), 0o755)
+        os.chmod(path, stat.S_IRUSR | stat.S_IWUSR | stat.S_IRGRP | stat.S_IWGRP)
+        os.chown(path, 0, 54321)
+        os.seteuid(65534)
+        try:
+            with pytest.raises(
+                ConnectionLost, match=r"gid 54321 .*mode 0660.*uid 65534.*supplementalGroups: \[54321\]"
+            ):
+                await calling.unary(ECHO, b"")
+        finally:
+            os.seteuid(0)
+
+
+async def test_where_the_servers_queue_is_full_a_client_waits_for_room() -> None:
+    """The kernel says EAGAIN then, which asyncio takes for a connection that is being made."""
+    with socket_path() as path, socket.socket(socket.AF_UNIX) as listener, ExitStack() as stack:
+        listener.bind(path)
+        listener.listen(1)
+        full = 0
+        while not full:
+            waiting = stack.enter_context(socket.socket(socket.AF_UNIX))
+            waiting.setblocking(False)
+            full = waiting.connect_ex(path)
+        async with channel(path) as calling:
+            call = asyncio.create_task(calling.unary(ECHO, b"x"))
+            await asyncio.sleep(0)
+            async with serve(Service().handlers(), sock=listener, options=UNLIMITED):
+                assert (await call).message == b"x"
+
+
+async def test_a_server_that_says_nothing_is_given_up_on() -> None:
+    with socket_path() as path, socket.socket(socket.AF_UNIX) as mute:
+        mute.bind(path)
+        mute.listen()
+        async with channel(path, ChannelOptions(connect_seconds=0.05)) as calling:
+            with pytest.raises(ConnectionLost, match=r"no answer within 0\.05 s") as caught:
+                await calling.unary(ECHO, b"")
+            assert (caught.value.sent, caught.value.timed_out) == (False, True)
+
+
+async def test_a_call_that_was_sent_when_the_connection_broke_may_have_happened() -> None:
+    async with _scripted(lambda writer: writer.transport.abort()) as path, channel(path) as calling:
+        with pytest.raises(ConnectionLost) as caught:
+            await calling.unary(ECHO, b"")
+        assert caught.value.sent
+
+
+async def test_a_call_that_the_server_never_looked_at_is_sent_again_on_a_new_connection() -> None:
+    turns = iter([frames.goaway(0, ErrorCode.NO_ERROR, "restarting"), _answer(b"second")])
+    async with _scripted(lambda writer: writer.write(next(turns))) as path, channel(path) as calling:
+        assert (await calling.unary(ECHO, b"")).message == b"second"
+
+
+async def test_a_refused_stream_is_sent_again() -> None:
+    turns = iter([frames.reset(1, ErrorCode.REFUSED_STREAM), _answer(b"second", stream=3)])
+    async with _scripted(lambda writer: writer.write(next(turns))) as path, channel(path) as calling:
+        assert (await calling.unary(ECHO, b"")).message == b"second"
+
+
+async def test_after_a_restart_the_next_call_connects_anew() -> None:
+    with socket_path() as path, socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        async with channel(path) as calling:
+            for _ in range(3):
+                async with serve(Service().handlers(), sock=listener, options=UNLIMITED):
+                    assert (await calling.unary(ECHO, b"x")).message == b"x"
+
+
+async def test_an_open_stream_hears_when_the_server_dies() -> None:
+    async with _scripted(_open_then_die) as path, channel(path) as calling, calling.stream(WATCH, b"") as incoming:
+        with pytest.raises(ConnectionLost, match="closed the connection"):
+            async for _ in incoming:
+                pass
+
+
+async def test_a_server_that_vanished_is_noticed_by_keepalive() -> None:
+    options = ChannelOptions(keepalive_seconds=0.05, keepalive_timeout=0.05)
+    async with _scripted(lambda writer: None) as path, channel(path, options) as calling:
+        with pytest.raises(ConnectionLost, match="no sign of life"):
+            await calling.unary(ECHO, b"")
+
+
+async def test_a_quiet_server_that_is_alive_is_waited_for() -> None:
+    service = Service()
+    options = ChannelOptions(keepalive_seconds=0.02, keepalive_timeout=0.5)
+    server_options = replace(UNLIMITED, ping_seconds=0.0)
+    async with served(service.handlers(), server_options) as listening, channel(listening, options) as calling:
+        with pytest.raises(RPCError) as caught:
+            await calling.unary(HANG, b"", timeout=0.2)
+        assert caught.value.code is Code.DEADLINE_EXCEEDED
+        assert listening.statistics().accepted == 1
+
+
+async def test_a_server_that_sends_no_headers_before_its_first_message_does_not_block() -> None:
+    sent = asyncio.Event()
+
+    def answer(writer: asyncio.StreamWriter) -> None:
+        writer.write(_answer(b"late"))
+        sent.set()
+
+    def late(writer: asyncio.StreamWriter) -> None:
+        asyncio.get_running_loop().call_later(0.1, answer, writer)
+
+    async with (
+        _scripted(late) as path,
+        channel(path, ChannelOptions(open_seconds=0.01)) as calling,
+        calling.stream(WATCH, b"") as incoming,
+    ):
+        assert not sent.is_set()
+        assert incoming.metadata == {}
+        assert [message async for message in incoming] == [b"late"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        (frames.headers(1, frames.block([(":status", "503")]), end=True), Code.UNAVAILABLE),
+        (frames.headers(1, frames.block([(":status", "200"), ("content-type", "text/html")])), Code.UNKNOWN),
+        (frames.headers(1, ANSWER) + frames.headers(1, TRAILERS, end=True), Code.INTERNAL),
+        (frames.headers(1, ANSWER) + frames.frame(0, 0, 1, b"\x01\x00\x00\x00\x00"), Code.UNIMPLEMENTED),
+        (frames.headers(1, ANSWER) + frames.frame(0, 1, 1, b""), Code.INTERNAL),
+        (frames.headers(1, ANSWER) + frames.headers(1, frames.block([("x", "y")]), end=True), Code.UNKNOWN),
+        (frames.headers(1, frames.block([(":status", "9" * 5000)]), end=True), Code.UNKNOWN),
+        (frames.reset(1, ErrorCode.CANCEL), Code.CANCELLED),
+        (frames.reset(1, ErrorCode.INTERNAL_ERROR), Code.INTERNAL),
+        (frames.reset(1, ErrorCode.ENHANCE_YOUR_CALM), Code.RESOURCE_EXHAUSTED),
+    ],
+)
+async def test_odd_answers_become_errors(answer: bytes, code: Code) -> None:
+    async with _scripted(lambda writer: writer.write(answer)) as path, channel(path) as calling:
+        with pytest.raises(RPCError) as caught:
+            await calling.unary(ECHO, b"")
+        assert caught.value.code is code
+
+
+async def test_an_interim_answer_is_passed_over() -> None:
+    interim = frames.headers(1, frames.block([(":status", "103")]))
+    async with _scripted(lambda writer: writer.write(interim + _answer(b"real"))) as path, channel(path) as calling:
+        assert (await calling.unary(ECHO, b"")).message == b"real"
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        frames.frame(0, 0, 7, bytes(200)),
+        frames.headers(2, ANSWER),
+        b"HTTP/1.1 400 No\r\n\r\n",
+        frames.frame(0, 0, 1, b"\x00\x00\x00\x00\x01x"),
+        frames.headers(1, ANSWER + frames.block([("Upper", "")])),
+        frames.headers(1, ANSWER + frames.block([("x", "one\ntwo")])),
+        frames.headers(1, ANSWER)
+        + frames.headers(1, frames.block([(":status", "200"), ("grpc-status", "0")]), end=True),
+        frames.frame(frames.PUSH_PROMISE, 4, 1, bytes(4)),
+        b"\xff\xff\xff\x00\x00\x00\x00\x00\x01",
+        frames.headers(1, frames.block([("x", "y" * 70_000)])),
+    ],
+)
+async def test_a_server_that_breaks_the_rules_is_left(noise: bytes) -> None:
+    async with _scripted(lambda writer: writer.write(noise)) as path, channel(path) as calling:
+        with pytest.raises(ConnectionLost):
+            await calling.unary(ECHO, b"", timeout=5)
+
+
+async def test_a_message_that_is_too_large_for_us_is_an_error() -> None:
+    async with served() as listening, channel(listening, ChannelOptions(message_bytes=1000)) as calling:
+        with pytest.raises(RPCError, match="may have 1000") as caught:
+            await calling.unary(LARGE, b"")
+        assert caught.value.code is Code.RESOURCE_EXHAUSTED
+        await calling.unary(ECHO, b"")
+
+
+async def test_a_closed_channel_ends_its_calls_and_takes_no_more() -> None:
+    service = Service()
+    async with served(service.handlers()) as listening, channel(listening) as calling:
+        hanging = asyncio.ensure_future(calling.unary(HANG, b""))
+        await service.until(hanging=1)
+        await calling.close()
+        with pytest.raises(ConnectionLost):
+            await hanging
+        with pytest.raises(ConnectionLost, match="the channel is closed") as caught:
+            await calling.unary(ECHO, b"")
+        assert not caught.value.sent
+        await service.until(cancelled=1)
+
+
+async def test_closing_does_not_wait_for_a_server_that_does_not_read() -> None:
+    wide = frames.settings({Setting.INITIAL_WINDOW_SIZE: 2**31 - 1}) + frames.window_update(0, 2**30)
+    with (
+        socket_path() as path,
+        socket.socket(socket.AF_UNIX) as listener,
+        mock.patch.object(link, "_LINGER", 0.02),
+    ):
+        listener.bind(path)
+        listener.listen()
+        listener.setblocking(False)
+        async with channel(path) as calling:
+            call = asyncio.ensure_future(calling.unary(ECHO, bytes(8 << 20)))
+            deaf, _ = await asyncio.get_running_loop().sock_accept(listener)
+            with deaf:
+                await asyncio.get_running_loop().sock_sendall(deaf, wide)
+                await _until_stuck(calling)
+                async with asyncio.timeout(5):
+                    await calling.close()
+                with pytest.raises(ConnectionLost):
+                    await call
+
+
+async def test_a_call_waits_for_a_place_until_the_server_takes_more() -> None:
+    loop = asyncio.get_running_loop()
+    client = ClientLink(loop, ChannelOptions(), "here")
+    client.receive(frames.settings({Setting.MAX_CONCURRENT_STREAMS: 0}))
+    waiting = asyncio.ensure_future(client.begin(b"", b""))
+    await asyncio.sleep(0)
+    assert client.streams == {}
+    client.receive(frames.settings({Setting.MAX_CONCURRENT_STREAMS: 1}))
+    async with asyncio.timeout(5):
+        assert (await waiting).id == 1
+    client.abort("done")
+
+
+@pytest.mark.parametrize(
+    ("target", "authority"),
+    [
+        (Target(path="/run/s"), b"localhost"),
+        (Target(host="node", port=1), b"node:1"),
+        (Target(host="::1", port=1), b"[::1]:1"),
+    ],
+)
+async def test_the_authority_is_what_a_uri_would_have(target: Target, authority: bytes) -> None:
+    fields = dict(Decoder().decode(GRPCChannel(target)._head(ECHO, None), raw=True))
+    assert fields[b":authority"] == authority
+
+
+async def test_closing_while_connecting_tells_who_waits() -> None:
+    with socket_path() as path, socket.socket(socket.AF_UNIX) as mute:
+        mute.bind(path)
+        mute.listen()
+        async with channel(path) as calling:
+            waiting = asyncio.ensure_future(calling.unary(ECHO, b""))
+            await asyncio.sleep(0.01)
+            await calling.close()
+            with pytest.raises(ConnectionLost, match="closed"):
+                await waiting
+
+
+async def test_tls_on_a_port_with_a_certificate_that_is_trusted_and_one_that_is_not(tmp_path: Path) -> None:
+    certificate = self_signed("localhost")
+    (tmp_path / "cert.pem").write_bytes(certificate.certificate)
+    (tmp_path / "key.pem").write_bytes(certificate.key)
+    server = tls.SSLContext(tls.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+    async with serve(Service().handlers(), ssl=server, options=UNLIMITED) as listening:
+        target = Target(host="127.0.0.1", port=port(listening))
+        trusting = tls.create_default_context(cafile=tmp_path / "cert.pem")
+        good = GRPCChannel(target, ChannelOptions(ssl=trusting, server_name="localhost"))
+        assert (await good.unary(ECHO, bytes(300_000))).message == bytes(300_000)
+        await asyncio.gather(*(good.unary(ECHO, b"") for _ in range(300)))
+        await good.close()
+        bad = GRPCChannel(target, ChannelOptions(ssl=tls.create_default_context()))
+        with pytest.raises(ConnectionLost, match="certificate is not trusted") as caught:
+            await bad.unary(ECHO, b"")
+        assert not caught.value.sent
+        await bad.close()
+        plain = GRPCChannel(target)
+        with pytest.raises(ConnectionLost, match="closed the connection at once"):
+            await plain.unary(ECHO, b"")
+        await plain.close()
+
+
+async def _until_stuck(calling: GRPCChannel) -> None:
+    for _ in range(100_000):
+        if calling._link is not None and calling._link.paused:
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("all has been sent")
+
+
+def _answer(message: bytes, stream: int = 1) -> bytes:
+    data = frames.frame(frames.DATA, 0, stream, b"\x00" + len(message).to_bytes(4, "big") + message)
+    return frames.headers(stream, ANSWER) + data + frames.headers(stream, TRAILERS, end=True)
+
+
+def _open_then_die(writer: asyncio.StreamWriter) -> None:
+    writer.write(frames.headers(1, ANSWER))
+    asyncio.get_running_loop().call_later(0.01, writer.close)
+
+
+class _scripted:  # noqa: N801 used as a function is
+    """A server that greets, waits for a call's end and then does what it was told, for each call."""
+
+    def __init__(self, answer: Callable[[asyncio.StreamWriter], object]) -> None:
+        self._answer = answer
+
+    async def __aenter__(self) -> str:
+        self._place = socket_path()
+        path = self._place.__enter__()
+        self._writers: list[asyncio.StreamWriter] = []
+        self._server = await asyncio.start_unix_server(self._serve, path)
+        return path
+
+    async def __aexit__(self, *error: object) -> None:
+        self._server.close()
+        for writer in self._writers:
+            writer.transport.abort()
+        self._place.__exit__(None, None, None)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.append(writer)
+        writer.write(frames.settings({}))
+        await reader.readexactly(len(frames.PREFACE))
+        try:
+            while True:
+                high, low, kind, flags, _ = frames.HEAD.unpack(await reader.readexactly(9))
+                await reader.readexactly(high << 8 | low)
+                if kind == frames.DATA and flags & frames.END_STREAM:
+                    self._answer(writer)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass

@@ -1,0 +1,189 @@
+"""A link on asyncio: what it must not do because of how asyncio's transports are made, and what waiting does to it."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from pilotage.grpc import frames
+from pilotage.grpc.options import ServerOptions
+from pilotage.grpc.peers import Account, Accounts
+from pilotage.grpc.rpc import Peer
+from pilotage.grpc.serverlink import ServerLink, Shared
+from pilotage.grpc.stream import Stream
+
+
+class Moody(socket.socket):
+    """A socket that takes all, or nothing, or one thing more and then is broken."""
+
+    mood = "all"
+
+    def send(self, data: Any, flags: int = 0) -> int:
+        self._decide()
+        return super().send(data, flags)
+
+    def sendmsg(self, buffers: Any, *more: Any) -> int:
+        self._decide()
+        return super().sendmsg(buffers, *more)
+
+    def _decide(self) -> None:
+        if self.mood == "nothing":
+            raise BlockingIOError
+        if self.mood == "broken":
+            raise BrokenPipeError
+        if self.mood == "once":
+            self.mood = "broken"
+
+
+class Waiting(Stream):
+    """A stream that has something to write as soon as there is room."""
+
+    def __init__(self, link: ServerLink) -> None:
+        super().__init__(link, 1)
+        self._link = link
+
+    def pump(self) -> None:
+        self._link.write(b"at last")
+
+    def take_headers(self, fields: object, ended: bool) -> None: ...
+
+    def take_data(self, payload: bytes, ended: bool) -> None: ...
+
+    def take_reset(self, code: object) -> None: ...
+
+
+async def test_a_connection_that_breaks_when_there_is_room_again_is_lost_once() -> None:
+    loop = asyncio.get_running_loop()
+    failures: list[object] = []
+    loop.set_exception_handler(lambda _, context: failures.append(context))
+    ours, theirs = socket.socketpair()
+    moody = Moody(fileno=ours.detach())
+    moody.setblocking(False)
+    link = ServerLink(loop, Shared({}, ServerOptions()), Peer(), Account(None, None))
+    with theirs:
+        await loop.connect_accepted_socket(lambda: link, moody)
+        moody.mood = "nothing"
+        link.write(bytes(100_000))
+        assert link.paused
+        link.blocked.add(Waiting(link))
+        moody.mood = "once"
+        async with asyncio.timeout(10):
+            await link.closed
+        await asyncio.sleep(0)
+    assert failures == []
+
+
+class Pair:
+    """Two connections of one user, whose share of time a test can use up."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        options = ServerOptions(keepalive_seconds=1, keepalive_timeout=1, idle_seconds=1)
+        self.shared = Shared({}, options)
+        self.account = Accounts(options, self.loop).of(Peer(uid=7), self.loop.time())
+        self.links = [self._linked(), self._linked()]
+
+    @classmethod
+    def that_waits(cls) -> Pair:
+        """Both have sent a ping, and there is no time to answer it."""
+        pair = cls()
+        for link in pair.links:
+            pair.feed(link, HELLO)
+        pair._use_up()
+        for link in pair.links:
+            pair.feed(link, PING)
+        return pair
+
+    def _linked(self) -> ServerLink:
+        link = ServerLink(self.loop, self.shared, Peer(uid=7), self.account)
+        transport = mock.create_autospec(asyncio.Transport, instance=True)
+        transport.is_closing.return_value = False
+        link.connection_made(transport)
+        return link
+
+    def _use_up(self) -> None:
+        assert self.account.turns is not None
+        for _ in range(100):
+            self.account.turns.spend(0.01)
+
+    @staticmethod
+    def feed(link: ServerLink, data: bytes) -> None:
+        view = link.get_buffer(-1)
+        view[: len(data)] = data
+        link.buffer_updated(len(data))
+
+
+HELLO = frames.PREFACE + frames.settings({})
+PING = frames.frame(frames.PING, 0, 0, b"12345678")
+PONG = frames.frame(frames.PING, frames.ACK, 0, b"12345678")
+
+
+def answers(link: ServerLink) -> int:
+    sent = b"".join(call.args[0] for call in link._transport.write.call_args_list)  # type: ignore[union-attr]
+    return sent.count(PONG)
+
+
+@pytest.mark.virtual_time
+async def test_what_comes_while_a_connection_waits_for_its_turn_is_taken_in_its_turn() -> None:
+    """TLS has more in hand than it was asked for."""
+    pair = Pair.that_waits()
+    first, second = pair.links
+    pair.feed(first, PING)
+    assert first.queued
+    assert second.queued
+    assert answers(first) == answers(second) == 0
+    await asyncio.sleep(60)
+    assert (answers(first), answers(second)) == (2, 1)
+    assert not first.queued
+
+
+@pytest.mark.virtual_time
+async def test_a_connection_that_is_lost_while_it_waits_has_no_turn_and_the_other_has() -> None:
+    pair = Pair.that_waits()
+    first, second = pair.links
+    taken = mock.Mock(wraps=first.take)
+    first.take = taken  # type: ignore[method-assign]
+    first.abort("gone")
+    assert pair.account.turns is not None
+    assert first.go_on not in pair.account.turns._waiting
+    await asyncio.sleep(60)
+    taken.assert_not_called()
+    assert answers(second) == 1
+
+
+@pytest.mark.virtual_time
+async def test_who_waits_for_its_turn_is_neither_dead_nor_idle() -> None:
+    pair = Pair.that_waits()
+    link = pair.links[0]
+    while link.queued:
+        link.check(pair.loop.time())
+        await asyncio.sleep(0.5)
+    assert pair.loop.time() > 10
+    assert not link.lost
+    assert not link.stopping
+    assert answers(link) == 1
+
+
+async def test_the_calls_of_a_lost_connection_are_ended_a_few_in_a_turn() -> None:
+    link = Pair().links[0]
+    lost: list[int] = []
+
+    def call(number: int) -> mock.Mock:
+        def lose() -> None:
+            del link.streams[number]
+            lost.append(number)
+
+        return mock.Mock(lose=lose)
+
+    link.streams.update({number: call(number) for number in range(100)})
+    link.abort("gone")
+    assert 0 < len(lost) < 20
+    while link.streams:
+        before = len(lost)
+        await asyncio.sleep(0)
+        assert len(lost) - before < 20
+    assert sorted(lost) == list(range(100))
