@@ -7,7 +7,7 @@ import msgspec
 from pilotage.meta import objects
 from pilotage.meta.models import Model, ObjectMeta, Resource, resource
 from pilotage.meta.unstructured import Unstructured
-from pilotage.schema.openapi import openapi
+from pilotage.schema.generate.openapi import openapi
 from pilotage.types.core.v1 import PersistentVolumeClaim
 
 

@@ -10,7 +10,7 @@ import pytest
 from hack.cluster.running import RealCluster
 from pilotage.meta import yamltext
 from pilotage.meta.models import Model, Resource, resource
-from pilotage.schema.crd import crd
+from pilotage.schema.generate.crd import crd
 from pilotage.types.core.v1 import PodTemplateSpec
 from tests.schema import golden_files
 

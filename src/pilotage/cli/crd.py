@@ -55,7 +55,7 @@ def register(subparsers: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Do what the options say; the exit code."""
-    from pilotage.schema.crd import crds
+    from pilotage.schema.generate.crd import crds
 
     documents = crds(resources(options.modules))
     if options.against is not None:
@@ -144,7 +144,7 @@ def _write(folder: Path, texts: dict[str, str]) -> None:
 
 def _compare(path: Path, documents: Sequence[Document], whole: bool) -> int:
     """Print what changed since the file was written. Only with `whole` modules is a missing kind a change."""
-    from pilotage.schema.compatibility import all_changes
+    from pilotage.schema.compatibility.definitions import all_changes
 
     old = _read(path)
     if not whole:

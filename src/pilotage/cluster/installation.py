@@ -12,7 +12,7 @@ from pilotage.errors import AlreadyExists, Conflict, NoMatch, Timeout
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import Resource
 from pilotage.meta.unstructured import Unstructured
-from pilotage.schema.crd import crds
+from pilotage.schema.generate.crd import crds
 
 DEFINITION = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 WAIT_SECONDS = 30.0

@@ -15,7 +15,7 @@ from pilotage.device.v1alpha1 import GPU, GROUP, GPUSpec
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.markers import ListType, MaxItems, MaxLength, MaxProperties, MinLength
 from pilotage.meta.models import Model, Resource, resource
-from pilotage.schema.crd import crd
+from pilotage.schema.generate.crd import crd
 
 MAX_CONDITIONS = 32
 MAX_PROVIDERS = 32

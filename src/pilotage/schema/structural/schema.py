@@ -19,7 +19,7 @@ from pilotage.schema.structural.validate import Table, Validator, run
 from pilotage.schema.structural.values import NOWHERE
 
 if TYPE_CHECKING:
-    from pilotage.schema.cel import Rules
+    from pilotage.schema.cel.rules import Rules
 
 MAXIMUM_DEFAULTS = 3 * 2**19
 """Bytes that the defaults of one document may have: with more than 1.5 MiB it could not be stored."""
@@ -156,6 +156,6 @@ class _Part(NamedTuple):
 def _rules(root: Node) -> Rules | None:
     if root.tree.built_in:
         return None
-    from pilotage.schema.cel import compile_rules
+    from pilotage.schema.cel.rules import compile_rules
 
     return compile_rules(root)

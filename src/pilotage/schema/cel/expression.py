@@ -1,0 +1,285 @@
+"""One CEL expression over a place of a schema: compiled, checked against the schema, evaluated."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from pilotage import errors
+from pilotage.schema.cel import values as cel_values
+from pilotage.schema.cel.ast import Tree, read_tree, renamed
+from pilotage.schema.cel.cost import Cost, cost
+from pilotage.schema.cel.fields import Needs, needed, needs, without_literals
+from pilotage.schema.cel.patterns import BOUNDED, EXCEEDED, Meter, is_metered, written_patterns
+from pilotage.schema.cel.sizes import NOTHING, Anything, Extent, Found, whole
+from pilotage.schema.structural.node import Node
+from pilotage.schema.structural.paths import MapKey, Steps
+
+_OLD_SELF = re.compile(r"\boldSelf\b")
+_PATH = re.compile(r"(?<![\w.])(self|oldSelf)((?:\s*\.\s*\w+(?!\w|\s*\())+)")
+_VARIABLES = ("self", "oldSelf", "__self", "__oldSelf")
+_MIXED_NUMBERS = re.compile(r"'_(?:<|<=|>|>=)_' applied to '\((?:int|uint|double), (?:int|uint|double)\)'")
+_METADATA = {"type": "object", "properties": {"name": {"type": "string"}, "generateName": {"type": "string"}}}
+
+
+class CompileError(errors.InvalidDefinition):
+    """An expression that does not compile; the message is the compiler's."""
+
+
+class EvaluationError(Exception):
+    """An expression that failed on this value."""
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A compiled expression over `self` and, perhaps, `oldSelf`."""
+
+    text: str
+    program: Any
+    tree: Tree
+    size: int
+    """The bytes of the program: macros can make a large one of a short text."""
+    uses_old: bool
+    returns: str
+    wrapped: bool
+    fields: Needs
+    old_fields: Needs
+    """The fields of `self` and `oldSelf` that it looks at; None if that may be any of them."""
+    patterns: dict[str, Any]
+    """The regular expressions that are written in it."""
+    metered: bool
+    """Whether some of its functions count what they cost."""
+    _rough: dict[tuple[int, int], Cost] = field(default_factory=dict)
+
+    def evaluate(self, value: Any, old: Any, present: bool, meter: Meter) -> Any:
+        """The result as a plain value. EvaluationError if the expression fails."""
+        data = self._data(value, old, present)
+        try:
+            if not self.metered:
+                result = self.program.eval(data=data)
+            else:
+                with meter.measuring(self.patterns):
+                    result = self.program.eval(data=data)
+            if result.type() != _binding().Type.ERROR:
+                found = result.plain_value()
+                if not meter.exceeded:
+                    return found
+            told = str(result.value())
+        except Exception as error:  # the binding raises RuntimeError, TypeError and whatever a function raised
+            told = str(error)
+        raise EvaluationError(EXCEEDED if meter.exceeded else _translated(told))
+
+    def rough_cost(self, size: int, entries: int) -> Cost:
+        """A bound for values of this many bytes and entries, whatever they are."""
+        key = size.bit_length(), entries.bit_length()
+        found = self._rough.get(key)
+        if found is None:
+            chars, count = (float(1 << bits) for bits in key)
+            most = Extent(chars, count, chars, count)
+            found = self._rough[key] = cost(self.tree, dict.fromkeys(_VARIABLES, Anything(most)), most)
+        return found
+
+    def cost(self, value: Any, old: Any) -> Cost:
+        """A bound for these very values."""
+        data = self._data(value, old, present=True)
+        passed = NOTHING
+        for each in (data["self"], data["oldSelf"]):
+            size, entries = whole(each)
+            passed = passed.plus(Extent(all_chars=size, all_entries=entries))
+        return cost(self.tree, {name: Found([each]) for name, each in data.items()}, passed)
+
+    def _data(self, value: Any, old: Any, present: bool) -> dict[str, Any]:
+        # Every value that is passed to the engine is converted, so it gets no more than it looks at.
+        value, old = needed(value, self.fields), needed(old, self.old_fields) if self.uses_old else None
+        if not self.wrapped:
+            return {"self": value, "oldSelf": old}
+        return {"self": value, "oldSelf": old, "__self": value, "__oldSelf": old, "__present": present}
+
+
+def compile_expression(text: str, node: Node, *, resource: bool = False, optional_old: bool = False) -> Expression:
+    """Compile one expression over a place of the schema; CompileError with the compiler's words."""
+    uses_old = _OLD_SELF.search(without_literals(text)) is not None
+    environment = _environment()
+    plain = _compiled(environment, text)
+    _check_fields(text, node, resource)
+    if not (uses_old and optional_old):
+        _check_types(text, node)
+    serialized = plain.serialize()
+    tree = looks = read_tree(serialized)
+    program = plain
+    wrapped = (uses_old and optional_old) or cel_values.typed(node, "__self") is not None
+    if wrapped:
+        environment = _wrapping_environment()
+        program = _compiled(environment, _wrapped(text, node, uses_old, optional_old))
+        serialized = program.serialize()
+    if any(name.encode() in serialized for name in BOUNDED):
+        serialized = renamed(serialized, BOUNDED)
+        program = environment.deserialize(serialized)
+    if program is not plain:
+        tree = read_tree(serialized)
+    return Expression(
+        text,
+        program=program,
+        tree=tree,
+        size=len(serialized),
+        uses_old=uses_old,
+        returns=str(plain.return_type()),
+        wrapped=wrapped,
+        fields=needs(looks, "self"),
+        old_fields=None if optional_old else needs(looks, "oldSelf"),
+        patterns=written_patterns(looks),
+        metered=is_metered(looks),
+    )
+
+
+def field_steps(path: str, node: Node) -> Steps:
+    """Read a rule's `fieldPath` (`.spec.x`, `.labels['a.b']`); ValueError if the schema has no such field."""
+    steps: list[str | int] = []
+    rest = path
+    while rest:
+        found = re.match(r"\.([^.\[\]']+)|\['((?:\\.|[^'\\])*)'\]", rest)
+        if found is None:
+            raise ValueError(f"expected [ or . but got: {rest}")
+        name = found.group(1) if found.group(1) is not None else re.sub(r"\\(.)", r"\1", found.group(2))
+        child = node.properties.get(name)
+        if child is None and (node.properties or node.additional is None):
+            raise ValueError("does not refer to a valid field")
+        steps.append(name if child is not None else MapKey(name))
+        node, rest = child or node.additional or node, rest[found.end() :]
+    return tuple(steps)
+
+
+def _wrapped(text: str, node: Node, uses_old: bool, optional_old: bool) -> str:
+    """The expression inside bindings that give `self` and `oldSelf` their types, and `oldSelf` its optional."""
+    result = f"(\n{text}\n)"
+    if uses_old:
+        old = cel_values.typed(node, "__oldSelf") or "__oldSelf"
+        bound = f"__present ? optional.of({old}) : optional.none()" if optional_old else old
+        result = f"cel.bind(oldSelf, {bound}, {result})"
+    conversion = cel_values.typed(node, "__self")
+    return f"cel.bind(self, {conversion}, {result})" if conversion else result
+
+
+def _compiled(environment: Any, text: str) -> Any:
+    try:
+        return environment.compile(text)
+    except Exception as error:  # the binding raises RuntimeError
+        raise CompileError(_bare(str(error))) from error
+
+
+def _check_fields(text: str, node: Node, resource: bool) -> None:
+    """Refuse `self.x` where the schema has no field x: the engine would not notice before the rule runs."""
+    bare = without_literals(text)
+    for found in _PATH.finditer(bare):
+        place: Node | None = node
+        above = resource
+        for segment in re.finditer(r"\w+", found.group(2)):
+            place = _field(place, segment.group(0), above, found.start(2) + segment.start(), text)
+            above = place is not None and place.embedded
+            if place is None:
+                break
+
+
+def _field(place: Node | None, name: str, resource: bool, column: int, text: str) -> Node | None:
+    """The schema of a field; None if anything goes from here on."""
+    if place is None or place.int_or_string:
+        return None
+    if resource and name in ("apiVersion", "kind", "metadata"):
+        return place.tree.node(_METADATA if name == "metadata" else {"type": "string"})
+    kind = cel_values.type_name(place)
+    if place.type != "object" and kind is not None:
+        raise CompileError(_diagnosis(f"type '{kind}' does not support field selection", column, text))
+    if place.additional is not None:
+        return place.additional
+    for known, child in place.properties.items():
+        if cel_values.escaped(known) == name:
+            return child
+    if place.preserves or not place.properties:
+        return None
+    raise CompileError(_diagnosis(f"undefined field '{name}'", column, text))
+
+
+def _check_types(text: str, node: Node) -> None:
+    """Compile once more with the type of `self` declared, where CEL has one for it.
+
+    Comparing whole numbers with fractions is an error to this compiler only, and is let pass.
+    """
+    kind = cel_values.type_name(node)
+    if kind is None:
+        return
+    try:
+        _typed_environment(kind).compile(text)
+    except Exception as error:  # the binding raises RuntimeError
+        told = _bare(str(error))
+        if not _MIXED_NUMBERS.search(told):
+            raise CompileError(told) from error
+
+
+def _bare(told: str) -> str:
+    """The compiler's words without the status code around them."""
+    return re.sub(r" \[[A-Z_]+\]$", "", re.sub(r"^[A-Z_]+: (?=ERROR)", "", told))
+
+
+def _diagnosis(problem: str, column: int, text: str) -> str:
+    if "\n" in text or without_literals(text) != text:
+        return f"ERROR: <input>: {problem}\n | {text}"
+    return f"ERROR: <input>:1:{column}: {problem}\n | {text}\n | {'.' * (column - 1)}^"
+
+
+@cache
+def _environment() -> Any:
+    from pilotage.schema.cel.functions import environment
+
+    binding = _binding()
+    return environment(binding, dict.fromkeys(("self", "oldSelf"), binding.Type.DYN))
+
+
+@cache
+def _wrapping_environment() -> Any:
+    from pilotage.schema.cel.functions import environment
+
+    binding = _binding()
+    variables = dict.fromkeys(_VARIABLES, binding.Type.DYN) | {"__present": binding.Type.BOOL}
+    return environment(binding, variables, ours=True)
+
+
+@cache
+def _typed_environment(kind: str) -> Any:
+    from pilotage.schema.cel.functions import environment
+
+    declared = _declared(_binding().Type, kind)
+    return environment(_binding(), {"self": declared, "oldSelf": declared})
+
+
+def _declared(types: Any, kind: str) -> Any:
+    """The binding's type for a name such as `list(map(string, int))`."""
+    if kind.startswith("list("):
+        return types.List(_declared(types, kind[5:-1]))
+    if kind.startswith("map(string, "):
+        return types.Map(types.STRING, _declared(types, kind[12:-1]))
+    return types(kind)
+
+
+@cache
+def _binding() -> Any:
+    try:
+        from cel_expr_python import cel
+    except ImportError as error:
+        raise errors.MissingExtra("a schema with CEL rules (x-kubernetes-validations)", "cel") from error
+    return cel
+
+
+def _translated(told: str) -> str:
+    """The engine's error in the words of Kubernetes' engine."""
+    told = re.sub(r"^[A-Z_]+: ", "", told).removesuffix(" [INTERNAL]").removesuffix(" [INVALID_ARGUMENT]")
+    if "Iteration budget exceeded" in told:
+        return EXCEEDED
+    if told.startswith("No matching overloads found"):
+        return "no such overload"
+    if found := re.match(r'Key not found in map : "?(.*?)"?$', told, re.DOTALL):
+        return f"no such key: {found.group(1)}"
+    if found := re.match(r"Index error: index=(-?\d+)", told):
+        return f"index out of bounds: {found.group(1)}"
+    return {"divide by zero": "division by zero", "modulus by zero": "modulus by zero"}.get(told, told)

@@ -1,0 +1,152 @@
+"""Declares the functions of `library` to the CEL binding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pilotage.schema.cel import library, patterns
+
+_EXTENSIONS = {"lists": 0, "optional": 0, "sets": 0, "strings": 2, "two-var-comprehensions": 0}
+"""What Kubernetes offers of CEL's own extensions, in its versions (0: the binding's own)."""
+_OURS = {"bindings": 0, "encoders": 0}
+"""What we need around rules, and rules themselves may not use."""
+
+
+def environment(cel: Any, variables: dict[str, Any], *, ours: bool = False) -> Any:
+    """A CEL environment with Kubernetes' libraries, and with `ours` those we wrap rules in.
+
+    `cel` is the binding's module; `variables` have its types.
+    """
+    extensions = _EXTENSIONS | (_OURS if ours else {})
+    lines = [
+        f"  - name: {name}\n" + (f"    version: {number}\n" if number else "") for name, number in extensions.items()
+    ]
+    config = cel.NewEnvConfigFromYaml("extensions:\n" + "".join(lines))
+    extension = cel.CelExtension("kubernetes", _Declarations(cel).all())
+    return cel.NewEnv(config=config, variables=variables, extensions=[extension])
+
+
+class _Declarations:
+    def __init__(self, cel: Any) -> None:
+        self._cel = cel
+        kinds = cel.Type
+        self._dyn, self._string, self._int, self._bool = kinds.DYN, kinds.STRING, kinds.INT, kinds.BOOL
+        self._list, self._map = kinds.List(kinds.DYN), kinds.Map(kinds.STRING, kinds.DYN)
+        self._overloads: dict[str, list[Any]] = {}
+
+    def all(self) -> list[Any]:
+        self._quantities_and_versions()
+        self._urls()
+        self._addresses()
+        self._lists_and_text()
+        self._formats()
+        return [self._cel.FunctionDecl(name, overloads) for name, overloads in self._overloads.items()]
+
+    def _function(self, name: str, result: Any, parameters: list[Any], impl: Callable[..., Any]) -> None:
+        self._declare(name, result, parameters, impl, member=False)
+
+    def _method(self, name: str, result: Any, parameters: list[Any], impl: Callable[..., Any]) -> None:
+        self._declare(name, result, parameters, impl, member=True)
+
+    def _declare(self, name: str, result: Any, parameters: list[Any], impl: Any, *, member: bool) -> None:
+        overloads = self._overloads.setdefault(name, [])
+        identifier = f"kubernetes_{name}_{len(overloads)}"
+        overloads.append(self._cel.Overload(identifier, result, parameters, is_member=member, impl=impl))
+
+    def _quantities_and_versions(self) -> None:
+        dyn, string, boolean = self._dyn, self._string, self._bool
+        self._function("quantity", dyn, [string], library.quantity)
+        self._function("sign", self._int, [dyn], library.sign)  # so Kubernetes declares it, though it means the method
+        self._function("isQuantity", boolean, [string], library.reads(library.quantity))
+        for name, result, impl in (
+            ("sign", self._int, library.sign),
+            ("isInteger", boolean, library.is_integer),
+            ("asInteger", self._int, library.as_integer),
+            ("asApproximateFloat", self._cel.Type.DOUBLE, library.as_float),
+            ("major", self._int, library.version_part(0)),
+            ("minor", self._int, library.version_part(1)),
+            ("patch", self._int, library.version_part(2)),
+        ):
+            self._method(name, result, [dyn], impl)
+        self._method("add", dyn, [dyn, dyn], library.add)
+        self._method("sub", dyn, [dyn, dyn], library.sub)
+        self._method("compareTo", self._int, [dyn, dyn], library.compare)
+        self._method("isLessThan", boolean, [dyn, dyn], lambda left, right: library.compare(left, right) < 0)
+        self._method("isGreaterThan", boolean, [dyn, dyn], lambda left, right: library.compare(left, right) > 0)
+        for parameters in ([string], [string, boolean]):
+            self._function("semver", dyn, parameters, library.semver)
+            self._function("isSemver", boolean, parameters, library.reads(library.semver))
+
+    def _urls(self) -> None:
+        self._function("url", self._dyn, [self._string], library.url)
+        self._function("isURL", self._bool, [self._string], library.reads(library.url))
+        for name, part in (
+            ("getScheme", "scheme"),
+            ("getHost", "host"),
+            ("getHostname", "hostname"),
+            ("getPort", "port"),
+            ("getEscapedPath", "path"),
+        ):
+            self._method(name, self._string, [self._dyn], library.url_part(part))
+        self._method("getQuery", self._map, [self._dyn], library.url_part("query"))
+
+    def _addresses(self) -> None:
+        dyn, string, boolean = self._dyn, self._string, self._bool
+        self._function("ip", dyn, [string], library.ip)
+        self._function("isIP", boolean, [string], library.reads(library.ip))
+        self._function("ip.isCanonical", boolean, [string], library.is_canonical)
+        self._method("family", self._int, [dyn], lambda value: library.address(value).version)
+        for name, test in (
+            ("isUnspecified", lambda each: each.is_unspecified),
+            ("isLoopback", lambda each: each.is_loopback),
+            ("isLinkLocalMulticast", lambda each: each.is_multicast and str(each).startswith(("224.0.0.", "ff02:"))),
+            ("isLinkLocalUnicast", lambda each: each.is_link_local),
+            ("isGlobalUnicast", _is_global_unicast),
+        ):
+            self._method(name, boolean, [dyn], library.address_is(test))
+        self._function("cidr", dyn, [string], library.cidr)
+        self._function("isCIDR", boolean, [string], library.reads(library.cidr))
+        self._method("containsIP", boolean, [dyn, dyn], library.contains_ip)
+        self._method("containsCIDR", boolean, [dyn, dyn], library.contains_cidr)
+        self._method("ip", dyn, [dyn], library.network_ip)
+        self._method("masked", dyn, [dyn], library.masked)
+        self._method("prefixLength", self._int, [dyn], lambda value: library.network(value).prefixlen)
+        self._function("string", string, [self._map], library.text_of)
+
+    def _lists_and_text(self) -> None:
+        every = self._list
+        self._method("isSorted", self._bool, [every], library.is_sorted)
+        self._method("sum", self._dyn, [every], library.total)
+        self._method("min", self._dyn, [every], library.extreme(min, "min"))
+        self._method("max", self._dyn, [every], library.extreme(max, "max"))
+        self._method("indexOf", self._int, [every, self._dyn], library.index_of)
+        self._method("lastIndexOf", self._int, [every, self._dyn], library.last_index_of)
+        string = self._string
+        self._method("find", string, [string, string], patterns.find)
+        self._method("findAll", self._cel.Type.List(string), [string, string], patterns.find_all)
+        self._method("findAll", self._cel.Type.List(string), [string, string, self._int], patterns.find_all)
+        self._method(patterns.BOUNDED["matches"], self._bool, [string, string], patterns.matches)
+        self._function(patterns.BOUNDED["matches"], self._bool, [string, string], patterns.matches)
+        self._function(patterns.BOUNDED["lists.range"], self._cel.Type.List(self._int), [self._int], patterns.numbers)
+
+    def _formats(self) -> None:
+        for name in library.FORMATS:
+            self._function(f"format.{name}", self._dyn, [], _constant({library.FORMAT: name}))
+        self._function("format.named", self._dyn, [self._string], library.named_format)
+        self._method("validate", self._dyn, [self._dyn, self._string], library.format_validate)
+        # Optionals cannot be made in Python either: the two functions that give one give a map that acts as one.
+        self._method("hasValue", self._bool, [self._map], lambda value: library.OPTIONAL in value)
+        self._method("value", self._dyn, [self._map], library.optional_value)
+        self._method(
+            "orValue", self._dyn, [self._map, self._dyn], lambda value, other: value.get(library.OPTIONAL, other)
+        )
+
+
+def _constant(value: dict[str, str]) -> Callable[[], dict[str, str]]:
+    return lambda: value
+
+
+def _is_global_unicast(each: library.Address) -> bool:
+    special = each.is_unspecified or each.is_loopback or each.is_multicast or each.is_link_local
+    return not special and str(each) != "255.255.255.255"

@@ -1,0 +1,255 @@
+"""CEL rules (`x-kubernetes-validations`): compiled once for a schema, run after a document has passed it.
+
+Values are passed dynamically: whether a field exists is checked when a rule is compiled, its type when it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, NoReturn
+
+from pilotage.errors import Cause
+from pilotage.meta import causes
+from pilotage.schema.cel import values as cel_values
+from pilotage.schema.cel.budget import Budget, Size
+from pilotage.schema.cel.expression import EvaluationError, Expression, compile_expression, field_steps
+from pilotage.schema.cel.patterns import EXCEEDED
+from pilotage.schema.structural.node import Node
+from pilotage.schema.structural.paths import MapKey, Problem, Steps, dotted
+from pilotage.schema.structural.ratchet import Comparison
+
+MAXIMUM_MESSAGE = 5 * 1024
+"""Bytes that a message expression may give."""
+
+_OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
+_REASONS = {
+    "FieldValueForbidden": "Forbidden",
+    "FieldValueRequired": "Required value",
+    "FieldValueDuplicate": "Duplicate value",
+}
+
+
+class _SpentError(Exception):
+    """The budget is spent: no further rule runs."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One entry of `x-kubernetes-validations`, compiled."""
+
+    expression: Expression
+    message: str
+    message_expression: Expression | None
+    reason: str
+    field_path: Steps
+    optional_old: bool
+
+    @property
+    def shown(self) -> str:
+        return self.message.strip() or self.expression.text.strip()
+
+
+@dataclass
+class RuleNode:
+    """The rules of a place, and the places below it that have some."""
+
+    node: Node
+    rules: list[Rule]
+    convert: cel_values.Convert | None
+    properties: dict[str, RuleNode] = field(default_factory=dict)
+    additional: RuleNode | None = None
+    items: RuleNode | None = None
+
+
+class Rules:
+    """All the rules of a schema."""
+
+    def __init__(self, root: RuleNode) -> None:
+        self._root = root
+
+    def validate(self, document: Any, old: Any = None) -> list[Cause]:
+        """What the rules say against a document; on an update, about what it changed."""
+        run = _Run(self._root.node, document, old)
+        with suppress(_SpentError):
+            run.visit(self._root, document, old, ())
+        return run.causes()
+
+
+def compile_rules(root: Node) -> Rules | None:
+    """Compile every rule of a schema; None if there is none."""
+    if not _has_rules(root.schema):
+        return None
+    compiled = _compile_node(root, resource=root.root)
+    return Rules(compiled) if compiled is not None else None
+
+
+class _Place(NamedTuple):
+    """What the rules of one place are about, as CEL sees it."""
+
+    value: Any
+    old: Any
+    size: Size
+
+
+class _Run:
+    """One document going through the rules."""
+
+    def __init__(self, root: Node, document: Any, old: Any) -> None:
+        self._budget = Budget(document, old)
+        self._comparison = Comparison(root, document, old) if old is not None else None
+        self._problems: list[Problem] = []
+
+    def causes(self) -> list[Cause]:
+        comparison = self._comparison
+        return [
+            each.cause
+            for each in self._problems
+            if comparison is None or not (each.ratchets and comparison.unchanged(each.steps))
+        ]
+
+    def visit(self, at: RuleNode, value: Any, old: Any, steps: Steps) -> None:
+        if value is None:
+            return
+        if at.rules:
+            self._rules(at, value, old, steps)
+        if isinstance(value, dict | list) and not self._budget.spend(len(value)):
+            self._spent(at, steps)
+        if isinstance(value, dict):
+            before = old if isinstance(old, dict) else {}
+            for name, each in value.items():
+                child, step = at.properties.get(name), name
+                if child is None and at.additional is not None:
+                    child, step = at.additional, MapKey(name)
+                if child is not None:
+                    self.visit(child, each, before.get(name), (*steps, step))
+        elif isinstance(value, list) and at.items is not None:
+            for index, each in enumerate(value):
+                here = (*steps, index)
+                self.visit(at.items, each, self._comparison.old_at(here) if self._comparison else None, here)
+
+    def _rules(self, at: RuleNode, value: Any, old: Any, steps: Steps) -> None:
+        kind = at.node.type
+        size = self._budget.size(value, old)
+        if (at.convert is not None or old is not None) and not self._budget.spend(size[1], convert=True):
+            self._spent(at, steps)
+        if old is not None:
+            old = cel_values.aligned(at.node, old, value)
+        shown = value
+        if at.convert is not None:
+            value = at.convert(value)
+            old = at.convert(old) if old is not None else None
+        place = _Place(value, old, size)
+        for rule in at.rules:
+            if rule.expression.uses_old and old is None and not rule.optional_old:
+                continue
+            failed = self._failure(rule, place, kind, steps)
+            if failed is None:
+                continue
+            where = dotted((*steps, *rule.field_path), keys_in_brackets=True)
+            told = causes.shown(shown) if kind not in ("object", "array") else ""
+            self._add(steps, _cause(where, rule.reason, told, failed), ratchets=not rule.expression.uses_old)
+
+    def _failure(self, rule: Rule, place: _Place, kind: str, steps: Steps) -> str | None:
+        """The message if the rule does not hold. What goes wrong with the rule itself is a cause, too."""
+        try:
+            result = self._result(rule.expression, place)
+            if result is True:
+                return None
+        except EvaluationError as error:
+            where = dotted(steps, keys_in_brackets=True)
+            self._add(steps, causes.invalid(where, kind, _told(str(error), rule)), ratchets=False)
+            if str(error) == EXCEEDED:
+                raise _SpentError from error
+            return None
+        if result is not False:
+            where = dotted(steps, keys_in_brackets=True)
+            self._add(steps, causes.invalid(where, kind, f"not a bool evaluating rule: {rule.shown}"), ratchets=False)
+            return None
+        return self._message(rule, place)
+
+    def _message(self, rule: Rule, place: _Place) -> str:
+        default = rule.message.strip() or f"failed rule: {rule.expression.text.strip()}"
+        if rule.message_expression is None:
+            return default
+        try:
+            message = self._result(rule.message_expression, place)
+        except EvaluationError:
+            return default
+        text = message.strip() if isinstance(message, str) else ""
+        usable = text and "\n" not in text and len(text.encode()) <= MAXIMUM_MESSAGE
+        return text if usable else default
+
+    def _result(self, expression: Expression, place: _Place) -> Any:
+        value, old, size = place
+        if not self._budget.allows(expression, size, value, old):
+            raise EvaluationError(EXCEEDED)
+        return expression.evaluate(value, old, old is not None, self._budget.meter)
+
+    def _spent(self, at: RuleNode, steps: Steps) -> NoReturn:
+        where = dotted(steps, keys_in_brackets=True)
+        self._add(steps, causes.invalid(where, at.node.type, _OUT_OF_BUDGET), ratchets=False)
+        raise _SpentError
+
+    def _add(self, steps: Steps, cause: Cause, *, ratchets: bool) -> None:
+        self._problems.append(Problem(steps, cause, len(steps), ratchets))
+
+
+def _cause(where: str, reason: str, shown: str, message: str) -> Cause:
+    where = where or "<nil>"
+    title = _REASONS.get(reason, "Invalid value")
+    if title == "Duplicate value":
+        return Cause(reason, ": ".join(part for part in (title, shown) if part), where)
+    if title == "Invalid value" and shown:
+        message = f"{shown}: {message}"
+    return Cause(reason or "FieldValueInvalid", f"{title}: {message}", where)
+
+
+def _told(error: str, rule: Rule) -> str:
+    if error == "no such overload":
+        words = "call arguments did not match a supported operator, function or macro signature for rule"
+        return f"'{error}': {words}: {rule.shown}"
+    if error == EXCEEDED:
+        words = "no further validation rules will be run due to call cost exceeds limit for rule"
+        return f"'{error}': {words}: {rule.shown}"
+    return f"{error} evaluating rule: {rule.shown}"
+
+
+def _has_rules(schema: Any) -> bool:
+    if isinstance(schema, Mapping):
+        return bool(schema.get("x-kubernetes-validations")) or any(_has_rules(each) for each in schema.values())
+    return isinstance(schema, list) and any(_has_rules(each) for each in schema)
+
+
+def _compile_node(node: Node, *, resource: bool) -> RuleNode | None:
+    rules = [_compile_rule(rule, node, resource) for rule in _written(node)]
+    below: dict[str, RuleNode] = {}
+    for name, child in node.properties.items():
+        if made := _compile_node(child, resource=child.embedded):
+            below[name] = made
+    additional = _compile_node(node.additional, resource=node.additional.embedded) if node.additional else None
+    items = _compile_node(node.items, resource=node.items.embedded) if node.items else None
+    if not (rules or below or additional or items):
+        return None
+    return RuleNode(node, rules, cel_values.converter(node, resource=resource), below, additional, items)
+
+
+def _written(node: Node) -> Iterator[Mapping[str, Any]]:
+    """The rules of a place: its own, and those that `allOf` adds to it."""
+    yield from node.schema.get("x-kubernetes-validations") or ()
+    for branch in node.branches("allOf"):
+        yield from branch.schema.get("x-kubernetes-validations") or ()
+
+
+def _compile_rule(rule: Mapping[str, Any], node: Node, resource: bool) -> Rule:
+    optional = rule.get("optionalOldSelf") is True
+    text = rule.get("messageExpression")
+    return Rule(
+        expression=compile_expression(rule["rule"], node, resource=resource, optional_old=optional),
+        message=rule.get("message") or "",
+        message_expression=(compile_expression(text, node, resource=resource, optional_old=optional) if text else None),
+        reason=rule.get("reason") or "",
+        field_path=field_steps(rule.get("fieldPath") or "", node),
+        optional_old=optional,
+    )

@@ -1,0 +1,1 @@
+"""Which changes of a CustomResourceDefinition break stored objects or clients."""

@@ -1,0 +1,157 @@
+"""Which keywords a schema may use, and what list types ask of a place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pilotage.errors import Cause
+from pilotage.meta import causes
+from pilotage.schema.definition.structure import branches
+
+Schema = Mapping[str, Any]
+
+_TYPES = ("array", "boolean", "integer", "number", "object", "string")
+_UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
+_LIST_TYPE, _MAP_TYPE, _KEYS = "x-kubernetes-list-type", "x-kubernetes-map-type", "x-kubernetes-list-map-keys"
+_META = ("apiVersion", "kind", "metadata")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in a schema we are, and what holds there."""
+
+    at: str
+    root: bool = False
+    resource: bool = False
+    forbidden_default: str = ""
+    in_metadata: bool = False
+    uncorrelated: str = ""
+    """The place above it where the server loses track of which old value belongs to which new one."""
+    branch: bool = False
+
+    def below(self, at: str) -> Place:
+        return replace(self, at=at, root=False, resource=False)
+
+
+def places(schema: Schema, place: Place) -> Iterator[tuple[Schema, Place]]:
+    """A schema and everything below it, branches too."""
+    yield schema, place
+    for name, child in (schema.get("properties") or {}).items():
+        yield from places(child, _property(schema, name, place, child))
+    for keyword in ("items", "additionalProperties"):
+        child = schema.get(keyword)
+        if isinstance(child, Mapping):
+            below = place.below(f"{place.at}.{keyword}")
+            if keyword == "items" and schema.get(_LIST_TYPE) != "map":
+                below = replace(below, uncorrelated=below.uncorrelated or place.at)
+            if keyword == "additionalProperties" and place.in_metadata:
+                text = "inside additionalProperties applying to object metadata"
+                below = replace(below, forbidden_default=text)
+            yield from places(child, replace(below, resource=child.get("x-kubernetes-embedded-resource") is True))
+    for where, branch in branches(schema, place.at):
+        yield from places(branch, replace(place.below(where), branch=True))
+
+
+def keyword_causes(schema: Schema, place: Place) -> Iterator[Cause]:
+    """What is wrong with the keywords of one place."""
+    at, kind = place.at, schema.get("type") or ""
+    if kind and kind not in _TYPES:
+        yield causes.not_supported(f"{at}.type", kind, _TYPES)
+    if schema.get("default") is not None and place.forbidden_default:
+        yield causes.forbidden(f"{at}.default", f"must not be set {place.forbidden_default}")
+    for keyword in _UNSUPPORTED:
+        if schema.get(keyword) not in (None, "", {}, []) or (keyword == "additionalItems" and keyword in schema):
+            yield causes.forbidden(f"{at}.{keyword}", f"{keyword} is not supported")
+    if kind == "null":
+        yield causes.forbidden(f"{at}.type", "type cannot be set to null, use nullable as an alternative")
+    if isinstance(schema.get("items"), list):
+        yield causes.forbidden(f"{at}.items", "items must be a schema object and not an array")
+    if place.in_metadata and schema.get("x-kubernetes-embedded-resource"):
+        yield causes.forbidden(f"{at}.x-kubernetes-embedded-resource", "must not be used inside of resource meta")
+    if schema.get("uniqueItems"):
+        text = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
+        yield causes.forbidden(f"{at}.uniqueItems", text)
+    additional = schema.get("additionalProperties")
+    if schema.get("properties") and additional is not None and additional is not True:
+        text = "additionalProperties and properties are mutual exclusive"
+        yield causes.forbidden(f"{at}.additionalProperties", text)
+    if schema.get("x-kubernetes-preserve-unknown-fields") is False:
+        yield causes.invalid(f"{at}.x-kubernetes-preserve-unknown-fields", False, "must be true or undefined")
+    yield from _list_causes(schema, at)
+
+
+def _property(schema: Schema, name: str, place: Place, child: Schema) -> Place:
+    below = place.below(f"{place.at}.properties[{name}]")
+    if place.resource and name in _META:
+        below = replace(below, in_metadata=True)
+        if place.root:
+            below = replace(below, forbidden_default=f"in top-level {name}")
+    return replace(below, resource=child.get("x-kubernetes-embedded-resource") is True)
+
+
+def _list_causes(schema: Schema, at: str) -> Iterator[Cause]:
+    kind, list_type, map_type = schema.get("type") or "", schema.get(_LIST_TYPE), schema.get(_MAP_TYPE)
+    for keyword, value, wanted, known in (
+        (_MAP_TYPE, map_type, "object", ("atomic", "granular")),
+        (_LIST_TYPE, list_type, "array", ("atomic", "set", "map")),
+    ):
+        if value is not None and kind != wanted:
+            text = f"must be {wanted} if {keyword} is specified"
+            yield causes.invalid(f"{at}.type", kind, text) if kind else causes.required(f"{at}.type", text)
+        if value is not None and value not in known:
+            yield causes.not_supported(f"{at}.{keyword}", value, known)
+    items = schema.get("items")
+    if list_type == "set" and kind == "array" and isinstance(items, Mapping):
+        yield from _set_causes(items, at)
+    if schema.get(_KEYS) and list_type != "map":
+        text = f"must be map if {_KEYS} is non-empty"
+        where = f"{at}.{_LIST_TYPE}"
+        yield causes.required(where, text) if list_type is None else causes.invalid(where, list_type, text)
+    if list_type == "map":
+        yield from _map_causes(schema, at)
+    if list_type in ("set", "map") and isinstance(items, Mapping) and items.get("nullable"):
+        yield causes.forbidden(f"{at}.items.nullable", f"cannot be nullable when {_LIST_TYPE} is {list_type}")
+
+
+def _set_causes(items: Schema, at: str) -> Iterator[Cause]:
+    text = f"must be atomic as item of a list with {_LIST_TYPE}=set"
+    if items.get("type") == "array" and items.get(_LIST_TYPE, "atomic") != "atomic":
+        yield causes.invalid(f"{at}.items.{_LIST_TYPE}", items[_LIST_TYPE], text)
+    if items.get("type") == "object" and items.get(_MAP_TYPE) != "atomic":
+        yield causes.invalid(f"{at}.items.{_MAP_TYPE}", None, text)
+
+
+def _map_causes(schema: Schema, at: str) -> Iterator[Cause]:
+    keys, items = schema.get(_KEYS) or [], schema.get("items")
+    if not keys:
+        yield causes.required(f"{at}.{_KEYS}", f"must not be empty if {_LIST_TYPE} is map")
+    if items is None:
+        yield causes.required(f"{at}.items", f"must have a schema if {_LIST_TYPE} is map")
+    if not isinstance(items, Mapping):
+        return
+    if items.get("type") != "object":
+        text = f"must be object if parent array's {_LIST_TYPE} is map"
+        yield causes.invalid(f"{at}.items.type", items.get("type", ""), text)
+        return
+    for index, key in enumerate(keys):
+        yield from _key_causes(items, key, at, keys)
+        if key in keys[:index]:
+            yield causes.invalid(f"{at}.{_KEYS}", keys, "must not contain duplicate entries", whole=True)
+
+
+def _key_causes(items: Schema, key: str, at: str, keys: list[str]) -> Iterator[Cause]:
+    child = (items.get("properties") or {}).get(key)
+    if child is None:
+        yield causes.invalid(f"{at}.{_KEYS}", keys, "entries must all be names of item properties", whole=True)
+        return
+    where = f"{at}.items.properties[{key}]"
+    if child.get("type") in ("array", "object"):
+        text = f"must be a scalar type if parent array's {_LIST_TYPE} is map"
+        yield causes.invalid(f"{where}.type", items["type"], text)
+    named = f"this property is in {_KEYS}, so it"
+    if key not in (items.get("required") or ()) and child.get("default") is None:
+        yield causes.required(f"{where}.default", f"{named} must have a default or be a required property")
+    if child.get("nullable"):
+        yield causes.forbidden(f"{where}.nullable", f"{named} cannot be nullable")

@@ -1,0 +1,167 @@
+"""CEL rules and defaults of a definition's schema: they must compile, and be valid themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from pilotage.errors import Cause
+from pilotage.meta import causes
+from pilotage.schema.cel.expression import CompileError, Expression, compile_expression, field_steps
+from pilotage.schema.definition.keywords import Place
+from pilotage.schema.structural import StructuralSchema
+from pilotage.schema.structural.node import Tree
+from pilotage.schema.structural.validate import SCALARS, SILENT
+
+Schema = Mapping[str, Any]
+
+MAXIMUM_PROGRAMS = 2 * 2**20
+"""Bytes of compiled rules in one definition: a thousand usual ones have a third of that."""
+_REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
+_RULES = "x-kubernetes-validations"
+_UNJUDGED = SILENT - {_RULES}
+
+
+def rule_form_causes(schema: Schema, place: Place) -> Iterator[Cause]:
+    """What is wrong with rules before anybody compiles them."""
+    for index, rule in enumerate(schema.get(_RULES) or ()):
+        yield from _form_causes(rule, f"{place.at}.{_RULES}[{index}]", schema)
+
+
+class Programs:
+    """The bytes of all compiled rules of a definition, which may not be too many."""
+
+    def __init__(self) -> None:
+        self._left = MAXIMUM_PROGRAMS
+
+    def add(self, expression: Expression) -> None:
+        self._left -= expression.size
+
+    @property
+    def too_large(self) -> bool:
+        return self._left < 0
+
+
+def rule_compile_causes(schema: Schema, place: Place, programs: Programs) -> Iterator[Cause]:
+    """What the compiler says, and transition rules where the server knows no old value."""
+    if place.branch:
+        return
+    node = Tree(None).node(schema, root=place.root)
+    for index, rule in enumerate(schema.get(_RULES) or ()):
+        at = f"{place.at}.{_RULES}[{index}]"
+        optional = rule.get("optionalOldSelf")
+        uses_old = False
+        if programs.too_large:
+            yield causes.forbidden(f"{at}.rule", "the rules up to here are too large together: simplify them")
+            return
+        try:
+            compiled = compile_expression(rule["rule"], node, resource=place.resource, optional_old=optional is True)
+        except CompileError as error:
+            yield _rule_cause(f"{at}.rule", rule, f"compilation failed: {error}")
+        else:
+            programs.add(compiled)
+            uses_old = compiled.uses_old
+            if compiled.returns not in ("BOOL", "DYN"):
+                yield _rule_cause(f"{at}.rule", rule, "cel expression must evaluate to a bool")
+        yield from _message_causes(rule, at, node, place, programs)
+        if uses_old and place.uncorrelated:
+            text = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {place.uncorrelated}"
+            yield causes.invalid(f"{at}.rule", rule["rule"], text)
+        elif not uses_old and optional is not None:
+            yield causes.invalid(f"{at}.optionalOldSelf", optional, "may not be set if oldSelf is not used in rule")
+
+
+def default_causes(schema: Schema, place: Place) -> Iterator[Cause]:
+    """A default must be what it would be after pruning, and valid."""
+    default = schema.get("default")
+    if default is None or place.branch:
+        return
+    at = f"{place.at}.default"
+    if schema.get("type") in SCALARS:  # most are: many places with one schema, which is compiled once
+        compiled = _compiled_scalar(msgspec.json.encode({key: schema[key] for key in schema if key not in _UNJUDGED}))
+    else:
+        compiled = StructuralSchema.compile(schema, embedded=place.resource)
+    copy = msgspec.json.decode(msgspec.json.encode(default))
+    if compiled.prune(copy):
+        yield causes.invalid(at, default, "must not have unknown fields", whole=True)
+    for cause in compiled.validate(default):
+        yield _moved(cause, at)
+
+
+@lru_cache(maxsize=256)
+def _compiled_scalar(schema: bytes) -> StructuralSchema:
+    return StructuralSchema.compile(msgspec.json.decode(schema), embedded=False)
+
+
+def _moved(cause: Cause, at: str) -> Cause:
+    """A cause about a value, as one about the place where the value stands in the definition."""
+    if cause.field in ("", "<nil>"):
+        return Cause(cause.reason, cause.message, at)
+    return Cause(cause.reason, cause.message, f"{at}.{cause.field}")
+
+
+def _form_causes(rule: Schema, at: str, schema: Schema) -> Iterator[Cause]:
+    text, message = str(rule.get("rule") or "").strip(), str(rule.get("message") or "").strip()
+    if not text:
+        yield causes.required(f"{at}.rule", "rule is not specified")
+    elif rule.get("message") and not message:
+        yield causes.invalid(f"{at}.message", rule["message"], "must be non-empty if specified")
+    elif _has_breaks(message):
+        yield causes.invalid(f"{at}.message", rule["message"], "must not contain line breaks")
+    elif _has_breaks(text) and not message:
+        yield causes.required(f"{at}.message", "message must be specified if rule contains line breaks")
+    if rule.get("messageExpression") and not rule["messageExpression"].strip():
+        yield causes.required(f"{at}.messageExpression", "messageExpression must be non-empty if specified")
+    if rule.get("reason") is not None and rule["reason"] not in _REASONS:
+        yield causes.not_supported(f"{at}.reason", rule["reason"], _REASONS)
+    if path := rule.get("fieldPath"):
+        yield from _field_path_causes(path, f"{at}.fieldPath", schema)
+
+
+def _field_path_causes(path: str, at: str, schema: Schema) -> Iterator[Cause]:
+    if not path.strip():
+        yield causes.invalid(at, path, "must be non-empty if specified")
+    if _has_breaks(path):
+        yield causes.invalid(at, path, "must not contain line breaks")
+    try:
+        field_steps(path, Tree(None).node(schema))
+    except ValueError:
+        yield causes.invalid(at, path, "must be a valid path")
+
+
+def _message_causes(rule: Schema, at: str, node: Any, place: Place, programs: Programs) -> Iterator[Cause]:
+    text = rule.get("messageExpression")
+    if not text:
+        return
+    told = ""
+    try:
+        compiled = compile_expression(
+            text, node, resource=place.resource, optional_old=rule.get("optionalOldSelf") is True
+        )
+        programs.add(compiled)
+        if compiled.returns not in ("STRING", "DYN"):
+            told = "messageExpression must evaluate to a string"
+    except CompileError as error:
+        told = f"messageExpression compilation failed: {error}"
+    if told:
+        yield _rule_cause(f"{at}.messageExpression", rule, told)
+
+
+def _rule_cause(at: str, rule: Schema, detail: str) -> Cause:
+    """Kubernetes shows the whole rule, by its own names of the fields and in their order."""
+    whole = {
+        "Rule": rule.get("rule", ""),
+        "Message": rule.get("message", ""),
+        "MessageExpression": rule.get("messageExpression", ""),
+        "Reason": rule.get("reason"),
+        "FieldPath": rule.get("fieldPath", ""),
+        "OptionalOldSelf": rule.get("optionalOldSelf"),
+    }
+    return Cause("FieldValueInvalid", f"Invalid value: {causes.json_shown(whole)}: {detail}", at)
+
+
+def _has_breaks(text: str) -> bool:
+    return "\n" in text or "\r" in text

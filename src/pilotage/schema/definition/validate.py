@@ -1,0 +1,236 @@
+"""What an API server asks of a CustomResourceDefinition, and what it fills in.
+
+Paths are Kubernetes' own: where all versions share one schema (or subresources, or columns) it speaks of
+`spec.validation`, `spec.subresources` and `spec.additionalPrinterColumns`, which documents have not had for long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from pilotage.errors import Cause
+from pilotage.meta import causes
+from pilotage.schema.definition.conversion import conversion_causes
+from pilotage.schema.definition.keywords import Place, keyword_causes, places
+from pilotage.schema.definition.names import label_rule, names_causes, subdomain_rule
+from pilotage.schema.definition.rules import Programs, default_causes, rule_compile_causes, rule_form_causes
+from pilotage.schema.definition.shape import shape_causes
+from pilotage.schema.definition.structure import structure_causes
+from pilotage.schema.definition.version import (
+    columns_causes,
+    deprecation_causes,
+    selectable_causes,
+    status_root_causes,
+    subresource_causes,
+)
+
+APPROVAL = "api-approved.kubernetes.io"
+
+
+def apply_definition_defaults(definition: dict[str, Any]) -> None:
+    """Fill in, in place, what a definition may leave out."""
+    spec = definition.get("spec")
+    if not isinstance(spec, dict):
+        return
+    names = spec.get("names")
+    if isinstance(names, dict):
+        kind = names.get("kind")
+        if isinstance(kind, str) and kind:
+            names.setdefault("singular", kind.lower())
+            names.setdefault("listKind", f"{kind}List")
+    conversion = spec.setdefault("conversion", {"strategy": "None"})
+    webhook = conversion.get("webhook") if isinstance(conversion, dict) else None
+    client = webhook.get("clientConfig") if isinstance(webhook, dict) else None
+    service = client.get("service") if isinstance(client, dict) else None
+    if isinstance(service, dict):
+        service.setdefault("port", 443)
+
+
+def definition_causes(definition: Any) -> list[Cause]:
+    """Everything that is wrong with a definition, after `apply_definition_defaults`.
+
+    MissingExtra if it has CEL rules and CEL is not installed.
+    """
+    if wrong := shape_causes(definition):
+        return wrong
+    return [*_metadata_causes(definition), *_spec_causes(definition.get("spec") or {})]
+
+
+def definition_update_causes(definition: Any, old: Any) -> list[Cause]:
+    """What is wrong, beside `definition_causes`, with a definition that replaces another.
+
+    `definition` has the status that it will have.
+    """
+    if shape_causes(definition):
+        return []
+    found: list[Cause] = []
+    spec, before = definition.get("spec") or {}, old.get("spec") or {}
+    immutable: list[tuple[str, ...]] = [("group",), ("names", "plural")]
+    if _is_established(old):
+        immutable = [("scope",), ("names", "kind"), *immutable]
+    for path in immutable:
+        value = _at(spec, path)
+        if value != _at(before, path):
+            found.append(causes.invalid(".".join(("spec", *path)), value, "field is immutable"))
+    return found + _stored_causes(definition)
+
+
+def _metadata_causes(definition: Mapping[str, Any]) -> Iterator[Cause]:
+    spec, metadata = definition.get("spec") or {}, definition.get("metadata") or {}
+    group, plural = spec.get("group") or "", _at(spec, ("names", "plural")) or ""
+    name = metadata.get("name") or ""
+    if name != f"{plural}.{group}":
+        yield causes.invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
+    if group in ("k8s.io", "kubernetes.io") or group.endswith((".k8s.io", ".kubernetes.io")):
+        yield from _approval_causes((metadata.get("annotations") or {}).get(APPROVAL) or "")
+    if spec.get("preserveUnknownFields") is True:
+        text = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+        yield causes.invalid("spec.preserveUnknownFields", True, text)
+
+
+def _approval_causes(approval: str) -> Iterator[Cause]:
+    at, more = f"metadata.annotations[{APPROVAL}]", "see https://github.com/kubernetes/enhancements/pull/1111"
+    words = f'protected groups must have approval annotation "{APPROVAL}"'
+    if not approval:
+        yield causes.required(at, f"{words}, {more}")
+        return
+    try:
+        parts = urlsplit(approval)
+    except ValueError:
+        parts = urlsplit("")
+    if not approval.startswith("unapproved") and not (parts.scheme and parts.netloc):
+        text = f'{words} with either a URL or a reason starting with "unapproved", {more}'
+        yield causes.invalid(at, approval, text)
+
+
+def _spec_causes(spec: Mapping[str, Any]) -> Iterator[Cause]:
+    versions = spec.get("versions") or []
+    yield from _group_and_scope_causes(spec)
+    for index, version in enumerate(versions):
+        if (version.get("schema") or {}).get("openAPIV3Schema") is None:
+            yield causes.required(f"spec.versions[{index}].schema.openAPIV3Schema")
+    shared = {key: _shared(versions, key) for key in ("schema", "subresources", "additionalPrinterColumns")}
+    shared["selectableFields"] = _shared(versions, "selectableFields")
+    programs = Programs()
+    for index, version in enumerate(versions):
+        yield from _version_causes(version, f"spec.versions[{index}]", shared, programs)
+    yield from _version_list_causes(versions)
+    if versions and (broken := label_rule(versions[0].get("name") or "")):
+        yield causes.invalid("spec.version", versions[0].get("name") or "", broken)
+    names = spec.get("names") or {}
+    yield from names_causes(names)
+    if versions:
+        yield from _shared_causes(versions[0], shared, programs)
+    yield from conversion_causes(spec.get("conversion") or {"strategy": "None"})
+
+
+def _group_and_scope_causes(spec: Mapping[str, Any]) -> Iterator[Cause]:
+    group, scope = spec.get("group") or "", spec.get("scope") or ""
+    if not group:
+        yield causes.required("spec.group")
+    elif broken := subdomain_rule(group):
+        yield causes.invalid("spec.group", group, broken)
+    elif "." not in group:
+        yield causes.invalid("spec.group", group, "should be a domain with at least one dot")
+    if not scope:
+        yield causes.required("spec.scope")
+    elif scope not in ("Cluster", "Namespaced"):
+        yield causes.not_supported("spec.scope", scope, ("Cluster", "Namespaced"))
+
+
+def _shared(versions: list[Any], key: str) -> bool:
+    """Whether all versions say the same under a key, so that Kubernetes speaks of it as one."""
+    first = versions[0].get(key) if versions else None
+    return bool(first) and all(version.get(key) == first for version in versions)
+
+
+def _version_causes(
+    version: Mapping[str, Any], at: str, shared: Mapping[str, bool], programs: Programs
+) -> Iterator[Cause]:
+    name = version.get("name") or ""
+    if broken := label_rule(name):
+        yield causes.invalid(f"{at}.name", name, broken)
+    yield from deprecation_causes(version, at)
+    if not shared["schema"]:
+        yield from _schema_causes(version, f"{at}.schema", programs)
+    if not shared["subresources"]:
+        yield from subresource_causes(version.get("subresources") or {}, f"{at}.subresources")
+    if not shared["additionalPrinterColumns"]:
+        yield from columns_causes(version, at)
+    if not shared["selectableFields"]:
+        yield from selectable_causes(version, at)
+
+
+def _shared_causes(version: Mapping[str, Any], shared: Mapping[str, bool], programs: Programs) -> Iterator[Cause]:
+    if shared["schema"]:
+        yield from _schema_causes(version, "spec.validation", programs)
+    if shared["subresources"]:
+        yield from subresource_causes(version.get("subresources") or {}, "spec.subresources")
+    if shared["additionalPrinterColumns"]:
+        yield from columns_causes(version, "spec")
+    if shared["selectableFields"]:
+        yield from selectable_causes(version, "spec")
+
+
+def _version_list_causes(versions: list[Any]) -> Iterator[Cause]:
+    names = [version.get("name") for version in versions]
+    if len(set(names)) != len(names):
+        yield causes.invalid("spec.versions", versions, "must contain unique version names")
+    if sum(version.get("storage") is True for version in versions) != 1:
+        text = "must have exactly one version marked as storage version"
+        yield causes.invalid("spec.versions", versions, text)
+
+
+def _schema_causes(version: Mapping[str, Any], at: str, programs: Programs) -> Iterator[Cause]:
+    schema = (version.get("schema") or {}).get("openAPIV3Schema")
+    if schema is None:
+        return
+    where = f"{at}.openAPIV3Schema"
+    if (version.get("subresources") or {}).get("status") is not None:
+        yield from status_root_causes(schema, where)
+    if schema.get("nullable"):
+        yield causes.forbidden(f"{where}.nullable", "nullable cannot be true at the root")
+    every = list(places(schema, Place(where, root=True, resource=True)))
+    structural = structure_causes(schema, where)
+    yield from structural
+    keywords = [cause for each, place in every for cause in keyword_causes(each, place)]
+    forms = [cause for each, place in every for cause in rule_form_causes(each, place)]
+    defaults: list[Cause] = []
+    compiled: list[Cause] = []
+    if not (structural or keywords or forms):
+        compiled = [cause for each, place in every for cause in rule_compile_causes(each, place, programs)]
+    if not (structural or keywords or forms or compiled):
+        defaults = [cause for each, place in every for cause in default_causes(each, place)]
+    yield from defaults
+    yield from keywords
+    yield from forms
+    yield from compiled
+
+
+def _stored_causes(definition: Mapping[str, Any]) -> list[Cause]:
+    stored = (definition.get("status") or {}).get("storedVersions") or []
+    versions = (definition.get("spec") or {}).get("versions") or []
+    names = {version.get("name") for version in versions}
+    found: list[Cause] = []
+    for index, name in enumerate(stored):
+        if name not in names:
+            text = (
+                f"missing from spec.versions; {name} was previously a storage version, and must remain in "
+                f"spec.versions until a storage migration ensures no data remains persisted in {name} and removes "
+                f"{name} from status.storedVersions"
+            )
+            found.append(causes.invalid(f"status.storedVersions[{index}]", name, text))
+    return found
+
+
+def _is_established(definition: Any) -> bool:
+    conditions = (definition.get("status") or {}).get("conditions") or []
+    return any(each.get("type") == "Established" and each.get("status") == "True" for each in conditions)
+
+
+def _at(document: Any, path: tuple[str, ...]) -> Any:
+    for step in path:
+        document = document.get(step) if isinstance(document, Mapping) else None
+    return document

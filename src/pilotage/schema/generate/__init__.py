@@ -1,0 +1,1 @@
+"""Python classes to structural OpenAPI schemas (`openapi`) and CustomResourceDefinitions (`crd`)."""

@@ -1,0 +1,180 @@
+"""CustomResourceDefinitions from Resource classes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pilotage.errors import Cause, InvalidDefinition, MissingExtra
+from pilotage.meta.kinds import GroupKind
+from pilotage.meta.models import Resource, ResourceInfo
+from pilotage.meta.versions import version_priority
+from pilotage.schema.generate import names
+from pilotage.schema.generate.description import Description, ObjectOf, inside, refusal
+from pilotage.schema.generate.hints import describe, place_of
+from pilotage.schema.generate.openapi import with_rules
+from pilotage.schema.generate.version import version_of
+
+# One step down in a path of a cause: `.properties[spec]`, `.items`, `.additionalProperties`.
+_STEP = re.compile(r"\.(?:properties\[([^\]]+)\]|(items|additionalProperties)(?![A-Za-z]))")
+_INVALID = "Invalid value: "
+_VERSION = re.compile(r"spec\.versions\[([0-9]+)\]")
+
+
+def crd(*types: type[Resource]) -> dict[str, Any]:
+    """The CustomResourceDefinition of one kind, given as one class a version.
+
+    InvalidDefinition says where in Python the definition is wrong, why, and what to do.
+    """
+    classes = _classes(types)
+    infos = [cls.__resource__ for cls in classes]
+    _check_versions(classes)
+    for cls, info in zip(classes, infos, strict=True):
+        for what, remedy in names.complaints(info):
+            raise refusal(place_of(cls), what, remedy)
+    trees = [with_rules(describe(cls), info) for cls, info in zip(classes, infos, strict=True)]
+    versions = [version_of(cls, tree) for cls, tree in zip(classes, trees, strict=True)]
+    document = _document(classes, versions)
+    _check_document(document, classes, trees)
+    return document
+
+
+def crds(types: Iterable[type[Resource]]) -> list[dict[str, Any]]:
+    """One CustomResourceDefinition for each kind among `types`, in the order in which the kinds first appear."""
+    kinds: dict[GroupKind, list[type[Resource]]] = {}
+    for cls in types:
+        kinds.setdefault(_info(cls).gvk.group_kind, []).append(cls)
+    wanted = [classes for classes in kinds.values() if not all(_info(cls).skip for cls in classes)]
+    return [crd(*classes) for classes in wanted]
+
+
+def _info(cls: type[Resource]) -> ResourceInfo:
+    info = getattr(cls, "__resource__", None)
+    if not isinstance(info, ResourceInfo):
+        raise refusal(place_of(cls), "it is not named in the API", 'decorate it with @resource(group="…", version="…")')
+    if info.builtin:
+        raise refusal(
+            place_of(cls), f"{info.gvk.kind} is built into Kubernetes", "it needs no CustomResourceDefinition"
+        )
+    return info
+
+
+def _classes(types: Sequence[type[Resource]]) -> list[type[Resource]]:
+    """The classes that become versions, in the order of Kubernetes' version priority."""
+    kinds = {_info(cls).gvk.group_kind: cls for cls in types}
+    if len(kinds) > 1:
+        raise InvalidDefinition(f"a CRD is for one kind, not for {' and '.join(map(str, kinds))}; crds() makes several")
+    kept = [cls for cls in types if not _info(cls).skip]
+    if not kept:
+        raise InvalidDefinition("a CRD needs a class that is not skipped; give one Resource class for each version")
+    return sorted(kept, key=lambda cls: version_priority(_info(cls).gvk.version))
+
+
+def _check_versions(classes: Sequence[type[Resource]]) -> None:
+    infos = [cls.__resource__ for cls in classes]
+    first, place = infos[0], place_of(classes[0])
+    for cls, info in zip(classes[1:], infos[1:], strict=True):
+        for what in ("plural", "singular", "namespaced", "list_kind"):
+            if getattr(info, what) != getattr(first, what):
+                raise refusal(
+                    place_of(cls),
+                    f"{what} is {getattr(info, what)!r}, and {getattr(first, what)!r} in {place}",
+                    "all versions of a kind have the same",
+                )
+    versions = [info.gvk.version for info in infos]
+    for cls, version in zip(classes, versions, strict=True):
+        if versions.count(version) > 1:
+            raise refusal(place_of(cls), f"version {version} is defined twice", "give each class its own version")
+    stored = [place_of(cls) for cls, info in zip(classes, infos, strict=True) if info.storage]
+    if len(stored) != 1:
+        which = f"several versions are stored ({', '.join(stored)})" if stored else "no version is stored"
+        raise refusal(place, which, "leave storage=True on just one class")
+    if not any(info.served for info in infos):
+        raise refusal(place, "no version is served", "give served=True to at least one")
+
+
+def _document(classes: Sequence[type[Resource]], versions: list[dict[str, Any]]) -> dict[str, Any]:
+    infos = [cls.__resource__ for cls in classes]
+    info = infos[0]
+    metadata: dict[str, Any] = {"name": f"{info.plural}.{info.gvk.group}"}
+    for key in ("labels", "annotations"):
+        if found := _merged(classes, key):
+            metadata[key] = found
+    kind_names: dict[str, Any] = {
+        "kind": info.gvk.kind,
+        "listKind": info.list_kind,
+        "plural": info.plural,
+        "singular": info.singular,
+    }
+    for key, attribute in (("shortNames", "short_names"), ("categories", "categories")):
+        if every := list(dict.fromkeys(name for each in infos for name in getattr(each, attribute))):
+            kind_names[key] = every
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": metadata,
+        "spec": {
+            "group": info.gvk.group,
+            "names": kind_names,
+            "scope": "Namespaced" if info.namespaced else "Cluster",
+            "versions": versions,
+        },
+    }
+
+
+def _merged(classes: Sequence[type[Resource]], attribute: str) -> dict[str, str]:
+    merged: dict[str, str] = {}
+    for cls in classes:
+        for key, value in getattr(cls.__resource__, attribute).items():
+            if merged.setdefault(key, value) != value:
+                raise refusal(
+                    place_of(cls), f"{attribute} give {key!r} another value than another version", "give it once"
+                )
+    return merged
+
+
+def _check_document(document: dict[str, Any], classes: Sequence[type[Resource]], trees: Sequence[ObjectOf]) -> None:
+    """Hold the whole document against the rules that an API server has for it."""
+    from pilotage.schema.definition import (
+        definition_causes,
+    )  # it brings CEL with it, which a schema alone does not need
+
+    try:
+        causes = definition_causes(document)
+    except MissingExtra:  # a definition can be written without it: what installs it checks the rules
+        causes = definition_causes(_without_rules(document))
+    if causes:
+        found = [f"{_locate(cause.field, classes, trees)}: {_reason(cause)} (at {cause.field})" for cause in causes]
+        raise InvalidDefinition("; ".join(found))
+
+
+def _without_rules(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_rules(each) for key, each in value.items() if key != "x-kubernetes-validations"}
+    return [_without_rules(each) for each in value] if isinstance(value, list) else value
+
+
+def _reason(cause: Cause) -> str:
+    """A cause's message in one line. Servers show a rule's whole object, of which only the expression helps."""
+    message = cause.message
+    if message.startswith(_INVALID + "{"):
+        shown, end = json.JSONDecoder().raw_decode(message, len(_INVALID))
+        message = f"the rule {shown['Rule']!r}{message[end:]}" if "Rule" in shown else message
+    return message.partition("\n")[0]
+
+
+def _locate(field: str, classes: Sequence[type[Resource]], trees: Sequence[ObjectOf]) -> str:
+    """The Python place of a path in the document: the field's, or else the class's."""
+    version = _VERSION.match(field)
+    index = int(version[1]) if version else 0
+    here, place = trees[index], place_of(classes[index])
+    _, _, path = field.partition("openAPIV3Schema")
+    part: Description = here
+    for step in _STEP.finditer(path):
+        inner = inside(part, step[1] or step[2])
+        if inner is None:
+            break
+        part, place = inner, inner.place
+    return place

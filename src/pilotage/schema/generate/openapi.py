@@ -1,0 +1,150 @@
+"""From a class to the OpenAPI v3 schema of its objects, in the structural form that CRDs need."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from pilotage.meta import markers as m
+from pilotage.meta.models import Model, Resource
+from pilotage.schema.generate.constraints import Schema, constrain, last, type_of
+from pilotage.schema.generate.description import (
+    Anything,
+    Description,
+    Field,
+    IntegerOrString,
+    Known,
+    ListOf,
+    MapOf,
+    ObjectOf,
+    Scalar,
+    refusal,
+)
+from pilotage.schema.generate.hints import describe
+from pilotage.schema.generate.rules import validations
+from pilotage.schema.generate.topology import list_type, share
+
+_ORDER = (
+    *("description", "title", "type", "anyOf", "format", "enum", "pattern", "minLength", "maxLength"),
+    *("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"),
+    *("minItems", "maxItems", "minProperties", "maxProperties", "nullable", "default", "example", "externalDocs"),
+    *("required", "properties", "additionalProperties", "items"),
+    *("x-kubernetes-embedded-resource", "x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields"),
+    *("x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type", "x-kubernetes-validations"),
+)
+_NO_TYPE = "a schema needs a type, unless it keeps unknown fields or is an integer or a string"
+
+
+def openapi(model: type[Model]) -> dict[str, Any]:
+    """The schema of a Model, or of a whole Resource with its apiVersion, kind and metadata."""
+    tree = describe(model)
+    if issubclass(model, Resource):
+        tree = with_rules(tree, getattr(model, "__resource__", None))
+    return schema_of(tree)
+
+
+def with_rules(tree: ObjectOf, info: Any) -> ObjectOf:
+    """The tree of a resource, with the rules of its options."""
+    return replace(tree, markers=(*tree.markers, *(info.rules if info else ())))
+
+
+def schema_of(tree: Description, correlated: bool = True) -> Schema:
+    """The schema that a tree describes. `correlated`: an old value can be found for it on updates."""
+    override = last(tree.markers, m.Type)
+    if last(tree.markers, m.XIntOrString) is not None:
+        tree = IntegerOrString(place=tree.place, markers=tree.markers, nullable=tree.nullable, text=tree.text)
+    schema = _shape(tree, correlated)
+    if override is not None and schema.get("type") != override.value:
+        schema = {"type": override.value}
+    if tree.text:
+        schema["description"] = tree.text
+    if tree.nullable:
+        schema["nullable"] = True
+    constrain(schema, tree.markers, tree.place)
+    share(schema, tree)
+    if rules := validations(tree, correlated):
+        schema["x-kubernetes-validations"] = schema.get("x-kubernetes-validations", []) + rules
+    _check_shape(schema, tree)
+    return {key: schema[key] for key in sorted(schema, key=_ORDER.index)}
+
+
+def _shape(tree: Description, correlated: bool) -> Schema:
+    match tree:
+        case Scalar():
+            schema: Schema = {"type": tree.type}
+            if tree.format:
+                schema["format"] = tree.format
+            if tree.values:
+                schema["enum"] = list(tree.values)
+            return schema
+        case IntegerOrString():
+            either: Schema = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
+            return either | ({"pattern": tree.pattern} if tree.pattern else {})
+        case Anything():
+            return _anything(tree)
+        case Known():
+            return tree.make()
+        case ListOf():
+            items = schema_of(_inner(tree, tree.items), correlated and list_type(tree)[0] == "map")
+            return {"type": "array", "items": items}
+        case MapOf():
+            values = schema_of(_inner(tree, tree.values), correlated and not _atomic(tree))
+            return {"type": "object", "additionalProperties": values}
+        case ObjectOf():
+            return _object(tree, correlated and not _atomic(tree))
+    raise AssertionError(f"no schema for {type(tree).__name__}")
+
+
+def _anything(tree: Anything) -> Schema:
+    if last(tree.markers, m.Schemaless) is not None:
+        return {}
+    schema: Schema = {"x-kubernetes-preserve-unknown-fields": True}
+    if tree.type:
+        schema["type"] = tree.type
+    if tree.embedded:
+        schema["x-kubernetes-embedded-resource"] = True
+    return schema
+
+
+def _inner(outer: Description, inner: Description) -> Description:
+    """The items of a list, with what the list's `Items` say about them."""
+    given = tuple(marker for items in outer.markers if isinstance(items, m.Items) for marker in items.markers)
+    return replace(inner, markers=inner.markers + given)
+
+
+def _atomic(tree: Description) -> bool:
+    marker = last(tree.markers, m.MapType)
+    return marker is not None and marker.value == "atomic"
+
+
+def _object(tree: ObjectOf, correlated: bool) -> Schema:
+    schema: Schema = {"type": "object"}
+    if required := [field.name for field in tree.fields if field.required]:
+        schema["required"] = required
+    properties: dict[str, Schema] = {}
+    if tree.resource:
+        properties = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
+    properties |= {field.name: _property(field, correlated) for field in tree.fields}
+    if properties:
+        schema["properties"] = properties
+    return schema
+
+
+def _property(field: Field, correlated: bool) -> Schema:
+    tree = replace(field.value, text=field.text or field.value.text)
+    schema = schema_of(tree, correlated)
+    if field.has_default:
+        schema["default"] = field.default
+    return {key: schema[key] for key in sorted(schema, key=_ORDER.index)}
+
+
+def _check_shape(schema: Schema, tree: Description) -> None:
+    type_ = schema.get("type")
+    free = schema.get("x-kubernetes-preserve-unknown-fields") or schema.get("x-kubernetes-int-or-string")
+    if type_ is None and not free:
+        raise refusal(tree.place, _NO_TYPE, "add PreserveUnknownFields(), XIntOrString() or Type(…)")
+    if type_ == "array" and "items" not in schema:
+        raise refusal(tree.place, "a list needs a type for its items", "hint it as list[…]")
+    for marker in tree.markers:
+        if isinstance(marker, m.AtMostOneOf) and type_ != "object":
+            raise refusal(tree.place, f"{type(marker).__name__} is for objects, and this is {type_of(schema)}")

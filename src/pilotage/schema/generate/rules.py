@@ -1,0 +1,118 @@
+"""CEL rules: those that are written out, and those that other markers stand for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pilotage.meta import markers as m
+from pilotage.schema.generate.description import Description, ObjectOf, refusal
+
+# The names that CEL keeps for itself, which a rule writes as __name__.
+_RESERVED = re.compile(
+    "true|false|null|in|as|break|const|continue|else|for|function|if|import|let|loop|package|namespace|return|var|void|while"
+)
+_ESCAPES = (("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"), ("/", "__slash__"))
+_COUNTS = {
+    m.AtMostOneOf: ("<= 1", "at most"),
+    m.ExactlyOneOf: ("== 1", "exactly"),
+    m.AtLeastOneOf: (">= 1", "at least"),
+}
+_OLD_SELF = re.compile(r"\boldSelf\b")
+
+
+def validations(tree: Description, correlated: bool) -> list[dict[str, Any]]:
+    """The rules on a value. `correlated` says whether the server knows its old value, which transition rules need."""
+    found = [*_written(tree.markers, tree.place), *_implied(tree)]
+    for rule in found:
+        _check(rule, correlated, tree.place)
+    return [_document(rule) for rule in found]
+
+
+def property_name(name: str) -> str:
+    """A field's name as CEL rules write it."""
+    if _RESERVED.fullmatch(name):
+        return f"__{name}__"
+    for text, escaped in _ESCAPES:
+        name = name.replace(text, escaped)
+    return name
+
+
+def uses_old_self(rule: str) -> bool:
+    """Whether a rule compares with the old value."""
+    return _OLD_SELF.search(rule) is not None
+
+
+def _written(markers: Sequence[m.Marker], place: str) -> Iterator[m.Rule]:
+    for marker in markers:
+        if isinstance(marker, m.Rule):
+            yield marker
+        if isinstance(marker, m.Immutable):
+            yield m.Rule("self == oldSelf", "the value may not be changed")
+
+
+def _implied(tree: Description) -> Iterator[m.Rule]:
+    for marker in tree.markers:
+        if isinstance(marker, m.AtMostOneOf):
+            yield _count(marker, tree)
+    if isinstance(tree, ObjectOf):
+        for field in tree.fields:
+            immutable = any(isinstance(marker, m.Immutable) for marker in field.value.markers)
+            if immutable and not field.required and not field.has_default:
+                name = property_name(field.name)
+                yield m.Rule(
+                    f"!has(oldSelf.{name}) || has(self.{name})", f"{field.name} may not be removed once it is set"
+                )
+
+
+def _count(marker: m.AtMostOneOf, tree: Description) -> m.Rule:
+    kind = type(marker).__name__
+    if not isinstance(tree, ObjectOf):
+        raise refusal(tree.place, f"{kind} is for a class with fields", "put it on a Model")
+    if len(set(marker.fields)) < 2:
+        raise refusal(tree.place, f"{kind} needs two fields or more", "name them by their wire names")
+    names = [field.name for field in tree.fields]
+    for name in marker.fields:
+        if name not in names:
+            remedy = (
+                f"its wire name is {tree.attributes[name]!r}"
+                if name in tree.attributes
+                else f"it has: {', '.join(names)}"
+            )
+            raise refusal(tree.place, f"{kind} names {name!r}, which is no field on the wire", remedy)
+    comparison, words = _COUNTS[type(marker)]
+    present = ", ".join(f"has(self.{property_name(name)})" for name in marker.fields)
+    message = f"{words} one of {', '.join(marker.fields)} {'may' if words == 'at most' else 'must'} be set"
+    return m.Rule(f"[{present}].filter(set, set).size() {comparison}", message)
+
+
+def _check(rule: m.Rule, correlated: bool, place: str) -> None:
+    shown = " ".join(rule.rule.split())
+    if not shown:
+        raise refusal(place, "a rule is empty", "write a CEL expression that must be true")
+    if "\n" in rule.rule.strip() and not (rule.message or rule.message_expression):
+        raise refusal(place, f"the rule {shown!r} has several lines and no message", "give it a message")
+    if "\n" in rule.message or (rule.message and not rule.message.strip()):
+        raise refusal(place, f"the message of the rule {shown!r} is not one line", "write it in one line")
+    transition = uses_old_self(rule.rule)
+    if rule.optional_old_self is not None and not transition:
+        raise refusal(place, f"the rule {shown!r} has optional_old_self but no oldSelf", "take the option away")
+    if transition and not correlated:
+        raise refusal(
+            place,
+            f"the rule {shown!r} compares with oldSelf, but the server cannot tell which old item an item was",
+            'give the list around it ListType("map", key), or put the rule on the list itself',
+        )
+
+
+def _document(rule: m.Rule) -> dict[str, Any]:
+    document = {
+        "rule": rule.rule,
+        "message": rule.message,
+        "messageExpression": rule.message_expression,
+        "reason": rule.reason,
+        "fieldPath": rule.field_path,
+        "optionalOldSelf": rule.optional_old_self,
+    }
+    return {key: value for key, value in document.items() if value not in ("", None)}

@@ -1,0 +1,117 @@
+"""One version in a CustomResourceDefinition: its schema, subresources, selectable fields and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pilotage.meta.markers import Column
+from pilotage.meta.models import Resource, ResourceInfo
+from pilotage.schema.generate.constraints import Schema, type_of
+from pilotage.schema.generate.description import ObjectOf, refusal
+from pilotage.schema.generate.hints import place_of
+from pilotage.schema.generate.jsonpath import Dead, Step, parse, resolve
+from pilotage.schema.generate.openapi import schema_of
+
+MAX_SELECTABLE_FIELDS = 8
+_SELECTABLE = ("string", "integer", "boolean")
+_NAME_A_FIELD = "name a field of the class"
+
+
+def version_of(cls: type[Resource], tree: ObjectOf) -> dict[str, Any]:
+    """An entry of `spec.versions`. `tree` describes the class, with the rules of its options."""
+    info, place = cls.__resource__, place_of(cls)
+    schema = schema_of(tree)
+    if schema.get("nullable"):
+        raise refusal(place, "a whole object cannot be null", "take Nullable away from the class")
+    version: dict[str, Any] = {"name": info.gvk.version, "served": info.served, "storage": info.storage}
+    if info.deprecated:
+        version["deprecated"] = True
+        if info.deprecation_warning:
+            version["deprecationWarning"] = info.deprecation_warning
+    version["schema"] = {"openAPIV3Schema": schema}
+    if subresources := _subresources(info, schema, place):
+        version["subresources"] = subresources
+    if info.selectable_fields:
+        version["selectableFields"] = _selectable(info.selectable_fields, schema, place)
+    if info.columns:
+        version["additionalPrinterColumns"] = [_column(column, schema, place) for column in info.columns]
+    return version
+
+
+def _subresources(info: ResourceInfo, schema: Schema, place: str) -> dict[str, Any]:
+    subresources: dict[str, Any] = {}
+    if info.status:
+        if "status" not in schema["properties"]:
+            raise refusal(place, "status=True, but there is no field status", "add it, or every status is pruned")
+        subresources["status"] = {}
+    if info.scale is not None:
+        scale = {
+            "specReplicasPath": info.scale.spec_replicas_path,
+            "statusReplicasPath": info.scale.status_replicas_path,
+        }
+        if info.scale.label_selector_path:
+            scale["labelSelectorPath"] = info.scale.label_selector_path
+        for key, path in scale.items():
+            _check_scale(key, path, schema, place)
+        subresources["scale"] = scale
+    return subresources
+
+
+def _check_scale(key: str, path: str, schema: Schema, place: str) -> None:
+    roots = {"specReplicasPath": (".spec.",), "statusReplicasPath": (".status.",)}.get(key, (".spec.", ".status."))
+    steps = parse(path)
+    if not path.startswith(roots) or isinstance(steps, Dead) or any(step.items for step in steps):
+        raise refusal(
+            place, f"the scale's {key} {path!r} is not a plain path under {' or '.join(roots)}", "name the field"
+        )
+    found = resolve(schema, path)
+    if isinstance(found, Dead):
+        raise refusal(place, f"the scale's {key} {path!r} leads nowhere: {found.reason}", _NAME_A_FIELD)
+    wanted = "string" if key == "labelSelectorPath" else "integer"
+    if found.get("type", wanted) != wanted:
+        raise refusal(place, f"the scale's {key} {path!r} is {type_of(found)}", f"name a field of type {wanted}")
+
+
+def _selectable(fields: Sequence[str], schema: Schema, place: str) -> list[dict[str, str]]:
+    if len(fields) > MAX_SELECTABLE_FIELDS:
+        raise refusal(place, f"{len(fields)} selectable fields are too many", f"choose {MAX_SELECTABLE_FIELDS} at most")
+    for path in fields:
+        steps = parse(path)
+        found = resolve(schema, path)
+        if fields.count(path) > 1:
+            raise refusal(place, f"the selectable field {path!r} is given twice", "give it once")
+        if isinstance(found, Dead):
+            raise refusal(place, f"the selectable field {path!r} leads nowhere: {found.reason}", _NAME_A_FIELD)
+        if not isinstance(steps, list) or any(step.items for step in steps) or steps[0] == Step("metadata"):
+            raise refusal(place, f"{path!r} cannot be selectable", "choose a plain field outside metadata and lists")
+        if found.get("type") not in _SELECTABLE:
+            raise refusal(
+                place,
+                f"the selectable field {path!r} is {type_of(found)}",
+                "choose a string, an integer or true or false",
+            )
+    return [{"jsonPath": path} for path in fields]
+
+
+def _column(column: Column, schema: Schema, place: str) -> dict[str, Any]:
+    if not column.name:
+        raise refusal(place, f"the column for {column.json_path!r} has no name", "give it one")
+    found = resolve(schema, column.json_path)
+    if isinstance(found, Dead):
+        raise refusal(
+            place, f"the column {column.name!r} has the path {column.json_path!r}: {found.reason}", _NAME_A_FIELD
+        )
+    document: dict[str, Any] = {"name": column.name, "type": column.type or _column_type(found)}
+    for key in ("description", "format", "priority"):
+        if value := getattr(column, key):
+            document[key] = value
+    document["jsonPath"] = column.json_path
+    return document
+
+
+def _column_type(schema: Schema) -> str:
+    if schema.get("format") in ("date-time", "date"):
+        return "date"
+    type_ = schema.get("type", "string")
+    return type_ if type_ in ("integer", "number", "boolean") else "string"
