@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotage.cli.device_describe import described
-from pilotage.cli.device_table import HEADINGS, WIDE_HEADINGS, row, telemetry_cells
+from pilotage.cli.device.description import described
+from pilotage.cli.device.rows import HEADINGS, WIDE_HEADINGS, row, telemetry_cells
 from pilotage.cli.table import Table, age, clean
 from pilotage.device.telemetry import ECCErrors, Telemetry
 from pilotage.device.v1alpha1 import GPU, GPUSpec, GPUStatus

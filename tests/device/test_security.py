@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ..cli.device_processes import refused, serving
+from ..cli.device.processes import refused, serving
 from .strangers import NOBODY, as_root, calls_as, connect_as, public_folder, run_as
 
 __all__ = ["public_folder"]

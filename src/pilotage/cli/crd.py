@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from pilotage.cli.failure import CommandError
+from pilotage.cli.errors import CommandError
 from pilotage.errors import DecodeError
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
 
 def resources(names: Sequence[str]) -> list[type[Resource]]:
     """The Resource classes that are defined (not only imported) where the names say, each once."""
-    from pilotage.cli.importing import load
+    from pilotage.cli.modules import load
 
     found: dict[type[Resource], None] = {}
     for name in names:

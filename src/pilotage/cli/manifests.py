@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pilotage.cli.failure import CommandError
+from pilotage.cli.errors import CommandError
 
 
 def register(subparsers: Any) -> None:
@@ -51,7 +51,7 @@ def register(subparsers: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the manifests; the exit code."""
-    from pilotage.cli.device_manifests import DeviceManifests, documents
+    from pilotage.cli.device.manifests import DeviceManifests, documents
 
     manifests = DeviceManifests(
         name=options.name,

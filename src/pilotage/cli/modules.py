@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
-from pilotage.cli.failure import CommandError
+from pilotage.cli.errors import CommandError
 from pilotage.errors import PilotageError
 
 GUARD = 'put what it runs as a program under `if __name__ == "__main__":`'

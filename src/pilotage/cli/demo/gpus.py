@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 
 from pilotage import device
-from pilotage.cli.said import IDLE_SECONDS, say
+from pilotage.cli.demo.output import IDLE_SECONDS, say
 from pilotage.client.client import Client
 from pilotage.cluster import Cluster
 from pilotage.controller import ControllerBuilder, Event, Request, Result, enqueue_requests_from

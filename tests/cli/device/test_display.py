@@ -14,7 +14,7 @@ import pytest
 
 from pilotage.meta import yamltext
 
-from .device_processes import COMMAND, serving, shown
+from .processes import COMMAND, serving, shown
 
 UUID = r"GPU-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 

@@ -15,9 +15,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
 
-from pilotage.cli.credentials import Clock, Credentials, default_path, kept, utc_now
-from pilotage.cli.failure import CommandError
-from pilotage.cli.stopping import Stop
+from pilotage.cli.errors import CommandError
+from pilotage.cli.serve.credentials import Clock, Credentials, default_path, kept, utc_now
+from pilotage.cli.stop import Stop
 from pilotage.cluster import Cluster
 from pilotage.http import server, tls
 from pilotage.server.http import certificates, kubeconfigs

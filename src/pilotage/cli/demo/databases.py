@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Annotated, Literal
 
-from pilotage.cli.gpus import GPUs
-from pilotage.cli.said import IDLE_SECONDS, say
-from pilotage.cli.stopping import Stop
+from pilotage.cli.demo.gpus import GPUs
+from pilotage.cli.demo.output import IDLE_SECONDS, say
+from pilotage.cli.stop import Stop
 from pilotage.client.outcome import Outcome, create_or_patch
 from pilotage.cluster import Cluster
 from pilotage.controller import ControllerBuilder, Event, Request, Result, enqueue_requests_from

@@ -13,17 +13,17 @@ from pathlib import Path
 import pytest
 
 from hack.cluster.running import RealCluster
-from pilotage.cli.device_manifests import DeviceManifests
+from pilotage.cli.device.manifests import DeviceManifests
 from pilotage.meta import yamltext
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.models import ObjectMeta
 from pilotage.rest import Request, Verb
 from pilotage.types.core.v1 import Node
 
-from ..worlds import WITHIN, World, over_there
-from .device_processes import serving
+from ...worlds import WITHIN, World, over_there
+from .processes import serving
 
-AGENT = Path(__file__).parents[2] / "examples" / "gpu_agent.py"
+AGENT = Path(__file__).parents[3] / "examples" / "gpu_agent.py"
 TAINT = "gpu.nvidia.com/reset-required"
 
 

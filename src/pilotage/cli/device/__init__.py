@@ -229,8 +229,8 @@ def run_serve(options: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM; the exit code."""
     import asyncio
 
-    from pilotage.cli.device_options import server_options
-    from pilotage.cli.device_serve import serve
+    from pilotage.cli.device.options import server_options
+    from pilotage.cli.device.server import serve
 
     asyncio.run(serve(server_options(options), log_level=options.log_level))
     return 0
@@ -240,7 +240,7 @@ def run_get(options: argparse.Namespace) -> int:
     """Show GPUs; the exit code."""
     import asyncio
 
-    from pilotage.cli.device_show import connection, get, selection
+    from pilotage.cli.device.display import connection, get, selection
 
     asyncio.run(get(connection(options), selection(options), options.output))
     return 0
@@ -250,7 +250,7 @@ def run_describe(options: argparse.Namespace) -> int:
     """Describe GPUs; the exit code."""
     import asyncio
 
-    from pilotage.cli.device_show import connection, describe
+    from pilotage.cli.device.display import connection, describe
 
     asyncio.run(describe(connection(options), options.name))
     return 0
@@ -260,7 +260,7 @@ def run_watch(options: argparse.Namespace) -> int:
     """Show GPUs and their changes until Ctrl-C, which is the proper end; the exit code."""
     import asyncio
 
-    from pilotage.cli.device_show import connection, watch
+    from pilotage.cli.device.display import connection, watch
 
     try:
         asyncio.run(watch(connection(options), options.name))

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pilotage.cli.failure import CommandError
+from pilotage.cli.errors import CommandError
 from pilotage.server.http import certificates
 from pilotage.server.http.certificates import Certificate
 

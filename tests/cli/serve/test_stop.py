@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pilotage.types.core.v1 import ConfigMap
 
-from .serve_processes import serving
+from .processes import serving
 
 PATIENT = """
 import pilotage.http.server as server

@@ -13,7 +13,7 @@ import pytest
 from pilotage.meta.models import ObjectMeta
 from pilotage.types.core.v1 import ConfigMap
 
-from .serve_processes import failure, serving
+from .processes import failure, serving
 
 
 def test_it_says_where_it_serves_and_what_to_try(tmp_path: Path) -> None:

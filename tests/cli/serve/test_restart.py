@@ -16,7 +16,7 @@ from pilotage.manager.options import ManagerOptions
 from pilotage.meta.models import ObjectMeta
 from pilotage.types.core.v1 import ConfigMap
 
-from .serve_processes import serving
+from .processes import serving
 
 KEPT = [["--storage", "sqlite:state.db"], ["--storage", "memory:", "--credentials", "credentials"]]
 

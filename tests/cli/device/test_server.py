@@ -21,7 +21,7 @@ import pytest
 
 from pilotage import device
 from pilotage.cli import main, parser
-from pilotage.cli.device_serve import serve
+from pilotage.cli.device.server import serve
 from pilotage.device.client.target import Target
 from pilotage.device.server.serving import DeviceServerOptions
 from pilotage.device.v1alpha1 import GPU, GPUSpec
@@ -29,7 +29,7 @@ from pilotage.errors import Forbidden
 from pilotage.meta.models import ObjectMeta
 from pilotage.server.http.certificates import self_signed
 
-from .device_processes import COMMAND, refused, serving, shown
+from .processes import COMMAND, refused, serving, shown
 
 QUIET = ("--provider", "fake", "--period", "0")
 
@@ -200,7 +200,7 @@ async def test_a_second_signal_ends_it_without_grace(
             closing.set()
             await asyncio.Event().wait()
 
-    monkeypatch.setattr("pilotage.cli.device_serve.DeviceServer", Slow)
+    monkeypatch.setattr("pilotage.cli.device.server.DeviceServer", Slow)
     options = DeviceServerOptions(targets=(Target(path=f"{tmp_path}/s"),))
     async with asyncio.TaskGroup() as tasks, asyncio.timeout(20):
         tasks.create_task(serve(options))

@@ -20,7 +20,7 @@ from pilotage.meta.objects import document_of
 from pilotage.meta.unstructured import Unstructured
 from pilotage.rest import Request, Verb
 
-from ..worlds import World, over_there
+from ...worlds import World, over_there
 
 Document = dict[str, Any]
 

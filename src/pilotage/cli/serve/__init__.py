@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM; the exit code."""
     import asyncio
 
-    from pilotage.cli.serving import Serving, serve
+    from pilotage.cli.serve.server import Serving, serve
 
     host, port = options.bind
     what = Serving(options.storage, options.tenant, host, port, options.kubeconfig, options.credentials)

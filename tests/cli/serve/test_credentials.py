@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from pilotage.cli.credentials import Credentials, default_path, kept
-from pilotage.cli.failure import CommandError
-from pilotage.cli.serving import RENEWAL_CHECK_SECONDS, ServingCertificate
+from pilotage.cli.errors import CommandError
+from pilotage.cli.serve.credentials import Credentials, default_path, kept
+from pilotage.cli.serve.server import RENEWAL_CHECK_SECONDS, ServingCertificate
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

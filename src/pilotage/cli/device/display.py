@@ -11,9 +11,9 @@ from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from pilotage.cli.device_describe import described
-from pilotage.cli.device_table import HEADINGS, WIDE_HEADINGS, row
-from pilotage.cli.failure import CommandError
+from pilotage.cli.device.description import described
+from pilotage.cli.device.rows import HEADINGS, WIDE_HEADINGS, row
+from pilotage.cli.errors import CommandError
 from pilotage.cli.table import Table
 from pilotage.device.client.clientset import Devices
 from pilotage.device.client.config import Config, wire_of

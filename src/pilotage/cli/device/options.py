@@ -8,7 +8,7 @@ import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pilotage.cli.failure import CommandError
+from pilotage.cli.errors import CommandError
 from pilotage.device.access import Access, Remote
 from pilotage.device.client.target import Target
 from pilotage.device.providers.provider import Provider

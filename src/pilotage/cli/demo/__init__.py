@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     """Give the demonstration; the exit code."""
     import asyncio
 
-    from pilotage.cli.operator import demonstration
+    from pilotage.cli.demo.databases import demonstration
     from pilotage.manager.errors import ManagerStopped
 
     try:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pilotage.cli.failure import CommandError
-from pilotage.cli.stopping import Stop
+from pilotage.cli.errors import CommandError
+from pilotage.cli.stop import Stop
 from pilotage.device.server.serving import DeviceServer, DeviceServerOptions
 from pilotage.telemetry.logs import configure_logging
 
