@@ -21,13 +21,13 @@ server.Limits = lambda: Limits(grace_seconds=3600)
 
 SLOW = """
 import asyncio
-from pilotage.server.http.handler import Face
+from pilotage.server.http.handler import HTTPHandler
 
 async def never(self, incoming):
     print("asked", flush=True)
     await asyncio.Event().wait()
 
-Face.__call__ = never
+HTTPHandler.__call__ = never
 """
 """A server that does not answer what it is asked for."""
 
