@@ -1,16 +1,17 @@
-"""The bodies of responses: how many of the bytes that come belong to one, and where it ends."""
+"""Bodies of messages, without I/O: which of the received bytes belong to one, and where it ends."""
 
 from __future__ import annotations
 
+import math
+import re
 from typing import Protocol
-
-import httptools
 
 from pilotage.http.heads import CHUNKED, UNTIL_CLOSE, Refusal
 
 
 class Body(Protocol):
-    """Takes what comes after a head. Bytes after the end of the body are an error: a client does not send ahead."""
+    """Takes the bytes after the head of a response. Bytes after the end of the body are an error: no request was sent
+    that they could answer."""
 
     done: bool
 
@@ -56,36 +57,93 @@ class EndlessBody:
 
 
 class ChunkedBody:
-    """A chunked body, decoded by llhttp: on the path of every watch event, where it is three times quicker than Python.
+    """A chunked body, decoded strictly: short size lines, CRLF everywhere.
 
-    It is strict enough for answers (bad sizes and line ends are errors); trailers are dropped.
+    A request has no trailers, for a proxy in front of this server could read them as the next request (smuggling), and
+    bytes after it are the next request. Trailers of a response are dropped, and bytes after it are an error.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, limit: float = math.inf, *, is_request: bool = False) -> None:
         self.done = False
-        self._pieces: list[bytes] = []
-        self._size = 0
-        self._parser = httptools.HttpResponseParser(self)
-        self._parser.feed_data(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        self.size = 0
+        """Bytes of the body so far."""
+        self.rest = b""
+        """Bytes that are not decoded yet: the beginning of a size line, or what comes after the body."""
+        self._limit = limit
+        self._is_request = is_request
+        self._inside = False  # a chunk has begun, and the CRLF after it has not come
+        self._left = 0  # bytes of that chunk that have not come
 
     def feed(self, data: bytes, pieces: list[bytes]) -> int:
-        self._pieces = pieces
-        self._size = 0
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserError as error:
-            raise Refusal(400, f"its chunks are broken ({error})") from None
-        return self._size
-
-    # what httptools calls
-
-    def on_body(self, data: bytes) -> None:
-        self._pieces.append(data)
-        self._size += len(data)
-
-    def on_message_begin(self) -> None:
-        if self.done:
+        """Append the body's bytes in `data` to `pieces`; how many they are. Raises Refusal."""
+        if self.rest:
+            data = self.rest + data
+        before, position = self.size, 0
+        while position < len(data) and not self.done:
+            if self._inside:
+                position = self._take(data, position, pieces)
+                if self._inside:
+                    break
+            line = _SIZE_LINE.match(data, position)
+            if line is None:
+                _check_size_prefix(data, position)
+                break
+            start, size = line.end(), int(line[1], 16)
+            if size == 0:
+                end = self._end(data, start)
+                if end < 0:
+                    break
+                self.done, position = True, end
+            elif self.size + size > self._limit:  # refused before its bytes come, so that they are not kept
+                raise Refusal(413, f"the body is larger than {self._limit} bytes")
+            elif data[start + size : start + size + 2] == b"\r\n":  # all of it has come, as with most watch events
+                pieces.append(data[start : start + size])
+                self.size += size
+                position = start + size + 2
+            else:
+                self._inside, self._left, position = True, size, start
+        self.rest = data[position:]
+        if self.done and self.rest and not self._is_request:
             raise Refusal(400, "bytes after the last chunk")
+        return self.size - before
 
-    def on_message_complete(self) -> None:
-        self.done = True
+    def _take(self, data: bytes, position: int, pieces: list[bytes]) -> int:
+        """Take what has come of a chunk, and the CRLF after it once both its bytes are there."""
+        if self._left:
+            piece = data[position : position + self._left]
+            if piece:
+                pieces.append(piece)
+                self.size += len(piece)
+                self._left -= len(piece)
+                position += len(piece)
+            if self._left:
+                return position
+        end = data[position : position + 2]
+        if end == b"\r\n":
+            self._inside = False
+            return position + 2
+        if not b"\r\n".startswith(end):
+            raise Refusal(400, "a chunk does not end where its size says")
+        return position
+
+    def _end(self, data: bytes, start: int) -> int:
+        """Where the body ends after its last size line; -1 while that is not there."""
+        if data.startswith(b"\r\n", start):
+            return start + 2
+        if self._is_request and not b"\r\n".startswith(data[start:]):
+            raise Refusal(400, "trailers after a chunked body are not accepted")
+        end = data.find(b"\r\n\r\n", start)
+        if (end if end >= 0 else len(data)) - start > _LONGEST_TRAILERS:
+            raise Refusal(400, f"the trailers after a chunked body are longer than {_LONGEST_TRAILERS} bytes")
+        return end + 4 if end >= 0 else -1
+
+
+def _check_size_prefix(data: bytes, position: int) -> None:
+    if len(data) - position > _LONGEST_SIZE_LINE or _SIZE_PREFIX.fullmatch(data, position) is None:
+        raise Refusal(400, "a chunk's size line is malformed or too long")
+
+
+_LONGEST_SIZE_LINE = 8 + 256 + 2
+_LONGEST_TRAILERS = 8192
+_SIZE_LINE = re.compile(rb"([0-9a-fA-F]{1,8})(?:;[\t\x20-\x7e\x80-\xff]{0,255})?\r\n")
+_SIZE_PREFIX = re.compile(rb"(?:[0-9a-fA-F]{1,8}(?:;[\t\x20-\x7e\x80-\xff]{0,255})?\r?)?")

@@ -1,7 +1,7 @@
-"""The heads of messages, by one strict grammar: what is not plainly well-formed is refused, never guessed at.
+"""Heads of messages, parsed by one strict grammar: what is not clearly well-formed is refused, never guessed at.
 
-llhttp is lenient in places and goes on into the next message by itself, so heads are read here, for both sides: the
-block up to the empty line is matched whole, then cut. That takes no longer than its callbacks would.
+The block up to the empty line is matched whole, then cut into lines, for both sides. Parsers that accept more (llhttp,
+for the sake of old programs) disagree with each other about where a message ends, and requests are smuggled there.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
+from pilotage.http.bodies import ChunkedBody
 from pilotage.http.heads import CHUNKED, Refusal, RequestFields, RequestHead, find_bare_line_end, parse_request_head
 from pilotage.http.limits import Limits
 
@@ -28,7 +28,8 @@ class RequestReader:
         self._buffer = bytearray()
         self._scanned = 0  # of an incomplete head: looked at already
         self._head: RequestHead | None = None
-        self._chunks: ChunkedReader | None = None
+        self._chunks: ChunkedBody | None = None
+        self._body = bytearray()  # what has come of a chunked body
         self._continued = False
         self._known: RequestFields | None = None
 
@@ -47,7 +48,7 @@ class RequestReader:
         """Bytes held for the body that is being read."""
         if self._head is None:
             return 0
-        return len(self._buffer) + (len(self._chunks.body) if self._chunks else 0)
+        return len(self._buffer) + (self._chunks.size + len(self._chunks.rest) if self._chunks else 0)
 
     def feed(self, data: bytes) -> None:
         self._buffer += data
@@ -57,7 +58,7 @@ class RequestReader:
         if self._head is None or not self._head.fields.expects_continue or self._continued:
             return False
         self._continued = True
-        return not self._buffer
+        return not self.held
 
     def take(self) -> RawRequest | None:
         """The next request if it is there whole. Raises Refusal; nothing can be read after that."""
@@ -67,7 +68,7 @@ class RequestReader:
                 return None
             self._continued = False
             if self._head.fields.length == CHUNKED:
-                self._chunks = ChunkedReader(self._limits.body_bytes)
+                self._chunks = ChunkedBody(self._limits.body_bytes, is_request=True)
         body = self._take_body(self._head)
         if body is None:
             return None
@@ -102,7 +103,7 @@ class RequestReader:
 
     def _take_body(self, head: RequestHead) -> bytes | None:
         if self._chunks is not None:
-            return bytes(self._chunks.body) if self._chunks.read(self._buffer) else None
+            return self._take_chunks(self._chunks)
         length = head.fields.length
         if length == 0:
             return b""
@@ -112,66 +113,17 @@ class RequestReader:
         del self._buffer[:length]
         return body
 
-
-class ChunkedReader:
-    """Decodes a chunked body strictly: no trailers, short extensions, CRLF everywhere."""
-
-    def __init__(self, limit: int) -> None:
-        self.body = bytearray()
-        self._limit = limit
-        self._left = -1  # bytes of the chunk that are still to come; -1: a size line comes next
-
-    def read(self, buffer: bytearray) -> bool:
-        """Take what can be taken from the front of `buffer`; True at the end of the body. Raises Refusal."""
-        position = 0
-        try:
-            while True:
-                if self._left < 0:
-                    position, done = self._size(buffer, position)
-                    if done or self._left < 0:
-                        return done
-                position = self._data(buffer, position)
-                if self._left >= 0:
-                    return False
-        finally:
-            del buffer[:position]
-
-    def _size(self, buffer: bytearray, position: int) -> tuple[int, bool]:
-        line = _SIZE_LINE.match(buffer, position)
-        if line is None:
-            if len(buffer) - position > _LONGEST_SIZE_LINE or _SIZE_PREFIX.fullmatch(buffer, position) is None:
-                raise Refusal(400, "a chunk's size line is malformed or too long")
-            return position, False
-        size = int(line[1], 16)
-        if size:
-            if len(self.body) + size > self._limit:
-                raise Refusal(413, f"the body is larger than {self._limit} bytes")
-            self._left = size
-            return line.end(), False
-        end = line.end()
-        last = buffer[end : end + 2]
-        if not b"\r\n".startswith(last):
-            raise Refusal(400, "trailers after a chunked body are not accepted")
-        return (end + 2, True) if len(last) == 2 else (position, False)
-
-    def _data(self, buffer: bytearray, position: int) -> int:
-        """Take chunk data, and the CRLF after it once both its bytes are there."""
-        take = min(self._left, len(buffer) - position)
-        if take:
-            self.body += memoryview(buffer)[position : position + take]
-            self._left -= take
-            position += take
-        if self._left == 0:
-            end = buffer[position : position + 2]
-            if not b"\r\n".startswith(end):
-                raise Refusal(400, "a chunk does not end where its size says")
-            if len(end) == 2:
-                self._left = -1
-                position += 2
-        return position
+    def _take_chunks(self, chunks: ChunkedBody) -> bytes | None:
+        data = bytes(self._buffer)
+        self._buffer.clear()
+        pieces: list[bytes] = []
+        chunks.feed(data, pieces)
+        self._body += b"".join(pieces)  # at once: a list of tiny chunks would take many times their size
+        if not chunks.done:
+            return None
+        self._buffer += chunks.rest  # the next request, sent ahead
+        body, self._body = bytes(self._body), bytearray()
+        return body
 
 
 _REMEMBERED = 4096  # characters of header lines that are kept for comparison with the next request's
-_LONGEST_SIZE_LINE = 8 + 256 + 2
-_SIZE_LINE = re.compile(rb"([0-9a-fA-F]{1,8})(?:;[\t\x20-\x7e\x80-\xff]{0,255})?\r\n")
-_SIZE_PREFIX = re.compile(rb"(?:[0-9a-fA-F]{1,8}(?:;[\t\x20-\x7e\x80-\xff]{0,255})?\r?)?")
