@@ -1,4 +1,4 @@
-"""Nuisances are borne with up to a burst, and at a rate; calls wait for their turn."""
+"""Nuisances are borne with up to a burst, and at a rate."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotage.grpc.guard import ALLOWANCES, Abuse, Bucket, Guard, Nuisance, Share
+from pilotage.grpc.guard import ALLOWANCES, Abuse, Guard, Nuisance, Share
 
 
 class Clock:
@@ -49,39 +49,6 @@ def test_what_is_slow_enough_goes_on_for_ever() -> None:
     for _ in range(1000):
         clock.now += 1.0 / ALLOWANCES[Nuisance.PING].per_second
         guard.count(Nuisance.PING)
-
-
-def test_a_call_beyond_the_burst_waits_for_its_turn_and_one_too_many_is_refused() -> None:
-    bucket = Bucket(10.0, 2, now=0.0)
-    assert [bucket.take(0.0, patience=0.25) for _ in range(5)] == [
-        0.0,
-        0.0,
-        pytest.approx(0.1),
-        pytest.approx(0.2),
-        None,
-    ]
-    assert bucket.take(0.1, patience=0.25) == pytest.approx(0.2)
-    assert not bucket.full(0.1)
-    assert bucket.full(10.0)
-
-
-@given(st.lists(st.floats(0, 1), max_size=100))
-def test_turns_come_at_the_rate_at_most(pauses: list[float]) -> None:
-    bucket, now, turns = Bucket(20.0, 5, now=0.0), 0.0, []
-    for pause in pauses:
-        now += pause
-        wait = bucket.take(now, patience=1.0)
-        if wait is not None:
-            turns.append(now + wait)
-    for first in range(len(turns)):
-        within = sum(1 for turn in turns if turns[first] <= turn < turns[first] + 1.0)
-        assert within <= 20 + 5 + 1
-
-
-def test_a_large_call_takes_the_turns_of_several() -> None:
-    bucket = Bucket(10.0, 2, now=0.0)
-    assert bucket.take(0.0, patience=1.0, number=4) == pytest.approx(0.2)
-    assert bucket.take(0.0, patience=1.0) == pytest.approx(0.3)
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 0.02)), min_size=1, max_size=100))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,6 +33,14 @@ def test_a_wait_that_is_too_long_takes_nothing() -> None:
     assert bucket.take(0.0, number=2) == 0.0
 
 
+def test_what_was_spent_beyond_the_burst_is_waited_for() -> None:
+    bucket = TokenBucket(0.1, 2.0)
+    bucket.spend(2.0)
+    assert bucket.wait(0.0) == 0.0
+    bucket.spend(1.0)
+    assert [bucket.wait(now) for now in (0.0, 4.0, 10.0)] == [10.0, pytest.approx(6.0), 0.0]
+
+
 def test_it_is_full_once_everything_has_come_back() -> None:
     bucket = TokenBucket(1, 2)
     assert bucket.is_full(0.0)
@@ -49,3 +58,36 @@ def test_a_clock_that_is_set_back_gains_and_costs_nothing() -> None:
 def test_without_a_rate_only_the_burst_is_allowed() -> None:
     bucket = TokenBucket(0, 1)
     assert [bucket.try_take(1e9) for _ in range(2)] == [True, False]
+
+
+def test_a_call_beyond_the_burst_waits_for_its_turn_and_one_too_many_is_refused() -> None:
+    bucket = TokenBucket(10.0, 2, now=0.0)
+    assert [bucket.take(0.0, max_wait=0.25) for _ in range(5)] == [
+        0.0,
+        0.0,
+        pytest.approx(0.1),
+        pytest.approx(0.2),
+        None,
+    ]
+    assert bucket.take(0.1, max_wait=0.25) == pytest.approx(0.2)
+    assert not bucket.is_full(0.1)
+    assert bucket.is_full(10.0)
+
+
+@given(st.lists(st.floats(0, 1), max_size=100))
+def test_turns_come_at_the_rate_at_most(pauses: list[float]) -> None:
+    bucket, now, turns = TokenBucket(20.0, 5, now=0.0), 0.0, []
+    for pause in pauses:
+        now += pause
+        wait = bucket.take(now, max_wait=1.0)
+        if wait is not None:
+            turns.append(now + wait)
+    for first in range(len(turns)):
+        within = sum(1 for turn in turns if turns[first] <= turn < turns[first] + 1.0)
+        assert within <= 20 + 5 + 1
+
+
+def test_a_large_call_takes_the_turns_of_several() -> None:
+    bucket = TokenBucket(10.0, 2, now=0.0)
+    assert bucket.take(0.0, max_wait=1.0, number=4) == pytest.approx(0.2)
+    assert bucket.take(0.0, max_wait=1.0) == pytest.approx(0.3)

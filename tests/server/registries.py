@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import DeleteOptions, ListOptions, PatchType, Request, Verb
 from pilotage.server.context import RegistryContext
@@ -21,7 +22,6 @@ EVENTS = GroupVersionResource("", "v1", "events")
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 WIDGETS = GroupVersionResource("test.example.com", "v1", "widgets")
-Document = dict[str, Any]
 
 
 class Pausing(MemoryStorage):

@@ -317,9 +317,9 @@ async def test_file_removed_while_open_stops_commits_and_not_reads(
     assert await _state(storage) == {"a": b"1"}
     await storage.close()
     assert [record.message for record in caplog.records if record.levelname == "ERROR"] == [
-        f"storage is broken: {path}{suffix} was removed or replaced while the storage was open. Nothing more is"
-        " written, because it would be lost: put the file back, if you can, and start every process that uses the"
-        " storage again"
+        f'Storage is broken error="StorageBroken: {path}{suffix} was removed or replaced while'
+        " the storage was open. Nothing more is written, because it would be lost: put the file back, if you"
+        ' can, and start every process that uses the storage again"'
     ]
 
 
@@ -328,7 +328,7 @@ async def test_removal_is_noticed_by_a_check_without_a_commit(path: str, caplog:
     os.unlink(path)
     with pytest.raises(StorageBroken, match="removed or replaced"):
         await storage.check()
-    assert "storage is broken" in caplog.text
+    assert "Storage is broken" in caplog.text
     await storage.close()
 
 

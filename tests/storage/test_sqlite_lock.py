@@ -64,7 +64,7 @@ async def test_commit_names_the_stopped_process_that_holds_the_lock(
     await storage.close()
     errors = [record.message for record in caplog.records if record.levelname == "ERROR"]
     assert len(errors) == 1  # not one for each commit
-    assert f"the lock {path}-lock is free again" in caplog.text
+    assert f"Storage lock is free again lock={path}-lock" in caplog.text
 
 
 class Warnings(logging.Handler):

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from pilotage.cli.errors import CommandError
 from pilotage.errors import DecodeError
+from pilotage.meta.documents import Document
 
 if TYPE_CHECKING:
     from pilotage.meta.models import Resource
-
-Document = dict[str, Any]
 
 
 def register(subparsers: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from pilotage.client.patch import Patch, raw_patch
 from pilotage.errors import DecodeError
 from pilotage.meta import objects
-from pilotage.meta.documents import copied
+from pilotage.meta.documents import Document, copied
 from pilotage.meta.forms import Object, gvk_of
 from pilotage.meta.models import Resource
 from pilotage.meta.owners import Owner, set_controller_reference
@@ -18,8 +18,6 @@ from pilotage.meta.patches import merge, merge_diff, strategic, strategic_diff
 from pilotage.meta.unstructured import Unstructured
 from pilotage.rest import PatchType
 from pilotage.types import builtin
-
-Document = dict[str, Any]
 
 _SAID_IN_METADATA = ("labels", "annotations", "ownerReferences", "finalizers")
 _SHARED_LISTS = ("ownerReferences", "finalizers")

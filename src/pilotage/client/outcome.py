@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 
 from pilotage.client import desired as wanted
 from pilotage.client.client import Client
-from pilotage.client.desired import Difference, Document
+from pilotage.client.desired import Difference
 from pilotage.client.targets import replace_content
 from pilotage.errors import AlreadyExists, BadRequest, Conflict, InvalidDefinition, NotFound
 from pilotage.meta import objects
+from pilotage.meta.documents import Document
 from pilotage.meta.forms import gvk_of, kind_of
 from pilotage.meta.models import Resource
 from pilotage.meta.owners import Owner, set_controller_reference

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from pilotage.meta.kinds import GroupVersionKind
+from pilotage.telemetry.logs import Logger, logger
 
 _KEPT = 1000
 
@@ -41,8 +41,8 @@ class LoggedOnce:
     of remembered warnings is bounded.
     """
 
-    def __init__(self, logger: logging.Logger | None = None) -> None:
-        self._logger = logger or logging.getLogger("pilotage.client")
+    def __init__(self, log: Logger | None = None) -> None:
+        self._log = log or logger("pilotage.client")
         self._seen: dict[tuple[GroupVersionKind, str], None] = {}
 
     def __call__(self, warning: ServerWarning) -> None:
@@ -52,4 +52,4 @@ class LoggedOnce:
         if len(self._seen) >= _KEPT:
             del self._seen[next(iter(self._seen))]
         self._seen[key] = None
-        self._logger.warning("%s", warning)
+        self._log.warning(str(warning))

@@ -6,6 +6,8 @@ import enum
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from pilotage.meta.tokenbucket import TokenBucket
+
 
 class Nuisance(enum.IntEnum):
     """What a client may do, but not without end. Each value is a place in a list."""
@@ -87,30 +89,6 @@ class Guard:
             raise Abuse(nuisance)
 
 
-class Bucket:
-    """Tokens that come at a rate, up to a burst; one may be taken before it has come, at the price of waiting."""
-
-    def __init__(self, rate: float, burst: int, now: float) -> None:
-        self._rate = rate
-        self._burst = burst
-        self._tokens = float(burst)
-        self._at = now
-
-    def take(self, now: float, patience: float = 0.0, number: int = 1) -> float | None:
-        """The seconds to wait before going on; None where it would be more than `patience`: then nothing is taken."""
-        self._tokens = min(self._tokens + (now - self._at) * self._rate, self._burst)
-        self._at = now
-        wait = max(0.0, (number - self._tokens) / self._rate)
-        if wait > patience:
-            return None
-        self._tokens -= number
-        return wait
-
-    def full(self, now: float) -> bool:
-        """Whether nobody has taken anything that still counts."""
-        return self._tokens + (now - self._at) * self._rate >= self._burst
-
-
 _LONGEST = 0.01
 """Seconds: what takes longer is not one caller's doing; Python's garbage collector runs when it likes."""
 
@@ -119,16 +97,11 @@ class Share:
     """A part of a core's time. Who has used more than that waits until it is that part again."""
 
     def __init__(self, part: float, burst: float, now: float) -> None:
-        self._part = part
-        self._burst = burst
-        self._left = burst
-        self._at = now
+        self._seconds = TokenBucket(part, burst, now)
 
     def spend(self, seconds: float) -> None:
-        self._left -= min(seconds, _LONGEST)
+        self._seconds.spend(min(seconds, _LONGEST))
 
     def wait(self, now: float) -> float:
         """The seconds to wait before more is spent."""
-        self._left = min(self._left + (now - self._at) * self._part, self._burst)
-        self._at = now
-        return max(0.0, -self._left / self._part)
+        return self._seconds.wait(now)

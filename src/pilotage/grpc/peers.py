@@ -9,10 +9,11 @@ import sys
 from collections import Counter
 from dataclasses import dataclass, field
 
-from pilotage.grpc.guard import Bucket, Share
+from pilotage.grpc.guard import Share
 from pilotage.grpc.options import ServerOptions
 from pilotage.grpc.rpc import Peer
 from pilotage.grpc.turns import Turns
+from pilotage.meta.tokenbucket import TokenBucket
 
 _CREDENTIALS = struct.Struct("iII")  # a uid has no sign: -1 would be a caller without one
 _PEERGROUPS = 59  # SO_PEERGROUPS, for which Python has no name
@@ -47,8 +48,8 @@ def _groups(accepted: socket.socket) -> tuple[int, ...]:
 class Account:
     """What those of one uid have, together."""
 
-    requests: Bucket | None
-    connects: Bucket | None
+    requests: TokenBucket | None
+    connects: TokenBucket | None
     turns: Turns | None = None
     """When they are read from, so that they use no more than their part of the loop's time."""
     connections: int = 0
@@ -91,8 +92,8 @@ class Accounts:
         requests = options.requests_per_second
         connects = options.connects_per_second
         return Account(
-            Bucket(requests, options.request_burst, now) if requests else None,
-            Bucket(connects, options.connect_burst, now) if connects else None,
+            TokenBucket(requests, options.request_burst, now) if requests else None,
+            TokenBucket(connects, options.connect_burst, now) if connects else None,
             self._turns(now) if requests and options.receive_share else None,
         )
 
@@ -103,6 +104,6 @@ class Accounts:
         """Forget who has nothing open and nothing to wait for."""
         for key, account in list(self._accounts.items()):
             buckets = (account.requests, account.connects)
-            at_rest = all(bucket is None or bucket.full(now) for bucket in buckets)
+            at_rest = all(bucket is None or bucket.is_full(now) for bucket in buckets)
             if at_rest and not account.connections and (account.turns is None or account.turns.free()):
                 del self._accounts[key]

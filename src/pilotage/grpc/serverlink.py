@@ -235,7 +235,7 @@ class ServerLink(Link[IncomingCall]):
 
     def _delay(self, now: float) -> float | None:
         bucket = self._account.requests
-        return 0.0 if bucket is None else bucket.take(now, self.options.request_patience, self.block_weight)
+        return 0.0 if bucket is None else bucket.take(now, self.block_weight, self.options.request_patience)
 
     def _refuse(self, stream_id: int, answer: bytes, ended: bool) -> None:
         rest = b"" if ended else frames.reset(stream_id, ErrorCode.NO_ERROR)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import enum
-import logging
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from math import inf
@@ -16,8 +15,9 @@ from pilotage.http.heads import Refusal, RequestHead
 from pilotage.http.limits import Limits
 from pilotage.http.messages import Authenticate, Handler, Peer, Request, StreamingResponse
 from pilotage.http.reader import RawRequest, RequestReader
+from pilotage.telemetry.logs import logger
 
-log = logging.getLogger("pilotage.http")
+log = logger("pilotage.http")
 
 
 @dataclass(slots=True)
@@ -267,7 +267,7 @@ class ServerConnection(asyncio.Protocol):
             if not begun:
                 self._fail(head, begun)
             else:  # a stream that passes on another stream ends as that one ends
-                log.debug("the source of %s was lost: %s", head.target.partition("?")[0], lost)
+                log.debug("Stream aborted, its source was lost", path=head.target.partition("?")[0], error=lost)
                 self.abort()
         except Exception:
             self._fail(head, begun)
@@ -356,7 +356,7 @@ class ServerConnection(asyncio.Protocol):
 
     def _fail(self, head: RequestHead, begun: bool) -> None:
         """The handler broke: say so once in the log, and nothing of it to the client."""
-        log.exception("the handler of %s %s failed", head.method, head.target.partition("?")[0])
+        log.exception("Request handler failed", method=head.method, path=head.target.partition("?")[0])
         if begun:
             self._shared.refused += 1
             self.abort()  # an answer that stops in the middle must not look complete

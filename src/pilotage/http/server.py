@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import resource
 import socket
 import ssl as tls
@@ -15,8 +14,9 @@ from math import inf
 from pilotage.http.connection import Phase, ServerConnection, Shared
 from pilotage.http.limits import Limits
 from pilotage.http.messages import Authenticate, Handler
+from pilotage.telemetry.logs import logger
 
-log = logging.getLogger("pilotage.http")
+log = logger("pilotage.http")
 
 
 @asynccontextmanager
@@ -97,15 +97,15 @@ class Server:
         )
 
     async def _accept(self) -> None:
-        said = -inf
+        logged = -inf
         while True:
             await self._make_room()
             try:
                 accepted, _ = await self._loop.sock_accept(self._listener)
             except OSError as error:  # mostly: out of file descriptors
-                if self._loop.time() - said > _SAID_EVERY:
-                    said = self._loop.time()
-                    log.warning("cannot accept connections, trying again until it works: %s", error)
+                if self._loop.time() - logged > _LOG_EVERY:
+                    logged = self._loop.time()
+                    log.warning("Cannot accept connections, retrying", seconds=_ACCEPT_PAUSE, error=error)
                 self._make_way()
                 await asyncio.sleep(_ACCEPT_PAUSE)
                 continue
@@ -136,7 +136,7 @@ class Server:
             _tune(accepted, self._shared.limits)
             await self._connect(connection, accepted)
         except (OSError, tls.SSLError) as error:  # a failed or slow handshake, or gone already
-            log.debug("a connection ended before its first request: %s", error)
+            log.debug("Connection closed before its first request", error=error)
             return
         finally:
             if connection.phase is Phase.NEW:
@@ -167,8 +167,12 @@ class Server:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         self._room.set()
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("a connection's task failed", exc_info=error)
+        if task.cancelled():
+            return
+        try:
+            task.result()
+        except Exception:
+            log.exception("Connection task failed")
 
     def _sweep(self) -> None:
         """One timer looks at all deadlines: setting one costs a connection nothing."""
@@ -233,7 +237,7 @@ class Server:
 _ACCEPT_PAUSE = 0.1
 _SPARED_STRANGERS = 8  # who has just come: ending these too would keep every newcomer out
 _CLOSING_SECONDS = 0.5  # for the goodbyes of TLS, and for a request of which only a part has arrived
-_SAID_EVERY = 60.0
+_LOG_EVERY = 60.0
 _BACKLOG = 1024
 _UNSENT_SHARE = 4  # of the buffer of an answer, what the kernel may hold unsent besides
 

@@ -6,6 +6,9 @@ from typing import Any
 
 import msgspec
 
+Document = dict[str, Any]
+"""An object as decoded from JSON: keys as they are on the wire."""
+
 
 def copied(value: Any) -> Any:
     """A deep copy of objects and lists; scalars never change."""

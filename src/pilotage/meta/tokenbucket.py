@@ -34,6 +34,15 @@ class TokenBucket:
         """Take one token if there is one."""
         return self.take(now) is not None
 
+    def spend(self, number: float) -> None:
+        """Take tokens whether they are there or not: what they pay for has happened already."""
+        self._tokens -= number
+
+    def wait(self, now: float) -> float:
+        """The seconds until nothing is owed for what was spent or taken in advance."""
+        self._refill(now)
+        return -self._tokens / self._rate if self._tokens < 0 else 0.0
+
     def is_full(self, now: float) -> bool:
         """Whether a new bucket would be the same: what was taken has come back."""
         return self._tokens + (now - self._at) * self._rate >= self._burst

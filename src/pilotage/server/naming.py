@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pilotage.errors import RevisionConflict
+from pilotage.meta.documents import Document
 from pilotage.server import records
 from pilotage.server.catalogue import DEFINITIONS
 from pilotage.server.context import RegistryContext
-from pilotage.server.records import Document
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies import apiextensions
 from pilotage.storage.interface import Operation, Put

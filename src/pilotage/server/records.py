@@ -6,17 +6,15 @@ The resource version is the storage's revision and is put in when the bytes are 
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
 
 import msgspec
 
 from pilotage.errors import RequestTooLarge
+from pilotage.meta.documents import Document
 from pilotage.schema.structural import DefaultsTooLargeError
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.events import completed_event, converted_event
 from pilotage.storage.interface import Entry
-
-Document = dict[str, Any]
 
 _METADATA = b'"metadata":{'
 _decode = msgspec.json.Decoder().decode

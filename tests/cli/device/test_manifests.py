@@ -7,7 +7,6 @@ import secrets
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,14 +14,13 @@ from hack.cluster.running import RealCluster
 from pilotage.cli import main
 from pilotage.device.client.target import DEFAULT
 from pilotage.meta import yamltext
+from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.objects import document_of
 from pilotage.meta.unstructured import Unstructured
 from pilotage.rest import Request, Verb
 
 from ...worlds import World, over_there
-
-Document = dict[str, Any]
 
 AGENT_MAY = {
     ("", "nodes", "get"),

@@ -19,10 +19,10 @@ from pilotage.grpc.channel import GRPCChannel
 from pilotage.grpc.options import ServerOptions
 from pilotage.grpc.rpc import Code, RPCError
 from pilotage.meta import times
+from pilotage.meta.documents import Document
 from pilotage.rest import DeleteOptions, ListOptions, PatchType, Request, Transport, Verb, WatchEvent
 from pilotage.storage.memory import MemoryStorage
 
-Document = dict[str, Any]
 FIRST = 1_700_000_000_000_000
 """A version to begin with that is as long as a real one."""
 

@@ -22,10 +22,11 @@ from pilotage.errors import (
     TooManyRequests,
 )
 from pilotage.grpc.rpc import Code, RPCError
+from pilotage.meta.documents import Document
 from pilotage.rest import ListOptions, Request, Verb, WatchEvent
 from pilotage.storage.interface import Put
 
-from .fakes import Api, Document, Out, api, condition, gpu, plain_encode, service, virtual_clock
+from .fakes import Api, Out, api, condition, gpu, plain_encode, service, virtual_clock
 
 pytestmark = pytest.mark.virtual_time
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from pilotage.errors import Gone
+from pilotage.meta.documents import Document
 from pilotage.testing import loop
 
-from .fakes import Document, Out, api, condition, gpu
+from .fakes import Out, api, condition, gpu
 from .test_hub import Stage, Watch, settled, stage
 
 SELECTORS = ("", "", "tier=gold", "tier!=gold", "tier in (gold,tin)")

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,10 +10,10 @@ from pilotage.device.providers.actions import Action, spelled
 from pilotage.device.server import merging
 from pilotage.device.server.merging import PROVIDER_LOST, lost, merged, most_severe, with_condition
 from pilotage.device.server.stored import public_status
+from pilotage.meta.documents import Document
 
 from .fakes import condition, status
 
-Document = dict[str, Any]
 EARLIER, NOW, LATER = "2024-01-01T00:00:00Z", "2024-06-01T00:00:00Z", "2024-07-01T00:00:00Z"
 PROVIDERS = ("nvml", "dcgm", "uid:0")
 ACTIONS = ("", "COMPONENT_RESET", "RESTART_BM", "CONTACT_SUPPORT", "SING_A_SONG", "NONE")

@@ -22,9 +22,10 @@ from pilotage.errors import ConnectionLost, Gone, InvalidDefinition
 from pilotage.grpc.channel import GRPCChannel
 from pilotage.grpc.rpc import Code, RPCError
 from pilotage.http.client import Client
+from pilotage.meta.documents import Document
 from pilotage.telemetry.metrics import REGISTRY
 
-from .fakes import Api, Document, condition, gpu, over_socket, server_options, status
+from .fakes import Api, condition, gpu, over_socket, server_options, status
 
 
 @pytest.fixture

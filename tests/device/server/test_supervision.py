@@ -14,12 +14,13 @@ from pilotage.device.server.admission import Limits
 from pilotage.device.server.merging import PROVIDER_LOST
 from pilotage.device.server.service import Caller, DeviceService, ServiceOptions
 from pilotage.errors import BadRequest, TooManyRequests
+from pilotage.meta.documents import Document
 from pilotage.storage import open_storage
 from pilotage.storage.interface import Operation, Put
 from pilotage.storage.memory import MemoryStorage
 from pilotage.telemetry.metrics import REGISTRY
 
-from .fakes import FIRST, Api, Document, api, condition, gpu, service, status, virtual_clock
+from .fakes import FIRST, Api, api, condition, gpu, service, status, virtual_clock
 
 
 def by_type(document: Document) -> dict[str, Document]:

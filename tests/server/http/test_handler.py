@@ -67,7 +67,7 @@ async def test_a_server_whose_database_is_removed_is_alive_and_not_ready(
             assert (await ask(face, target)).body == b"ok"
         assert (await ask(face, "/readyz/storage", authorization="")).status == 401
     await storage.close()
-    assert f"storage is broken: {tmp_path}/state.db was removed" in caplog.text
+    assert f'Storage is broken error="StorageBroken: {tmp_path}/state.db was removed' in caplog.text
 
 
 async def test_the_version_is_answered_without_a_file_descriptor_to_spare() -> None:
@@ -198,4 +198,4 @@ async def test_a_failure_inside_is_a_500_that_is_logged(caplog: pytest.LogCaptur
         await api.registry.context.storage.close()
         answer = await ask(HTTPHandler(api.registry, "secret"), "/api/v1/configmaps?limit=1")
         assert (answer.status, document(answer)["reason"]) == (500, "InternalError")
-        assert "GET /api/v1/configmaps" in caplog.text
+        assert "method=GET path=/api/v1/configmaps" in caplog.text

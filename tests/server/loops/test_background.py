@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pilotage.errors import Forbidden, NotFound, StorageError
+from pilotage.meta.documents import Document
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops import history as histories
 from pilotage.server.loops.events import EVENT_LIFETIME, last_seen
@@ -25,7 +26,6 @@ from ..registries import (
     SECRETS,
     WIDGETS,
     Api,
-    Document,
     Pausing,
     definition,
     opened,

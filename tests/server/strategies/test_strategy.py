@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from pilotage.errors import ApiError, BadRequest, Conflict, Invalid
+from pilotage.meta.documents import Document
 from pilotage.rest.request import Request, Verb
 from pilotage.server.catalogue import Catalogue
 from pilotage.server.resources import ResourceInfo
@@ -13,7 +14,7 @@ from pilotage.server.strategies import strategy
 from pilotage.server.strategies.apiextensions import resources_of
 from pilotage.storage.memory import MemoryStorage
 
-from ..registries import CONFIG_MAPS, WIDGETS, Document, definition
+from ..registries import CONFIG_MAPS, WIDGETS, definition
 
 NOW = "2024-01-01T00:00:00Z"
 UPDATE = Request(Verb.UPDATE, CONFIG_MAPS, namespace="n", name="one")

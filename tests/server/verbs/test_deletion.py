@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from pilotage.errors import Conflict, Invalid
+from pilotage.meta.documents import Document
 from pilotage.rest.request import DeleteOptions
 from pilotage.server.catalogue import Catalogue
 from pilotage.server.resources import ResourceInfo
@@ -13,7 +14,7 @@ from pilotage.server.verbs import deletion
 from pilotage.server.verbs.deletion import Mark, Remove
 from pilotage.storage.memory import MemoryStorage
 
-from ..registries import CONFIG_MAPS, DEFINITIONS, NAMESPACES, Document, definition
+from ..registries import CONFIG_MAPS, DEFINITIONS, NAMESPACES, definition
 
 NOW = "2024-01-01T00:00:00Z"
 HOLD = "x.example.com/hold"

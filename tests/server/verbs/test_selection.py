@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pilotage.errors import BadRequest
+from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.server import records
 from pilotage.server.catalogue import Catalogue
@@ -11,7 +12,7 @@ from pilotage.server.verbs.selection import Selection
 from pilotage.storage.interface import Entry
 from pilotage.storage.memory import MemoryStorage
 
-from ..registries import CONFIG_MAPS, Document
+from ..registries import CONFIG_MAPS
 
 PODS = GroupVersionResource("", "v1", "pods")
 

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from pilotage.errors import Invalid, NotFound
+from pilotage.meta.documents import Document
 from pilotage.rest.request import Request, Verb
 from pilotage.server.verbs.watch import BOOKMARK_SECONDS
 
-from ..registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, Api, Document, Pausing, definition, opened, widget
+from ..registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, Api, Pausing, definition, opened, widget
 
 Events = AsyncIterator[tuple[str, Document]]
 

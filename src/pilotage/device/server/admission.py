@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from pilotage.device.v1alpha1 import GPU
 from pilotage.device.wire.tolerance import check_name
 from pilotage.errors import BadRequest, Cause, DecodeError, RequestTooLarge
 from pilotage.meta import jsontext
 from pilotage.meta.causes import duplicate, invalid_error, required, too_many
-
-Document = dict[str, Any]
+from pilotage.meta.documents import Document
 
 MAX_PROVIDER = 128
 _GVK = GPU.__resource__.gvk

@@ -7,11 +7,9 @@ of others' conditions is ignored, be it because it sends back what it has read, 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from pilotage.meta import times
-
-Document = dict[str, Any]
+from pilotage.meta.documents import Document
 
 PROVIDER_LOST = "ProviderLost"
 """The reason of conditions whose provider is silent. Whoever has something better to say may take them over."""

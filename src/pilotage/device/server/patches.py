@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from pilotage.errors import BadRequest, DecodeError, Invalid, PatchError, StatusDetails, UnsupportedMediaType
 from pilotage.meta import jsontext
+from pilotage.meta.documents import Document
 from pilotage.meta.patches import strategic
 from pilotage.rest.request import PatchType, Request
 from pilotage.server import records
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs import patch
 
-Document = dict[str, Any]
 Patch = Callable[[bytes], Document]
 """From what callers see of a GPU to what it shall be."""
 

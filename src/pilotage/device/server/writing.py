@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Collection
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from typing import Any
 
 import msgspec
 
@@ -19,6 +18,7 @@ from pilotage.device.server.versions import check_version
 from pilotage.device.wire.tolerance import check_name
 from pilotage.errors import BadRequest, Conflict, MethodNotSupported, NotFound, TooManyRequests
 from pilotage.meta.causes import invalid, invalid_error
+from pilotage.meta.documents import Document
 from pilotage.rest.request import Request, Verb
 from pilotage.rest.response import Response
 from pilotage.server import records
@@ -26,7 +26,6 @@ from pilotage.server.context import RegistryContext
 from pilotage.server.registry import Registry
 from pilotage.server.resources import ResourceInfo
 
-Document = dict[str, Any]
 Change = Callable[[Document], Document]
 _ACTION = b"recommendedAction"
 

@@ -21,8 +21,6 @@ from pilotage.errors import BadRequest, DecodeError
 SERVICE = "ProviderService"
 METHODS = ("RegisterGpu", "UnregisterGpu", "UpdateGpuStatus", "UpdateGpuCondition", "Heartbeat")
 
-Document = Mapping[str, Any]
-
 
 def provider_path(name: str) -> str:
     """A method in full: `/nvidia.device.v1alpha1.ProviderService/Heartbeat`."""
@@ -36,7 +34,7 @@ class RegisterGPU:
     name: str
     uuid: str
     provider_id: str
-    initial_status: Document | None = None
+    initial_status: Mapping[str, Any] | None = None
 
     def encode(self) -> bytes:
         message = _new("RegisterGpuRequest", name=self.name, provider_id=self.provider_id)
@@ -104,7 +102,7 @@ class UpdateGPUStatus:
     """All that a provider has to say of a GPU's state."""
 
     name: str
-    status: Document
+    status: Mapping[str, Any]
     provider_id: str
 
     def encode(self) -> bytes:
@@ -126,7 +124,7 @@ class UpdateGPUCondition:
     """One condition of a GPU; all others stay."""
 
     name: str
-    condition: Document
+    condition: Mapping[str, Any]
     provider_id: str
 
     def encode(self) -> bytes:
@@ -211,19 +209,19 @@ def _bytes(message: Any) -> bytes:
     return data
 
 
-def _write_status(status: Document, message: Any) -> None:
+def _write_status(status: Mapping[str, Any], message: Any) -> None:
     codec(Generation.V6).write_status(documents.read_status(msgspec.json.encode(status)), message)
 
 
-def _status(message: Any) -> Document:
+def _status(message: Any) -> Mapping[str, Any]:
     return _document(codec(Generation.V6).read_status, message)
 
 
-def _condition(message: Any) -> Document:
+def _condition(message: Any) -> Mapping[str, Any]:
     return _document(codec(Generation.V6).read_condition, message)
 
 
-def _document(read: Any, message: Any) -> Document:
+def _document(read: Any, message: Any) -> Mapping[str, Any]:
     try:
         found = read(message)
     except DecodeError as error:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable, Sequence
-from typing import Any
 
+from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersion
 from pilotage.meta.mapper import RESTMapping
 from pilotage.meta.versions import version_priority
 
-Document = dict[str, Any]
 _SUBRESOURCE_VERBS = ["get", "patch", "update"]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from importlib import metadata
@@ -19,13 +18,14 @@ from pilotage.rest import negotiation, path, response
 from pilotage.rest.request import Form, Request, Verb
 from pilotage.server.http import discovery, openapi
 from pilotage.server.registry import Registry
+from pilotage.telemetry.logs import logger
 
 OPEN = ("/healthz", "/livez", "/readyz", "/version")
 """What anybody may ask."""
 JSON = ("content-type", "application/json")
 _NO_CACHE = ("cache-control", "no-cache, private")
 _MAX_WARNINGS = 4096
-_log = logging.getLogger("pilotage.server")
+_log = logger("pilotage.server")
 
 
 class HTTPHandler:
@@ -48,7 +48,7 @@ class HTTPHandler:
         except ApiError as error:
             return failure(error)
         except PilotageError as error:
-            _log.warning("%s %s: %s", incoming.method, incoming.target.partition("?")[0], error)
+            _log.warning("Request failed", method=incoming.method, path=incoming.target.partition("?")[0], error=error)
             return failure(InternalError(f"Internal error occurred: {error}"))
 
     async def _answer(self, incoming: http.Request) -> http.Response | http.StreamingResponse:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import msgspec
 
+from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersion
 from pilotage.meta.mapper import RESTMapping
-
-Document = dict[str, Any]
 
 
 def index(mappings: Iterable[RESTMapping]) -> Document:

@@ -7,7 +7,6 @@ one storage may all run them: every step is conditional and may be done twice.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable
 from types import TracebackType
 
@@ -17,9 +16,10 @@ from pilotage.server.loops.events import expire_events
 from pilotage.server.loops.history import History
 from pilotage.server.loops.storage import check_storage
 from pilotage.server.loops.termination import Terminator
+from pilotage.telemetry.logs import logger
 
 _RETRY_SECONDS = 1.0
-_log = logging.getLogger("pilotage.server")
+_log = logger("pilotage.server")
 
 
 class BackgroundLoops:
@@ -56,7 +56,7 @@ async def _supervised(name: str, loop: Callable[[], Awaitable[None]]) -> None:
         except Compacted:
             continue  # overtaken: begin again from what is there now
         except StorageError as error:
-            _log.warning("housekeeping %s waits for the storage: %s", name, error)
+            _log.warning("Background loop failed, retrying", loop=name, seconds=_RETRY_SECONDS, error=error)
         except Exception:
-            _log.exception("housekeeping %s failed and is started again", name)
+            _log.exception("Background loop failed, retrying", loop=name, seconds=_RETRY_SECONDS)
         await asyncio.sleep(_RETRY_SECONDS)

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 
 from pilotage.errors import RevisionConflict
 from pilotage.meta import times
+from pilotage.meta.documents import Document
 from pilotage.server import records
 from pilotage.server.context import RegistryContext
-from pilotage.server.records import Document
 from pilotage.storage.interface import Delete
 
 EVENTS = "core/events/"

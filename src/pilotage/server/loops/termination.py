@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from pilotage.errors import NotFound, PilotageError, RevisionConflict
+from pilotage.meta.documents import Document
 from pilotage.rest.request import DeleteOptions, Request, Verb
 from pilotage.server import records
 from pilotage.server.catalogue import DEFINITIONS, NAMESPACES
 from pilotage.server.context import RegistryContext
 from pilotage.server.naming import Definitions
-from pilotage.server.records import Document
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies import apiextensions
 from pilotage.server.verbs.delete import Deleter

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from pilotage.errors import Cause
+from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
 from pilotage.meta.versions import version_priority
 from pilotage.schema import definition as rules
 from pilotage.schema.structural import StructuralSchema
-from pilotage.server.records import Document
 from pilotage.server.resources import ResourceInfo
 
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"

@@ -7,9 +7,9 @@ from typing import Any
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required
+from pilotage.meta.documents import Document
 from pilotage.meta.names import qualified_name
 
-Document = dict[str, Any]
 _TO_EVENTS = {
     "message": "note",
     "involvedObject": "regarding",

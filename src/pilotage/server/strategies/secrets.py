@@ -12,11 +12,11 @@ from typing import Any, NoReturn, TypeGuard
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, required, too_long
+from pilotage.meta.documents import Document
 from pilotage.server.resources import MAX_CAUSES
 from pilotage.server.strategies import base64text
 from pilotage.server.verbs.bodies import json_type
 
-Document = dict[str, Any]
 MAX_DATA = 1024 * 1024
 """Bytes that all values together may have."""
 _KEY = re.compile(r"[-._a-zA-Z0-9]+")

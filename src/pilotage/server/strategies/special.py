@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, type_invalid
+from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.names import NameForm
-from pilotage.server.records import Document
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies import apiextensions, events, secrets
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from pilotage.errors import ApiError, BadRequest, Cause, Status
 from pilotage.meta.causes import invalid, invalid_error
-from pilotage.meta.documents import canonical
+from pilotage.meta.documents import Document, canonical
 from pilotage.meta.kinds import GroupKind
 from pilotage.meta.validation import finalizers_causes, object_meta_causes, object_meta_update_causes
 from pilotage.rest.request import Request
-from pilotage.server.records import Document, same
+from pilotage.server.records import same
 from pilotage.server.resources import MAX_CAUSES, ResourceInfo
 from pilotage.server.strategies import special
 from pilotage.server.verbs import bodies

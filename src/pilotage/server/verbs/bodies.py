@@ -11,11 +11,11 @@ import msgspec
 from pilotage.errors import ApiError, BadRequest, Cause, DecodeError, RequestTooLarge, UnsupportedMediaType
 from pilotage.meta import jsontext
 from pilotage.meta.causes import invalid, invalid_error, not_supported, too_long
+from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind, GroupVersion
 from pilotage.meta.models import ManagedFieldsEntry, ObjectMeta, OwnerReference, shapes
 from pilotage.rest.request import Request, Verb
 from pilotage.schema.structural import DefaultsTooLargeError
-from pilotage.server.records import Document
 from pilotage.server.resources import ResourceInfo
 from pilotage.storage.transaction import MAX_VALUE_BYTES
 

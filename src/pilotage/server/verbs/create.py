@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pilotage.errors import AlreadyExists, Cause, NotFound, RevisionConflict, StatusDetails
+from pilotage.meta.documents import Document
 from pilotage.rest.request import Request
 from pilotage.rest.response import Response
 from pilotage.server import records
@@ -12,7 +13,6 @@ from pilotage.server.catalogue import NAMESPACES, Redefined
 from pilotage.server.context import RegistryContext
 from pilotage.server.naming import Definitions
 from pilotage.server.offload import offload, weight
-from pilotage.server.records import Document
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies import special, strategy
 from pilotage.server.verbs import bodies

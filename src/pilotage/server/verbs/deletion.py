@@ -8,9 +8,10 @@ import msgspec
 
 from pilotage.errors import Conflict, StatusDetails
 from pilotage.meta.causes import invalid_error, not_supported
+from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind
 from pilotage.rest.request import DeleteOptions
-from pilotage.server.records import Document, encode, stamp
+from pilotage.server.records import encode, stamp
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies import special
 

@@ -17,16 +17,15 @@ from pilotage.errors import (
 )
 from pilotage.meta import jsontext, limits
 from pilotage.meta.causes import forbidden, invalid_error
+from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind
 from pilotage.meta.patches import json_patch, merge, strategic
 from pilotage.rest.request import PatchType, Request
 from pilotage.server import records
-from pilotage.server.records import Document
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.bodies import FieldProblems, duplicate_fields
 from pilotage.types import builtin
 
-MAX_OPERATIONS = 10_000
 Patch = Callable[[bytes], tuple[Document, FieldProblems]]
 """From the bytes of what is there to what is wanted instead. May be called again, with what is there by then."""
 
@@ -81,8 +80,8 @@ def _read(request: Request, kind: PatchType) -> Any:
             raise BadRequest("error decoding patch: a JSON patch is a list of operations")
         if not all(isinstance(operation, dict) for operation in patch):
             raise BadRequest("error decoding patch: an operation of a JSON patch is an object")
-        if len(patch) > MAX_OPERATIONS:
-            bound = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(patch)}"
+        if len(patch) > json_patch.MAX_OPERATIONS:
+            bound = f"The allowed maximum operations in a JSON patch is {json_patch.MAX_OPERATIONS}, got {len(patch)}"
             raise RequestTooLarge(f"Request entity too large: {bound}")
     elif not isinstance(patch, dict):
         raise BadRequest("error decoding patch: a merge patch is an object")

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pilotage.errors import RevisionConflict
+from pilotage.meta.documents import Document
 from pilotage.rest.request import Request
 from pilotage.rest.response import Response
 from pilotage.server import records
 from pilotage.server.context import RegistryContext
 from pilotage.server.naming import Definitions
 from pilotage.server.offload import offload, weight
-from pilotage.server.records import Document
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies import strategy
 from pilotage.server.verbs import bodies, deletion

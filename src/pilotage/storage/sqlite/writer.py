@@ -7,7 +7,6 @@ notifies the loop when they are durable. Inside that transaction it first reads 
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import queue
 import threading
@@ -19,6 +18,7 @@ from itertools import islice
 from typing import Any
 
 from pilotage.errors import FutureRevision, RevisionConflict, StorageBroken, StorageBusy, StorageError
+from pilotage.telemetry.logs import logger
 
 from ..history import History
 from ..interface import Entry, Operation
@@ -35,7 +35,7 @@ _MOST_COMMITS = 512  # in one transaction
 _MOST_BYTES = 8 << 20
 _LAST_SWEEPS = 50  # transactions that removing what is left may take at the end; the next opening goes on with it
 _MOST_GARBAGE = 128  # rows removed in one transaction, so that compaction never holds commits for long
-_log = logging.getLogger("pilotage.storage")
+_log = logger("pilotage.storage")
 
 Outcome = tuple["asyncio.Future[Any]", int | StorageError | None]
 """A waiting future and its result: the revision, an error, or None for done."""
@@ -204,7 +204,7 @@ class Writer:
             raise _copy(self._broken)
         with self._lock.held():
             if self._busy:
-                _log.info("the lock %s is free again", self._lock.path)
+                _log.info("Storage lock is free again", lock=self._lock.path)
                 self._busy = False
             self._files.check()
             yield
@@ -355,10 +355,10 @@ class Writer:
     def _fail(self, error: StorageError) -> None:
         if isinstance(error, StorageBusy) and not self._busy:
             self._busy = True
-            _log.error("storage is locked: %s", error)
+            _log.error("Storage is locked", error=error)
         if isinstance(error, StorageBroken) and not self._broken:
             self._broken = error
-            _log.error("storage is broken: %s", error)
+            _log.error("Storage is broken", error=error)
             self._save_commits()
 
     def _save_commits(self) -> None:
@@ -367,7 +367,7 @@ class Writer:
             return
         with suppress(StorageError), self._lock.held():
             self._log.checkpoint()
-            _log.info("the commits in the removed %s-wal were moved into %s", self._log.path, self._log.path)
+            _log.info("Moved the commits of the removed WAL into the database", path=self._log.path)
 
     def _send(self, outcomes: Sequence[Outcome], commits: Sequence[Commit] = ()) -> None:
         if outcomes or commits:
