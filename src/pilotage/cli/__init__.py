@@ -1,4 +1,4 @@
-"""The `pilotage` command. Each subcommand is a module with `register(subparsers)`; what is heavy loads when it runs."""
+"""The `pilotage` command. Each subcommand is a module with `register(subparsers)`. Heavy modules load when it runs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pilotage.errors import PilotageError
 
 
 def parser() -> argparse.ArgumentParser:
-    """The whole command line. A test holds the documentation against it."""
+    """The parser of the whole command line. A test compares the documentation with it."""
     root = _Parser(
         prog="pilotage",
-        description="Kubernetes-style resources from Python classes, with an API server of their own.",
-        epilog="`pilotage COMMAND --help` says more about each.",
+        description="Controllers and Kubernetes-style resources in Python, with an embedded API server.",
+        epilog="Run `pilotage COMMAND --help` for the options of a command.",
     )
     root.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     subparsers = root.add_subparsers(title="commands", required=True, metavar="COMMAND")
@@ -27,14 +27,15 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command. The exit code: 0 done, 1 failed with one clear line, 2 wrong usage, 130 interrupted."""
+    """Run one command and return its exit code: 0 success, 1 failure with one line on standard error, 2 wrong usage,
+    130 interrupted."""
     try:
         try:
             return _run(arguments)
         finally:
-            sys.stdout.flush()  # here, where a reader that has gone can be told from a failure
+            sys.stdout.flush()  # here, so that a closed pipe is handled below and not when the interpreter exits
     except BrokenPipeError:
-        # The reader of our output has gone: nothing is left to say, and the interpreter must not try to at its end.
+        # The reader closed the pipe, as `head` does. The interpreter must not flush to it again when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
@@ -51,9 +52,9 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that refuses what it does not know itself, so that the usage shown is that of the command in question.
+    """A parser that rejects unknown arguments itself, so that the usage of the right subcommand is printed.
 
-    argparse leaves that to the outermost parser, which shows the usage of the whole.
+    argparse leaves that to the outermost parser, which prints the usage of the whole command.
     """
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
@@ -64,7 +65,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Version(argparse.Action):
-    """Looks the version up only when it is asked for: that costs more than all the rest of the command line."""
+    """Looks up the version only when `--version` is given: the lookup is slower than the rest of the command line."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from importlib.metadata import PackageNotFoundError, version

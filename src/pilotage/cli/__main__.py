@@ -1,4 +1,4 @@
-"""`python -m pilotage.cli`: the command, where it is not on the path."""
+"""`python -m pilotage.cli`: the command without a script on the path."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""`pilotage crd`: CustomResourceDefinitions, their reference page, and what a change would break."""
+"""`pilotage crd`: CustomResourceDefinitions, their reference page, and a check for breaking changes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from pilotage.cli.errors import CommandError
+from pilotage.cli.files import write_files
 from pilotage.errors import DecodeError
 from pilotage.meta.documents import Document
 
@@ -21,39 +22,38 @@ def register(subparsers: Any) -> None:
     """Add the command to the command line."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "crd",
-        help="write CustomResourceDefinitions for Resource classes",
-        description="Write the CustomResourceDefinitions of the Resource classes that a module defines, as YAML on "
-        "standard output. The module is imported, so keep what it runs under `if __name__ == '__main__':`.",
+        help="generate CustomResourceDefinitions from Resource classes",
+        description="Generate the CustomResourceDefinitions of the Resource classes that a module defines, as YAML on "
+        "standard output. The module is imported: code that runs it as a program belongs under "
+        "`if __name__ == '__main__':`.",
         epilog="example: pilotage crd myoperator/api.py > crds.yaml",
     )
     parser.add_argument(
         "modules",
         nargs="+",
         metavar="MODULE[:CLASS]",
-        help="a module by name (myoperator.api) or file (myoperator/api.py), or one class of it",
+        help="a module by name (myoperator.api) or by file (myoperator/api.py); with :CLASS, one class of it",
     )
     parser.add_argument(
         "--output-dir",
         type=Path,
         metavar="DIR",
-        help="write one file for each kind into DIR, instead of standard output",
+        help="write one file per kind into DIR instead of standard output",
     )
     mode = parser.add_mutually_exclusive_group()
-    mode.add_argument(
-        "--docs", action="store_true", help="write a reference page of the API in Markdown, instead of CRDs"
-    )
+    mode.add_argument("--docs", action="store_true", help="write an API reference page in Markdown instead of CRDs")
     mode.add_argument(
         "--against",
         type=Path,
         metavar="OLD.yaml",
-        help="write nothing, but name every change since OLD.yaml that would break stored objects or clients; "
-        "the exit code is 1 if there is one",
+        help="compare with OLD.yaml and list every change that breaks stored objects or clients; exit code 1 if there "
+        "is one",
     )
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Do what the options say; the exit code."""
+    """Run the command and return its exit code."""
     from pilotage.schema.generate.crd import crds
 
     documents = crds(resources(options.modules))
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
         return _compare(options.against, documents, whole)
     texts = _pages(documents) if options.docs else _yaml(documents)
     if options.output_dir is not None:
-        _write(options.output_dir, texts)
+        write_files(options.output_dir, texts)
         return 0
     if options.docs:
         from pilotage.schema.reference import reference
@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def resources(names: Sequence[str]) -> list[type[Resource]]:
-    """The Resource classes that are defined (not only imported) where the names say, each once."""
+    """The Resource classes defined in the named modules, each once. Imported classes are left out."""
     from pilotage.cli.modules import load
 
     found: dict[type[Resource], None] = {}
@@ -97,7 +97,9 @@ def _all(module: ModuleType) -> list[type[Resource]]:
 
     found = [value for value in vars(module).values() if _is_resource(value) and own(value)]
     if not found:
-        raise CommandError(f"{module.__name__} defines no kind: no subclass of pt.Resource with @pt.resource(…)")
+        raise CommandError(
+            f"{module.__name__} does not define a kind: it has no subclass of pt.Resource with @pt.resource(…)"
+        )
     return found
 
 
@@ -106,7 +108,9 @@ def _one(module: ModuleType, name: str) -> list[type[Resource]]:
     if value is None:
         raise CommandError(f"{module.__name__} has no class {name!r}")
     if not _is_resource(value):
-        raise CommandError(f"{module.__name__}.{name} is no kind: no subclass of pt.Resource with @pt.resource(…)")
+        raise CommandError(
+            f"{module.__name__}.{name} is not a kind: it must be a subclass of pt.Resource with @pt.resource(…)"
+        )
     return [value]
 
 
@@ -132,17 +136,8 @@ def _file_stem(document: Document) -> str:
     return f"{document['spec']['group']}_{document['spec']['names']['plural']}"
 
 
-def _write(folder: Path, texts: dict[str, str]) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in texts.items():
-            (folder / name).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise CommandError(f"cannot write to {folder}: {error.strerror}") from error
-
-
 def _compare(path: Path, documents: Sequence[Document], whole: bool) -> int:
-    """Print what changed since the file was written. Only with `whole` modules is a missing kind a change."""
+    """Print the changes since the file was written. A missing kind is a change only if `whole` modules are compared."""
     from pilotage.schema.compatibility.definitions import all_changes
 
     old = _read(path)
@@ -156,12 +151,12 @@ def _compare(path: Path, documents: Sequence[Document], whole: bool) -> int:
     if breaking:
         print(f"{breaking} {'change breaks' if breaking == 1 else 'changes break'} stored objects or clients.")
         return 1
-    print(f"Nothing since {path} breaks stored objects or clients.")
+    print(f"No change since {path} breaks stored objects or clients.")
     return 0
 
 
 def _read(path: Path) -> list[Document]:
-    """The CRDs of a file; other documents in it are passed over."""
+    """The CRDs of a file. Other documents in it are ignored."""
     from pilotage.meta import yamltext
 
     try:
@@ -173,7 +168,7 @@ def _read(path: Path) -> list[Document]:
     found = [document for document in documents if isinstance(document, dict)]
     found = [document for document in found if document.get("kind") == "CustomResourceDefinition"]
     if not found:
-        raise CommandError(f"{path} has no CustomResourceDefinition")
+        raise CommandError(f"{path} does not contain a CustomResourceDefinition")
     for document in found:
         if not _has_versions(document):
             raise CommandError(f"{path} has a CustomResourceDefinition without a name, a kind or versions")

@@ -1,4 +1,4 @@
-"""How a command fails: with one line that says what is wrong and what to do about it."""
+"""The error of a command: one line with what is wrong and what to do."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from pilotage.errors import PilotageError
 
 
 class CommandError(PilotageError):
-    """What the command was given cannot be used."""
+    """An argument, a file or an address that the command cannot use."""

@@ -1,7 +1,7 @@
-"""The import of a user's module, from which kinds are read. What the module runs as a program is not run.
+"""Imports a user's module to read its kinds, without running the module as a program.
 
-A module whose program is not under `if __name__ == "__main__":` starts it when it is imported. Where that is an event
-loop or a question to the user, the import ends there, and what is defined above that line is used.
+A module whose program is not under `if __name__ == "__main__":` starts it on import. If that starts an event loop or
+reads standard input, the import stops at that line, and the definitions above it are used.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from typing import Any, NoReturn
 from pilotage.cli.errors import CommandError
 from pilotage.errors import PilotageError
 
-GUARD = 'put what it runs as a program under `if __name__ == "__main__":`'
+GUARD = 'move the program under `if __name__ == "__main__":`'
 
 
 class ProgramStarted(BaseException):
-    """The module does what only a program does. Not an Exception, so that the module's handlers let it pass."""
+    """The module started a program. Not an Exception, so that the module's own handlers do not catch it."""
 
 
 def load(name: str) -> ModuleType:
-    """Import a module by its name, or from a file. `CommandError` says in one line why it cannot be."""
+    """Import a module by name or from a file. Raises `CommandError` with the reason in one line."""
     module: ModuleType | None = None
     try:
         specification = _of_file(Path(name)) if name.endswith(".py") or "/" in name else _of_name(name)
@@ -44,16 +44,16 @@ def load(name: str) -> ModuleType:
         happened = f"{_places(started)[-1]} {started} when it is imported"
         if module is None:  # a package above it
             raise CommandError(f"{name} cannot be imported: {happened}; {GUARD}") from started
-        _say(f"{happened}: that was not run, and only what is defined above it is used; {GUARD}")
+        _warn(f"{happened}: the import stopped there, and only the definitions above it are used; {GUARD}")
     except SyntaxError as error:
         raise CommandError(f"{error.filename}, line {error.lineno}: {error.msg}") from error
     except SystemExit as error:
         code = 0 if error.code is None else error.code
         raise CommandError(
-            f"{name} ended the program while it was imported (exit code {code}, {_places(error)[0]}); {GUARD}"
+            f"{name} exited while it was imported (exit code {code}, {_places(error)[0]}); {GUARD}"
         ) from error
     except KeyboardInterrupt as interrupt:
-        _say(f"interrupted while {name} was imported ({_places(interrupt)[0]}); if it runs a program there, {GUARD}")
+        _warn(f"interrupted while {name} was imported ({_places(interrupt)[0]}); if it starts a program there, {GUARD}")
         raise
     except Exception as error:
         places = " from ".join(dict.fromkeys((_places(error)[-1], _places(error)[0])))
@@ -80,23 +80,23 @@ def _of_name(name: str) -> ModuleSpec:
 
 
 def _no_module(name: str) -> CommandError:
-    return CommandError(f"there is no module {name!r}; give a name that Python can import, or a file")
+    return CommandError(f"module {name!r} not found; give a name that Python can import, or a file")
 
 
 def _of_file(path: Path) -> ModuleSpec:
     if not path.is_file():
-        raise CommandError(f"there is no file {path}")
+        raise CommandError(f"file {path} does not exist")
     sys.path.insert(0, str(path.resolve().parent))  # as `python FILE` does
     known = sys.modules.get(path.stem)
     taken = known is not None and Path(getattr(known, "__file__", None) or "").resolve() != path.resolve()
     found = importlib.util.spec_from_file_location(f"{path.stem}_file" if taken else path.stem, path)
     if found is None:
-        raise CommandError(f"{path} is no Python file")
+        raise CommandError(f"{path} is not a Python file")
     return found
 
 
 def _execute(specification: ModuleSpec, module: ModuleType) -> None:
-    """Run the code of the module. What it has defined when an exception ends it stays in `module`."""
+    """Run the code of the module. If an exception ends it, the definitions so far stay in `module`."""
     assert specification.loader is not None
     sys.modules[specification.name] = module  # so that the hints of its classes can be read
     with _no_program(specification.origin or specification.name):
@@ -108,9 +108,9 @@ def _execute(specification: ModuleSpec, module: ModuleType) -> None:
 
 @contextmanager
 def _no_program(name: str) -> Iterator[None]:
-    """While a module is imported: its output is not ours, and what only a program does raises ProgramStarted."""
+    """During an import: redirect the module's output to standard error, and raise ProgramStarted for a program."""
     with ExitStack() as exits:
-        exits.enter_context(redirect_stdout(sys.stderr))  # what it prints is not part of the YAML
+        exits.enter_context(redirect_stdout(sys.stderr))  # the module's output must not mix with the YAML
         _replace(exits, sys, "stdin", _NoInput())
         _replace(exits, sys, "argv", [name])
         if "asyncio" in sys.modules:
@@ -135,7 +135,7 @@ def _stop_loops(exits: ExitStack, asyncio: Any) -> None:
 
 
 class _AsyncioFinder(MetaPathFinder):
-    """Waits for the module to import asyncio, which is too heavy to be imported for modules that do not."""
+    """Patches asyncio when the module imports it; importing asyncio for every module would be slow."""
 
     def __init__(self, exits: ExitStack) -> None:
         self._exits = exits
@@ -148,7 +148,7 @@ class _AsyncioFinder(MetaPathFinder):
 
 
 class _Stopped(Loader):
-    """The loader of asyncio; what it has loaded starts no event loop."""
+    """The loader of asyncio; the loaded module cannot start an event loop."""
 
     def __init__(self, loader: Loader, exits: ExitStack) -> None:
         self._loader = loader
@@ -165,7 +165,7 @@ class _Stopped(Loader):
 def _refuse_run(main: object, **_: object) -> NoReturn:
     close = getattr(main, "close", None)
     if close is not None:
-        close()  # a coroutine that is never awaited would be warned about
+        close()  # else Python warns about a coroutine that was never awaited
     raise ProgramStarted("starts an event loop")
 
 
@@ -184,12 +184,12 @@ class _NoInput(io.TextIOBase):
 
 
 def _places(error: BaseException) -> list[str]:
-    """The lines that led to an error, outermost first: those of this module, of imports and of asyncio are left out."""
+    """The lines of an error's traceback, outermost first, without this module, the import system and asyncio."""
     left_out = ("<frozen ", __file__, str(Path(traceback.__file__).parent / "asyncio"))
     frames = traceback.extract_tb(error.__traceback__)
     found = [frame for frame in frames if not frame.filename.startswith(left_out)]
     return [f"{frame.filename}, line {frame.lineno}" for frame in found or frames]
 
 
-def _say(line: str) -> None:
+def _warn(line: str) -> None:
     print(f"pilotage: {line}", file=sys.stderr)

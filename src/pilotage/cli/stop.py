@@ -1,7 +1,7 @@
-"""How commands that run until they are stopped react to signals: one rule for all of them.
+"""Signal handling of commands that run until they are stopped.
 
-The first SIGINT or SIGTERM asks for an orderly end, the second for an immediate one. A signal that was ignored when the
-process started stays ignored (SIGINT in the background of a script, everything that `nohup` or a supervisor ignores).
+The first SIGINT or SIGTERM starts a graceful shutdown, the second stops at once. A signal that was ignored when the
+process started stays ignored (SIGINT in the background of a script, any signal that `nohup` or a supervisor ignores).
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from pilotage.manager.signals import handled
 
 
 class Stop:
-    """What the signals have asked for so far."""
+    """The state of a shutdown: not requested, requested, or immediate."""
 
     def __init__(self) -> None:
-        self.asked = asyncio.Event()
-        self._hurried = False
+        self.requested = asyncio.Event()
+        self._immediate = False
         self._task = asyncio.current_task()
 
     @classmethod
     @contextmanager
     def on_signals(cls) -> Iterator[Stop]:
-        """Handle signals for the length of the block. The second one cancels it, and the block then ends quietly."""
+        """Handle signals inside the block. The second signal cancels it; the block then ends without an exception."""
         stop = cls()
-        with handled(stop._received):
+        with handled(stop._on_signal):
             try:
                 yield stop
             except asyncio.CancelledError:
-                if not stop._hurried:
+                if not stop._immediate:
                     raise
 
-    def _received(self, number: signal.Signals) -> None:
-        if self.asked.is_set() and self._task is not None:
-            self._hurried = True
+    def _on_signal(self, number: signal.Signals) -> None:
+        if self.requested.is_set() and self._task is not None:
+            self._immediate = True
             self._task.cancel()
-        self.asked.set()
+        self.requested.set()

@@ -1,4 +1,4 @@
-"""Tables for people: columns aligned, nothing in them that a terminal would act on, times as ages."""
+"""Tables for a terminal: aligned columns, no control characters, times as ages."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _LONGEST = 300
 
 
 class Table:
-    """Rows under headings. Rows that come later keep to the columns; one that does not fit moves those after it too.
+    """Rows under headings. Later rows use the same columns; a cell that is too wide widens its column from then on.
 
-    `widest` has, by heading, the longest cell to make room for, where it may come later.
+    `widest` has, by heading, the longest cell that is expected in later rows.
     """
 
     def __init__(self, headings: Sequence[str], widest: Mapping[str, str] | None = None) -> None:
@@ -21,7 +21,7 @@ class Table:
         self._widths = [max(len(heading), len((widest or {}).get(heading, ""))) for heading in headings]
 
     def begin(self, rows: Sequence[Sequence[str]]) -> list[str]:
-        """The headings and the first rows, as lines; they make the columns as wide as they need to be."""
+        """The lines of the headings and the first rows, which set the width of the columns."""
         cleaned = [[clean(cell) for cell in row] for row in rows]
         for row in cleaned:
             self._widen(row)
@@ -41,13 +41,13 @@ class Table:
 
 
 def clean(cell: str) -> str:
-    """A cell as it may be shown: in one line, without control characters, not endless; `-` where there is nothing."""
+    """A cell on one line, without control characters, cut at a maximal length; `-` if it is empty."""
     shown = "".join(character if character.isprintable() else "?" for character in cell[:_LONGEST])
     return (shown if len(cell) <= _LONGEST else f"{shown}…") or NONE
 
 
 def age(since: datetime | None, now: datetime) -> str:
-    """How long ago something was, as precisely as one cares to know: `8s`, `3m5s`, `47m`, `5h`, `12d`, `3y40d`."""
+    """The time since `since`, rounded as kubectl does: `8s`, `3m5s`, `47m`, `5h`, `12d`, `3y40d`."""
     if since is None:
         return NONE
     seconds = max(0, int((now - since) / timedelta(seconds=1)))

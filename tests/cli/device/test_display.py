@@ -87,9 +87,12 @@ def test_selectors_choose_gpus(target: Path) -> None:
     assert shown("get", *chosen, "-o", "name", target=target).stdout == "gpu.device.nvidia.com/gpu-2\n"
     ran = shown("get", "-l", "rack=nowhere", target=target)
     assert (ran.returncode, ran.stdout) == (0, "")
-    assert ran.stderr == f"there are no GPUs that match the selectors at unix://{target}\n"
+    assert ran.stderr == f"no GPUs that match the selectors found at unix://{target}\n"
     both = shown("get", "gpu-2", "-l", "rack=a", target=target)
-    assert (both.returncode, both.stderr) == (1, "pilotage: give the name of a GPU or selectors, not both\n")
+    assert (both.returncode, both.stderr) == (
+        1,
+        "pilotage: a name cannot be combined with selectors; give one of them\n",
+    )
 
 
 def test_a_gpu_that_is_not_there_is_one_line(target: Path) -> None:

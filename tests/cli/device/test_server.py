@@ -95,7 +95,7 @@ def test_without_its_extra_it_says_what_to_install_and_nothing_else(tmp_path: Pa
 def test_without_the_fake_provider_it_is_the_device_api(tmp_path: Path) -> None:
     with serving(tmp_path / "s", "--gate-seconds", "0") as server:
         assert server.lines[-1] == f"Device API listening on {tmp_path}/s"
-        assert shown("get", target=tmp_path / "s").stderr == f"there are no GPUs at unix://{tmp_path}/s\n"
+        assert shown("get", target=tmp_path / "s").stderr == f"no GPUs found at unix://{tmp_path}/s\n"
 
 
 def test_the_environment_names_the_socket(tmp_path: Path) -> None:
@@ -249,19 +249,19 @@ async def test_a_client_is_back_within_a_second_of_a_restart(tmp_path: Path) -> 
 
 def test_a_host_and_a_port_need_tls(capsys: pytest.CaptureFixture[str]) -> None:
     assert refusal(capsys, "--target", "127.0.0.1:50051").startswith(
-        "dns:///127.0.0.1:50051 would be open to everybody who can reach it: give --tls-cert and --tls-key"
+        "cannot serve dns:///127.0.0.1:50051 without TLS, because every client in the network could connect; give"
     )
 
 
 def test_no_tls_is_for_this_machine_alone() -> None:
     assert refused("--target", "0.0.0.0:50051", "--insecure-loopback").startswith(
-        "--insecure-loopback is for a loopback"
+        "--insecure-loopback needs a loopback"
     )
 
 
 def test_tls_is_not_for_a_unix_socket(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = refusal(capsys, "--target", f"unix://{tmp_path}/s", "--insecure-loopback")
-    assert line.endswith("is a Unix socket: TLS and --insecure-loopback are for HOST:PORT")
+    assert line.endswith("is a Unix socket: --tls-* and --insecure-loopback apply only to HOST:PORT")
 
 
 @pytest.mark.parametrize(
@@ -269,9 +269,12 @@ def test_tls_is_not_for_a_unix_socket(tmp_path: Path, capsys: pytest.CaptureFixt
     [
         (["--tls-cert", "cert.pem"], "TLS needs both --tls-cert and --tls-key"),
         (["--tls-client-ca", "ca.pem"], "TLS needs both --tls-cert and --tls-key"),
-        (["--tls-cert", "nowhere", "--tls-key", "nowhere"], "there is no file nowhere"),
-        (["--tls-cert", __file__, "--tls-key", __file__], "are no certificate and its key"),
-        (["--tls-cert", __file__, "--tls-key", __file__, "--insecure-loopback"], "leave out --insecure-loopback"),
+        (["--tls-cert", "nowhere", "--tls-key", "nowhere"], "file nowhere does not exist"),
+        (["--tls-cert", __file__, "--tls-key", __file__], "cannot load certificate"),
+        (
+            ["--tls-cert", __file__, "--tls-key", __file__, "--insecure-loopback"],
+            "--insecure-loopback cannot be combined with --tls-cert",
+        ),
     ],
 )
 def test_half_of_tls_is_refused(files: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -318,7 +321,7 @@ async def test_over_tls_it_is_known_by_its_certificate(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (["--provider", "replay", "--recording", "/nowhere"], "the recording /nowhere cannot be read: No such file"),
+        (["--provider", "replay", "--recording", "/nowhere"], "cannot read the recording /nowhere: No such file"),
         (["--provider", "replay", "--recording", __file__], "is no recording of NVML"),
         (["--provider", "nvml", "--ignored-xids", "thirteen"], "'thirteen' is not an XID"),
         (["--provider", "fake", "--count", "-1"], "there can be 0 to 1024 fake GPUs, not -1"),
@@ -339,11 +342,11 @@ def test_what_cannot_be_served_is_said_in_one_line(
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (["--group", "no-such-group"], "there is no group 'no-such-group'"),
-        (["--allow-write-uid", "no-such-user"], "there is no user 'no-such-user'"),
-        (["--socket-mode", "999"], "'999' is no mode of a file"),
-        (["--gate-seconds", "-1"], "is no number of seconds"),
-        (["--gate-seconds", "nan"], "is no number of seconds"),
+        (["--group", "no-such-group"], "group 'no-such-group' does not exist"),
+        (["--allow-write-uid", "no-such-user"], "user 'no-such-user' does not exist"),
+        (["--socket-mode", "999"], "'999' is not a file mode"),
+        (["--gate-seconds", "-1"], "is not a number of seconds"),
+        (["--gate-seconds", "nan"], "is not a number of seconds"),
         (["--provider", "dcgm"], "invalid choice: 'dcgm'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The file in which `pilotage serve` keeps its authority and its token."""
+"""The file in which `pilotage serve` stores its certificate authority and its token."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from pilotage.cli.errors import CommandError
-from pilotage.cli.serve.credentials import Credentials, default_path, kept
-from pilotage.cli.serve.server import RENEWAL_CHECK_SECONDS, ServingCertificate
+from pilotage.cli.serve.certificate import RENEWAL_CHECK_SECONDS, ServingCertificate
+from pilotage.cli.serve.credentials import Credentials, default_path, load_or_create
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -24,16 +24,16 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 def test_they_are_the_same_at_the_next_start_and_for_their_owner_alone(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        first = kept(tmp_path / "credentials")
+        first = load_or_create(tmp_path / "credentials")
     finally:
         os.umask(before)
-    assert kept(tmp_path / "credentials") == first
+    assert load_or_create(tmp_path / "credentials") == first
     assert stat.S_IMODE((tmp_path / "credentials").stat().st_mode) == 0o600
     assert [path.name for path in tmp_path.iterdir()] == ["credentials"]
 
 
 def test_without_a_file_they_are_new_at_each_start() -> None:
-    assert kept(None).token != kept(None).token
+    assert load_or_create(None).token != load_or_create(None).token
 
 
 def test_servers_that_start_at_the_same_time_have_the_same_ones(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_servers_that_start_at_the_same_time_have_the_same_ones(tmp_path: Path) 
 
     def start(_: int) -> Credentials:
         barrier.wait()
-        return kept(tmp_path / "credentials")
+        return load_or_create(tmp_path / "credentials")
 
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(start, range(8)))
@@ -57,10 +57,10 @@ def test_they_lie_beside_the_file_of_the_storage_for_each_tenant_apart(tmp_path:
 
 
 def test_a_file_that_other_users_can_read_is_refused(tmp_path: Path) -> None:
-    kept(tmp_path / "credentials")
+    load_or_create(tmp_path / "credentials")
     (tmp_path / "credentials").chmod(0o640)
-    with pytest.raises(CommandError, match=r"other users have access to it \(mode 0640\): chmod 600"):
-        kept(tmp_path / "credentials")
+    with pytest.raises(CommandError, match=r"other users have access to it \(mode 0640\); run: chmod 600"):
+        load_or_create(tmp_path / "credentials")
 
 
 @pytest.mark.parametrize(
@@ -77,26 +77,26 @@ def test_a_file_of_other_content_is_refused_and_left_alone(tmp_path: Path, text:
     path = tmp_path / "credentials"
     path.write_text(text)
     path.chmod(0o600)
-    with pytest.raises(CommandError, match="holds no credentials") as raised:
-        kept(path)
+    with pytest.raises(CommandError, match="does not contain credentials") as raised:
+        load_or_create(path)
     assert complaint in str(raised.value)
     assert path.read_text() == text
 
 
 def test_a_place_that_is_no_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
-    with pytest.raises(CommandError, match="it is not a file"):
-        kept(tmp_path / "fifo")
-    with pytest.raises(CommandError, match=r"Is a directory|it is not a file"):
-        kept(tmp_path)
+    with pytest.raises(CommandError, match="it is not a regular file"):
+        load_or_create(tmp_path / "fifo")
+    with pytest.raises(CommandError, match=r"Is a directory|it is not a regular file"):
+        load_or_create(tmp_path)
     with pytest.raises(CommandError, match="No such file or directory"):
-        kept(tmp_path / "nowhere" / "credentials")
+        load_or_create(tmp_path / "nowhere" / "credentials")
 
 
 def test_an_authority_that_has_ended_is_named_with_what_to_do(tmp_path: Path) -> None:
-    kept(tmp_path / "credentials", lambda: NOW)
-    with pytest.raises(CommandError, match=r"ended on 2035-12-30\. Remove the file"):
-        kept(tmp_path / "credentials", lambda: NOW + timedelta(days=3651))
+    load_or_create(tmp_path / "credentials", lambda: NOW)
+    with pytest.raises(CommandError, match=r"expired on 2035-12-30; delete the file"):
+        load_or_create(tmp_path / "credentials", lambda: NOW + timedelta(days=3651))
 
 
 @pytest.mark.virtual_time
@@ -106,10 +106,10 @@ async def test_the_servers_certificate_is_renewed_before_it_ends_and_trusted_as_
     def clock() -> datetime:
         return NOW + timedelta(seconds=asyncio.get_running_loop().time() - begun)
 
-    credentials = kept(None, clock)
+    credentials = load_or_create(None, clock)
     certificate = ServingCertificate(credentials, "127.0.0.1", clock)
     first = shown(certificate.context)
-    async with certificate.kept_valid():
+    async with certificate.renewal():
         await asyncio.sleep(243 * 86400)
         assert shown(certificate.context) == first
         await asyncio.sleep(86400 + RENEWAL_CHECK_SECONDS)

@@ -18,7 +18,7 @@ from .processes import failure, serving
 
 def test_it_says_where_it_serves_and_what_to_try(tmp_path: Path) -> None:
     with serving(tmp_path) as running:
-        assert running.lines[0] == f"serving memory: at {running.url}; Ctrl-C stops it\n"
+        assert running.lines[0] == f"serving memory: at {running.url}; press Ctrl-C to stop\n"
         assert running.lines[1] == "try: kubectl --kubeconfig pilotage.kubeconfig get namespaces\n"
         assert running.kubeconfig.stat().st_mode & 0o777 == 0o600
 
@@ -46,8 +46,8 @@ def test_a_port_that_is_taken_is_named_and_what_to_do(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         place = f"127.0.0.1:{taken.getsockname()[1]}"
         assert failure(tmp_path, "--bind", place) == (
-            f"cannot listen on {place}: Address already in use; stop what uses it,"
-            " or give another address with --bind (port 0 takes a free one)"
+            f"cannot listen on {place}: Address already in use; stop the process that uses it,"
+            " or give another address with --bind (port 0 selects a free port)"
         )
     assert list(tmp_path.iterdir()) == []
 
@@ -86,17 +86,17 @@ def test_a_storage_whose_lock_is_held_is_refused_after_a_while(tmp_path: Path) -
 
 def test_the_folder_of_the_kubeconfig_must_be_there(tmp_path: Path) -> None:
     line = failure(tmp_path, "--kubeconfig", "nowhere/config", "--storage", "sqlite:state.db")
-    assert line == "the kubeconfig cannot be written to nowhere/config: there is no folder nowhere; make it first"
+    assert line == "cannot write the kubeconfig to nowhere/config: directory nowhere does not exist"
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_is_no_place_for_a_kubeconfig(tmp_path: Path) -> None:
-    assert failure(tmp_path, "--kubeconfig", ".").endswith("it is a folder; name a file")
+    assert failure(tmp_path, "--kubeconfig", ".").endswith("it is a directory; give the path of a file")
 
 
 def test_somebody_elses_kubeconfig_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "config").write_text("apiVersion: v1\nkind: Config\n")
-    assert "name another file with --kubeconfig" in failure(tmp_path, "--kubeconfig", "config")
+    assert "give another path with --kubeconfig" in failure(tmp_path, "--kubeconfig", "config")
     assert (tmp_path / "config").read_text() == "apiVersion: v1\nkind: Config\n"
 
 

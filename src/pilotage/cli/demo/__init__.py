@@ -1,4 +1,4 @@
-"""`pilotage demo`: an operator on the embedded server and on fake GPUs, that prints what it does and why."""
+"""`pilotage demo`: an operator on the embedded API server and on fake GPUs, which prints each step and its reason."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ def register(subparsers: Any) -> None:
     """Add the command to the command line."""
     command: argparse.ArgumentParser = subparsers.add_parser(
         "demo",
-        help="show an operator at work",
-        description="An operator on an API server in this process: it waits for a Secret, creates a StatefulSet, "
-        "restores what another client changes, updates it with its Database and cleans up after it. Then a fake GPU "
-        "breaks, and the Node is tainted until it is reset. It leaves nothing behind.",
+        help="run an example operator on the embedded API server",
+        description="Run an example operator on an API server in this process. It waits for a Secret, creates a "
+        "StatefulSet, reverts a change by another client, applies a change of its Database and cleans up when the "
+        "Database is deleted. Then a fake GPU fails, and the operator taints the Node until the GPU is reset. Nothing "
+        "is left on disk.",
     )
     command.add_argument(
-        "--once", action="store_true", help="end after the demonstration, instead of waiting for Ctrl-C"
+        "--once", action="store_true", help="exit after the demonstration instead of waiting for Ctrl-C"
     )
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Give the demonstration; the exit code."""
+    """Run the demonstration and return the exit code."""
     import asyncio
 
-    from pilotage.cli.demo.databases import demonstration
+    from pilotage.cli.demo.databases import run_demo
     from pilotage.manager.errors import ManagerStopped
 
     try:
-        asyncio.run(demonstration(once=options.once))
+        asyncio.run(run_demo(once=options.once))
     except ManagerStopped as error:  # by a signal
         raise KeyboardInterrupt from error
     return 0

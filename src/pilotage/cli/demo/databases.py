@@ -1,4 +1,4 @@
-"""What `pilotage demo` shows: an operator at work on the embedded server and on fake GPUs, line by line."""
+"""The cluster's part of `pilotage demo`: the kind Database, its reconciler, and the steps of the demonstration."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import dataclasses
 from typing import Annotated, Literal
 
 from pilotage.cli.demo.gpus import GPUs
-from pilotage.cli.demo.output import IDLE_SECONDS, say
+from pilotage.cli.demo.output import IDLE_SECONDS, print_line
 from pilotage.cli.stop import Stop
 from pilotage.client.outcome import Outcome, create_or_patch
 from pilotage.cluster import Cluster
@@ -24,7 +24,7 @@ FINALIZER = "demo.pilotage.dev/stateful-set"
 
 
 class DatabaseSpec(Model):
-    """What the user wants."""
+    """The desired state of a Database."""
 
     engine: Literal["postgres", "mysql"]
     replicas: Annotated[int, Minimum(1)] = 1
@@ -50,7 +50,7 @@ class Database(Resource):
 
 
 class DatabaseReconciler:
-    """Keeps a StatefulSet for each Database, once its password is there."""
+    """Creates a StatefulSet for each Database once its Secret exists, and keeps it up to date."""
 
     def __init__(self, manager: Manager) -> None:
         self.client = manager.client
@@ -58,24 +58,26 @@ class DatabaseReconciler:
     async def reconcile(self, request: Request) -> Result:
         database = await self.client.find(Database, request)
         if database is None:
-            say(f"  reconcile {request}: the Database no longer exists; nothing to do")
+            print_line(f"  reconcile {request}: the Database no longer exists; nothing to do")
             return Result()
         if database.metadata.deletion_timestamp is not None:
             return await self._clean_up(database)
         if add_finalizer(database, FINALIZER):
             await self.client.update(database)
-            say(f"  reconcile {request}: finalizer added, so that it can clean up before the Database is deleted")
+            print_line(
+                f"  reconcile {request}: finalizer added, so that it can clean up before the Database is deleted"
+            )
         if await self.client.find(Secret, f"{request.name}-password", namespace=request.namespace) is None:
-            say(f"  reconcile {request}: its Secret does not exist yet; try again in 5 s, or when it is created")
+            print_line(f"  reconcile {request}: its Secret does not exist yet; try again in 5 s, or when it is created")
             return Result(requeue_after=5)
         outcome = await create_or_patch(self.client, stateful_set_for(database), owner=database)
         if outcome is Outcome.UNCHANGED:
-            say(f"  reconcile {request}: nothing to change")
+            print_line(f"  reconcile {request}: nothing to change")
         else:
-            say(f"  reconcile {request}: StatefulSet {outcome}, {database.spec.replicas} replicas")
+            print_line(f"  reconcile {request}: StatefulSet {outcome}, {database.spec.replicas} replicas")
         if database.status is None or database.status.phase != "Running":
             await self.client.patch_status(database, {"status": {"phase": "Running"}})
-            say(f"  reconcile {request}: status set to Running")
+            print_line(f"  reconcile {request}: status set to Running")
         return Result()
 
     async def _clean_up(self, database: Database) -> Result:
@@ -84,7 +86,9 @@ class DatabaseReconciler:
             await self.client.delete(StatefulSet, meta.name, namespace=meta.namespace)
         remove_finalizer(database, FINALIZER)
         await self.client.update(database)
-        say(f"  reconcile {meta.namespace}/{meta.name}: it is being deleted; StatefulSet deleted, finalizer removed")
+        print_line(
+            f"  reconcile {meta.namespace}/{meta.name}: it is being deleted; StatefulSet deleted, finalizer removed"
+        )
         return Result()
 
     def setup_with_manager(self, manager: Manager) -> None:
@@ -93,13 +97,13 @@ class DatabaseReconciler:
             .for_(Database)
             .owns(StatefulSet)
             .watches(Secret, enqueue_requests_from(database_of))
-            .with_event_filter(shown)
+            .with_event_filter(print_event)
             .complete(self)
         )
 
 
 def stateful_set_for(database: Database) -> StatefulSet:
-    """What the operator wants of a Database's StatefulSet."""
+    """The desired StatefulSet of a Database."""
     meta, labels = database.metadata, {"database": database.metadata.name}
     return StatefulSet(
         metadata=ObjectMeta(name=meta.name, namespace=meta.namespace, labels=labels),
@@ -120,64 +124,64 @@ def database_of(secret: Secret) -> list[Request]:
     return [Request(name, secret.metadata.namespace)] if name else []
 
 
-def shown(event: Event) -> bool:
-    """A predicate that accepts every event and prints it: the reason for what is reconciled next."""
+def print_event(event: Event) -> bool:
+    """A predicate that accepts every event and prints it, as the reason for the next reconcile."""
     kind = event.object.kind
-    say(f"  because   {kind} {event.object.metadata.name}: {event.type}")
+    print_line(f"  because   {kind} {event.object.metadata.name}: {event.type}")
     return True
 
 
-async def demonstration(*, once: bool) -> None:
-    """Let the operator meet a new object, a late Secret, a tampered child, a change, a refusal and a deletion."""
-    say("An API server starts in this process, on memory: no cluster, no socket. An operator runs on it.")
-    say("Indented lines are the operator's: `because` names an event that it received, `reconcile` what it then did.")
+async def run_demo(*, once: bool) -> None:
+    """Take the operator through a create, a late Secret, a changed child, an invalid and a valid update, a delete."""
+    print_line("An API server starts in this process, on memory: no cluster, no socket. An operator runs on it.")
+    print_line("Indented lines are the operator's: `because` is an event that it received, `reconcile` is what it did.")
     cluster = Cluster.embedded("memory:")
-    async with GPUs(lively=not once) as gpus, Manager(cluster) as manager:
+    async with GPUs(changing=not once) as gpus, Manager(cluster) as manager:
         await _install(cluster)
         DatabaseReconciler(manager).setup_with_manager(manager)
-        gpus.join(manager)
-        await _story(cluster, manager)
-        await gpus.story(cluster, manager)
+        gpus.add_to(manager)
+        await _run_steps(cluster, manager)
+        await gpus.run_steps(cluster, manager)
         if not once:
             with Stop.on_signals() as stop:
-                say("That was the demonstration; the operator still runs. Press Ctrl-C to stop it.")
-                await stop.asked.wait()
-    say("Done.")
+                print_line("That was the demonstration; the operator still runs. Press Ctrl-C to stop it.")
+                await stop.requested.wait()
+    print_line("Done.")
 
 
-async def _story(cluster: Cluster, manager: Manager) -> None:
+async def _run_steps(cluster: Cluster, manager: Manager) -> None:
     client = cluster.client
-    say("You create the Database main, with 3 replicas.")
+    print_line("You create the Database main, with 3 replicas.")
     spec = DatabaseSpec(engine="postgres", replicas=3)
     database = await client.create(Database(metadata=ObjectMeta(name="main", namespace="default"), spec=spec))
     await manager.run_until_idle(timeout=IDLE_SECONDS)
-    say("You create the Secret it waits for.")
+    print_line("You create the Secret it waits for.")
     meta = ObjectMeta(name="main-password", namespace="default", labels={"database": "main"})
     await client.create(Secret(metadata=meta, string_data={"password": "correct horse"}))
     await manager.run_until_idle(timeout=IDLE_SECONDS)
-    say("Another client scales the StatefulSet down to 1, which the operator does not want.")
+    print_line("Another client scales the StatefulSet down to 1, which the operator does not want.")
     await client.patch(StatefulSet, {"spec": {"replicas": 1}}, name="main", namespace="default")
     await manager.run_until_idle(timeout=IDLE_SECONDS)
-    say("You ask for 12 replicas.")
+    print_line("You ask for 12 replicas.")
     try:
         await client.patch(database, {"spec": {"replicas": 12}})
     except Invalid as error:
-        say(f"  refused   {error}")
-    say("You ask for 5 replicas.")
+        print_line(f"  refused   {error}")
+    print_line("You ask for 5 replicas.")
     await client.patch(database, {"spec": {"replicas": 5}})
     await manager.run_until_idle(timeout=IDLE_SECONDS)
-    say("You delete the Database.")
+    print_line("You delete the Database.")
     await client.delete(database)
     await manager.run_until_idle(timeout=IDLE_SECONDS)
     left = await client.list(StatefulSet, namespace="default")
-    say(f"StatefulSets that are left: {len(left)}.")
+    print_line(f"StatefulSets that are left: {len(left)}.")
 
 
 async def _install(cluster: Cluster) -> None:
-    say("The class Database becomes a CustomResourceDefinition, and is served at once.")
+    print_line("The class Database becomes a CustomResourceDefinition, and is served at once.")
     try:
         await cluster.install(Database)
     except MissingExtra as error:
-        say(f"  (its CEL rule is left out: {error})")
+        print_line(f"  (skipping its CEL rule: {error})")
         Database.__resource__ = dataclasses.replace(Database.__resource__, rules=())
         await cluster.install(Database)

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 
 from pilotage import device
-from pilotage.cli.demo.output import IDLE_SECONDS, say
+from pilotage.cli.demo.output import IDLE_SECONDS, print_line
 from pilotage.client.client import Client
 from pilotage.cluster import Cluster
 from pilotage.controller import ControllerBuilder, Event, Request, Result, enqueue_requests_from
@@ -21,7 +21,7 @@ from pilotage.types.core.v1 import Node, Taint
 
 NODE = "this-machine"
 TAINT = "gpu.nvidia.com/reset-required"
-LIVELY_SECONDS = 5.0
+CHANGE_SECONDS = 5.0
 
 
 class NodeReconciler:
@@ -38,13 +38,13 @@ class NodeReconciler:
         others = [taint for taint in taints if taint.key != TAINT]
         if bool(broken) == (len(others) < len(taints)):
             need = "needs" if len(broken) == 1 else "need"
-            say(f"  reconcile {request}: {len(gpus)} GPUs, {len(broken)} {need} a reset; nothing to change")
+            print_line(f"  reconcile {request}: {len(gpus)} GPUs, {len(broken)} {need} a reset; nothing to change")
             return Result()
         wanted = [*others, Taint(key=TAINT, effect="NoSchedule")] if broken else others
-        said = [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in wanted]
-        await self.client.patch(node, {"spec": {"taints": said}})
+        document = [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in wanted]
+        await self.client.patch(node, {"spec": {"taints": document}})
         outcome = f"taint added, because {', '.join(broken)} needs a reset" if broken else "taint removed"
-        say(f"  reconcile {request}: {outcome}")
+        print_line(f"  reconcile {request}: {outcome}")
         return Result()
 
     def setup_with_manager(self, manager: Manager) -> None:
@@ -52,16 +52,16 @@ class NodeReconciler:
             ControllerBuilder(manager)
             .for_(Node)
             .watches(GPU, enqueue_requests_from(lambda gpu: [Request(NODE)]))
-            .with_event_filter(_shown)
+            .with_event_filter(_print_event)
             .complete(self)
         )
 
 
 class GPUs:
-    """A Device API server with eight fake GPUs on a socket of its own; nothing at all without the extra `device`."""
+    """A Device API server with eight fake GPUs on its own socket. Without the extra `device` it does nothing."""
 
-    def __init__(self, *, lively: bool) -> None:
-        self._period = LIVELY_SECONDS if lively else 0.0
+    def __init__(self, *, changing: bool) -> None:
+        self._period = CHANGE_SECONDS if changing else 0.0
         self._exits = AsyncExitStack()
         self._target = ""
 
@@ -70,7 +70,7 @@ class GPUs:
             try:
                 await self._open(exits)
             except MissingExtra as error:
-                say(f"  (the GPUs are left out: {error})")
+                print_line(f"  (skipping the GPUs: {error})")
             self._exits = exits.pop_all()
         return self
 
@@ -89,45 +89,49 @@ class GPUs:
         providers = [FakeProvider(FakeOptions(period=self._period))]
         await exits.enter_async_context(DeviceServer(DeviceServerOptions(targets=[target], providers=providers)))
         self._target = str(target)
-        say("A Device API server starts beside it: eight fake GPUs, gRPC over a Unix socket.")
+        print_line("A Device API server starts beside it: eight fake GPUs, gRPC over a Unix socket.")
 
-    def join(self, manager: Manager) -> None:
-        """Let the manager see the GPUs beside the objects of its cluster."""
+    def add_to(self, manager: Manager) -> None:
+        """Add the GPUs to the manager, beside the objects of its cluster."""
         if self._target:
             manager.add_device_api(self._target)
             NodeReconciler(manager.client).setup_with_manager(manager)
 
-    async def story(self, cluster: Cluster, manager: Manager) -> None:
-        """A GPU breaks and is reset; the operator taints the Node meanwhile."""
+    async def run_steps(self, cluster: Cluster, manager: Manager) -> None:
+        """A GPU fails and is reset; until then the operator taints the Node."""
         if not self._target:
             return
-        say(f"The Node {NODE} joins the cluster. The operator watches its GPUs at the Device API, in the same loop.")
+        print_line(
+            f"The Node {NODE} joins the cluster. The operator watches its GPUs at the Device API, in the same loop."
+        )
         await cluster.client.create(Node(metadata=ObjectMeta(name=NODE)))
         await manager.run_until_idle(timeout=IDLE_SECONDS)
         async with device.connect(self._target, provider_id="watchdog") as devices:
             gpus = devices.v1alpha1.gpus
-            say("A watchdog on the node finds a memory error and reports it to the Device API: gpu-3 needs a reset.")
+            print_line(
+                "A watchdog on the node finds a memory error and reports it to the Device API: gpu-3 needs a reset."
+            )
             gpu = await gpus.get("gpu-3")
             reset = Condition(type="ResetRequired", status="True", reason="DoubleBitECCError", message="XID 48")
             gpu.status = GPUStatus(conditions=[reset], recommended_action="COMPONENT_RESET")
             gpu = await gpus.update_status(gpu)
-            await _followed(manager, gpu)
-            say("gpu-3 has been reset, and the watchdog reports that too.")
+            await _wait_until_idle(manager, gpu)
+            print_line("gpu-3 has been reset, and the watchdog reports that too.")
             gpu.status = GPUStatus(conditions=[Condition(type="ResetRequired", status="False", reason="ResetDone")])
-            await _followed(manager, await gpus.update_status(gpu))
+            await _wait_until_idle(manager, await gpus.update_status(gpu))
 
 
-async def _followed(manager: Manager, gpu: GPU) -> None:
-    """Wait until the operator has heard of what somebody else wrote, and is at rest."""
+async def _wait_until_idle(manager: Manager, gpu: GPU) -> None:
+    """Wait until the operator has received the GPU that another client wrote, and is idle."""
     for informer in await manager.cache.informers_for(GPU):
         await informer.reached(int(gpu.metadata.resource_version), timeout=IDLE_SECONDS)
     await manager.run_until_idle(timeout=IDLE_SECONDS)
 
 
-def _shown(event: Event) -> bool:
-    """A predicate that accepts every event and prints the changes of GPUs: the reason for what is reconciled next."""
+def _print_event(event: Event) -> bool:
+    """A predicate that accepts every event and prints changes of GPUs, as the reason for the next reconcile."""
     if event.type == "update" and isinstance(event.object, GPU):
         conditions = {condition.type: condition.status for condition in event.object.status.conditions}
-        said = ", ".join(f"{name} {status}" for name, status in conditions.items())
-        say(f"  because   GPU {event.object.metadata.name}: {said}")
+        shown = ", ".join(f"{name} {status}" for name, status in conditions.items())
+        print_line(f"  because   GPU {event.object.metadata.name}: {shown}")
     return True

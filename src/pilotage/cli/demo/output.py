@@ -1,9 +1,9 @@
-"""How the demonstration speaks."""
+"""Output of the demonstration."""
 
 IDLE_SECONDS = 30
-"""How long it waits for the operator to come to rest."""
+"""How long to wait until the operator is idle."""
 
 
-def say(line: str) -> None:
-    """One line, seen at once."""
+def print_line(line: str) -> None:
+    """Print one line and flush it."""
     print(line, flush=True)

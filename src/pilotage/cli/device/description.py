@@ -1,4 +1,4 @@
-"""What `pilotage device describe` prints of a GPU: its object, and what it reads now."""
+"""The output of `pilotage device describe`: a GPU's object and its telemetry."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _GIBIBYTE = 1024**3
 _WIDTH = 26
 
 
-def described(gpu: GPU, telemetry: Telemetry, now: datetime) -> str:
-    """The GPU in lines, as kubectl describes an object. What is not known is `<unknown>`, never 0."""
+def description(gpu: GPU, telemetry: Telemetry, now: datetime) -> str:
+    """The GPU in the format of `kubectl describe`. A value that is not known is `<unknown>`, never 0."""
     lines = [*_object_lines(gpu, now), "Conditions:", *_condition_lines(gpu, now), *_telemetry_lines(telemetry, now)]
     return "\n".join([*lines, ""])
 
@@ -81,7 +81,7 @@ def _values(telemetry: Telemetry) -> Iterator[tuple[str, str]]:
 
 
 def gibibytes(value: int | None) -> str:
-    """Bytes for people."""
+    """A number of bytes in GiB."""
     return f"{value / _GIBIBYTE:.1f} GiB" if value is not None else UNKNOWN
 
 

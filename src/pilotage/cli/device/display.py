@@ -1,4 +1,4 @@
-"""What `pilotage device get`, `describe` and `watch` run: the GPUs of a node for people and for scripts."""
+"""The output of `pilotage device get`, `describe` and `watch`: the GPUs of a node."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from pilotage.cli.device.description import described
+from pilotage.cli.device.description import description
 from pilotage.cli.device.rows import HEADINGS, WIDE_HEADINGS, row
 from pilotage.cli.errors import CommandError
 from pilotage.cli.table import Table
@@ -43,7 +43,7 @@ _Clock = Callable[[], datetime]
 
 
 def connection(options: argparse.Namespace) -> Config:
-    """How to reach the server, by the command's options."""
+    """The client configuration of the command's options."""
     return Config(
         target=Target.parse(options.target),
         wire=wire_of(options.profile),
@@ -55,54 +55,54 @@ def connection(options: argparse.Namespace) -> Config:
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """Which GPUs a command is about."""
+    """The GPUs that a command shows."""
 
     name: str = ""
-    """One GPU; then there are no selectors."""
+    """One GPU; selectors are empty then."""
     labels: str = ""
     fields: str = ""
 
 
 def selection(options: argparse.Namespace) -> Selected:
-    """Which GPUs to show, by the command's options."""
+    """The selection of the command's options."""
     if options.name and (options.selector or options.field_selector):
-        raise CommandError("give the name of a GPU or selectors, not both")
+        raise CommandError("a name cannot be combined with selectors; give one of them")
     return Selected(options.name, options.selector, options.field_selector)
 
 
 async def get(config: Config, selected: Selected, output: str) -> None:
-    """Write the GPUs, or one of them, to standard output."""
+    """Print the selected GPUs in the output format."""
     async with Devices(config) as devices:
         gpus = devices.v1alpha1.gpus
         found = await _selected(gpus, selected)
         if not found and output in ("table", "wide"):
             chosen = " that match the selectors" if selected != Selected() else ""
-            print(f"there are no GPUs{chosen} at {config.target}", file=sys.stderr)
+            print(f"no GPUs{chosen} found at {config.target}", file=sys.stderr)
             return
         readings = await _telemetry(gpus) if output == "wide" else {}
         sys.stdout.write(_text(found, output, readings, single=bool(selected.name)))
 
 
 async def describe(config: Config, name: str) -> None:
-    """Write all about the GPUs, or about one of them, to standard output."""
+    """Print the details of one GPU, or of all GPUs if the name is empty."""
     async with Devices(config) as devices:
         gpus = devices.v1alpha1.gpus
         found = await _selected(gpus, Selected(name))
         if not found:
-            print(f"there are no GPUs at {config.target}", file=sys.stderr)
+            print(f"no GPUs found at {config.target}", file=sys.stderr)
             return
         readings, now = await _telemetry(gpus), datetime.now(UTC)
-        unread = Telemetry("", unavailable="the server gave none; the line on standard error has the reason")
-        texts = [described(gpu, readings.get(gpu.metadata.name, unread), now) for gpu in found]
+        unread = Telemetry("", unavailable="the server returned none; see standard error for the reason")
+        texts = [description(gpu, readings.get(gpu.metadata.name, unread), now) for gpu in found]
         sys.stdout.write("\n".join(texts))
 
 
 async def _telemetry(gpus: GPUs) -> Mapping[str, Telemetry]:
-    """What all GPUs read, by name. That there is none is a line: the GPUs themselves are shown without it."""
+    """The telemetry of all GPUs by name. A failure is printed, and the GPUs are shown without telemetry."""
     try:
         return {each.name: each for each in await gpus.list_telemetry()}
     except (ApiError, ConnectionLost) as error:
-        print(f"pilotage: no telemetry: {error}", file=sys.stderr)
+        print(f"pilotage: cannot read the telemetry: {error}", file=sys.stderr)
         return {}
 
 
@@ -202,7 +202,7 @@ def _document(gpus: Sequence[GPU], single: bool) -> dict[str, object]:
 
 
 def _silent() -> Logger:
-    """What a client logs is of no use to somebody who asks once, and gets one line when it fails."""
+    """A logger without output: a command that runs one call prints its error itself."""
     standard = logging.getLogger("pilotage.cli.silent")
     standard.propagate = False
     standard.addHandler(logging.NullHandler())

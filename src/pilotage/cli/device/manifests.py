@@ -1,7 +1,7 @@
-"""The manifests of a node's Device API: its server with the NVML provider, and an agent that acts on what it says.
+"""The manifests of a node's Device API: its server with the NVML provider, and an agent that uses it.
 
-Both are DaemonSets on the nodes with GPUs, and meet at a socket in a directory of the node. The group that may connect
-is the group of the directory and of the socket; the agent gets it as a supplementary group. Nothing else is shared.
+Both are DaemonSets on the nodes with GPUs. They share a socket in a host directory and nothing else. The group of the
+directory and of the socket may connect; the agent has it as a supplementary group.
 """
 
 from __future__ import annotations
@@ -40,42 +40,42 @@ from pilotage.types.rbac.v1 import ClusterRole, ClusterRoleBinding, PolicyRule, 
 
 GROUP = 5000
 SERVER_USER = 65532
-AGENT_USER = 65533  # not 65534: so does every user look whom a user namespace does not know
+AGENT_USER = 65533  # not 65534, which the kernel shows for every uid that a user namespace does not map
 DIRECTORY = Target.parse(DEFAULT).path.rpartition("/")[0]
 NODES = {"nvidia.com/gpu.present": "true"}
 METRICS_PORT = 9090
 HEALTH_PORT = 8081
 SHUTDOWN_SECONDS = 25
 
-_GIVEN_NAMESPACES = ("default", "kube-system")
+_EXISTING_NAMESPACES = ("default", "kube-system")
 _SOCKET = "socket"
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceManifests:
-    """What is written, with names and images filled in."""
+    """The objects, with names and images filled in."""
 
     name: str = "device-api"
     namespace: str = "device-api"
     image: str = "pilotage:latest"
     agent_image: str = ""
-    """The server's, where it is empty."""
+    """If empty, the server's image."""
     agent_command: tuple[str, ...] = ("python", "/agent/gpu_agent.py")
 
     def files(self) -> dict[str, list[Resource]]:
-        """The objects by the file that they belong in; in the order of the files' names they can be applied."""
+        """The objects by file name. They can be applied in the order of the names."""
         files: dict[str, list[Resource]] = {"10-server.yaml": self.server(), "20-agent.yaml": self.agent()}
-        if self.namespace not in _GIVEN_NAMESPACES:
+        if self.namespace not in _EXISTING_NAMESPACES:
             files["00-namespace.yaml"] = [self.in_namespace()]
         return dict(sorted(files.items()))
 
     def in_namespace(self) -> Namespace:
-        """The namespace. A directory of the node can be mounted only where Pod security lets everything pass."""
+        """The namespace. hostPath volumes need the Pod security level `privileged`."""
         level = {f"pod-security.kubernetes.io/{mode}": "privileged" for mode in ("enforce", "audit", "warn")}
         return Namespace(metadata=ObjectMeta(name=self.namespace, labels=level))
 
     def server(self) -> list[Resource]:
-        """The server; it has no rights in the cluster, and no token."""
+        """The server. It has no RBAC permissions and no service account token."""
         account = ServiceAccount(metadata=self._metadata("server"), automount_service_account_token=False)
         container = Container(
             name="server",
@@ -89,7 +89,7 @@ class DeviceManifests:
             env=[
                 EnvVar(name=ENVIRONMENT, value=DEFAULT),
                 _node_name(),
-                EnvVar(name="NVIDIA_VISIBLE_DEVICES", value="all"),  # all there are, and none taken from others' Pods
+                EnvVar(name="NVIDIA_VISIBLE_DEVICES", value="all"),  # sees all GPUs without allocating any
                 EnvVar(name="NVIDIA_DRIVER_CAPABILITIES", value="utility"),
             ],
             ports=[
@@ -111,7 +111,7 @@ class DeviceManifests:
         return [account, self._daemon_set("server", pod, SERVER_USER)]
 
     def agent(self) -> list[Resource]:
-        """The agent, and what it may do in the cluster: read and patch Nodes, and tell about it."""
+        """The agent and its RBAC: read and patch Nodes, and record Events."""
         role = ClusterRole(
             metadata=self._metadata("agent", namespaced=False),
             rules=[
@@ -139,7 +139,7 @@ class DeviceManifests:
         return [account, role, binding, self._daemon_set("agent", pod, AGENT_USER)]
 
     def _metadata(self, component: str, *, namespaced: bool = True) -> ObjectMeta:
-        """A cluster-wide name has the namespace in it, so that two installations do not share one."""
+        """A cluster-scoped name contains the namespace, so that two installations do not collide."""
         name = f"{self.name}-{component}" if namespaced else f"{self.namespace}-{self.name}-{component}"
         namespace = self.namespace if namespaced else ""
         return ObjectMeta(name=name, namespace=namespace, labels=self._labels(component))
@@ -148,7 +148,7 @@ class DeviceManifests:
         return {"app.kubernetes.io/name": self.name, "app.kubernetes.io/component": component}
 
     def _directory(self) -> Container:
-        """The kubelet makes the directory as root's; this gives it to the server. It is all that root does here."""
+        """Sets the owner of the directory, which the kubelet creates as root. Only this container runs as root."""
         owner = ("-o", str(SERVER_USER), "-g", str(GROUP))
         return Container(
             name="directory",
@@ -168,7 +168,7 @@ class DeviceManifests:
     def _daemon_set(self, component: str, pod: PodSpec, user: int) -> DaemonSet:
         pod.service_account_name = f"{self.name}-{component}"
         pod.node_selector = dict(NODES)
-        pod.tolerations = [Toleration(operator="Exists")]  # a sick node is where it is needed most
+        pod.tolerations = [Toleration(operator="Exists")]  # tainted nodes need the agent most
         pod.priority_class_name = "system-node-critical"
         pod.termination_grace_period_seconds = SHUTDOWN_SECONDS + 10
         pod.volumes = [
@@ -211,7 +211,7 @@ def _probe(path: str, *, period: int, failures: int) -> Probe:
 
 
 def _resources(*, cpu: str, memory: str, most: str) -> ResourceRequirements:
-    """No limit of CPU: one that is late because it was throttled looks just like one that is sick."""
+    """No CPU limit: a throttled server would miss its probes like an unhealthy one."""
     requests = {"cpu": Quantity(cpu), "memory": Quantity(memory)}
     return ResourceRequirements(requests=requests, limits={"memory": Quantity(most)})
 

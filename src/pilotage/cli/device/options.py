@@ -1,4 +1,4 @@
-"""What `pilotage device serve` is asked to do, read from its options and refused where it would not be safe."""
+"""Converts the options of `pilotage device serve` to those of the server, and rejects unsafe combinations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def server_options(options: argparse.Namespace) -> DeviceServerOptions:
-    """What the options ask for. Raises CommandError and InvalidDefinition."""
+    """The options of the server. Raises CommandError or InvalidDefinition."""
     target = Target.parse(options.target)
     return DeviceServerOptions(
         ssl=_tls(options, target),
@@ -43,7 +43,7 @@ def server_options(options: argparse.Namespace) -> DeviceServerOptions:
 
 
 def _limits(options: argparse.Namespace) -> ServerOptions:
-    """Who may have many connections may also make them all at once: after a restart they do."""
+    """The connect burst covers all connections of a user, because clients reconnect together after a restart."""
     return ServerOptions(
         connections=options.connections,
         connections_per_uid=options.connections_per_uid,
@@ -68,25 +68,27 @@ def _access(options: argparse.Namespace, target: Target) -> Access:
 
 
 def _tls(options: argparse.Namespace, target: Target) -> ssl.SSLContext | None:
-    """The server's side of TLS; None where there is none. Refuses what others could read along."""
+    """The TLS context of the server, or None without TLS. Rejects plaintext on a network address."""
     files = (options.tls_cert, options.tls_key)
     if target.path:
         if any(files) or options.tls_client_ca or options.insecure_loopback:
-            raise CommandError(f"{target} is a Unix socket: TLS and --insecure-loopback are for HOST:PORT")
+            raise CommandError(f"{target} is a Unix socket: --tls-* and --insecure-loopback apply only to HOST:PORT")
         return None
     if all(files):
         if options.insecure_loopback:
-            raise CommandError("with --tls-cert there is TLS: leave out --insecure-loopback")
+            raise CommandError("--insecure-loopback cannot be combined with --tls-cert; remove one of them")
         return _context(options.tls_cert, options.tls_key, options.tls_client_ca)
     if any(files) or options.tls_client_ca:
         raise CommandError("TLS needs both --tls-cert and --tls-key")
     if not options.insecure_loopback:
         raise CommandError(
-            f"{target} would be open to everybody who can reach it: give --tls-cert and --tls-key, or listen on a Unix "
-            "socket; on a loopback address --insecure-loopback does without TLS"
+            f"cannot serve {target} without TLS, because every client in the network could connect; give --tls-cert "
+            "and --tls-key, or listen on a Unix socket, or use --insecure-loopback on a loopback address"
         )
     if not target.is_loopback:
-        raise CommandError(f"--insecure-loopback is for a loopback address such as 127.0.0.1, and {target} is none")
+        raise CommandError(
+            f"--insecure-loopback needs a loopback address such as 127.0.0.1, but the target is {target}"
+        )
     return None
 
 
@@ -95,15 +97,15 @@ def _context(certificate: Path, key: Path, client_ca: Path | None) -> ssl.SSLCon
 
     for file in filter(None, (certificate, key, client_ca)):
         if not file.is_file():
-            raise CommandError(f"there is no file {file}")
+            raise CommandError(f"file {file} does not exist")
     try:
         return server_context(str(certificate), str(key), client_ca_file=str(client_ca or ""))
     except (OSError, ssl.SSLError) as error:
-        raise CommandError(f"{certificate} and {key} are no certificate and its key: {error}") from error
+        raise CommandError(f"cannot load certificate {certificate} and key {key}: {error}") from error
 
 
 def _provider(name: str, options: argparse.Namespace) -> Provider:
-    """What is imported is imported for this provider alone."""
+    """Create a provider. Only the modules of this provider are imported."""
     match name:
         case "fake":
             from pilotage.device.providers.fake import FakeOptions, FakeProvider
@@ -134,7 +136,7 @@ def _replay(options: argparse.Namespace) -> Provider:
     try:
         return replay_provider(options.recording, _nvml_options(options))
     except OSError as error:
-        raise CommandError(f"the recording {options.recording} cannot be read: {error.strerror}") from error
+        raise CommandError(f"cannot read the recording {options.recording}: {error.strerror}") from error
 
 
 def _nvml_options(options: argparse.Namespace) -> NVMLOptions:

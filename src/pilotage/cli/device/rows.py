@@ -1,4 +1,4 @@
-"""GPUs as rows of a table."""
+"""GPUs as table rows."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pilotage.meta.models import Condition
 
 HEADINGS = ("NAME", "UUID", "READY", "REASON", "CONDITIONS", "ACTION", "AGE")
 TELEMETRY_HEADINGS = ("TEMP", "POWER", "UTIL", "MEMORY", "ECC", "XIDS")
-"""In degrees Celsius, watts of watts, per cent, GiB of GiB, corrected and uncorrected errors since the last reset, and
-how often which XID was reported."""
+"""In degrees Celsius, watts used/limit, per cent, GiB used/total, ECC errors corrected/uncorrected since the last
+reset, and the count of each XID."""
 WIDE_HEADINGS = (*HEADINGS, *TELEMETRY_HEADINGS, "VERSION", "MESSAGE")
 _GIBIBYTE = 1024**3
 
@@ -22,7 +22,7 @@ _FAULTS = frozenset({"Degraded", "ResetRequired", "HardwareFailure"})
 
 
 def row(gpu: GPU, now: datetime, *, wide: bool = False, telemetry: Telemetry | None = None) -> tuple[str, ...]:
-    """One GPU. CONDITIONS are those that are not as they should be; in the wide form they are all there."""
+    """The row of a GPU. CONDITIONS has the unhealthy conditions; in the wide form, all conditions."""
     conditions = gpu.status.conditions
     ready = next((each for each in conditions if each.type == "Ready"), None)
     others = [each for each in conditions if each.type != "Ready" and (wide or not _is_good(each))]
@@ -43,7 +43,7 @@ def row(gpu: GPU, now: datetime, *, wide: bool = False, telemetry: Telemetry | N
 
 
 def telemetry_cells(telemetry: Telemetry) -> tuple[str, ...]:
-    """What a GPU reads; what is not known is empty, or `?` where it is a part."""
+    """The telemetry of a GPU. An unknown value is empty, or `?` if it is part of a pair."""
     ecc, xids = telemetry.ecc_errors, telemetry.xid_errors
     used, total = telemetry.memory_used_bytes, telemetry.memory_total_bytes
     return (

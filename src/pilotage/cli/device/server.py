@@ -1,4 +1,4 @@
-"""What `pilotage device serve` runs: a Device API server until it is stopped, with a few lines of output."""
+"""Runs the Device API server of `pilotage device serve` until it is stopped."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from pilotage.telemetry.logs import configure_logging
 async def serve(options: DeviceServerOptions, *, log_level: str = "info") -> None:
     """Serve until SIGINT or SIGTERM. The line with `listening on` is printed once calls are answered.
 
-    A second signal ends it at once, without the grace period.
+    A second signal stops the server at once, without the grace period.
     """
     configure_logging(log_level)
-    server, place = DeviceServer(options), _place(options)
-    _say("Starting server...")
-    _say(f"{'socketPath' if place.startswith('/') else 'address'}: {place}")
+    server, address = DeviceServer(options), _address(options)
+    _print_line("Starting server...")
+    _print_line(f"{'socketPath' if address.startswith('/') else 'address'}: {address}")
     with Stop.on_signals() as stop:
         try:
-            await _served(server, f"{_title(options)} listening on {place}", stop)
+            await _run(server, f"{_title(options)} listening on {address}", stop)
         except OSError as error:
-            raise CommandError(f"cannot listen on {place}: {error.strerror or error}") from error
+            raise CommandError(f"cannot listen on {address}: {error.strerror or error}") from error
 
 
-async def _served(server: DeviceServer, line: str, stop: Stop) -> None:
+async def _run(server: DeviceServer, line: str, stop: Stop) -> None:
     async with server:
-        _say(line)
-        await stop.asked.wait()
-        _say("\nStopping server...")
+        _print_line(line)
+        await stop.requested.wait()
+        _print_line("\nStopping server...")
 
 
 def _title(options: DeviceServerOptions) -> str:
@@ -36,10 +36,10 @@ def _title(options: DeviceServerOptions) -> str:
     return "Fake Device API" if fake else "Device API"
 
 
-def _place(options: DeviceServerOptions) -> str:
+def _address(options: DeviceServerOptions) -> str:
     target = options.targets[0]
     return target.path or str(target).removeprefix("dns:///")
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     print(line, flush=True)

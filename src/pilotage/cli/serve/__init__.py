@@ -1,4 +1,4 @@
-"""`pilotage serve`: the embedded API server over HTTPS, for kubectl and every other client."""
+"""`pilotage serve`: the embedded API server over HTTPS, for kubectl and other clients."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def register(subparsers: Any) -> None:
     command: argparse.ArgumentParser = subparsers.add_parser(
         "serve",
         help="serve the embedded API server over HTTPS, for kubectl",
-        description="Serve the embedded API server over HTTPS until Ctrl-C. It writes a kubeconfig with its "
-        "certificate authority and a token. Both are kept beside the file of the storage, so that clients work after "
+        description="Serve the embedded API server over HTTPS until Ctrl-C or SIGTERM. The command writes a kubeconfig "
+        "with its certificate authority and a token. It stores both beside the SQLite file, so that clients work after "
         "a restart.",
         epilog="example: pilotage serve --storage sqlite:demo.db",
     )
@@ -21,14 +21,14 @@ def register(subparsers: Any) -> None:
         "--storage",
         default="memory:",
         metavar="URL",
-        help="where objects are kept: memory: (gone at the end) or sqlite:PATH (default: %(default)s)",
+        help="where to store objects: memory: (lost on exit) or sqlite:PATH (default: %(default)s)",
     )
     command.add_argument(
         "--bind",
         type=address,
         default="127.0.0.1:6443",
         metavar="ADDR",
-        help="HOST:PORT to listen on; port 0 takes a free one (default: %(default)s)",
+        help="HOST:PORT to listen on; port 0 selects a free port (default: %(default)s)",
     )
     command.add_argument(
         "--kubeconfig",
@@ -41,27 +41,28 @@ def register(subparsers: Any) -> None:
         "--tenant",
         default="default",
         metavar="NAME",
-        help="which part of the storage to serve; parts do not see each other (default: %(default)s)",
+        help="the tenant of the storage to serve; tenants are isolated from each other (default: %(default)s)",
     )
     command.add_argument(
         "--credentials",
         type=Path,
         metavar="FILE",
-        help="where the certificate authority and the token are kept, made at the first start (default: beside the "
-        "file of the storage; with memory: they are not kept)",
+        help="where to store the certificate authority and the token, created at the first start (default: beside the "
+        "SQLite file; with memory: they are not stored)",
     )
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serve until SIGINT or SIGTERM; the exit code."""
+    """Serve until SIGINT or SIGTERM and return the exit code."""
     import asyncio
 
-    from pilotage.cli.serve.server import Serving, serve
+    from pilotage.cli.serve.server import ServeOptions, serve
 
     host, port = options.bind
-    what = Serving(options.storage, options.tenant, host, port, options.kubeconfig, options.credentials)
-    asyncio.run(serve(what))
+    asyncio.run(
+        serve(ServeOptions(options.storage, options.tenant, host, port, options.kubeconfig, options.credentials))
+    )
     return 0
 
 

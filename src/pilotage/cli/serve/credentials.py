@@ -1,6 +1,6 @@
-"""What clients of `pilotage serve` trust and show: a certificate authority and a token, kept in one private file.
+"""The credentials of `pilotage serve`: a certificate authority and a token, stored in one private file.
 
-They are kept so that a kubeconfig, and every program that has read it, works after the server was started again.
+They are stored so that a kubeconfig, and every program that has read it, works after a restart of the server.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Credentials:
 
 
 def default_path(storage: str, tenant: str) -> Path | None:
-    """Where the credentials of a storage are kept: beside its file, for each tenant apart. None for `memory:`."""
+    """The file of the credentials of a storage: beside its SQLite file, one for each tenant. None for `memory:`."""
     scheme, _, path = storage.partition(":")
     if scheme != "sqlite":
         return None
@@ -47,8 +47,8 @@ def default_path(storage: str, tenant: str) -> Path | None:
     return Path(f"{file}-credentials" if tenant == "default" else f"{file}-credentials-{tenant}")
 
 
-def kept(path: Path | None, clock: Clock = utc_now) -> Credentials:
-    """The credentials in the file, which is made where it does not exist. Without a path they are new ones."""
+def load_or_create(path: Path | None, clock: Clock = utc_now) -> Credentials:
+    """Read the credentials from the file, or create it if it does not exist. Without a path they are not stored."""
     if path is None:
         return _new(clock)
     try:
@@ -56,10 +56,10 @@ def kept(path: Path | None, clock: Clock = utc_now) -> Credentials:
         if credentials is None:
             credentials = _create(path, _new(clock))
     except OSError as error:
-        raise CommandError(f"the credentials cannot be kept in {path}: {error.strerror}") from error
-    if (ended := certificates.expiry(credentials.authority)) <= clock():
+        raise CommandError(f"cannot store the credentials in {path}: {error.strerror}") from error
+    if (expiry := certificates.expiry(credentials.authority)) <= clock():
         raise CommandError(
-            f"the certificate authority in {path} ended on {ended:%Y-%m-%d}. Remove the file to have a new one made;"
+            f"the certificate authority in {path} expired on {expiry:%Y-%m-%d}; delete the file to create a new one;"
             " every client then needs the new kubeconfig"
         )
     return credentials
@@ -71,19 +71,19 @@ def _new(clock: Clock) -> Credentials:
 
 def _read(path: Path) -> Credentials | None:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a FIFO must not hold us
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # opening a FIFO must not block
     except FileNotFoundError:
         return None
     with os.fdopen(descriptor, "rb") as file:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):
-            raise CommandError(f"the credentials cannot be kept in {path}: it is not a file")
+            raise CommandError(f"cannot store the credentials in {path}: it is not a regular file")
         text = file.read(_MAX_BYTES)
     credentials = _parse(path, text)
     if mode & 0o077:
         raise CommandError(
-            f"{path} holds a key and a token, and other users have access to it (mode {stat.S_IMODE(mode):04o}):"
-            f" chmod 600 {path}"
+            f"{path} contains a key and a token, but other users have access to it (mode {stat.S_IMODE(mode):04o});"
+            f" run: chmod 600 {path}"
         )
     return credentials
 
@@ -97,18 +97,18 @@ def _parse(path: Path, text: bytes) -> Credentials:
         certificates.check_pair(authority)
         token = document["token"]
         if not isinstance(token, str) or len(token) < 16 or not token.isascii() or not token.isprintable():
-            raise ValueError("its token is no token")
+            raise ValueError("its token is not valid")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         reason = f"it has no {error}" if isinstance(error, KeyError) else str(error)
         raise CommandError(
-            f"{path} holds no credentials that `pilotage serve` has written ({reason}). Restore the file from a backup;"
-            " or move it away to have new ones made: every client then needs the new kubeconfig"
+            f"{path} does not contain credentials written by `pilotage serve` ({reason}); restore the file from a"
+            " backup, or move it away to create new ones; every client then needs the new kubeconfig"
         ) from error
     return Credentials(authority, token)
 
 
 def _create(path: Path, new: Credentials) -> Credentials:
-    """Write the file; where another server of this storage was first, its credentials are returned."""
+    """Write the file. If another server of this storage wrote it first, return its credentials."""
     document = {
         "format": _FORMAT,
         "certificate": new.authority.certificate.decode(),
@@ -121,7 +121,7 @@ def _create(path: Path, new: Credentials) -> Credentials:
             json.dump(document, file, indent=1)
             file.flush()
             os.fsync(descriptor)
-        os.link(temporary, path)  # whole, or not at all, and never over another one
+        os.link(temporary, path)  # atomic, and fails if another server wrote the file first
     except FileExistsError:
         return _read(path) or _create(path, new)
     finally:

@@ -1,0 +1,66 @@
+"""The TLS certificate of `pilotage serve`, issued at each start and renewed while the server runs."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import TypeVar
+
+from pilotage.cli.serve.credentials import Clock, Credentials, utc_now
+from pilotage.http import tls
+from pilotage.server.http import certificates
+
+_T = TypeVar("_T")
+
+RENEWAL_CHECK_SECONDS = 86400.0
+"""How often a server checks whether its certificate must be renewed."""
+
+
+class ServingCertificate:
+    """The server's certificate in its TLS context. Clients trust its issuer, so it can be replaced at any time."""
+
+    def __init__(self, credentials: Credentials, host: str, clock: Clock = utc_now) -> None:
+        self._credentials = credentials
+        self._host = host
+        self._clock = clock
+        self._certificate = certificates.issue(credentials.authority, host, clock())
+        self.context: ssl.SSLContext = _load(self._certificate, tls.server_context)
+
+    @asynccontextmanager
+    async def renewal(self) -> AsyncIterator[None]:
+        """Inside the block, replace the certificate when a third of its validity is left."""
+        checking = asyncio.create_task(self._check_periodically(), name="serving certificate")
+        try:
+            yield
+        finally:
+            checking.cancel()
+            await asyncio.wait([checking])
+
+    async def _check_periodically(self) -> None:
+        while True:
+            await asyncio.sleep(RENEWAL_CHECK_SECONDS)
+            try:
+                self._renew_if_due()
+            except OSError as error:  # for example, no space for the temporary files
+                print(f"pilotage: cannot renew the serving certificate, will retry: {error}", file=sys.stderr)
+
+    def _renew_if_due(self) -> None:
+        left = certificates.expiry(self._certificate) - self._clock()
+        if left < timedelta(days=certificates.SERVING_DAYS) / 3:
+            self._certificate = certificates.issue(self._credentials.authority, self._host, self._clock())
+            _load(self._certificate, self.context.load_cert_chain)
+
+
+def _load(certificate: certificates.Certificate, load: Callable[[str, str], _T]) -> _T:
+    """Call `load` with files of the certificate and its key, which exist only during the call: ssl reads only files."""
+    with tempfile.TemporaryDirectory() as folder:  # mode 0700
+        cert, key = Path(folder) / "tls.crt", Path(folder) / "tls.key"
+        cert.write_bytes(certificate.certificate)
+        key.write_bytes(certificate.key)
+        return load(str(cert), str(key))
