@@ -8,7 +8,7 @@ import pytest
 
 from pilotage.errors import Cause
 from pilotage.schema.cel.expression import CompileError, compile_expression
-from pilotage.schema.cel.values import escaped
+from pilotage.schema.cel.source import escaped
 from pilotage.schema.structural import StructuralSchema
 from pilotage.schema.structural.node import Tree
 

@@ -81,6 +81,15 @@ def test_names_that_objects_are_stored_by_do_not_change(path: str, value: str, w
     assert after[field] == f'Invalid value: "{value}": field is immutable'
 
 
+def test_names_are_measured_in_the_words_of_kubernetes() -> None:
+    made = definition()
+    made["spec"]["names"] |= {"shortNames": ["a" * 64], "kind": "A" * 64}
+    assert [cause.message.rpartition(": ")[2] for cause in definition_causes(made)] == [
+        "must be no more than 63 characters",
+        "must be no more than 63 characters",
+    ]
+
+
 def test_a_version_that_objects_are_stored_in_stays() -> None:
     old = established(definition(), "v1")
     new = copy.deepcopy(old)

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import pytest
 
+from pilotage.errors import InvalidDefinition
 from pilotage.meta import markers as m
 from pilotage.meta.models import Condition, Model, ModelMeta, ObjectMeta, Resource, omit, resource
 from pilotage.meta.quantity import Quantity
@@ -180,6 +181,21 @@ def test_names_that_cel_reserves_are_escaped_in_made_rules() -> None:
     Choice.__annotations__ = {"namespace": str | None, "in_zone": str | None}
     (rule,) = openapi(Choice)["x-kubernetes-validations"]
     assert rule["rule"] == "[has(self.__namespace__), has(self.in__dash__zone)].filter(set, set).size() <= 1"
+
+
+def test_a_made_rule_cannot_refer_to_a_name_that_cel_cannot_express() -> None:
+    class Choice(Model, markers=[m.AtMostOneOf("9th", "other")]):
+        ninth: str | None = msgspec.field(name="9th", default=None)
+        other: str | None = None
+
+    Choice.__annotations__ = {"ninth": str | None, "other": str | None}
+    with pytest.raises(InvalidDefinition, match="a CEL rule cannot refer to the field '9th'; rename it"):
+        openapi(Choice)
+
+
+def test_old_self_in_a_text_is_not_a_comparison_with_the_old_value() -> None:
+    made = schema_of(list[Annotated[str, m.Rule("self != 'oldSelf'", "a reserved word")]])
+    assert made["properties"]["field"]["items"]["x-kubernetes-validations"][0]["rule"] == "self != 'oldSelf'"
 
 
 def test_a_resource_inside_another_is_a_plain_object_with_metadata() -> None:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 from pilotage import errors
+from pilotage.schema.cel import environment as environments
 from pilotage.schema.cel import values as cel_values
 from pilotage.schema.cel.ast import Tree, read_tree, renamed
 from pilotage.schema.cel.cost import Cost, cost
-from pilotage.schema.cel.fields import Needs, needed, needs, without_literals
+from pilotage.schema.cel.fields import Needs, needed, needs
 from pilotage.schema.cel.patterns import BOUNDED, EXCEEDED, Meter, is_metered, written_patterns
 from pilotage.schema.cel.sizes import NOTHING, Anything, Extent, Found, whole
+from pilotage.schema.cel.source import escaped, uses_old_self, without_literals
 from pilotage.schema.structural.node import Node
 from pilotage.schema.structural.paths import MapKey, Steps
 
-_OLD_SELF = re.compile(r"\boldSelf\b")
 _PATH = re.compile(r"(?<![\w.])(self|oldSelf)((?:\s*\.\s*\w+(?!\w|\s*\())+)")
-_VARIABLES = ("self", "oldSelf", "__self", "__oldSelf")
 _MIXED_NUMBERS = re.compile(r"'_(?:<|<=|>|>=)_' applied to '\((?:int|uint|double), (?:int|uint|double)\)'")
 _METADATA = {"type": "object", "properties": {"name": {"type": "string"}, "generateName": {"type": "string"}}}
 
@@ -62,7 +61,7 @@ class Expression:
             else:
                 with meter.measuring(self.patterns):
                     result = self.program.eval(data=data)
-            if result.type() != _binding().Type.ERROR:
+            if result.type() != environments.binding().Type.ERROR:
                 found = result.plain_value()
                 if not meter.exceeded:
                     return found
@@ -78,7 +77,7 @@ class Expression:
         if found is None:
             chars, count = (float(1 << bits) for bits in key)
             most = Extent(chars, count, chars, count)
-            found = self._rough[key] = cost(self.tree, dict.fromkeys(_VARIABLES, Anything(most)), most)
+            found = self._rough[key] = cost(self.tree, dict.fromkeys(environments.VARIABLES, Anything(most)), most)
         return found
 
     def cost(self, value: Any, old: Any) -> Cost:
@@ -100,8 +99,8 @@ class Expression:
 
 def compile_expression(text: str, node: Node, *, resource: bool = False, optional_old: bool = False) -> Expression:
     """Compile one expression over a place of the schema; CompileError with the compiler's words."""
-    uses_old = _OLD_SELF.search(without_literals(text)) is not None
-    environment = _environment()
+    uses_old = uses_old_self(text)
+    environment = environments.plain()
     plain = _compiled(environment, text)
     _check_fields(text, node, resource)
     if not (uses_old and optional_old):
@@ -111,7 +110,7 @@ def compile_expression(text: str, node: Node, *, resource: bool = False, optiona
     program = plain
     wrapped = (uses_old and optional_old) or cel_values.typed(node, "__self") is not None
     if wrapped:
-        environment = _wrapping_environment()
+        environment = environments.wrapping()
         program = _compiled(environment, _wrapped(text, node, uses_old, optional_old))
         serialized = program.serialize()
     if any(name.encode() in serialized for name in BOUNDED):
@@ -194,7 +193,7 @@ def _field(place: Node | None, name: str, resource: bool, column: int, text: str
     if place.additional is not None:
         return place.additional
     for known, child in place.properties.items():
-        if cel_values.escaped(known) == name:
+        if escaped(known) == name:
             return child
     if place.preserves or not place.properties:
         return None
@@ -210,7 +209,7 @@ def _check_types(text: str, node: Node) -> None:
     if kind is None:
         return
     try:
-        _typed_environment(kind).compile(text)
+        environments.typed(kind).compile(text)
     except Exception as error:  # the binding raises RuntimeError
         told = _bare(str(error))
         if not _MIXED_NUMBERS.search(told):
@@ -226,49 +225,6 @@ def _diagnosis(problem: str, column: int, text: str) -> str:
     if "\n" in text or without_literals(text) != text:
         return f"ERROR: <input>: {problem}\n | {text}"
     return f"ERROR: <input>:1:{column}: {problem}\n | {text}\n | {'.' * (column - 1)}^"
-
-
-@cache
-def _environment() -> Any:
-    from pilotage.schema.cel.functions import environment
-
-    binding = _binding()
-    return environment(binding, dict.fromkeys(("self", "oldSelf"), binding.Type.DYN))
-
-
-@cache
-def _wrapping_environment() -> Any:
-    from pilotage.schema.cel.functions import environment
-
-    binding = _binding()
-    variables = dict.fromkeys(_VARIABLES, binding.Type.DYN) | {"__present": binding.Type.BOOL}
-    return environment(binding, variables, ours=True)
-
-
-@cache
-def _typed_environment(kind: str) -> Any:
-    from pilotage.schema.cel.functions import environment
-
-    declared = _declared(_binding().Type, kind)
-    return environment(_binding(), {"self": declared, "oldSelf": declared})
-
-
-def _declared(types: Any, kind: str) -> Any:
-    """The binding's type for a name such as `list(map(string, int))`."""
-    if kind.startswith("list("):
-        return types.List(_declared(types, kind[5:-1]))
-    if kind.startswith("map(string, "):
-        return types.Map(types.STRING, _declared(types, kind[12:-1]))
-    return types(kind)
-
-
-@cache
-def _binding() -> Any:
-    try:
-        from cel_expr_python import cel
-    except ImportError as error:
-        raise errors.MissingExtra("a schema with CEL rules (x-kubernetes-validations)", "cel") from error
-    return cel
 
 
 def _translated(told: str) -> str:

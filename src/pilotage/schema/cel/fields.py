@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, TypeAlias
 
 from pilotage.schema.cel.ast import Call, Constant, Ident, Select, Tree, children
 
 Needs: TypeAlias = "dict[str, Needs] | None"
 """The fields that are looked at, and those inside them; None for all of them."""
-
-_QUOTED = re.compile(
-    r"""[bB]?[rR]?(?:\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|//[^\n]*""",
-    re.DOTALL,
-)
-
-
-def without_literals(text: str) -> str:
-    """An expression with its strings emptied and its comments gone, at the same columns' order of tokens."""
-    return _QUOTED.sub(lambda found: "" if found.group(0).startswith("//") else "''", text)
 
 
 def needs(tree: Tree, variable: str) -> Needs:

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from pilotage.schema.cel.ast import Call, Constant, Tree, walk
-from pilotage.schema.patterns import compile_cost, search_cost
+from pilotage.schema.patterns import PatternError, compile_cost, compile_re2, search_cost
 
 BOUNDED = {"matches": "kubernetes.matches", "lists.range": "kubernetes.range"}
 """The engine's functions that are replaced by ours, which count."""
@@ -82,17 +82,11 @@ _current = _Current()
 
 
 def compiled(pattern: str) -> Any:
-    """A pattern for RE2. ValueError if it is none, CostExceededError if it is too large."""
-    import re2
-
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = _MEMORY
-    options.never_capture = True
+    """A compiled pattern. ValueError if it is not an RE2 expression, CostExceededError if it is too large."""
     try:
-        return re2.compile(pattern, options)
-    except re2.error as error:
-        if "too large" in str(error):
+        return compile_re2(pattern, memory=_MEMORY)
+    except PatternError as error:
+        if "too large" in error.reason:
             raise CostExceededError from error
         raise ValueError(f"Illegal regex: {pattern}") from error
 

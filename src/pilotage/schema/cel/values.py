@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
+from pilotage.schema.cel.source import escaped
 from pilotage.schema.structural.lists import identity, key_of
 from pilotage.schema.structural.node import Node
 
 Convert = Callable[[Any], Any]
 
-_RESERVED = re.compile(
-    "true|false|null|in|as|break|const|continue|else|for|function|if|import|let|loop|package|namespace|return|var|void|while"
-)
-_ESCAPABLE = re.compile(r"[a-zA-Z_./-][a-zA-Z0-9_./-]*")
-_ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
-_SPECIAL = re.compile(r"__|[./-]")
 _TYPE_NAMES = {"string": "string", "integer": "int", "number": "double", "boolean": "bool"}
 _FORMAT_TYPES = {
     "datetime": "google.protobuf.Timestamp",
@@ -30,15 +24,6 @@ _TYPED_FORMATS = {
     "duration": "duration({})",
     "byte": "base64.decode({})",
 }
-
-
-def escaped(name: str) -> str | None:
-    """A field's name in CEL; None for one that cannot be written there."""
-    if _RESERVED.fullmatch(name):
-        return f"__{name}__"
-    if _ESCAPABLE.fullmatch(name) is None:
-        return None
-    return _SPECIAL.sub(lambda found: _ESCAPES[found.group(0)], name)
 
 
 def type_name(node: Node) -> str | None:

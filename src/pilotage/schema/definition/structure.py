@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pilotage import errors
 from pilotage.errors import Cause
 from pilotage.meta import causes
+from pilotage.schema.patterns import PatternError
 from pilotage.schema.structural.values import compile_pattern
 
 Schema = Mapping[str, Any]
@@ -126,14 +126,14 @@ def _values(schema: Schema, at: str) -> Iterator[Cause]:
     if pattern:
         try:
             compile_pattern(pattern)
-        except errors.InvalidDefinition as error:
-            text = f"must be a valid regular expression, but isn't: error parsing regexp: {_go_words(str(error))}"
+        except PatternError as error:
+            text = f"must be a valid regular expression, but isn't: error parsing regexp: {_go_words(error.reason)}"
             yield causes.invalid(f"{at}.pattern", pattern, text)
 
 
-def _go_words(told: str) -> str:
-    """RE2's complaint in the words of Go's implementation of it."""
-    problem, _colon, fragment = told.rpartition("expression: ")[2].partition(": ")
+def _go_words(reason: str) -> str:
+    """The reason that RE2 gives, in the words of Go's implementation of it."""
+    problem, _colon, fragment = reason.partition(": ")
     return f"{_GO_PROBLEMS.get(problem, problem)}: `{fragment}`"
 
 

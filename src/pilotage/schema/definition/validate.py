@@ -12,9 +12,10 @@ from urllib.parse import urlsplit
 
 from pilotage.errors import Cause
 from pilotage.meta import causes
+from pilotage.meta.names import dns_1123_subdomain
 from pilotage.schema.definition.conversion import conversion_causes
 from pilotage.schema.definition.keywords import Place, keyword_causes, places
-from pilotage.schema.definition.names import label_rule, names_causes, subdomain_rule
+from pilotage.schema.definition.names import label_rule, names_causes
 from pilotage.schema.definition.rules import Programs, default_causes, rule_compile_causes, rule_form_causes
 from pilotage.schema.definition.shape import shape_causes
 from pilotage.schema.definition.structure import structure_causes
@@ -130,8 +131,8 @@ def _group_and_scope_causes(spec: Mapping[str, Any]) -> Iterator[Cause]:
     group, scope = spec.get("group") or "", spec.get("scope") or ""
     if not group:
         yield causes.required("spec.group")
-    elif broken := subdomain_rule(group):
-        yield causes.invalid("spec.group", group, broken)
+    elif broken := dns_1123_subdomain(group):
+        yield causes.invalid("spec.group", group, ",".join(broken))
     elif "." not in group:
         yield causes.invalid("spec.group", group, "should be a domain with at least one dot")
     if not scope:

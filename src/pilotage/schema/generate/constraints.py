@@ -7,6 +7,7 @@ from typing import Any
 
 from pilotage.meta import markers as m
 from pilotage.schema.generate.description import refusal
+from pilotage.schema.patterns import PatternError, compile_re2
 
 Schema = dict[str, Any]
 
@@ -116,19 +117,11 @@ def _special(schema: Schema, marker: m.Marker, place: str) -> None:
 
 
 def _check_pattern(pattern: str, place: str) -> None:
-    import re2  # it is compiled code, and only definitions with a pattern need it
-
-    options = re2.Options()
-    options.log_errors = False
     try:
-        re2.compile(pattern, options)
-    except re2.error as error:
-        reason = error.args[0] if error.args else ""
-        said = reason.decode() if isinstance(reason, bytes) else str(reason)
+        compile_re2(pattern)
+    except PatternError as error:
         raise refusal(
-            place,
-            f"the pattern {pattern!r} is not an RE2 expression ({said})",
-            "API servers use RE2, which has no look-around and no back-references",
+            place, str(error), "API servers use RE2, which has no look-around and no back-references"
         ) from error
 
 

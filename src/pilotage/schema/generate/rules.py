@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pilotage.meta import markers as m
+from pilotage.schema.cel.source import escaped, uses_old_self
 from pilotage.schema.generate.description import Description, ObjectOf, refusal
 
-# The names that CEL keeps for itself, which a rule writes as __name__.
-_RESERVED = re.compile(
-    "true|false|null|in|as|break|const|continue|else|for|function|if|import|let|loop|package|namespace|return|var|void|while"
-)
-_ESCAPES = (("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"), ("/", "__slash__"))
 _COUNTS = {
     m.AtMostOneOf: ("<= 1", "at most"),
     m.ExactlyOneOf: ("== 1", "exactly"),
     m.AtLeastOneOf: (">= 1", "at least"),
 }
-_OLD_SELF = re.compile(r"\boldSelf\b")
 
 
 def validations(tree: Description, correlated: bool) -> list[dict[str, Any]]:
@@ -28,20 +22,6 @@ def validations(tree: Description, correlated: bool) -> list[dict[str, Any]]:
     for rule in found:
         _check(rule, correlated, tree.place)
     return [_document(rule) for rule in found]
-
-
-def property_name(name: str) -> str:
-    """A field's name as CEL rules write it."""
-    if _RESERVED.fullmatch(name):
-        return f"__{name}__"
-    for text, escaped in _ESCAPES:
-        name = name.replace(text, escaped)
-    return name
-
-
-def uses_old_self(rule: str) -> bool:
-    """Whether a rule compares with the old value."""
-    return _OLD_SELF.search(rule) is not None
 
 
 def _written(markers: Sequence[m.Marker], place: str) -> Iterator[m.Rule]:
@@ -60,7 +40,7 @@ def _implied(tree: Description) -> Iterator[m.Rule]:
         for field in tree.fields:
             immutable = any(isinstance(marker, m.Immutable) for marker in field.value.markers)
             if immutable and not field.required and not field.has_default:
-                name = property_name(field.name)
+                name = _cel_name(field.name, tree.place)
                 yield m.Rule(
                     f"!has(oldSelf.{name}) || has(self.{name})", f"{field.name} may not be removed once it is set"
                 )
@@ -82,9 +62,18 @@ def _count(marker: m.AtMostOneOf, tree: Description) -> m.Rule:
             )
             raise refusal(tree.place, f"{kind} names {name!r}, which is no field on the wire", remedy)
     comparison, words = _COUNTS[type(marker)]
-    present = ", ".join(f"has(self.{property_name(name)})" for name in marker.fields)
+    present = ", ".join(f"has(self.{_cel_name(name, tree.place)})" for name in marker.fields)
     message = f"{words} one of {', '.join(marker.fields)} {'may' if words == 'at most' else 'must'} be set"
     return m.Rule(f"[{present}].filter(set, set).size() {comparison}", message)
+
+
+def _cel_name(name: str, place: str) -> str:
+    found = escaped(name)
+    if found is None:
+        raise refusal(
+            place, f"a CEL rule cannot refer to the field {name!r}", "rename it: letters, digits, '_', '-', '.'"
+        )
+    return found
 
 
 def _check(rule: m.Rule, correlated: bool, place: str) -> None:

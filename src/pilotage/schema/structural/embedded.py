@@ -2,74 +2,43 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from typing import Any
 
 from pilotage.errors import Cause
 from pilotage.meta import causes
 from pilotage.meta.kinds import GroupVersion
-from pilotage.meta.names import path_segment_name
+from pilotage.meta.names import dns_1035_label, path_segment_name
 from pilotage.schema.structural.node import Node
-from pilotage.schema.structural.paths import MapKey, Path, Problem, dotted, steps_of
+from pilotage.schema.structural.paths import Path, Problem, dotted, steps_of
+from pilotage.schema.structural.walk import Walk
 
-Walk = Callable[[Any, Path, list[Problem]], None]
-
-_KIND = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
-_KIND_RULE = (
-    "may have mixed case, but should otherwise match: a DNS-1035 label must consist of lower case alphanumeric "
-    "characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  "
-    "or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
-)
 _STRINGS = ("name", "generateName", "namespace", "uid", "resourceVersion")
 _STRING_MAPS = ("labels", "annotations")
 
 
-def compile_embedded(node: Node) -> Walk | None:
-    """A walk over everything below `node`; None where no resource is embedded."""
-    inside = _inside(node)
-    here = node.schema.get("x-kubernetes-embedded-resource") is True
-    if inside is None and not here:
-        return None
-
-    def walk(value: Any, path: Path, out: list[Problem]) -> None:
-        if here and isinstance(value, dict):
-            steps = steps_of(path)
-            at = dotted(steps, keys_in_brackets=True)
-            out.extend(Problem(steps, cause, len(steps), ratchets=False) for cause in resource_causes(value, at))
-        if inside is not None:
-            inside(value, path, out)
-
-    return walk
+def embedded_check(node: Node) -> Walk | None:
+    """The check of an embedded resource; None for any other node."""
+    return _check_resource if node.schema.get("x-kubernetes-embedded-resource") is True else None
 
 
-def _inside(node: Node) -> Walk | None:
-    compiled = {name: compile_embedded(child) for name, child in node.properties.items()}
-    children = {name: child for name, child in compiled.items() if child is not None}
-    additional = compile_embedded(node.additional) if node.additional is not None else None
-    items = compile_embedded(node.items) if node.items is not None else None
-    if not children and additional is None and items is None:
-        return None
-
-    def walk(value: Any, path: Path, out: list[Problem]) -> None:
-        if isinstance(value, dict):
-            for name, each in value.items():
-                if name in children:
-                    children[name](each, (path, name), out)
-                elif additional is not None:
-                    additional(each, (path, MapKey(name)), out)
-        elif isinstance(value, list) and items is not None:
-            for index, each in enumerate(value):
-                items(each, (path, index), out)
-
-    return walk
+def kind_rule(kind: str) -> str:
+    """The rules for kinds that a text breaks; empty if it breaks none."""
+    broken = dns_1035_label(kind.lower())
+    return f"may have mixed case, but should otherwise match: {','.join(broken)}" if broken else ""
 
 
-def resource_causes(value: dict[str, Any], at: str) -> list[Cause]:
+def _check_resource(value: Any, path: Path, out: list[Problem]) -> None:
+    if isinstance(value, dict):
+        steps = steps_of(path)
+        at = dotted(steps, keys_in_brackets=True)
+        out.extend(Problem(steps, cause, len(steps), ratchets=False) for cause in _resource_causes(value, at))
+
+
+def _resource_causes(value: dict[str, Any], at: str) -> list[Cause]:
     """What is wrong with the head of an embedded resource."""
     found: list[Cause] = []
     prefix = f"{at}." if at else ""
-    for name, rule in (("apiVersion", _version_rule), ("kind", _kind_rule)):
+    for name, rule in (("apiVersion", _version_rule), ("kind", kind_rule)):
         if name not in value:
             found.append(causes.required(f"{prefix}{name}"))
         elif broken := _text_rule(value[name]) or rule(value[name]):
@@ -91,10 +60,6 @@ def _version_rule(value: str) -> str:
     except ValueError as error:
         return str(error)
     return ""
-
-
-def _kind_rule(value: str) -> str:
-    return "" if _KIND.fullmatch(value.lower()) else _KIND_RULE
 
 
 def _metadata_causes(metadata: Any, at: str) -> list[Cause]:

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import msgspec
-
 from pilotage.schema.structural.lists import identity, key_of
 from pilotage.schema.structural.node import Node
 from pilotage.schema.structural.paths import Problem, Steps
 
-_encode = msgspec.json.Encoder(order="sorted").encode
 _NONE: Any = object()
 
 
@@ -69,7 +66,7 @@ class Comparison:
     def _equal(self, new: Any, old: Any) -> bool:
         known = (id(new), id(old))
         if known not in self._same:
-            self._same[known] = new == old and _encode(new) == _encode(old)
+            self._same[known] = new == old and identity(new) == identity(old)
         return self._same[known]
 
 

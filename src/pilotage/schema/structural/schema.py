@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pilotage.errors import Cause
 from pilotage.schema.structural.default import Defaulter, Room
-from pilotage.schema.structural.embedded import compile_embedded
-from pilotage.schema.structural.lists import ListChecker
+from pilotage.schema.structural.embedded import embedded_check
+from pilotage.schema.structural.lists import list_check
 from pilotage.schema.structural.node import Node, Resolve, Tree
 from pilotage.schema.structural.paths import MAXIMUM_TOLD, EnoughError, Problem, Problems
 from pilotage.schema.structural.prune import Pruner
 from pilotage.schema.structural.ratchet import kept
 from pilotage.schema.structural.validate import Table, Validator, run
 from pilotage.schema.structural.values import NOWHERE
+from pilotage.schema.structural.walk import compile_walk
 
 if TYPE_CHECKING:
     from pilotage.schema.cel.rules import Rules
@@ -56,8 +57,8 @@ class StructuralSchema:
         status = root.properties.get("status")
         self._status_table = validator.compile(status) if status is not None else {}
         # The lists and resources of built-in kinds are checked by the code of each kind, if at all.
-        self._lists = None if root.tree.built_in else ListChecker().compile(root)
-        self._embedded = None if root.tree.built_in else compile_embedded(root)
+        self._lists = None if root.tree.built_in else compile_walk(root, list_check)
+        self._embedded = None if root.tree.built_in else compile_walk(root, embedded_check)
         self._rules = _rules(root)
 
     @classmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from pilotage import errors
 from pilotage.meta import causes
 from pilotage.schema import formats
-from pilotage.schema.patterns import search_cost
+from pilotage.schema.patterns import compile_re2, search_cost
 from pilotage.schema.structural.node import Node
 from pilotage.schema.structural.paths import Path, Problem, Problems, Steps, dotted, steps_of
 
@@ -34,7 +35,13 @@ _TYPE_NAMES: dict[type, str] = {
     type(None): "null",
 }
 _LARGEST_FLOAT = 3.4028235677973366e38  # of 32 bits
-_PATTERN_MEMORY = 1 << 20
+_BOUNDS: dict[tuple[str, bool], tuple[Callable[[float, float], bool], str]] = {
+    ("minimum", False): (operator.lt, "greater"),
+    ("minimum", True): (operator.le, "greater"),
+    ("maximum", False): (operator.gt, "less"),
+    ("maximum", True): (operator.ge, "less"),
+}
+"""What is outside a bound, inclusive or exclusive, and how messages call the other side."""
 _GO_FORMATS = {int: "int64", float: "float64"}
 
 
@@ -62,13 +69,7 @@ def type_step(node: Node, kind: type) -> Step:
         wanted, found = format_name, _GO_FORMATS.get(kind, "")
 
     def check(value: Any, path: Path, key: Any, out: list[Problem]) -> None:
-        out.append(
-            problem(
-                path,
-                key,
-                lambda at: causes.type_invalid(at, found, f"{at} in body must be of type {wanted}: {_quoted(found)}"),
-            )
-        )
+        out.append(_type_problem(path, key, found, wanted))
 
     if kind is float and (node.type == "integer" or node.int_or_string):
         return lambda value, path, key, out: None if _is_json_integer(value) else check(value, path, key, out)
@@ -123,21 +124,15 @@ def format_step(node: Node) -> Step | None:
 
     def check(value: str, path: Path, key: Any, out: list[Problem]) -> None:
         if not check_format(value):
-            out.append(
-                problem(
-                    path,
-                    key,
-                    lambda at: causes.type_invalid(at, value, f"{at} in body must be of type {name}: {_quoted(value)}"),
-                )
-            )
+            out.append(_type_problem(path, key, value, name))
 
     return check
 
 
 def number_step(node: Node) -> Step | None:
     """Checks range and multiple. Without a format an integer is an int64."""
-    steps = [step for step in (_range_step(node), _multiple_step(node), _low_step(node), _high_step(node)) if step]
-    every = combined(steps)
+    bounds = (_bound_step(node, "minimum"), _bound_step(node, "maximum"))
+    every = combined([step for step in (_range_step(node), _multiple_step(node), *bounds) if step])
     low, high = _sure_range(node)
     if every is None or low > high:
         return every
@@ -173,19 +168,9 @@ def combined(steps: list[Step]) -> Step | None:
 
 @lru_cache(maxsize=4096)
 def compile_pattern(pattern: str) -> Search:
-    """A search by RE2, whose time is linear in the string. InvalidDefinition for what RE2 refuses."""
-    import re2
-
-    options = re2.Options()
-    options.log_errors = False
-    options.never_capture = True
-    options.max_mem = _PATTERN_MEMORY
-    try:
-        # As bytes, for a str is searched with its offsets translated, which takes twice as long.
-        compiled = re2.compile(pattern.encode(errors="replace"), options)
-    except re2.error as error:
-        text = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
-        raise errors.InvalidDefinition(f"the pattern {pattern!r} is no RE2 expression: {text}") from error
+    """A search by RE2, whose time is linear in the string. Raises PatternError."""
+    # As bytes, because the offsets of a match in a str are translated, which takes twice as long.
+    compiled = compile_re2(pattern, as_bytes=True)
     search, states = compiled.search, compiled.programsize
 
     def matches(text: str, out: list[Problem]) -> bool | None:
@@ -257,30 +242,24 @@ def _multiple_step(node: Node) -> Step | None:
     return check
 
 
-def _low_step(node: Node) -> Step | None:
-    bound, exclusive = node.schema.get("minimum"), node.schema.get("exclusiveMinimum") is True
+def _bound_step(node: Node, keyword: str) -> Step | None:
+    """Checks `minimum` or `maximum`."""
+    bound, exclusive = node.schema.get(keyword), node.schema.get(f"exclusive{keyword.capitalize()}") is True
     if bound is None:
         return None
-    words = f"in body should be greater than {'' if exclusive else 'or equal to '}{_number(bound)}"
+    outside, direction = _BOUNDS[keyword, exclusive]
+    words = f"in body should be {direction} than {'' if exclusive else 'or equal to '}{_number(bound)}"
 
     def check(value: float, path: Path, key: Any, out: list[Problem]) -> None:
-        if value < bound or (exclusive and value == bound):
+        if outside(value, bound):
             out.append(problem(path, key, lambda at: causes.invalid(at, value, f"{at} {words}")))
 
     return check
 
 
-def _high_step(node: Node) -> Step | None:
-    bound, exclusive = node.schema.get("maximum"), node.schema.get("exclusiveMaximum") is True
-    if bound is None:
-        return None
-    words = f"in body should be less than {'' if exclusive else 'or equal to '}{_number(bound)}"
-
-    def check(value: float, path: Path, key: Any, out: list[Problem]) -> None:
-        if value > bound or (exclusive and value == bound):
-            out.append(problem(path, key, lambda at: causes.invalid(at, value, f"{at} {words}")))
-
-    return check
+def _type_problem(path: Path, key: Any, found: str, wanted: str) -> Problem:
+    text = f"in body must be of type {wanted}: {causes.shown(found)}"
+    return problem(path, key, lambda at: causes.type_invalid(at, found, f"{at} {text}"))
 
 
 def _kept_format(node: Node) -> str:
@@ -307,7 +286,3 @@ def _is_whole(value: float) -> bool:
 def _number(value: float) -> str:
     """A bound as Go prints it: whole floats without a fraction."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 1e21 else f"{value}"
-
-
-def _quoted(text: str) -> str:
-    return causes.shown(text)

@@ -1,30 +1,67 @@
-"""Declares the functions of `library` to the CEL binding."""
+"""The environments that CEL rules compile in: variables, CEL's extensions, and the functions of `library`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
+from pilotage.errors import MissingExtra
 from pilotage.schema.cel import library, patterns
 
 _EXTENSIONS = {"lists": 0, "optional": 0, "sets": 0, "strings": 2, "two-var-comprehensions": 0}
-"""What Kubernetes offers of CEL's own extensions, in its versions (0: the binding's own)."""
-_OURS = {"bindings": 0, "encoders": 0}
-"""What we need around rules, and rules themselves may not use."""
+"""The extensions of CEL that Kubernetes has, in its versions (0: the only version)."""
+_WRAPPING_EXTENSIONS = {"bindings": 0, "encoders": 0}
+"""What the code around a rule needs. Rules themselves may not use it."""
+VARIABLES = ("self", "oldSelf", "__self", "__oldSelf")
 
 
-def environment(cel: Any, variables: dict[str, Any], *, ours: bool = False) -> Any:
-    """A CEL environment with Kubernetes' libraries, and with `ours` those we wrap rules in.
+@cache
+def plain() -> Any:
+    """The environment of rules: `self` and `oldSelf` of any type."""
+    return _environment(dict.fromkeys(("self", "oldSelf"), binding().Type.DYN))
 
-    `cel` is the binding's module; `variables` have its types.
-    """
-    extensions = _EXTENSIONS | (_OURS if ours else {})
+
+@cache
+def typed(kind: str) -> Any:
+    """The environment that checks the types of a rule. `kind` is CEL's name for a type: `list(map(string, int))`."""
+    return _environment(dict.fromkeys(("self", "oldSelf"), _type(binding().Type, kind)))
+
+
+@cache
+def wrapping() -> Any:
+    """The environment of rules inside bindings that convert `self` and `oldSelf`."""
+    variables = dict.fromkeys(VARIABLES, binding().Type.DYN) | {"__present": binding().Type.BOOL}
+    return _environment(variables, _EXTENSIONS | _WRAPPING_EXTENSIONS)
+
+
+@cache
+def binding() -> Any:
+    """The module of the CEL engine. MissingExtra if it is not installed."""
+    try:
+        from cel_expr_python import cel
+    except ImportError as error:
+        raise MissingExtra("a schema with CEL rules (x-kubernetes-validations)", "cel") from error
+    return cel
+
+
+def _environment(variables: dict[str, Any], extensions: dict[str, int] = _EXTENSIONS) -> Any:
+    cel = binding()
     lines = [
         f"  - name: {name}\n" + (f"    version: {number}\n" if number else "") for name, number in extensions.items()
     ]
     config = cel.NewEnvConfigFromYaml("extensions:\n" + "".join(lines))
-    extension = cel.CelExtension("kubernetes", _Declarations(cel).all())
-    return cel.NewEnv(config=config, variables=variables, extensions=[extension])
+    functions = cel.CelExtension("kubernetes", _Declarations(cel).all())
+    return cel.NewEnv(config=config, variables=variables, extensions=[functions])
+
+
+def _type(types: Any, kind: str) -> Any:
+    """The engine's type for CEL's name of it."""
+    if kind.startswith("list("):
+        return types.List(_type(types, kind[5:-1]))
+    if kind.startswith("map(string, "):
+        return types.Map(types.STRING, _type(types, kind[12:-1]))
+    return types(kind)
 
 
 class _Declarations:

@@ -1,0 +1,36 @@
+"""The text of CEL expressions: names as rules write them, and what can be read without a compiler."""
+
+from __future__ import annotations
+
+import re
+
+_RESERVED = re.compile(
+    "true|false|null|in|as|break|const|continue|else|for|function|if|import|let|loop|package|namespace|return|var|void|while"
+)
+_ESCAPABLE = re.compile(r"[a-zA-Z_./-][a-zA-Z0-9_./-]*")
+_ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
+_SPECIAL = re.compile(r"__|[./-]")
+_QUOTED = re.compile(
+    r"""[bB]?[rR]?(?:\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|//[^\n]*""",
+    re.DOTALL,
+)
+_OLD_SELF = re.compile(r"\boldSelf\b")
+
+
+def escaped(name: str) -> str | None:
+    """A field's name in CEL; None for a name that CEL cannot express."""
+    if _RESERVED.fullmatch(name):
+        return f"__{name}__"
+    if _ESCAPABLE.fullmatch(name) is None:
+        return None
+    return _SPECIAL.sub(lambda found: _ESCAPES[found.group(0)], name)
+
+
+def without_literals(text: str) -> str:
+    """An expression with empty strings in place of its strings, and without its comments."""
+    return _QUOTED.sub(lambda found: "" if found.group(0).startswith("//") else "''", text)
+
+
+def uses_old_self(text: str) -> bool:
+    """Whether an expression compares with the old value: Kubernetes calls it a transition rule."""
+    return _OLD_SELF.search(without_literals(text)) is not None
