@@ -21,8 +21,8 @@ from pilotage.http.limits import Timeouts
 from pilotage.http.server import serve
 from pilotage.http.tls import server_context
 from pilotage.meta.models import ObjectMeta
-from pilotage.reflector.backoff import BackoffOptions
 from pilotage.reflector.silence import Silent
+from pilotage.rest.listing import BackoffOptions
 from pilotage.server.http.certificates import self_signed
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.testing.proxy import Answer, Cut, CutLine, DuplicateLine, FaultProxy, Stall, is_watch

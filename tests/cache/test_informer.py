@@ -10,8 +10,7 @@ from pilotage.cache.event import InformerEvent, ResourceEventHandler
 from pilotage.cache.informer import Informer
 from pilotage.cache.options import InformerOptions
 from pilotage.errors import ConnectionLost, Gone, InvalidDefinition, NoMatch, ServiceUnavailable
-from pilotage.reflector.backoff import BackoffOptions
-from pilotage.rest.listing import ListerWatcher
+from pilotage.rest.listing import BackoffOptions, ListerWatcher
 from pilotage.rest.response import Page
 from pilotage.types.core.v1 import ConfigMap
 from tests.reflector.scripted import Scripted, added, bookmark, config_map, deleted, error, modified, page
@@ -420,5 +419,5 @@ async def test_a_trouble_that_stays_the_same_is_logged_once_and_again_after_ten_
     quick = BackoffOptions(first=1, limit=1, jitter=0)
     async with synced(source, backoff=quick):
         pass
-    levels = [record.levelname for record in caplog.records if "trying again" in record.getMessage()]
+    levels = [record.levelname for record in caplog.records if "retrying" in record.getMessage()]
     assert (levels.count("WARNING"), levels.count("DEBUG")) == (2, 698)

@@ -20,7 +20,7 @@ from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import ObjectMeta
 from pilotage.meta.unstructured import Unstructured, metadata_only
 from pilotage.reflector.change import Applied, Listening, Replaced
-from pilotage.reflector.reflector import ChangesOptions, changes
+from pilotage.reflector.reflector import ReflectorOptions, changes
 from pilotage.rest.listing import RestListerWatcher
 from pilotage.types.core.v1 import ConfigMap, Namespace
 
@@ -128,7 +128,7 @@ async def test_an_informer_of_metadata_keeps_nothing_else(world: World) -> None:
 
 async def test_watches_that_end_are_resumed_without_loss(world: World) -> None:
     source = await collection(world)
-    options = ChangesOptions(gvk=GVK, watch_seconds=(1, 1))
+    options = ReflectorOptions(gvk=GVK, watch_seconds=(1, 1))
     seen: list[str] = []
     openings = 0
     async with asyncio.timeout(WITHIN):

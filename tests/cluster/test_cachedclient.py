@@ -372,7 +372,7 @@ async def test_an_informer_does_not_log_in_the_name_of_whoever_read_first(caplog
         await asyncio.sleep(0)
         with log_context(reconcileID="of-one-reconcile"), pytest.raises(NoMatch):
             await cluster.cached_client(cache).get(Widget, "a", namespace="default")
-        assert "failed; trying again" in caplog.text
+        assert "failed; retrying" in caplog.text
         assert "of-one-reconcile" not in caplog.text
         running.cancel()
 

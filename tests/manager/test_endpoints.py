@@ -22,6 +22,7 @@ from pilotage.manager.errors import AddressUnavailable, AlreadyStarted, CacheNot
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
 from pilotage.manager.readiness import readiness
+from pilotage.reflector.change import Trouble
 from pilotage.types.core.v1 import ConfigMap
 
 from .apiserver import TOKEN, api_server
@@ -310,7 +311,7 @@ async def test_a_cache_that_is_not_live_says_which_kinds_since_when_and_why() ->
         assert checks["Cache"]() is True
         await asyncio.sleep(5)
         assert isinstance(informer, Informer)
-        informer._trouble("watch", ConnectionError("connection refused"), 1.0)
+        informer._record_trouble(Trouble("watch", ConnectionError("connection refused"), 1.0))
         await asyncio.sleep(0.001)
         with pytest.raises(CacheNotLive) as raised:
             checks["Cache"]()

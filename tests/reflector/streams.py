@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 from pilotage.errors import Cause, ConnectionLost, StatusDetails, Timeout
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.reflector.change import Applied, Change, Listening, Replaced, Trouble
-from pilotage.reflector.reflector import ChangesOptions, changes
+from pilotage.reflector.reflector import ReflectorOptions, changes
 
 from .scripted import Scripted
 
@@ -18,7 +18,7 @@ REFUSED = ConnectionLost("connection refused", sent=False)
 
 
 def follow(source: Scripted, **options: object) -> AsyncGenerator[Change, None]:
-    return changes(source, ChangesOptions(gvk=GVK, random=random.Random(0), **options))  # type: ignore[arg-type]
+    return changes(source, ReflectorOptions(gvk=GVK, random=random.Random(0), **options))  # type: ignore[arg-type]
 
 
 def watches(source: Scripted, count: int) -> Callable[[list[Change]], bool]:

@@ -19,11 +19,10 @@ from pilotage.errors import (
     TooManyRequests,
     UnexpectedAnswer,
 )
-from pilotage.reflector.backoff import BackoffOptions
 from pilotage.reflector.change import Applied, Bookmark, Deleted, Listening, Replaced, Trouble, Undecodable
 from pilotage.reflector.silence import Silent
 from pilotage.reflector.stages import ShortWatch
-from pilotage.rest.listing import BOOKMARK_SECONDS_ANNOTATION
+from pilotage.rest.listing import BOOKMARK_SECONDS_ANNOTATION, BackoffOptions
 from pilotage.rest.request import ListOptions
 from pilotage.rest.response import Page, WatchEvent
 

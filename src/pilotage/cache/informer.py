@@ -302,7 +302,7 @@ class Informer(Generic[T]):
         async with aclosing(changes(source, self.options.changes())) as stream:
             async for change in stream:
                 if liveness.on_trial and isinstance(change, Applied | Deleted):
-                    liveness.passed()
+                    liveness.record_success()
                 if type(change) is Applied:
                     progress.contact = time()
                     self._applied(change)
@@ -321,8 +321,8 @@ class Informer(Generic[T]):
             try:
                 return await self._source()
             except PilotageError as error:
-                wait = backoff.delay(asyncio.get_running_loop().time())
-                self._trouble("list", error, wait)
+                wait = backoff.next_wait(asyncio.get_running_loop().time())
+                self._record_trouble(Trouble("list", error, wait))
                 await asyncio.sleep(wait)
 
     def _applied(self, change: Applied) -> None:
@@ -400,17 +400,17 @@ class Informer(Generic[T]):
                 self._progress.moved(version)
             case Listening(trial_seconds=trial_seconds):
                 self._progress.contact = now
-                self._liveness.opened(trial_seconds)
-            case Trouble(stage=stage, error=error, retry_seconds=seconds):
-                self._trouble(stage, error, seconds)
+                self._liveness.record_open(trial_seconds)
+            case Trouble():
+                self._record_trouble(change)
             case Undecodable(error=error, namespace=namespace, name=name):
                 self._progress.contact = now
                 self._report((namespace, name), error)
 
-    def _trouble(self, stage: str, error: Exception, retry_seconds: float) -> None:
+    def _record_trouble(self, trouble: Trouble) -> None:
         self._troubles += 1
-        metrics.TROUBLES.labels(str(self.options.gvk), stage).inc()
-        self._liveness.failed(stage, error, retry_seconds)
+        metrics.TROUBLES.labels(str(self.options.gvk), trouble.stage).inc()
+        self._liveness.record_failure(trouble)
 
     async def _resync(self) -> None:
         loop = asyncio.get_running_loop()

@@ -9,9 +9,9 @@ from pilotage.meta.forms import Kind, gvk_of
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.selection import Fields, Labels, field_text, selector_text
 from pilotage.meta.selectors import FieldSelector, Selector
-from pilotage.reflector.backoff import BackoffOptions
 from pilotage.reflector.intake import Intake, Transform
-from pilotage.reflector.reflector import ChangesOptions
+from pilotage.reflector.reflector import ReflectorOptions
+from pilotage.rest.listing import BackoffOptions
 from pilotage.rest.request import Form, ListOptions, form_of
 
 MINIMUM_RESYNC = 1.0
@@ -66,9 +66,9 @@ class InformerOptions:
         terms = FieldSelector.parse(selection.field_selector).requirements
         return all(term.field in known and term.matches(known) for term in terms)
 
-    def changes(self) -> ChangesOptions:
+    def changes(self) -> ReflectorOptions:
         """How the informer's collection is to be followed."""
-        return ChangesOptions(
+        return ReflectorOptions(
             selection=self.selection,
             gvk=self.gvk,
             intake=Intake(self.gvk, self.transform, self.form),

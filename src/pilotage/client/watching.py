@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from functools import cached_property
-from typing import Any, Generic, Literal, TypeVar, cast
-
-import msgspec
+from typing import Generic, Literal, TypeVar, cast
 
 from pilotage.client.targets import Target
-from pilotage.errors import ApiError, DecodeError, Status, from_status
+from pilotage.errors import ApiError, DecodeError
 from pilotage.meta import objects
 from pilotage.meta.objects import Header
 from pilotage.rest import Bytes, WatchEvent
+from pilotage.rest.answers import watch_error
 
 T = TypeVar("T")
 
@@ -62,18 +61,10 @@ async def watched(
     try:
         async for event in events:
             if event.type == "ERROR":
-                raise _error(event.object)
+                raise watch_error(event.object)
             if event.type != "BOOKMARK":
                 expected.check_item(event.object)
             yield WatchedEvent(event, target.read)
     except ApiError as error:
         about(error)
         raise
-
-
-def _error(data: Bytes) -> ApiError:
-    try:
-        document: dict[str, Any] = msgspec.json.decode(data, type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DecodeError(f"the error event of a watch cannot be read: {error}") from error
-    return from_status(Status.from_document(document))

@@ -1,4 +1,4 @@
-"""Backoff: how long to wait before the next try, longer each time, never exactly as long as everybody else."""
+"""Backoff: how long to wait before the next try, longer each time, with jitter so that clients do not act at once."""
 
 from __future__ import annotations
 
@@ -6,32 +6,31 @@ import random
 
 from pilotage.rest.listing import BackoffOptions, ListerWatcher, Paced
 
-__all__ = ["Backoff", "BackoffOptions", "backoff_of"]
-
 
 class Backoff:
-    """Counts troubles and says how long to wait after each."""
+    """Counts failures and computes the wait after each."""
 
-    def __init__(self, options: BackoffOptions | None = None, chooser: random.Random | None = None) -> None:
+    def __init__(self, options: BackoffOptions | None = None, generator: random.Random | None = None) -> None:
         self._options = options or BackoffOptions()
-        self._random = chooser or random.Random()  # noqa: S311  # spreads the load, is no secret
+        self._random = generator or random.Random()  # noqa: S311  # spreads the load, is no secret
         self._next = self._options.first
-        self._last = float("-inf")
+        self._last_end = float("-inf")
 
-    def delay(self, now: float, at_least: float = 0.0) -> float:
-        """The wait after a trouble at `now`; not shorter than what the server asked for."""
+    def next_wait(self, now: float, at_least: float = 0.0) -> float:
+        """Count a failure at `now` and return the wait after it; `at_least` is what the server asks for."""
         options = self._options
-        if now - self._last > options.reset_after:
+        if now - self._last_end > options.reset_after:
             self._next = options.first
+        # A server that shuts down may ask for a long wait, and be back much sooner.
         base = max(self._next, min(at_least, options.limit))
         self._next = min(self._next * options.factor, options.limit)
         wait = base * (1 + options.jitter * self._random.random())
-        self._last = now + wait
+        self._last_end = now + wait
         return wait
 
 
-def backoff_of(source: ListerWatcher, asked: BackoffOptions | None) -> BackoffOptions:
-    """How soon to try again: what was asked for, else what the source says, else what holds for API servers."""
-    if asked is not None:
-        return asked
-    return source.backoff if isinstance(source, Paced) else BackoffOptions()
+def backoff_of(lister_watcher: ListerWatcher, chosen: BackoffOptions | None) -> BackoffOptions:
+    """The options to use: what was chosen, else what the lister-watcher asks for, else those for API servers."""
+    if chosen is not None:
+        return chosen
+    return lister_watcher.backoff if isinstance(lister_watcher, Paced) else BackoffOptions()

@@ -1,4 +1,4 @@
-"""What happens to a collection, as values: the whole of it, a change to it, or trouble in finding out."""
+"""What a reflector yields, as values: the whole collection, a change to it, or a failure to learn of changes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from typing import Literal
 
 import msgspec
 
+from pilotage.errors import Gone
 from pilotage.meta.objects import Header
 from pilotage.reflector.intake import Item
 
 
 class Replaced(msgspec.Struct, frozen=True):
-    """The whole collection at a version. What was known before and is not in it is gone."""
+    """The whole collection at a version. An object that was known before and is not in it has been deleted."""
 
     items: list[Item]
     resource_version: str
@@ -24,7 +25,7 @@ class Applied(msgspec.Struct, frozen=True, gc=False):
     header: Header
 
     def __repr__(self) -> str:
-        return _shown(self, self.header)
+        return _without_data(self, self.header)
 
 
 class Deleted(msgspec.Struct, frozen=True, gc=False):
@@ -34,33 +35,40 @@ class Deleted(msgspec.Struct, frozen=True, gc=False):
     header: Header
 
     def __repr__(self) -> str:
-        return _shown(self, self.header)
+        return _without_data(self, self.header)
 
 
 class Bookmark(msgspec.Struct, frozen=True, gc=False):
-    """Nothing happened up to this version that was not told."""
+    """Every change up to this version has been delivered."""
 
     resource_version: str
 
 
 class Listening(msgspec.Struct, frozen=True, gc=False):
-    """A watch is open: the collection is live from here on."""
+    """A watch is open: changes arrive as they happen."""
 
     resource_version: str
     trial_seconds: float = 0.0
-    """The watch before broke at once: this one is live if it lasts for so long, or brings an object."""
+    """The watch before was over at once: this one works if it lasts for so long, or brings an object."""
 
 
 class Trouble(msgspec.Struct, frozen=True):
-    """A list or a watch failed; it is tried again, after a wait of `retry_seconds`."""
+    """A list or a watch failed; it is retried after `retry_seconds`."""
 
     stage: Literal["list", "watch"]
     error: Exception
     retry_seconds: float = 0.0
+    resource_version: str = ""
+    """How far the collection is known."""
+
+    @property
+    def is_repaired(self) -> bool:
+        """Whether a list follows at once that makes up for an expired version: an ordinary event in a long watch."""
+        return isinstance(self.error, Gone) and self.retry_seconds == 0
 
 
 class Undecodable(msgspec.Struct, frozen=True):
-    """An object that cannot be read was left out. What is known of its name is there."""
+    """An object that cannot be decoded was left out. Its name is there if the metadata could be read."""
 
     error: Exception
     namespace: str = ""
@@ -70,6 +78,6 @@ class Undecodable(msgspec.Struct, frozen=True):
 Change = Replaced | Applied | Deleted | Bookmark | Listening | Trouble | Undecodable
 
 
-def _shown(change: Applied | Deleted, header: Header) -> str:
+def _without_data(change: Applied | Deleted, header: Header) -> str:
     """A change without the bytes of its object, which may be a Secret's."""
     return f"{type(change).__name__}({header.namespace}/{header.name} at {header.resource_version})"

@@ -1,4 +1,4 @@
-"""Intake: what comes from a server made fit to keep. Bytes are copied, the kind is checked, the transform applied."""
+"""Intake: the objects that a server sends, ready to be stored: copied, their kind checked, the transform applied."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from pilotage.rest.request import Form
 from pilotage.rest.response import Bytes
 
 USER_FAILURES = (Exception, CancelledError, SystemExit)
-"""What a function of the user's that does not wait may fail with. A CancelledError comes from something that it looked
-at, and must not be taken for a cancellation of the task that called it, which would end without a word; and a library
-that calls sys.exit() must not end the program."""
+"""What a synchronous function of the user's may fail with. A CancelledError comes from a future that it read; it
+must not be mistaken for a cancellation of the calling task, which would end silently. And a library that calls
+sys.exit() must not end the program."""
 
 Transform = Callable[[Unstructured], Unstructured]
-"""Changes an object before it is kept, in place or not. Runs once for each version of an object."""
+"""Changes an object before it is stored, in place or not. Runs once for each version of an object."""
 
 
 class Item(NamedTuple):
-    """An object of a list: its key and its bytes. Its header is read when somebody asks."""
+    """An object of a list: its key and its bytes. Its header is decoded on use."""
 
     namespace: str
     name: str
@@ -39,7 +39,7 @@ class Item(NamedTuple):
 
 
 class Intake:
-    """Takes in the objects of one kind."""
+    """Checks and transforms the objects of one kind."""
 
     def __init__(
         self, gvk: GroupVersionKind | None, transform: Transform | None = None, form: Form = Form.OBJECT
@@ -54,7 +54,7 @@ class Intake:
             self._head = msgspec.json.encode(document)[:-1]
 
     def event(self, data: Bytes) -> tuple[bytes, Header]:
-        """The bytes to keep, and the header. Raises DecodeError and UnexpectedAnswer."""
+        """The bytes to store, and the header. Raises DecodeError and UnexpectedAnswer."""
         envelope = objects.envelope(data)
         header = envelope.metadata
         if (
@@ -67,17 +67,17 @@ class Intake:
         return bytes(data), header
 
     def item(self, data: Bytes) -> Item:
-        """An object of a list, which need not say its kind."""
+        """The key and bytes of an object of a list, which may lack apiVersion and kind."""
         kept, header = self.event(data)
         return Item(sys.intern(header.namespace), header.name, kept)
 
     def _unusual(self, data: Bytes, envelope: Envelope) -> tuple[bytes, Header]:
-        says_kind = bool(envelope.kind or envelope.api_version)  # an object of a list need not
-        if says_kind and self._expected is not None and not self._expected.allows(envelope.api_version, envelope.kind):
+        has_kind = bool(envelope.kind or envelope.api_version)  # an object of a list may have none
+        if has_kind and self._expected is not None and not self._expected.allows(envelope.api_version, envelope.kind):
             raise self._expected.unexpected(envelope.api_version, envelope.kind)
         if not envelope.metadata.name:
-            raise DecodeError("an object without a name cannot be kept", path=".metadata.name")
-        if not says_kind and self._head:
+            raise DecodeError("an object without a name cannot be stored", path=".metadata.name")
+        if not has_kind and self._head:
             rest = bytes(data).lstrip()[1:].lstrip()
             data = self._head + (b"" if rest.startswith(b"}") else b",") + rest
         if self._transform is None:
@@ -88,6 +88,6 @@ class Intake:
     def _transformed(self, transform: Transform, data: Bytes) -> bytes:
         try:
             return transform(Unstructured.from_bytes(bytes(data))).to_bytes()
-        except USER_FAILURES as error:  # whatever the user's function does, the other objects go on
+        except USER_FAILURES as error:  # the other objects must not be affected
             name = getattr(transform, "__qualname__", repr(transform))
             raise DecodeError(f"the transform {name} failed: {type(error).__name__}: {error}") from error

@@ -1,4 +1,4 @@
-"""Lists in pages, taken together: client-go's rules for which version to ask for and when to ask for pages."""
+"""Lists in pages: client-go's rules for which version to request and when to request pages."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pilotage.rest.listing import ListerWatcher
 from pilotage.rest.request import ListOptions
 from pilotage.rest.response import Bytes, Page
 
-_BREATH = 500
-"""Objects taken in before others on the loop get their turn."""
+_YIELD_AFTER = 500
+"""Objects that are processed before other tasks of the event loop run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A list as it came: what could be read of it, and what could not."""
+    """A list: the objects that could be decoded, and those that could not."""
 
     replaced: Replaced
     undecodable: list[Undecodable]
@@ -28,68 +28,69 @@ class Listing:
 
 @dataclass(slots=True)
 class Pager:
-    """Lists a whole collection. Remembers whether the server gave pages where it need not have."""
+    """Lists a whole collection. Remembers whether the server returned pages where it need not have."""
 
-    source: ListerWatcher
+    lister_watcher: ListerWatcher
     intake: Intake
     page_size: int = 500
     _pages_anyway: bool = field(default=False)
 
     async def collect(self, options: ListOptions) -> Listing:
-        """The collection at `options.resource_version`: `"0"` any, `""` the newest, else not older than that.
+        """List the collection at `options.resource_version`: `"0"` any, `""` the newest, else not older than that.
 
-        A list at a version above 0 is not paged, because a server would answer it from storage and not from memory,
-        unless it has given pages for `"0"`, and so has no memory to answer from.
+        A list at a version above 0 is not paged: a server would read its pages from storage and not from its watch
+        cache. One that has returned pages for `"0"` has no watch cache, and is asked for pages.
         """
         version = options.resource_version
         limit = self.page_size if version in ("", "0") or self._pages_anyway else 0
         try:
-            listing = await self._pages(replace(options, limit=limit))
+            listing = await self._list_pages(replace(options, limit=limit))
         except _PageExpired as error:
             if limit == 0:
                 raise error.gone from None
-            listing = await self._pages(replace(options, limit=0))
+            listing = await self._list_pages(replace(options, limit=0))
         if version == "0" and listing.paged:
             self._pages_anyway = True
         return listing
 
-    async def _pages(self, options: ListOptions) -> Listing:
+    async def _list_pages(self, options: ListOptions) -> Listing:
         items: list[Item] = []
-        undecodable: list[Undecodable] = []
-        page = await self.source.list(options)
+        failures: list[Undecodable] = []
+        page = await self.lister_watcher.list(options)
         version, paged = page.resource_version, bool(page.continue_token)
         while True:
-            await self._take_in(page, items, undecodable)
+            await self._add(page, items, failures)
             if not page.continue_token:
-                return Listing(Replaced(items, version), undecodable, paged)
-            following = replace(options, continue_token=page.continue_token, resource_version="")
+                return Listing(Replaced(items, version), failures, paged)
             try:
-                page = await self.source.list(following)
+                page = await self.lister_watcher.list(
+                    replace(options, continue_token=page.continue_token, resource_version="")
+                )
             except Gone as error:
                 raise _PageExpired(error) from None
 
-    async def _take_in(self, page: Page, items: list[Item], undecodable: list[Undecodable]) -> None:
+    async def _add(self, page: Page, items: list[Item], failures: list[Undecodable]) -> None:
         for number, data in enumerate(page.items, start=1):
             try:
                 items.append(self.intake.item(data))
             except UnexpectedAnswer:
-                raise  # such a list says nothing about what is gone
+                raise  # an object that is missing from such a list need not have been deleted
             except PilotageError as error:
-                undecodable.append(unread(data, error))
-            if number % _BREATH == 0:
+                failures.append(undecodable(data, error))
+            if number % _YIELD_AFTER == 0:
                 await asyncio.sleep(0)
 
 
 class _PageExpired(Exception):
-    """A page after the first one has expired: the whole list is to be asked for in one."""
+    """A page after the first one has expired: the list must be requested again, without pages."""
 
     def __init__(self, gone: Gone) -> None:
         self.gone = gone
         super().__init__(str(gone))
 
 
-def unread(data: Bytes, error: PilotageError) -> Undecodable:
-    """The report of an object that cannot be read, with as much of its name as there is."""
+def undecodable(data: Bytes, error: PilotageError) -> Undecodable:
+    """The report of an object that cannot be decoded, with its name if the metadata can be read."""
     try:
         metadata = objects.read(data).get("metadata")
     except PilotageError:

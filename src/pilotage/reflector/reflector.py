@@ -1,9 +1,9 @@
-"""Changes: a collection as an endless stream that survives anything: the whole of it first, then what happens to it.
+"""The reflector: a collection as an endless stream of changes, the whole collection first.
 
-The rules are client-go's reflector's: list, then watch from the list's version; a watch that ends is opened again
-where it stopped; a version that the server has forgotten means another list (`stages` decides). Where the server can,
-the list is the beginning of the watch. On top of that, a watch that says nothing for longer than a live one can is
-closed and opened again.
+The rules are those of client-go's reflector: list, then watch from the list's version; a watch that ends is opened
+again where it stopped; an expired version means another list (`stages` decides). Where the server supports it, the list
+is the beginning of the watch. In addition, a watch that is silent for longer than a live one can be is closed and
+opened again.
 """
 
 from __future__ import annotations
@@ -14,127 +14,120 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-import msgspec
-
-from pilotage.errors import (
-    ApiError,
-    ConnectionLost,
-    DecodeError,
-    Gone,
-    PilotageError,
-    Status,
-    UnexpectedAnswer,
-    from_status,
-)
+from pilotage.errors import ApiError, ConnectionLost, Gone, PilotageError, UnexpectedAnswer
 from pilotage.meta import objects
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.objects import Header
-from pilotage.reflector.backoff import Backoff, BackoffOptions, backoff_of
+from pilotage.reflector.backoff import Backoff, backoff_of
 from pilotage.reflector.change import Applied, Bookmark, Change, Deleted, Listening, Replaced, Trouble, Undecodable
 from pilotage.reflector.intake import Intake, Item
-from pilotage.reflector.pager import Listing, Pager, unread
+from pilotage.reflector.pager import Listing, Pager, undecodable
 from pilotage.reflector.silence import Deadline
-from pilotage.reflector.stages import SHORT_SECONDS, Attempt, Course, Stage, Verdict
-from pilotage.rest.listing import BOOKMARK_SECONDS_ANNOTATION, EMBEDDED_SILENCE_SECONDS, ListerWatcher
+from pilotage.reflector.stages import SHORT_SECONDS, Attempt, Reaction, Stage, State
+from pilotage.rest.answers import watch_error
+from pilotage.rest.listing import BOOKMARK_SECONDS_ANNOTATION, EMBEDDED_SILENCE_SECONDS, BackoffOptions, ListerWatcher
 from pilotage.rest.request import ListOptions
-from pilotage.rest.response import Bytes, WatchEvent
+from pilotage.rest.response import WatchEvent
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
 @dataclass(frozen=True, slots=True)
-class ChangesOptions:
-    """What to follow, and how patiently."""
+class ReflectorOptions:
+    """Which objects of a collection to watch, and how patiently."""
 
     selection: ListOptions = field(default=ListOptions())
     """The selectors; its other fields are not used."""
     gvk: GroupVersionKind | None = None
-    """Objects of another kind are left out."""
+    """The kind of the objects; an object of another kind is an error. None: not checked."""
     intake: Intake | None = None
-    """Checks and transforms each object before it is kept; None: objects are kept as they arrive."""
+    """Checks and transforms each object; None: objects are kept as they arrive."""
     page_size: int = 500
     """How many objects are requested with each page of a list."""
     backoff: BackoffOptions | None = None
-    """How soon to try again; None: what the source says, else client-go's numbers."""
+    """How long to wait before a retry; None: what the lister-watcher asks for, else client-go's numbers."""
     silence_seconds: float | None = None
-    """How long a watch may say nothing; None: what the source says."""
+    """How long a watch may be silent; None: what the lister-watcher or the server's bookmarks promise."""
     watch_seconds: tuple[int, int] = (300, 600)
-    """A watch asks the server to end it after a time between these, so that many do not end at once."""
+    """The range of the timeout that a watch requests from the server, so that many watches do not end at once."""
     random: random.Random | None = None
-    """Spreads the waits and the lengths of watches; None: a generator of its own."""
+    """Spreads the waits and the timeouts of watches; None: a generator of its own."""
 
 
-async def changes(source: ListerWatcher, options: ChangesOptions | None = None) -> AsyncGenerator[Change, None]:
-    """The whole collection (`Replaced`), then each change to it, for ever; what fails is told and tried again."""
-    follower = _Follower(source, options or ChangesOptions())
+async def changes(
+    lister_watcher: ListerWatcher, options: ReflectorOptions | None = None
+) -> AsyncGenerator[Change, None]:
+    """The whole collection (`Replaced`), then each change to it; failures are reported (`Trouble`) and retried."""
+    reflector = _Reflector(lister_watcher, options or ReflectorOptions())
+    state = reflector.state
     while True:
-        if follower.course.stage is Stage.LIST:
+        if state.stage is Stage.LIST:
             try:
-                listing = await follower.list()
-            except Exception as error:  # a source of somebody else's may raise anything; it must not end the stream
-                if not follower.course.at_newest(error):
-                    wait = follower.wait_after(error)
-                    yield Trouble("list", error, wait)
+                listing = await reflector.list()
+            except Exception as error:  # a lister-watcher of the user's may raise anything, and the stream must go on
+                if not state.retry_at_newest(error):
+                    wait = reflector.wait_after(error)
+                    yield Trouble("list", error, wait, state.version)
                     await asyncio.sleep(wait)
                 continue
             yield listing.replaced
             for report in listing.undecodable:
                 yield report
         try:
-            async with aclosing(follower.watch()) as watched:
-                async for change in watched:
+            async with aclosing(reflector.watch()) as watch:
+                async for change in watch:
                     yield change
         except Exception as error:
-            verdict = follower.judged(error)
-            wait = follower.wait_after(error) if verdict.pause else 0.0
-            if verdict.told:
-                yield Trouble("watch", error, wait)
-            if verdict.pause:
+            version = state.version  # before the reaction drops it
+            reaction = reflector.react(error)
+            wait = reflector.wait_after(error) if reaction.wait else 0.0
+            if reaction.report:
+                yield Trouble("watch", error, wait, version)
+            if reaction.wait:
                 await asyncio.sleep(wait)
 
 
-class _Follower:
-    """Lists and watches as the course says, and keeps the course up to date."""
+class _Reflector:
+    """Lists and watches as its state says, and keeps the state up to date."""
 
-    def __init__(self, source: ListerWatcher, options: ChangesOptions) -> None:
-        self._source = source
+    def __init__(self, lister_watcher: ListerWatcher, options: ReflectorOptions) -> None:
+        self._lister_watcher = lister_watcher
         self._options = options
         self._random = options.random or random.Random()  # noqa: S311  # spreads the load, is no secret
-        waits = backoff_of(source, options.backoff)
-        self._backoff = self._relisting = Backoff(waits, self._random)
-        if waits.relist_limit is not None:
-            self._relisting = Backoff(replace(waits, limit=waits.relist_limit), self._random)
+        waits = backoff_of(lister_watcher, options.backoff)
+        self._backoff = Backoff(waits, self._random)
+        self._relist_backoff = Backoff(waits.relist, self._random) if waits.relist is not None else self._backoff
         self._intake = options.intake or Intake(options.gvk)
-        self._pager = Pager(source, self._intake, options.page_size)
-        self._promised = float("inf")
+        self._pager = Pager(lister_watcher, self._intake, options.page_size)
+        self._promised_silence = float("inf")
         self._attempt = Attempt(0.0, "")
-        self.course = Course(source.streaming)
+        self.state = State(lister_watcher.streaming)
 
     async def list(self) -> Listing:
-        options = replace(self._options.selection, resource_version=self.course.version)
+        options = replace(self._options.selection, resource_version=self.state.version)
         listing = await self._pager.collect(options)
-        self.course.listed(listing.replaced.resource_version)
+        self.state.record_list(listing.replaced.resource_version)
         return listing
 
     def wait_after(self, error: Exception) -> float:
-        """How long to wait after a failure."""
-        asked = error.retry_after_seconds if isinstance(error, ApiError) else 0
-        backoff = self._relisting if isinstance(error, Gone) else self._backoff
-        return backoff.delay(asyncio.get_running_loop().time(), asked)
+        """How long to wait after a failure, which is counted."""
+        requested = error.retry_after_seconds if isinstance(error, ApiError) else 0
+        relisting = isinstance(error, Gone) and self.state.expires_at_once
+        backoff = self._relist_backoff if relisting else self._backoff
+        return backoff.next_wait(asyncio.get_running_loop().time(), requested)
 
-    def judged(self, error: Exception) -> Verdict:
-        """What follows the watch that has just failed."""
-        return self.course.failed(error, self._attempt, asyncio.get_running_loop().time())
+    def react(self, error: Exception) -> Reaction:
+        """Choose the stage that follows the watch that has just failed."""
+        return self.state.record_failure(error, self._attempt, asyncio.get_running_loop().time())
 
     async def watch(self) -> AsyncGenerator[Change, None]:
-        """One watch, from its opening to its end. Returns when it ended as watches do."""
-        loop, course = asyncio.get_running_loop(), self.course
-        attempt = self._attempt = Attempt(loop.time(), course.version)
-        initial = _Initial() if course.stage is Stage.STREAM else None
-        with Deadline(self._silence()) as deadline:
-            async with self._source.watch(self._watch_options()) as events:
+        """One watch, until the server ends it normally; raises otherwise."""
+        loop, state = asyncio.get_running_loop(), self.state
+        attempt = self._attempt = Attempt(loop.time(), state.version)
+        initial = _InitialEvents() if state.stage is Stage.STREAM else None
+        with Deadline(self._silence_seconds()) as deadline:
+            async with self._lister_watcher.watch(self._watch_options()) as events:
                 attempt.opened = True
                 if initial is None:
                     deadline.waiting = False
@@ -146,27 +139,29 @@ class _Follower:
                     attempt.eventful = True
                     if initial is not None:
                         if not isinstance(change, Replaced):
-                            initial.take(change)
+                            initial.add(change)
                             continue
                         change = Replaced([*initial.items.values()], change.resource_version)
+                    # The time that the consumer takes must not count as the server's silence.
                     deadline.waiting = False
                     yield change
                     if initial is not None:
                         for report in initial.undecodable:
                             yield report
                         initial = None
-                        yield Listening(course.version)
+                        yield Listening(state.version)
                     deadline.waiting = True
         if initial is not None:
-            raise ConnectionLost("the watch ended before it had told the whole collection")
-        course.ended(attempt, loop.time())
+            raise ConnectionLost("the watch ended before its initial events were complete")
+        state.record_end(attempt, loop.time())
 
     def _listening(self) -> Listening:
-        return Listening(self.course.version, SHORT_SECONDS if self.course.doubtful else 0.0)
+        return Listening(self.state.version, SHORT_SECONDS if self.state.doubtful else 0.0)
 
     def _watch_options(self) -> ListOptions:
-        streaming = self.course.stage is Stage.STREAM
-        version = "" if streaming and self.course.version == "0" else self.course.version
+        streaming = self.state.stage is Stage.STREAM
+        # As in client-go, the first stream has no version: it begins with the newest state.
+        version = "" if streaming and self.state.version == "0" else self.state.version
         return replace(
             self._options.selection,
             resource_version=version,
@@ -179,48 +174,49 @@ class _Follower:
     def _change(self, event: WatchEvent) -> Change:
         if event.type == "ERROR":
             self._attempt.error_event = True
-            raise _error_of(event.object)
+            raise watch_error(event.object)
         try:
             data, header = self._intake.event(event.object)
         except UnexpectedAnswer:
-            raise  # who sends another kind cannot be believed about ours either: what is not in it is not gone
+            raise  # a server that sends another kind is not believed about deletions of ours either
         except PilotageError as error:
-            return unread(event.object, error)
-        if self.course.stage is Stage.WATCH and header.resource_version:
-            self.course.version = header.resource_version
+            return undecodable(event.object, error)
+        # The version of a stream's initial event is that of its object: a watch from there would skip others.
+        if self.state.stage is Stage.WATCH and header.resource_version:
+            self.state.version = header.resource_version
         return Deleted(data, header) if event.type == "DELETED" else Applied(data, header)
 
     def _bookmark(self, event: WatchEvent, deadline: Deadline) -> Change:
-        header, course = objects.header(event.object), self.course
-        self._learn(header, deadline)
-        if course.stage is Stage.STREAM:
+        header, state = objects.header(event.object), self.state
+        self._learn_rhythm(header, deadline)
+        if state.stage is Stage.STREAM:
             if header.annotations.get(INITIAL_EVENTS_END) == "true":
-                course.listed(header.resource_version)
+                state.record_list(header.resource_version)
                 return Replaced([], header.resource_version)
         elif header.resource_version:
-            course.version = header.resource_version
+            state.version = header.resource_version
         return Bookmark(header.resource_version)
 
-    def _silence(self) -> float:
-        """How long the next watch may say nothing. A source may learn that from the list before."""
-        return self._options.silence_seconds or min(self._promised, self._source.silence_seconds)
+    def _silence_seconds(self) -> float:
+        """How long the next watch may be silent. A lister-watcher may have learned that from the list before."""
+        return self._options.silence_seconds or min(self._promised_silence, self._lister_watcher.silence_seconds)
 
-    def _learn(self, header: Header, deadline: Deadline) -> None:
-        """Hold a server to the rhythm of bookmarks that it has promised."""
+    def _learn_rhythm(self, header: Header, deadline: Deadline) -> None:
+        """Shorten the deadline where the server announces how often it sends bookmarks: three may be missing."""
         promised = header.annotations.get(BOOKMARK_SECONDS_ANNOTATION, "")
         if self._options.silence_seconds is None and promised.isdecimal():
-            self._promised = max(EMBEDDED_SILENCE_SECONDS, 3.0 * int(promised))
-            deadline.shorten(self._promised)
+            self._promised_silence = max(EMBEDDED_SILENCE_SECONDS, 3.0 * int(promised))
+            deadline.shorten(self._promised_silence)
 
 
-class _Initial:
-    """What a watch begins with, until it says that this was all."""
+class _InitialEvents:
+    """The events with which a streaming watch begins, until the bookmark that marks their end."""
 
     def __init__(self) -> None:
         self.items: dict[tuple[str, str], Item] = {}
         self.undecodable: list[Undecodable] = []
 
-    def take(self, change: Change) -> None:
+    def add(self, change: Change) -> None:
         match change:
             case Applied(data=data, header=header):
                 self.items[header.namespace, header.name] = Item(sys.intern(header.namespace), header.name, data)
@@ -228,11 +224,3 @@ class _Initial:
                 self.items.pop((header.namespace, header.name), None)
             case Undecodable():
                 self.undecodable.append(change)
-
-
-def _error_of(data: Bytes) -> ApiError:
-    try:
-        document: dict[str, Any] = msgspec.json.decode(data, type=dict[str, Any])
-    except msgspec.DecodeError as error:
-        raise DecodeError(f"the error event of a watch cannot be read: {error}") from error
-    return from_status(Status.from_document(document))

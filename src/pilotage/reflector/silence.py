@@ -1,4 +1,4 @@
-"""Silence: a watch that says nothing for too long is taken for dead."""
+"""Silence: a watch without an event for too long is considered dead."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ _TICKS = 8
 
 
 class Silent(ConnectionLost):
-    """A watch said nothing for longer than a live one can."""
+    """A watch was silent for longer than a live one can be."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        super().__init__(f"the watch was silent for {seconds:g} s, and is taken for dead")
+        super().__init__(f"the watch was silent for {seconds:g} s and is considered dead")
 
 
 class Deadline:
-    """Ends the block with `Silent` once nothing was heard for `seconds` while the block waited.
+    """Ends the block with `Silent` once nothing arrived for `seconds` while the block waited.
 
-    Whoever hears something sets `heard`; whoever is not waiting, because a consumer has the last event, clears
-    `waiting`. Both are plain attributes, because that happens for each event. Silence is counted in ticks of the loop:
-    while the loop is blocked, time passes in which nothing could be heard, and that must not count.
+    The block sets `heard` for each event, and clears `waiting` while the consumer has the last event. Both are plain
+    attributes, because they are set for each event. Silence is counted in ticks of the event loop and not by the clock:
+    while the loop is blocked, events may have arrived that nothing could read.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -37,7 +37,7 @@ class Deadline:
         self._cancelling = 0
 
     def shorten(self, seconds: float) -> None:
-        """Let it be so many seconds from now on, if they are fewer."""
+        """Reduce the deadline to `seconds`; a longer one is ignored."""
         if seconds < self.seconds:
             self.seconds = seconds
             if self._timer is not None:
@@ -54,7 +54,7 @@ class Deadline:
             self._arm()
 
     def _arm(self) -> None:
-        # One tick more than is counted, because the first one is not whole.
+        # One tick more than is counted, because the first one is not a whole one.
         self._timer = asyncio.get_running_loop().call_later(self.seconds / (_TICKS + 1), self._tick)
 
     def __enter__(self) -> Deadline:
@@ -70,6 +70,7 @@ class Deadline:
             self._timer.cancel()
         if not self._fired or self._task is None:
             return
+        # Another cancellation that came in the meantime goes on: it is not ours to turn into an error.
         ours = self._task.uncancel() <= self._cancelling
         if ours and kind is not None and issubclass(kind, asyncio.CancelledError):
             raise Silent(self.seconds) from None

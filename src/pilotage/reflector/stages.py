@@ -1,8 +1,8 @@
 """Stages: what follows a list or a watch that failed, decided from plain values.
 
 The rules are those of client-go's reflector, with one difference: a watch that fails with 5xx or breaks is first opened
-again at the same version, because a list costs the server more. After `FRUITLESS` watches in a row that brought
-nothing, the collection is listed, and again after each further one until a watch works.
+again at the same version, because a list costs the server more. After `MAX_UNPRODUCTIVE` watches in a row without an
+event the collection is listed, and again after each further one, until a watch works.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ from pilotage.errors import (
 from pilotage.reflector.silence import Silent
 
 SHORT_SECONDS = 1.0
-FRUITLESS = 3
+"""client-go's limit: a watch that ends sooner, without a new version, counts as a failure."""
+MAX_UNPRODUCTIVE = 3
 AT_ONCE_SECONDS = 30.0
-"""A forgotten version is listed again at once, but no more often than this: a server that forgets every version would
-be asked without pause otherwise."""
+"""An expired version leads to a list without a wait, but no more often than this. Otherwise a server whose versions
+expire at once would be listed in a loop."""
 
 
 class ShortWatch(PilotageError):
-    """A watch ended at once, and had not come further."""
+    """A watch ended at once, at the version where it began."""
 
 
 class Stage(enum.Enum):
@@ -45,121 +46,126 @@ class Stage(enum.Enum):
 
 @dataclass(slots=True)
 class Attempt:
-    """One watch: how far it came."""
+    """One watch, and what it brought."""
 
     begun: float
     version: str
     """Where it began."""
     opened: bool = False
     eventful: bool = False
-    """Whether an event of the collection came: an object or a bookmark, not an ERROR."""
+    """Whether an object or a bookmark came; an ERROR event does not count."""
     error_event: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What to do about a failure, besides going on with the next stage."""
+class Reaction:
+    """What to do about a failure before the next stage."""
 
-    told: bool = True
-    pause: bool = True
+    report: bool = True
+    wait: bool = True
 
 
 @dataclass(slots=True)
-class Course:
-    """Where the stream stands: which stage is next, at which version, and how often watches brought nothing."""
+class State:
+    """Which stage is next, at which version, and how many watches were of no use."""
 
     streaming: bool
+    """Whether the list may be the beginning of a watch."""
     version: str = "0"
     stage: Stage = field(init=False)
     doubtful: bool = False
     """The last watch that was opened was over at once, and the next one may be too."""
-    fruitless: int = 0
-    """Watches in a row that brought nothing."""
-    _at_once_after: float = float("-inf")
+    unproductive: int = 0
+    """Watches in a row without an event."""
+    _next_list_at_once: float = float("-inf")
 
     def __post_init__(self) -> None:
-        self.stage = self._beginning()
+        self.stage = self._first_stage()
 
-    def listed(self, version: str) -> None:
+    @property
+    def expires_at_once(self) -> bool:
+        """Whether versions seem to expire as soon as they are listed, and not because the server was restarted."""
+        return self.doubtful or self.unproductive > 1
+
+    def record_list(self, version: str) -> None:
         """The collection was listed at a version."""
         self.stage, self.version = Stage.WATCH, version
 
-    def at_newest(self, error: Exception) -> bool:
-        """Whether a list failed because of its version, and is to be tried at once without one."""
-        if self.version and (isinstance(error, Gone) or _too_large(error)):
+    def retry_at_newest(self, error: Exception) -> bool:
+        """Drop the version if a list failed because of it; True: list again at once."""
+        if self.version and (isinstance(error, Gone) or _is_too_large(error)):
             self.version = ""
             return True
         return False
 
-    def ended(self, attempt: Attempt, now: float) -> None:
-        """A watch ended as watches do. Raises ShortWatch where that came too soon."""
-        if self._was_vain(attempt, now):
+    def record_end(self, attempt: Attempt, now: float) -> None:
+        """The server ended a watch normally. Raises ShortWatch if that came too soon."""
+        if self._was_over_at_once(attempt, now):
             raise ShortWatch(f"the watch ended within {SHORT_SECONDS:g} s at the version where it began")
-        self.fruitless, self.doubtful = 0, False
+        self.unproductive, self.doubtful = 0, False
 
-    def failed(self, error: Exception, attempt: Attempt, now: float) -> Verdict:
-        """Decide what follows a watch that failed: the same again, or another list."""
+    def record_failure(self, error: Exception, attempt: Attempt, now: float) -> Reaction:
+        """A watch failed: choose the next stage."""
         self._count(error, attempt, now)
         if self.stage is Stage.STREAM:
-            return self._stream_failed(error)
-        if isinstance(error, Gone) or _too_large(error):
-            if _too_large(error):
-                self.version = ""
-            self.stage = self._beginning()
-            return Verdict(pause=not self._may_list_at_once(now))
-        if not self._resumable(error, attempt):
-            self.stage = self._beginning()
-        return Verdict(pause=not isinstance(error, Silent))  # silence was wait enough
+            return self._record_stream_failure(error)
+        if isinstance(error, Gone) or _is_too_large(error):
+            if _is_too_large(error):
+                self.version = ""  # a list at this version would fail in the same way
+            self.stage = self._first_stage()
+            return Reaction(wait=not self._may_list_at_once(now))
+        if not self._is_resumable(error, attempt):
+            self.stage = self._first_stage()
+        return Reaction(wait=not isinstance(error, Silent))  # the silence was wait enough
 
     def _count(self, error: Exception, attempt: Attempt, now: float) -> None:
         if attempt.opened:
-            self.doubtful = self._was_vain(attempt, now)
+            self.doubtful = self._was_over_at_once(attempt, now)
         if attempt.eventful and not isinstance(error, ShortWatch):
-            self.fruitless = 0
+            self.unproductive = 0
         elif not _is_refusal(error):
-            self.fruitless += 1
+            self.unproductive += 1
 
-    def _was_vain(self, attempt: Attempt, now: float) -> bool:
-        """Whether a watch was over at once, and had not come further."""
+    def _was_over_at_once(self, attempt: Attempt, now: float) -> bool:
         return now - attempt.begun < SHORT_SECONDS and self.version == attempt.version
 
-    def _stream_failed(self, error: Exception) -> Verdict:
-        if self.version not in ("", "0") and (isinstance(error, Gone) or _too_large(error)):
+    def _record_stream_failure(self, error: Exception) -> Reaction:
+        if self.version not in ("", "0") and (isinstance(error, Gone) or _is_too_large(error)):
             self.version = ""
-            return Verdict(pause=False)
+            return Reaction(wait=False)
         if _is_refusal(error):
-            return Verdict()
+            return Reaction()
         self.stage = Stage.LIST
         if isinstance(error, Invalid | BadRequest | MethodNotSupported):
-            self.streaming = False  # this server cannot do it, and will not learn
-            return Verdict(told=False, pause=False)
-        return Verdict(pause=False)  # the list will meet the same trouble, if it is still there, and pause
+            self.streaming = False  # the server does not support it: it is not asked for again
+            return Reaction(report=False, wait=False)
+        return Reaction(wait=False)  # if the cause persists, the list fails too and waits
 
-    def _resumable(self, error: Exception, attempt: Attempt) -> bool:
-        """Whether to open the watch again at the same version: the server will say if it has forgotten it."""
+    def _is_resumable(self, error: Exception, attempt: Attempt) -> bool:
+        """Whether to open the watch again at the same version: if it has expired, the server answers with 410."""
         if _is_refusal(error):
             return True
         if isinstance(error, ConnectionLost | ShortWatch | DecodeError):
-            return self.fruitless < FRUITLESS
+            return self.unproductive < MAX_UNPRODUCTIVE
         unavailable = isinstance(error, ApiError) and error.status.code >= 500
-        return unavailable and not attempt.error_event and self.fruitless < FRUITLESS
+        return unavailable and not attempt.error_event and self.unproductive < MAX_UNPRODUCTIVE
 
-    def _beginning(self) -> Stage:
-        # A server whose watches bring nothing would not bring the collection by one either.
-        return Stage.STREAM if self.streaming and self.fruitless < FRUITLESS else Stage.LIST
+    def _first_stage(self) -> Stage:
+        # A server whose watches bring nothing would not bring the collection by a watch either.
+        return Stage.STREAM if self.streaming and self.unproductive < MAX_UNPRODUCTIVE else Stage.LIST
 
     def _may_list_at_once(self, now: float) -> bool:
-        if now < self._at_once_after:
+        if now < self._next_list_at_once:
             return False
-        self._at_once_after = now + AT_ONCE_SECONDS
+        self._next_list_at_once = now + AT_ONCE_SECONDS
         return True
 
 
 def _is_refusal(error: Exception) -> bool:
-    """Whether the server takes nothing now, neither watches nor lists: another list would not help."""
+    """Whether the server accepts no requests now: a list would be refused as well as the watch."""
     return isinstance(error, TooManyRequests) or (isinstance(error, ConnectionLost) and not error.sent)
 
 
-def _too_large(error: Exception) -> bool:
-    """Whether the server has not come to the version yet: it was set back, or another one answers."""
+def _is_too_large(error: Exception) -> bool:
+    """Whether the server has not reached the version: it was restored from a backup, or another server answers."""
     return isinstance(error, ApiError) and any(cause.reason == "ResourceVersionTooLarge" for cause in error.causes)

@@ -12,7 +12,8 @@ from typing import TypeVar
 
 import msgspec
 
-from pilotage.errors import DecodeError, UnexpectedAnswer
+from pilotage.errors import ApiError, DecodeError, Status, UnexpectedAnswer, from_status
+from pilotage.meta import objects
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.redaction import reason_of
 from pilotage.rest.request import Form
@@ -85,6 +86,11 @@ class Expected:
         # A CustomResourceDefinition may name its list as it likes; a built-in list is named after the kind.
         custom = "." in self.gvk.group and not self.gvk.group.endswith(".k8s.io")
         return custom or kind == f"{self.gvk.kind}List"
+
+
+def watch_error(data: Bytes) -> ApiError:
+    """The error that an ERROR event of a watch stands for, from its Status: `Gone` for an expired version."""
+    return from_status(Status.from_document(objects.read(data)))
 
 
 def unexpected(asked: str, came: str) -> UnexpectedAnswer:

@@ -37,8 +37,8 @@ class BackoffOptions:
     """A wait is longer by a random part of this share of it: with 1.0, a wait of 2 s is one of 2 to 4 s."""
     reset_after: float = 120.0
     """Without trouble for so long, the next wait is the first one again."""
-    relist_limit: float | None = None
-    """The limit of waits before another list of a server that forgets every version at once; None: `limit`."""
+    relist: BackoffOptions | None = None
+    """The waits before another list of a server whose versions expire at once; None: the same."""
 
 
 class ListerWatcher(Protocol):

@@ -6,8 +6,8 @@ import argparse
 import json
 import logging
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -17,17 +17,16 @@ from pilotage.cli.errors import CommandError
 from pilotage.cli.table import Table
 from pilotage.device.client.clientset import Devices
 from pilotage.device.client.config import Config, wire_of
-from pilotage.device.client.following import followed
 from pilotage.device.client.gpus import GPUs
-from pilotage.device.client.listerwatcher import BACKOFF
 from pilotage.device.client.target import Target
 from pilotage.device.telemetry import Telemetry
 from pilotage.device.v1alpha1 import GPU
 from pilotage.errors import ApiError, ConnectionLost, ServiceUnavailable
 from pilotage.meta import objects, yamltext
 from pilotage.meta.forms import reader_of
-from pilotage.rest import ListOptions, Page, WatchEvent
-from pilotage.rest.listing import ListerWatcher
+from pilotage.reflector.follow import follow
+from pilotage.reflector.reflector import ReflectorOptions
+from pilotage.rest import WatchEvent
 from pilotage.telemetry.logs import Logger, configure_logging, logger
 
 CHANGE_HEADINGS = ("TIME", "EVENT", *HEADINGS[:-1])
@@ -123,55 +122,20 @@ async def watch(config: Config, name: str, *, clock: _Clock = lambda: datetime.n
         cells = row(read(event.object), now)[:-1]
         return (now.astimezone().strftime("%H:%M:%S"), event.type, *cells)
 
-    def begin(page: Page) -> None:
-        wanted = [WatchEvent("ADDED", item) for item in page.items if _is_of(name, item)]
-        print("\n".join(table.begin([changed(event) for event in wanted])), flush=True)
-
     async with Devices(config) as devices:
         try:
-            await devices.v1alpha1.gpus.list()  # fails at once where following would wait
+            await devices.v1alpha1.gpus.list()  # fails at once where the reflector would retry
         except ServiceUnavailable as error:  # it is there, and will know its GPUs in a while
             print(f"pilotage: waiting: {error}", file=sys.stderr, flush=True)
-        source = _Begun(devices.v1alpha1.gpus.lister_watcher(), begin)
-        log = logger("pilotage.device")
-        async with aclosing(followed(source, ListOptions(), BACKOFF, log)) as events:
-            async for event in events:
-                if source.is_old():
-                    continue
-                if _is_of(name, event.object):
-                    print(table.row(changed(event)), flush=True)
-
-
-@dataclass(slots=True)
-class _Begun:
-    """A source of GPUs whose first list is handed on whole; `is_old` says which of the events after it are from it."""
-
-    source: ListerWatcher
-    on_first: Callable[[Page], None]
-    _left: int = -1
-
-    @property
-    def streaming(self) -> bool:
-        return self.source.streaming
-
-    @property
-    def silence_seconds(self) -> float:
-        return self.source.silence_seconds
-
-    async def list(self, options: ListOptions) -> Page:
-        page = await self.source.list(options)
-        if self._left < 0:
-            self._left = len(page.items)
-            self.on_first(page)
-        return page
-
-    def watch(self, options: ListOptions) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
-        return self.source.watch(options)
-
-    def is_old(self) -> bool:
-        old = self._left > 0
-        self._left -= old
-        return old
+        options = ReflectorOptions(gvk=GPU.__resource__.gvk)
+        stream = follow(devices.v1alpha1.gpus.lister_watcher(), options, logger("pilotage.device"))
+        async with aclosing(stream) as batches:
+            first = True
+            async for batch in batches:
+                rows = [changed(event) for event in batch if _is_of(name, event.object)]
+                for line in table.begin(rows) if first else map(table.row, rows):
+                    print(line, flush=True)
+                first = False
 
 
 def _is_of(name: str, data: bytes | memoryview) -> bool:

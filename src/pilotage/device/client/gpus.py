@@ -8,8 +8,7 @@ from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanage
 from pilotage.client.client import Client
 from pilotage.client.watching import WatchedEvent
 from pilotage.client.writer import AnyPatch
-from pilotage.device.client.following import followed
-from pilotage.device.client.listerwatcher import BACKOFF, DeviceListerWatcher
+from pilotage.device.client.listerwatcher import DeviceListerWatcher
 from pilotage.device.client.telemetry import TelemetryClient
 from pilotage.device.client.transport import DeviceTransport
 from pilotage.device.telemetry import Telemetry
@@ -17,6 +16,8 @@ from pilotage.device.v1alpha1 import GPU
 from pilotage.meta.forms import reader_of
 from pilotage.meta.objectlist import ObjectList
 from pilotage.meta.selection import Fields, Labels, field_text, selector_text
+from pilotage.reflector.follow import follow
+from pilotage.reflector.reflector import ReflectorOptions
 from pilotage.rest import Form, ListOptions
 from pilotage.telemetry.logs import Logger
 
@@ -93,14 +94,14 @@ class GPUs:
     async def follow(
         self, *, labels: Labels = None, fields: Fields = None
     ) -> AsyncIterator[AsyncIterator[WatchedEvent[GPU]]]:
-        """Every GPU as ADDED, then each change, for the length of the block, whatever becomes of the server.
+        """Every GPU as ADDED, then each change once, for the length of the block, across restarts of the server.
 
-        After a restart the watch goes on where it stopped; where the server has forgotten that place, the GPUs are
-        listed and what has changed meanwhile comes as ADDED, MODIFIED and DELETED. Each change comes once. Raises only
-        what waiting does not mend, such as Forbidden, and ConnectionLost once the Devices are closed.
+        After a restart the watch resumes where it stopped. Where the version has expired, the GPUs are listed, and the
+        difference comes as ADDED, MODIFIED and DELETED. Raises only what a retry does not fix, such as Forbidden, and
+        ConnectionLost once the Devices are closed.
         """
         selection = ListOptions(label_selector=selector_text(labels), field_selector=field_text(fields))
-        async with aclosing(self._followed(selection)) as events:
+        async with aclosing(self._events(selection)) as events:
             yield events
 
     async def telemetry(self, name: str) -> Telemetry:
@@ -163,9 +164,10 @@ class GPUs:
         """Hand over readings as a provider, each in place of the one before it. Nothing of them is stored."""
         await self._telemetry.report(self._provider_id, items)
 
-    async def _followed(self, selection: ListOptions) -> AsyncGenerator[WatchedEvent[GPU], None]:
-        read, transport = reader_of(GPU), self._transport
-        changes = followed(self.lister_watcher(), selection, BACKOFF, self._log, closed=lambda: transport.closed)
-        async with aclosing(changes) as lines:
-            async for line in lines:
-                yield WatchedEvent(line, read)
+    async def _events(self, selection: ListOptions) -> AsyncGenerator[WatchedEvent[GPU], None]:
+        read, options = reader_of(GPU), ReflectorOptions(selection, GPU.__resource__.gvk)
+        stream = follow(self.lister_watcher(), options, self._log, closed=lambda: self._transport.closed)
+        async with aclosing(stream) as batches:
+            async for batch in batches:
+                for event in batch:
+                    yield WatchedEvent(event, read)

@@ -19,9 +19,15 @@ UNHEARD_SECONDS = 24 * 3600.0
 """How long a watch may say nothing if the server sends no bookmarks: GPUs may well not change for hours. That the
 server is gone, the connection itself says."""
 
-BACKOFF = BackoffOptions(first=0.05, limit=0.25, jitter=0.5, reset_after=10.0, relist_limit=10.0)
-"""A local socket: a server that comes back is to be found within a second. One that answers every watch with
-OUT_OF_RANGE, as NVIDIA's with memory storage do, is listed every ten seconds: no watch reports its changes."""
+BACKOFF = BackoffOptions(
+    first=0.05,
+    limit=0.25,
+    jitter=0.5,
+    reset_after=10.0,
+    relist=BackoffOptions(first=1.0, limit=10.0, jitter=0.5, reset_after=10.0),
+)
+"""A local socket: a server that was restarted is found within a second. One that answers every watch with OUT_OF_RANGE,
+as NVIDIA's with memory storage do, is listed every ten seconds: no watch reports its changes."""
 
 
 class DeviceListerWatcher:

@@ -1,0 +1,57 @@
+"""What the log says of a collection that cannot be listed or watched: each failure once, and when it works again."""
+
+from __future__ import annotations
+
+import asyncio
+
+from pilotage.errors import Gone, NotFound
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.mapper import not_served
+from pilotage.reflector.change import Trouble
+from pilotage.telemetry.logs import Logger
+
+_REMINDER_SECONDS = 600.0
+"""How often a failure is logged that does not change."""
+_REMEMBERED = 16
+"""Different failures that are remembered, so that two which alternate are not logged each time."""
+
+
+class TroubleLog:
+    """Logs failures of the list and the watch of one collection."""
+
+    def __init__(self, log: Logger, gvk: GroupVersionKind | None) -> None:
+        self._log = log
+        self._gvk = gvk
+        self._silent_until: dict[tuple[str, str], float] = {}
+        self._failing = False
+
+    def failed(self, trouble: Trouble) -> None:
+        """Log a failure: as a warning the first time, and for debugging if the same was logged a short time ago."""
+        stage, error, expired = trouble.stage, trouble.error, isinstance(trouble.error, Gone)
+        if trouble.is_repaired:
+            log = self._log.debug if self._is_known(stage, "Gone") else self._log.info
+            log("The resource version has expired; listing again", version=trouble.resource_version)
+            return
+        self._failing = True
+        shown = not_served(self._gvk) if self._gvk is not None and isinstance(error, NotFound) else error
+        text = f"{type(shown).__name__}: {shown}"
+        # The message of an expired version has another version in it each time.
+        log = self._log.debug if self._is_known(stage, "Gone again" if expired else text) else self._log.warning
+        log(f"The {stage} failed; retrying", error=text, retry_seconds=round(trouble.retry_seconds, 2))
+
+    def recovered(self, version: str) -> None:
+        """Log that a watch is open again, if there was a failure before."""
+        if self._failing:
+            self._log.info("The watch is open again", version=version)
+        self._failing = False
+        self._silent_until.clear()
+
+    def _is_known(self, stage: str, text: str) -> bool:
+        """Whether this failure was logged since the watch was last open, and less than ten minutes ago."""
+        now = asyncio.get_running_loop().time()
+        if now < self._silent_until.get((stage, text), float("-inf")):
+            return True
+        if len(self._silent_until) >= _REMEMBERED:
+            del self._silent_until[next(iter(self._silent_until))]
+        self._silent_until[stage, text] = now + _REMINDER_SECONDS
+        return False
