@@ -1,7 +1,7 @@
-"""Answers: whether what a server sent is what was asked for.
+"""Answers: whether a server sent what was requested.
 
-A proxy, a load balancer or a wrong URL may answer any request with 200 and some document. Taken at its word, a Status
-would be an empty list, and an informer would delete everything that it keeps.
+A proxy, a load balancer or a wrong URL may answer any request with 200 and some document. Without a check, a Status
+would be an empty list, and an informer would delete all its objects.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ T = TypeVar("T")
 
 _PARTIAL = ("meta.k8s.io", "PartialObjectMetadata")
 _SHOWN = 160
-"""Characters of what came that an error shows: it may be anything."""
+"""Characters of an unexpected answer that an error shows: it may be anything."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What answers must be: objects of one kind, in one form. Their version may be another one."""
+    """What answers must be: objects of one kind, in one form, of any version."""
 
     gvk: GroupVersionKind
     form: Form = Form.OBJECT
 
     def allows(self, api_version: str, kind: str) -> bool:
-        """Whether an object may say this of itself."""
+        """Whether an object may have this apiVersion and kind."""
         found = (_group(api_version), kind)
         return found == (self.gvk.group, self.gvk.kind) or (self.form is Form.METADATA and found == _PARTIAL)
 
@@ -44,13 +44,13 @@ class Expected:
             raise self.unexpected(page.list_api_version, page.list_kind, whole=f"a list of {self.gvk.kind}")
 
     def check_item(self, data: Bytes) -> None:
-        """Raise UnexpectedAnswer for another kind. An object of a list or a watch need not say its kind."""
+        """Raise UnexpectedAnswer for another kind. An object of a list or a watch may have no kind."""
         api_version, kind, _ = _kind_of(data)
         if (kind or api_version) and not self.allows(api_version, kind):
             raise self.unexpected(api_version, kind)
 
     def check_object(self, data: Bytes, *, namespace: str = "", name: str = "") -> None:
-        """Raise UnexpectedAnswer for another kind, and for another object where a name or a namespace is given."""
+        """Raise UnexpectedAnswer for another kind, or another name or namespace than those given."""
         api_version, kind, names = _kind_of(data)
         if not self.allows(api_version, kind):
             raise self.unexpected(api_version, kind)
@@ -94,7 +94,7 @@ def watch_error(data: Bytes) -> ApiError:
 
 
 def unexpected(asked: str, came: str) -> UnexpectedAnswer:
-    """The error for an answer that is something else than was asked for."""
+    """The error for an answer that is not what was requested."""
     shown = "".join(character if character.isprintable() else "?" for character in came[:_SHOWN])
     return UnexpectedAnswer(
         f"the server was asked for {asked} and answered with {shown}; check the URL of the server, and the proxies on "
@@ -108,7 +108,7 @@ class _Names(msgspec.Struct, gc=False):
 
 
 class _Identity(msgspec.Struct, gc=False, rename="camel"):
-    """What an object says of itself; some servers write null for what is not there."""
+    """The identity of an object; some servers write null for an absent field."""
 
     api_version: str | None = None
     kind: str | None = None
@@ -127,7 +127,9 @@ def _kind_of(data: Bytes) -> tuple[str, str, _Names]:
         reason = reason_of(error)
     else:
         return found.api_version or "", found.kind or "", found.metadata or _NAMELESS
-    raise DecodeError(f"the server's answer is not an object: {reason}")  # out here: the error may hold all of it
+    raise DecodeError(
+        f"the server's answer is not an object: {reason}"
+    )  # outside of the handler: `error` may hold the whole object
 
 
 def _group(api_version: str) -> str:

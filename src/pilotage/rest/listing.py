@@ -1,4 +1,4 @@
-"""The seam under every cache: something that can list a collection and watch it from there on."""
+"""The seam under every reflector: something that can list a collection, and watch it from that version on."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from pilotage.rest.response import Page, WatchEvent
 from pilotage.rest.transport import Transport
 
 SILENCE_SECONDS = 75.0
-"""How long a watch may say nothing before it counts as dead: a real API server sends a bookmark each minute."""
+"""How long a watch may be silent before it is considered dead: kube-apiserver sends a bookmark each minute."""
 
 EMBEDDED_SILENCE_SECONDS = 10.0
-"""The same for our own API server, which sends a bookmark every three seconds."""
+"""The same for the embedded API server, which sends a bookmark every three seconds."""
 
 BOOKMARK_SECONDS_ANNOTATION = "pilotage.dev/bookmark-seconds"
-"""On a bookmark: how often the server sends one. Whoever watches over HTTP learns so how long silence may last."""
+"""On a bookmark: how often the server sends one, from which a client over HTTP computes its deadline."""
 
 
 @dataclass(frozen=True, slots=True)
 class BackoffOptions:
-    """How soon to try again after a list or a watch that failed: client-go's numbers, in seconds."""
+    """The waits between retries of a list or a watch that failed: client-go's numbers, in seconds."""
 
     first: float = 0.8
     """The first wait."""
     limit: float = 30.0
     """The longest wait, before jitter."""
     factor: float = 2.0
-    """Each wait is longer than the one before by this factor."""
+    """Each wait is the one before multiplied by this."""
     jitter: float = 1.0
-    """A wait is longer by a random part of this share of it: with 1.0, a wait of 2 s is one of 2 to 4 s."""
+    """The largest random share that is added to a wait: with 1.0, a wait of 2 s becomes one of 2 to 4 s."""
     reset_after: float = 120.0
-    """Without trouble for so long, the next wait is the first one again."""
+    """After this time without a failure the next wait is `first` again."""
     relist: BackoffOptions | None = None
     """The waits before another list of a server whose versions expire at once; None: the same."""
 
@@ -46,7 +46,7 @@ class ListerWatcher(Protocol):
 
     @property
     def silence_seconds(self) -> float:
-        """How long a live watch may say nothing."""
+        """How long a live watch may be silent."""
 
     @property
     def streaming(self) -> bool:
@@ -61,7 +61,7 @@ class ListerWatcher(Protocol):
 
 @runtime_checkable
 class Paced(Protocol):
-    """A collection that says itself how soon to try again, such as one at the other end of a local socket."""
+    """A lister-watcher with a backoff of its own, such as one on a local socket."""
 
     @property
     def backoff(self) -> BackoffOptions: ...
@@ -69,11 +69,11 @@ class Paced(Protocol):
 
 @runtime_checkable
 class Recounting(Protocol):
-    """A collection of a server that may count its versions from the beginning after a restart."""
+    """A lister-watcher whose server may start its versions from the beginning after a restart."""
 
     @property
     def recounts(self) -> bool:
-        """Whether it may: then objects with equal versions may differ."""
+        """Whether it may: then two objects with equal versions may differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class RestListerWatcher:
     streaming: bool = True
     user_agent: str = ""
     gvk: GroupVersionKind | None = None
-    """The kind of the objects; a list of another one is refused. None: not checked."""
+    """The kind of the objects; a list of another kind raises UnexpectedAnswer. None: not checked."""
 
     async def list(self, options: ListOptions) -> Page:
         page = await self.transport.list(self._request(Verb.LIST, options))

@@ -1,4 +1,4 @@
-"""Content negotiation: which form of an answer an `Accept` header asks for."""
+"""Content negotiation: which form of an answer an `Accept` header requests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MAX_CLAUSES = 64
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One alternative of an `Accept` header, its parameters taken apart."""
+    """One alternative of an `Accept` header."""
 
     media: str
     parameters: dict[str, str]
@@ -33,16 +33,16 @@ class Clause:
 
 
 def clauses(accept: str) -> list[Clause]:
-    """The alternatives in the order in which they are preferred."""
+    """The alternatives, the preferred one first."""
     parsed = [_clause(text) for text in accept.split(",")[:_MAX_CLAUSES] if text.strip()]
     return sorted((clause for clause in parsed if clause.quality > 0), key=lambda clause: -clause.quality)
 
 
-def form_of(accept: str, *, tables: bool = False) -> Form:
+def requested_form(accept: str, *, tables: bool = False) -> Form:
     """The first form among the alternatives that is served: JSON as it is, or nothing but metadata.
 
-    An alternative that asks for another form is passed over, so a server without Tables answers
-    `as=Table,application/json` with plain JSON. Raises NotAcceptable where nothing is left.
+    An alternative with another form is skipped, so a server without Tables answers `as=Table,application/json` with
+    plain JSON. Raises NotAcceptable if no alternative is left.
     """
     if not accept.strip():
         return Form.OBJECT
@@ -62,7 +62,7 @@ def form_of(accept: str, *, tables: bool = False) -> Form:
 
 
 def wants_aggregated_discovery(accept: str) -> bool:
-    """Whether discovery in one answer comes before the form with one answer for each group and version."""
+    """Whether aggregated discovery is preferred to one document for each group and version."""
     wanted = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
     for clause in clauses(accept):
         if clause.media in _JSON and clause.parameters == wanted:

@@ -15,7 +15,7 @@ import msgspec
 from pilotage.errors import BadRequest, Cause, MethodNotSupported, NotFound, StatusDetails
 from pilotage.meta.causes import invalid, invalid_error, shown
 from pilotage.meta.kinds import GroupKind, GroupVersionResource
-from pilotage.rest.negotiation import ACCEPT, LIST_ACCEPT, form_of
+from pilotage.rest.negotiation import ACCEPT, LIST_ACCEPT, requested_form
 from pilotage.rest.request import DeleteOptions, Form, ListOptions, Request, Verb, WriteOptions
 
 JSON = "application/json"
@@ -36,7 +36,7 @@ _OPTIONS = {Verb.CREATE: "CreateOptions", Verb.UPDATE: "UpdateOptions", Verb.PAT
 
 @dataclass(frozen=True, slots=True)
 class HTTPRequest:
-    """What goes over the wire, before there is a wire."""
+    """An HTTP request as a value."""
 
     method: str
     target: str
@@ -45,7 +45,7 @@ class HTTPRequest:
 
 
 def build(request: Request) -> HTTPRequest:
-    """The HTTP request that asks for `request`."""
+    """The HTTP request for `request`."""
     query = _query(request)
     target = path_of(request) + ("?" + urlencode(query, quote_via=quote) if query else "")
     accept = LIST_ACCEPT if request.verb in (Verb.LIST, Verb.DELETE_COLLECTION) else ACCEPT
@@ -61,7 +61,7 @@ def build(request: Request) -> HTTPRequest:
 
 
 def path_of(request: Request) -> str:
-    """The path alone."""
+    """The path without the query."""
     group, version, resource = request.resource
     parts = ["apis", group, version] if group else ["api", version]
     if request.namespace and not (resource == "namespaces" and not group):
@@ -117,7 +117,7 @@ def _list_query(options: ListOptions) -> list[tuple[str, str]]:
 
 
 def delete_body(options: DeleteOptions) -> bytes:
-    """The DeleteOptions document; nothing where all options have their defaults."""
+    """The DeleteOptions document; empty if all options have their defaults."""
     document: dict[str, Any] = {}
     if options.dry_run:
         document["dryRun"] = ["All"]
@@ -136,7 +136,7 @@ def delete_body(options: DeleteOptions) -> bytes:
 
 
 def parse(http: HTTPRequest) -> Request:
-    """The request value that an HTTP request stands for. Raises ApiError for what is no request at all."""
+    """The request value of an HTTP request. Raises ApiError if there is none."""
     path, _, text = http.target.partition("?")
     headers = {name.lower(): value for name, value in http.headers}
     resource, namespace, name, subresource = split(path)
@@ -153,7 +153,7 @@ def parse(http: HTTPRequest) -> Request:
         namespace=namespace,
         name=name,
         subresource=subresource,
-        form=form_of(headers.get("accept", "")) if not deleting else Form.OBJECT,
+        form=requested_form(headers.get("accept", "")) if not deleting else Form.OBJECT,
         options=_list_options(query) if verb in _READS else ListOptions(),
         write=_write_options(query, _OPTIONS[verb]) if verb in _WRITES else WriteOptions(),
         delete=_delete_options(query, http.body) if deleting else DeleteOptions(),
@@ -164,7 +164,7 @@ def parse(http: HTTPRequest) -> Request:
 
 
 def split(path: str) -> tuple[GroupVersionResource, str, str, str]:
-    """A path to resource, namespace, name and subresource. Raises NotFound where it is none of a resource."""
+    """Split a path into resource, namespace, name and subresource. Raises NotFound for any other path."""
     try:
         parts = [unquote(part, errors="strict") for part in path.strip("/").split("/")]
     except UnicodeDecodeError:
@@ -244,14 +244,16 @@ class _DeleteOptions(msgspec.Struct, rename="camel"):
 
 
 def _delete_options(query: Mapping[str, str], body: bytes) -> DeleteOptions:
-    """From the body, else from the query: a body wins."""
+    """From the body, or from the query if there is no body."""
     if body:
         try:
             options = msgspec.json.decode(body, type=_DeleteOptions)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise BadRequest(f"the body of the deletion is no DeleteOptions: {error}") from None
+            raise BadRequest(f"the body of the delete request is not a DeleteOptions document: {error}") from None
         if options.kind not in ("", "DeleteOptions"):
-            raise BadRequest(f"the body of the deletion is no DeleteOptions: its kind is {options.kind[:100]!r}")
+            raise BadRequest(
+                f"the body of the delete request is not a DeleteOptions document: its kind is {options.kind[:100]!r}"
+            )
     else:
         options = _DeleteOptions(
             dry_run=[query["dryRun"]] if "dryRun" in query else None,

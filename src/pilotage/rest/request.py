@@ -1,4 +1,4 @@
-"""A call to an API server as a value: what is asked, of which resource, with which options; no I/O in it."""
+"""A request to an API server as a value: verb, resource, options, body. No I/O."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pilotage.meta.unstructured import MetadataOnly
 
 
 class Verb(enum.Enum):
-    """What Kubernetes calls the thing that is done."""
+    """Kubernetes' verbs."""
 
     GET = "get"
     LIST = "list"
@@ -33,17 +33,17 @@ class PatchType(enum.Enum):
 
 
 class Form(enum.Enum):
-    """In which form objects are wanted back."""
+    """The form of the objects in an answer."""
 
     OBJECT = "object"
     METADATA = "metadata"
-    """PartialObjectMetadata: nothing but the metadata."""
+    """PartialObjectMetadata: the metadata alone."""
     TABLE = "table"
     """A Table, for people."""
 
 
 def form_of(kind: Kind) -> Form:
-    """The form in which a kind is asked for."""
+    """The form in which the objects of a kind are requested."""
     return Form.METADATA if isinstance(kind, MetadataOnly) else Form.OBJECT
 
 
@@ -92,7 +92,7 @@ class DeleteOptions:
     dry_run: bool = False
     """Whether the server does everything but store."""
     grace_period_seconds: int | None = None
-    """How long the object has to end; 0: at once, None: what the kind says."""
+    """How long the object has to terminate; 0: delete at once, None: the kind's default."""
     propagation_policy: str = ""
     """What becomes of its dependents: `Background`, `Foreground`, `Orphan`; empty: the kind's default."""
     uid: str = ""
@@ -103,7 +103,7 @@ class DeleteOptions:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call. `name` is empty for collections, `namespace` for cluster-scoped kinds and for all namespaces."""
+    """One request. `name` is empty for collections, `namespace` for cluster-scoped kinds and for all namespaces."""
 
     verb: Verb
     resource: GroupVersionResource
@@ -118,4 +118,4 @@ class Request:
     content_type: str = ""
     """Of the body; empty means JSON. For a patch it is the PatchType's value."""
     user_agent: str = ""
-    """Names the writer where `field_manager` is not given."""
+    """Names the field manager if `field_manager` is empty."""

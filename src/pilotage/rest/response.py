@@ -1,4 +1,4 @@
-"""What an API server answers, as values: an object's bytes, a page of a list, an event of a watch."""
+"""Answers of an API server as values: an object's bytes, a page of a list, an event of a watch."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from pilotage.rest.response import Page, Response, WatchEvent
 
 
 class Transport(Protocol):
-    """Carries requests to an API server. All methods raise ApiError for what the server refuses."""
+    """Carries requests to an API server. All methods raise ApiError if the server refuses the request."""
 
     async def call(self, request: Request) -> Response:
         """Any verb but list and watch."""
@@ -30,4 +30,4 @@ class Transport(Protocol):
         """Discovery: every kind that is served now."""
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""

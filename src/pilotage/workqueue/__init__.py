@@ -1,4 +1,4 @@
-"""The work queue: an item is with one worker at a time; priorities, delays, backoff."""
+"""The work queue: one worker at a time holds an item; priorities, delays, backoff."""
 
 from pilotage.workqueue.limiters import (
     BucketRateLimiter,

@@ -1,4 +1,4 @@
-"""Rate limiters: how long an item has to wait before its next try, by how often it failed or by what all items do."""
+"""Rate limiters: how long an item waits before its next try, by its failures or by the rate of all items."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ T_contra = TypeVar("T_contra", bound=Hashable, contravariant=True)
 
 
 class RateLimiter(Protocol[T_contra]):
-    """Decides how long an item waits. Each call of `when` counts as one more failure of the item."""
+    """Decides how long an item waits. Each call of `when` counts as a failure of the item."""
 
     def when(self, item: T_contra, /) -> float:
         """Seconds until the item may be tried again."""
         ...
 
     def forget(self, item: T_contra, /) -> None:
-        """The item has succeeded, or nobody cares any more: its failures are forgotten."""
+        """Reset the failures of an item that has succeeded or is no longer needed."""
         ...
 
     def num_requeues(self, item: T_contra, /) -> int:
-        """How often the item has failed since it was last forgotten."""
+        """How often the item failed since the last `forget`."""
         ...
 
 
 class _Failures(Generic[T]):
-    """Counts by item; what limiters of single items have in common."""
+    """Failures by item: the common part of limiters of single items."""
 
     def __init__(self) -> None:
         self._failures: dict[T, int] = {}
 
-    def _failed(self, item: T) -> int:
-        """How often the item had failed before this time."""
+    def _count_failure(self, item: T) -> int:
+        """Count a failure; returns how many there were before."""
         before = self._failures.get(item, 0)
         self._failures[item] = before + 1
         return before
@@ -55,11 +55,11 @@ class ItemExponentialFailureRateLimiter(_Failures[T]):
         super().__init__()
         self._base = base
         self._maximum = maximum
-        # From this many failures on it is the maximum; the power is not even computed, so that it cannot overflow.
+        # From this many failures on, the wait is the maximum. The power is not computed then: it could overflow.
         self._steps = math.ceil(math.log2(maximum / base)) if 0 < base < maximum else 0
 
     def when(self, item: T) -> float:
-        failures = self._failed(item)
+        failures = self._count_failure(item)
         return min(self._maximum, self._base * 2.0**failures if failures < self._steps else self._rest())
 
     def _rest(self) -> float:
@@ -76,11 +76,11 @@ class ItemFastSlowRateLimiter(_Failures[T]):
         self._attempts = max_fast_attempts
 
     def when(self, item: T) -> float:
-        return self._fast if self._failed(item) < self._attempts else self._slow
+        return self._fast if self._count_failure(item) < self._attempts else self._slow
 
 
 class BucketRateLimiter(Generic[T]):
-    """All items together: `rate` a second, `burst` at once. Each call reserves the next free place.
+    """All items together: `rate` a second, `burst` at once. Each call reserves the next token.
 
     `clock` returns the time in seconds; without it, it is the time of the event loop.
     """
@@ -97,7 +97,7 @@ class BucketRateLimiter(Generic[T]):
         return wait
 
     def allow(self) -> bool:
-        """Take a place that is free now, if there is one; none of the later ones is reserved."""
+        """Take a token if there is one now; no later one is reserved."""
         return self._tokens.try_take(self._clock())
 
     @property
@@ -107,7 +107,7 @@ class BucketRateLimiter(Generic[T]):
         return self._bucket
 
     def forget(self, item: T) -> None:
-        """Nothing: no item is remembered."""
+        """Do nothing: the failures of single items are not counted."""
 
     def num_requeues(self, item: T) -> int:
         return 0
@@ -133,7 +133,7 @@ class MaxOfRateLimiter(Generic[T]):
 
 
 class WithMaxWaitRateLimiter(Generic[T]):
-    """Another limiter, which lets nobody wait longer than `maximum` seconds."""
+    """Another limiter whose waits are `maximum` seconds at most."""
 
     def __init__(self, limiter: RateLimiter[T], maximum: float) -> None:
         self._limiter = limiter

@@ -1,4 +1,4 @@
-"""The queue's metrics, under the names that client-go and controller-runtime give them."""
+"""The metrics of a queue, with the names of client-go and controller-runtime."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 from pilotage.telemetry.metrics import REGISTRY, Registry
 
 MAX_PRIORITIES = 25
-"""Priorities that have a series of their own in `workqueue_depth`; all further ones share one."""
+"""Priorities with a series of their own in `workqueue_depth`; all further ones share one."""
 
 EXCEEDED = "exceeded_cardinality_limit"
 
@@ -17,7 +17,7 @@ _BUCKETS = tuple(10.0**exponent for exponent in range(-8, 4))
 
 
 class Observer(Protocol):
-    """Told by the queue what happens in it. Times are seconds."""
+    """Receives what happens in a queue. Times are seconds."""
 
     def ready(self, priority: int) -> None: ...
     def raised(self, before: int, after: int) -> None: ...
@@ -28,7 +28,7 @@ class Observer(Protocol):
 
 
 class NoMetrics:
-    """Of a queue without a name."""
+    """The metrics of a queue without a name: none."""
 
     def ready(self, priority: int) -> None:
         pass
@@ -50,7 +50,7 @@ class NoMetrics:
 
 
 class QueueMetrics:
-    """Of a queue with a name. `running` gives the seconds that each held item has been worked on, when asked."""
+    """The metrics of a queue with a name. `running` returns how many seconds each held item has been in progress."""
 
     def __init__(self, name: str, running: Callable[[], Iterable[float]], registry: Registry = REGISTRY) -> None:
         self._name = name
@@ -77,7 +77,7 @@ class QueueMetrics:
         self._retry = retries.labels(name, name).inc
         self._slots: dict[int, list[int]] = {}
         self._rest: list[int] | None = None
-        self._ask_when_read(registry, running)
+        self._compute_on_read(registry, running)
 
     def ready(self, priority: int) -> None:
         (self._slots.get(priority) or self._slot(priority))[0] += 1
@@ -101,7 +101,7 @@ class QueueMetrics:
         self._retry()
 
     def _slot(self, priority: int) -> list[int]:
-        """The count of a priority. One that has a series of its own keeps it, so that it always comes back to 0."""
+        """The count of a priority. A priority keeps its series, so that the series returns to 0."""
         slot = self._slots.get(priority)
         if slot is not None:
             return slot
@@ -117,8 +117,8 @@ class QueueMetrics:
         self._depth.labels(self._name, self._name, label).set_function(lambda: slot[0])
         return slot
 
-    def _ask_when_read(self, registry: Registry, running: Callable[[], Iterable[float]]) -> None:
-        """Gauges that would be wrong a moment after they were set, so they are worked out when they are read."""
+    def _compute_on_read(self, registry: Registry, running: Callable[[], Iterable[float]]) -> None:
+        """Set gauges that are computed when they are read: a value that is set would be outdated at once."""
         unfinished = registry.gauge(
             "workqueue_unfinished_work_seconds",
             "How many seconds of work has been done that is in progress and hasn't been observed by work_duration. "

@@ -1,4 +1,4 @@
-"""Many pieces of work by a few workers."""
+"""Many pieces of work, done by a few workers."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
     async with queue.take() as item:   # with this worker alone until the block ends
         ...
 
-What is decided is decided in `schedule`; here is the waiting. A queue belongs to one event loop: call it there.
+`schedule` decides which item is next; this module waits. A queue belongs to one event loop: call it there.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from pilotage.workqueue.schedule import Schedule
 
 T = TypeVar("T", bound=Hashable)
 
-_LONGEST_TIMER = 3600.0  # seconds; a timer that fires too early sets itself again, and no loop has to know infinity
-_TURN_SECONDS = 0.005  # how long workers that never wait may keep the loop from everybody else …
-_TURN_ITEMS = 64  # … and how many items they may take: virtual time stands still meanwhile
+_LONGEST_TIMER = 3600.0  # seconds; a timer that fires too early is set again. Not every loop accepts infinity
+_TURN_SECONDS = 0.005  # how long workers that never await may keep the event loop from other tasks …
+_TURN_ITEMS = 64  # … and how many items they may take: virtual time does not advance while they run
 
 
 class QueueShutDown(PilotageError):
-    """The queue hands out nothing any more."""
+    """The queue is shut down and hands out no more items."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueStatistics:
-    """What a queue holds at one moment."""
+    """The items of a queue at one moment."""
 
     ready: int
     delayed: int
@@ -51,7 +51,7 @@ class QueueStatistics:
 class WorkQueue(Generic[T]):
     """Hands each item to one worker at a time, however often it is added.
 
-    A `name` makes its metrics visible under that name. `rate_limiter` says how long items wait that are added with
+    A `name` publishes its metrics under that name. `rate_limiter` decides how long items wait that are added with
     `rate_limited`: 5 ms after the first failure, twice as long after each further one, 1000 s at most.
     """
 
@@ -72,10 +72,10 @@ class WorkQueue(Generic[T]):
         self._turn_items = 0
 
     def add(self, item: T, *, after: float = 0.0, rate_limited: bool = False, priority: int | None = None) -> None:
-        """Want `item` to be worked on: now, `after` seconds, or with `rate_limited` as the rate limiter says.
+        """Add `item`: now, after `after` seconds, or with `rate_limited` after the delay of the rate limiter.
 
-        Of both delays the shorter counts. The higher `priority` goes first. An item that is in the queue already keeps
-        the higher one and the earlier time. One that is with a worker comes again once the worker is done with it.
+        The shorter of both delays counts. A higher `priority` goes first. An item that is in the queue already gets the
+        higher priority and the earlier time. One that a worker holds is handed out again once the worker is done.
         """
         if not self._accepts:
             return
@@ -93,33 +93,33 @@ class WorkQueue(Generic[T]):
                 self._wake()
 
     def add_after(self, item: T, seconds: float) -> None:
-        """Want `item` to be worked on in some seconds."""
+        """Add `item` after a delay."""
         self.add(item, after=seconds)
 
     def add_rate_limited(self, item: T) -> None:
-        """Want `item` to be worked on when the rate limiter says so."""
+        """Add `item` after the delay of the rate limiter."""
         self.add(item, rate_limited=True)
 
     def forget(self, item: T) -> None:
-        """Forget how often an item failed; this does not take it out of the queue."""
+        """Reset the failures of an item; it stays in the queue."""
         self._limiter.forget(item)
 
     def num_requeues(self, item: T) -> int:
-        """How often an item failed since it was last forgotten."""
+        """How often an item failed since the last `forget`."""
         return self._limiter.num_requeues(item)
 
     def take(self) -> AbstractAsyncContextManager[T]:
-        """Wait for the next item and hold it for the length of the block. Raises QueueShutDown at the end."""
+        """Wait for the next item and hold it for the length of the block. Raises QueueShutDown after a shutdown."""
         return _Taking(self)
 
     def priority_of(self, item: T) -> int:
-        """The priority with which an item was handed out. KeyError if it is not with a worker."""
+        """The priority with which an item was handed out. Raises KeyError if no worker holds it."""
         return self._schedule.held[item].priority
 
     def shut_down(self, *, drain: bool = False) -> None:
-        """Hand out nothing more, at once. Adds are ignored from now on.
+        """Stop handing out items, at once. Later adds are ignored.
 
-        With `drain`, what is ready is still handed out (not what is delayed); `wait_drained` waits for the end of it.
+        With `drain`, items that are ready are still handed out, delayed ones are not; `wait_drained` waits for them.
         """
         self._accepts = False
         if self._timer is not None:
@@ -130,10 +130,10 @@ class WorkQueue(Generic[T]):
             self._hands_out = False
             self._schedule.clear()
         self._wake()
-        self._tell_watchers()
+        self._notify_watchers()
 
     def idle(self, horizon: float = 0.0) -> bool:
-        """Whether nothing is ready or with a worker, and nothing delayed comes within `horizon` seconds."""
+        """Whether no item is ready or held, and no delayed one is due within `horizon` seconds."""
         if self._schedule.held or self._schedule.ready_count:
             return False
         due = self._schedule.next_time()
@@ -145,17 +145,17 @@ class WorkQueue(Generic[T]):
             await self._watch(horizon)
 
     async def wait_drained(self) -> None:
-        """After a `shut_down` with `drain`: wait until all is done, or until a plain `shut_down`."""
+        """After a `shut_down` with `drain`: wait until all items are done, or until a plain `shut_down`."""
         if not self._is_drained():
             await self._watch(None)
 
     def in_progress(self) -> dict[T, float]:
-        """The items that are with a worker, and for how many seconds each has been, the longest first."""
+        """The items that workers hold, and for how many seconds, the longest first."""
         now = self._clock()
-        return {item: now - entry.since for item, entry in list(self._schedule.held.items())}
+        return {item: now - scheduled.since for item, scheduled in list(self._schedule.held.items())}
 
     def waiting(self) -> dict[T, float]:
-        """The items on the queue, with the seconds until each is due, the next first; 0 for what is ready."""
+        """The items of the queue, with the seconds until each is due, the next first; 0 for those that are ready."""
         now = self._own_loop().time()
         due = sorted(self._schedule.due(), key=lambda pair: pair[1])
         return {item: max(0.0, time - now) for item, time in due}
@@ -172,7 +172,7 @@ class WorkQueue(Generic[T]):
         )
 
     def __len__(self) -> int:
-        """Items that are ready; not those that are delayed or with a worker."""
+        """Items that are ready; not those that are delayed or held."""
         self._advance()
         return self._schedule.ready_count
 
@@ -187,19 +187,19 @@ class WorkQueue(Generic[T]):
             await asyncio.sleep(0)
             now = self._new_turn(loop)
         while True:
-            if self._hands_out and (entry := self._schedule.take(now)) is not None:
+            if self._hands_out and (scheduled := self._schedule.take(now)) is not None:
                 if self._workers:
-                    self._wake()  # the take may have found that more items' time has come, before the timer did
-                return entry.item
+                    self._wake()  # `take` may have made further items ready before the timer fired
+                return scheduled.item
             if not self._accepts:
                 raise QueueShutDown(f"the queue {self.name!r} is shut down" if self.name else "the queue is shut down")
             await self._wait_for_item(loop)
             now = self._new_turn(loop)
 
     def _own_loop(self) -> asyncio.AbstractEventLoop:
-        """The loop that the queue belongs to: the one it was first called on. RuntimeError elsewhere.
+        """The loop of the queue: the one on which it was first called. Raises RuntimeError on another one.
 
-        Asking for the running loop costs a system call in Python 3.11, so it is asked for once.
+        `asyncio.get_running_loop` costs a system call in Python 3.11, so it is called once.
         """
         if self._loop is None or self._thread != threading.get_ident():
             running = asyncio.get_running_loop()
@@ -209,8 +209,8 @@ class WorkQueue(Generic[T]):
         return self._loop
 
     def _new_turn(self, loop: asyncio.AbstractEventLoop) -> float:
-        """The loop has just let others run. The time it is."""
-        self._clock = loop.time  # for the gauges, which may be read from another thread
+        """Begin a turn: other tasks have just run. Returns the time."""
+        self._clock = loop.time  # for the gauges, which another thread may read
         now = loop.time()
         self._turn_items, self._turn_ends = 0, now + _TURN_SECONDS
         return now
@@ -223,7 +223,7 @@ class WorkQueue(Generic[T]):
         except asyncio.CancelledError:
             with suppress(ValueError):
                 self._workers.remove(worker)
-            self._wake()  # it may have been woken for an item that another one can take
+            self._wake()  # it may have been woken for an item that another worker can take
             raise
 
     def _done(self, item: T) -> None:
@@ -231,10 +231,10 @@ class WorkQueue(Generic[T]):
         if self._workers:
             self._wake()
         if self._watchers:
-            self._tell_watchers()
+            self._notify_watchers()
 
     def _wake(self) -> None:
-        """Wake a worker if there is something to take, or all of them if there will be nothing any more."""
+        """Wake one worker if an item may be ready, or all of them if none will ever be."""
         if not self._schedule.can_take:
             if not self._accepts:
                 _release(self._workers)
@@ -262,7 +262,7 @@ class WorkQueue(Generic[T]):
         self._set_timer(loop)
 
     def _advance(self) -> None:
-        """Let what is due be ready, and wake a worker for each; the timer, which would, may find nothing left to do."""
+        """Make due items ready and wake a worker for each: the timer would not, as it finds them ready already."""
         before = self._schedule.waiting_count
         if before:
             self._schedule.advance(self._own_loop().time())
@@ -277,7 +277,7 @@ class WorkQueue(Generic[T]):
         finally:
             self._watchers.remove((horizon, watcher))
 
-    def _tell_watchers(self) -> None:
+    def _notify_watchers(self) -> None:
         for horizon, watcher in self._watchers:
             if not watcher.done() and (self._is_drained() if horizon is None else self.idle(horizon)):
                 watcher.set_result(None)
@@ -287,7 +287,7 @@ class WorkQueue(Generic[T]):
 
 
 class _Taking(Generic[T]):
-    """One item, for the length of a block. (A class, not a generator: it is entered for every item.)"""
+    """Holds one item for the length of a block. A class and not a generator, because one is made for every item."""
 
     __slots__ = ("_item", "_queue")
     _item: T
@@ -306,7 +306,7 @@ class _Taking(Generic[T]):
 
 
 def _running(queue: weakref.ref[WorkQueue[T]]) -> Callable[[], Iterable[float]]:
-    """How long held items have been worked on; weakly, because metrics outlive queues."""
+    """A function for the seconds of each held item. The reference is weak, because metrics outlive queues."""
 
     def seconds() -> Iterable[float]:
         alive = queue()
@@ -316,7 +316,7 @@ def _running(queue: weakref.ref[WorkQueue[T]]) -> Callable[[], Iterable[float]]:
 
 
 def _release(workers: deque[asyncio.Future[None]]) -> None:
-    """Let all that wait look again."""
+    """Wake all workers."""
     while workers:
         worker = workers.popleft()
         if not worker.done():

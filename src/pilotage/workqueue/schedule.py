@@ -1,7 +1,7 @@
-"""Which item is next: the queue's state, without any waiting in it. Time is handed in.
+"""Which item is next: the state of the queue, without any waiting. The time is a parameter.
 
-An item has at most one entry. Its entry waits for its time, or is ready; what is ready comes out by priority, and
-first in, first out within a priority. An item that is held (with a worker) is not handed out again before it is done.
+An item is scheduled at most once: it waits for its time, or is ready. Ready items are taken by priority, and first in,
+first out within a priority. An item that is held by a worker is not handed out again before that worker is done.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from pilotage.workqueue.metrics import Observer
 
 T = TypeVar("T", bound=Hashable)
 
-_SLACK = 64  # outdated records that a heap may have beside as many as it has entries
+_SLACK = 64  # outdated records that a heap may have in addition to one for each scheduled item
 
 
-class Entry(Generic[T]):
-    """An item that somebody wants to be worked on; then, while a worker has it, that it is held."""
+class ScheduledItem(Generic[T]):
+    """An item that waits or is ready; after `take`, one that a worker holds."""
 
     __slots__ = ("item", "order", "priority", "ready_at", "since", "waiting")
     order: int
     ready_at: float
-    since: float  # when it became ready; of a held one, when it was handed out
+    since: float  # when it became ready; if it is held, when it was handed out
 
     def __init__(self, item: T, priority: int) -> None:
         self.item = item
@@ -34,69 +34,70 @@ class Entry(Generic[T]):
 class Schedule(Generic[T]):
     """The state of a queue.
 
-    Both heaps hold records `(key, order, entry)`. An entry that moves gets a new record; its old one is outdated.
-    That shows when it comes up: its order, or its time, is not the entry's any more.
+    Both heaps have records `(key, order, scheduled)`. A heap cannot move or remove a record cheaply. So an item that
+    moves gets a new record, and the old one stays: it is recognised, and skipped, when it reaches the top, because its
+    order or its time is no longer that of the item. A heap with too many outdated records is rebuilt.
     """
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
-        self._entries: dict[T, Entry[T]] = {}
-        self._ready: list[tuple[int, int, Entry[T]]] = []
-        self._waiting: list[tuple[float, int, Entry[T]]] = []
+        self._items: dict[T, ScheduledItem[T]] = {}
+        self._ready: list[tuple[int, int, ScheduledItem[T]]] = []
+        self._waiting: list[tuple[float, int, ScheduledItem[T]]] = []
         self._order = 0
         self.waiting_count = 0
-        """Entries that wait for their time."""
-        self.held: dict[T, Entry[T]] = {}
+        """Items that wait for their time."""
+        self.held: dict[T, ScheduledItem[T]] = {}
 
     def add(self, item: T, priority: int, now: float, after: float = 0.0) -> None:
-        """Want an item. One that is wanted already keeps the higher priority and the earlier time."""
-        entry = self._entries.get(item)
-        if entry is None:
-            self._entries[item] = entry = Entry(item, priority)
+        """Schedule an item. One that is scheduled already gets the higher priority and the earlier time."""
+        scheduled = self._items.get(item)
+        if scheduled is None:
+            self._items[item] = scheduled = ScheduledItem(item, priority)
             if after > 0:
-                self._wait(entry, now + after)
+                self._wait(scheduled, now + after)
             else:
-                self._make_ready(entry, now)
-        elif entry.waiting:
-            if priority > entry.priority:
-                entry.priority = priority
+                self._make_ready(scheduled, now)
+        elif scheduled.waiting:
+            if priority > scheduled.priority:
+                scheduled.priority = priority
             if not after > 0:
-                self._make_ready(entry, now)
-            elif now + after < entry.ready_at:
-                self._wait(entry, now + after)
-        elif priority > entry.priority:
-            self._observer.raised(entry.priority, priority)
-            entry.priority = priority
-            self._push(entry)
+                self._make_ready(scheduled, now)
+            elif now + after < scheduled.ready_at:
+                self._wait(scheduled, now + after)
+        elif priority > scheduled.priority:
+            self._observer.raised(scheduled.priority, priority)
+            scheduled.priority = priority
+            self._push(scheduled)
             if len(self._ready) > 2 * self.ready_count + _SLACK:
                 self._ready = [record for record in self._ready if record[2].order == record[1]]
                 heapify(self._ready)
 
-    def take(self, now: float) -> Entry[T] | None:
-        """Hand out the next item, and hold it; None where there is none."""
+    def take(self, now: float) -> ScheduledItem[T] | None:
+        """Hand out the next item and mark it as held; None if nothing is ready."""
         if self.waiting_count:
             self.advance(now)
         ready = self._ready
         while ready:
-            _, order, entry = heappop(ready)
-            if entry.order == order:
-                item = entry.item
-                del self._entries[item]
-                self._observer.taken(entry.priority, now - entry.since)
-                entry.since = now
-                self.held[item] = entry
-                return entry
+            _, order, scheduled = heappop(ready)
+            if scheduled.order == order:
+                item = scheduled.item
+                del self._items[item]
+                self._observer.taken(scheduled.priority, now - scheduled.since)
+                scheduled.since = now
+                self.held[item] = scheduled
+                return scheduled
         return None
 
     def done(self, item: T, now: float) -> None:
-        """The worker has finished with an item. If it was added meanwhile, it can be handed out again."""
+        """Release an item that a worker has finished. If it was added in the meantime, it can be handed out again."""
         self._observer.done(now - self.held.pop(item).since)
-        entry = self._entries.get(item)
-        if entry is not None and not entry.waiting:
-            heappush(self._ready, (-entry.priority, entry.order, entry))
+        scheduled = self._items.get(item)
+        if scheduled is not None and not scheduled.waiting:
+            heappush(self._ready, (-scheduled.priority, scheduled.order, scheduled))
 
     def advance(self, now: float) -> None:
-        """Let the time pass: what was waiting for a time until now is ready, in the order of those times."""
+        """Make items ready whose time has come, in the order of their times."""
         waiting = self._waiting
         while waiting and waiting[0][0] <= now:
             record = heappop(waiting)
@@ -104,7 +105,7 @@ class Schedule(Generic[T]):
                 self._make_ready(record[2], record[0])
 
     def next_time(self) -> float | None:
-        """When the next of those that wait becomes ready."""
+        """When the next waiting item becomes ready."""
         waiting = self._waiting
         while waiting:
             if _is_current(waiting[0]):
@@ -113,65 +114,68 @@ class Schedule(Generic[T]):
         return None
 
     def due(self) -> Iterator[tuple[T, float]]:
-        """Every wanted item, and when it is or was ready."""
-        return ((entry.item, entry.ready_at if entry.waiting else entry.since) for entry in self._entries.values())
+        """Every scheduled item, and when it becomes or became ready."""
+        return (
+            (scheduled.item, scheduled.ready_at if scheduled.waiting else scheduled.since)
+            for scheduled in self._items.values()
+        )
 
     def clear(self) -> None:
-        """Forget everything that is not held."""
-        for entry in self._entries.values():
-            if not entry.waiting:
-                self._observer.dropped(entry.priority)
-        self._entries.clear()
+        """Remove every item that is not held."""
+        for scheduled in self._items.values():
+            if not scheduled.waiting:
+                self._observer.dropped(scheduled.priority)
+        self._items.clear()
         self._ready.clear()
         self.clear_waiting()
 
     def clear_waiting(self) -> None:
-        """Forget what waits for its time."""
-        for entry in [entry for entry in self._entries.values() if entry.waiting]:
-            del self._entries[entry.item]
+        """Remove the items that wait for their time."""
+        for scheduled in [scheduled for scheduled in self._items.values() if scheduled.waiting]:
+            del self._items[scheduled.item]
         self._waiting.clear()
         self.waiting_count = 0
 
     @property
     def can_take(self) -> bool:
-        """Whether there may be something to hand out."""
+        """Whether an item may be ready; outdated records count too."""
         return bool(self._ready)
 
     @property
     def ready_count(self) -> int:
-        """Entries that are ready, those of held items among them."""
-        return len(self._entries) - self.waiting_count
+        """Items that are ready, including held ones that were added again."""
+        return len(self._items) - self.waiting_count
 
     def running(self, now: float) -> Iterator[float]:
-        """How long each held item has been with its worker."""
+        """How many seconds each held item has been with its worker."""
         return (now - held.since for held in list(self.held.values()))
 
-    def _make_ready(self, entry: Entry[T], now: float) -> None:
-        if entry.waiting:
-            entry.waiting = False
+    def _make_ready(self, scheduled: ScheduledItem[T], now: float) -> None:
+        if scheduled.waiting:
+            scheduled.waiting = False
             self.waiting_count -= 1
-        entry.since = now
-        self._observer.ready(entry.priority)
-        self._push(entry)
+        scheduled.since = now
+        self._observer.ready(scheduled.priority)
+        self._push(scheduled)
 
-    def _push(self, entry: Entry[T]) -> None:
-        self._order = entry.order = self._order + 1
-        if entry.item not in self.held:  # else `done` pushes it, with the place in the order that it has got now
-            heappush(self._ready, (-entry.priority, entry.order, entry))
+    def _push(self, scheduled: ScheduledItem[T]) -> None:
+        self._order = scheduled.order = self._order + 1
+        if scheduled.item not in self.held:  # else `done` pushes it, in the order that it gets here
+            heappush(self._ready, (-scheduled.priority, scheduled.order, scheduled))
 
-    def _wait(self, entry: Entry[T], time: float) -> None:
-        if not entry.waiting:
-            entry.waiting = True
+    def _wait(self, scheduled: ScheduledItem[T], time: float) -> None:
+        if not scheduled.waiting:
+            scheduled.waiting = True
             self.waiting_count += 1
-            self._order = entry.order = self._order + 1  # kept if the time is brought forward
-        entry.ready_at = time
-        heappush(self._waiting, (time, entry.order, entry))
+            self._order = scheduled.order = self._order + 1  # stays the same if the item gets an earlier time
+        scheduled.ready_at = time
+        heappush(self._waiting, (time, scheduled.order, scheduled))
         if len(self._waiting) > 2 * self.waiting_count + _SLACK:
             self._waiting = [record for record in self._waiting if _is_current(record)]
             heapify(self._waiting)
 
 
-def _is_current(record: tuple[float, int, Entry[T]]) -> bool:
-    """Whether a record of what waits is its entry's last one."""
-    time, order, entry = record
-    return entry.order == order and entry.ready_at == time
+def _is_current(record: tuple[float, int, ScheduledItem[T]]) -> bool:
+    """Whether a record of a waiting item is the latest one."""
+    time, order, scheduled = record
+    return scheduled.order == order and scheduled.ready_at == time
