@@ -6,6 +6,9 @@ READY := $(VENV)/.ready-$(shell cksum < requirements/dev.lock | cut -d" " -f1)
 PYTEST := $(BIN)/python -m pytest
 PARALLEL := --numprocesses=auto --dist=worksteal
 
+# Tests start some hundred Pythons: with their bytecode written once, they take two thirds of the time.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test check format cluster-tests cluster-binaries compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests bench bench-device bench-abuse test-pythons lock types proto clean
 
 help:  ## what can be made

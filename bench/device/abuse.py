@@ -10,8 +10,8 @@ import os
 import platform
 import sys
 
+from bench.device.attacked import BOUND, Abuse, ground, measure
 from hack.device.attacks import ATTACKS
-from tests.device.abuse import BOUND, Abuse, ground, measure
 
 SECONDS = float(os.environ.get("BENCH_SECONDS", "6"))
 ROUNDS = 2

