@@ -137,7 +137,7 @@ async def test_a_failing_handler_gives_a_plain_500_and_one_line_in_the_log(caplo
     assert raw.statuses(received) == [500]
     assert b"secret" not in received
     assert [(record.name, record.levelno) for record in caplog.records] == [("pilotage.http", logging.ERROR)]
-    assert "GET /broken failed" in caplog.text
+    assert "Request handler failed method=GET path=/broken" in caplog.text
     assert "hidden" not in caplog.text
 
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from pilotage.cli.errors import CommandError
 from pilotage.cli.files import write_files
 from pilotage.errors import DecodeError
-from pilotage.meta.documents import Document
 
 if TYPE_CHECKING:
+    from pilotage.meta.documents import Document
     from pilotage.meta.models import Resource
 
 

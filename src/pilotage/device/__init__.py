@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from pilotage.telemetry.logs import Logger
 
 _MODULES = {
-    "client.clientset": "Devices",
-    "client.config": "Config",
-    "client.gpus": "GPUs",
-    "client.interceptors": "Invocation Invoke Open StreamInterceptor UnaryInterceptor",
-    "client.target": "Target",
-    "rpc": "Incoming Reply",
-    "telemetry": "ECCErrors Telemetry",
+    "device.client.clientset": "Devices",
+    "device.client.config": "Config",
+    "device.client.gpus": "GPUs",
+    "device.client.interceptors": "Invocation Invoke Open StreamInterceptor UnaryInterceptor",
+    "device.client.target": "Target",
+    "device.telemetry": "ECCErrors Telemetry",
+    "grpc.rpc": "Incoming Reply",
 }
-_HOMES = {name: f"pilotage.device.{module}" for module, names in _MODULES.items() for name in names.split()}
+_HOMES = {name: f"pilotage.{module}" for module, names in _MODULES.items() for name in names.split()}
 
 __all__ = ["connect", *sorted(_HOMES)]  # pyright: ignore[reportUnsupportedDunderAll]
 
