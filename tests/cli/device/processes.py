@@ -1,15 +1,21 @@
-"""`pilotage device serve` as a process, for the tests that need a whole one."""
+"""`pilotage device`: the server as a process, and commands that end by themselves in this one."""
 
 from __future__ import annotations
 
+import io
+import logging
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
+from unittest import mock
+
+from pilotage.cli import main
 
 COMMAND = [sys.executable, "-W", "error", "-m", "pilotage.cli", "device"]
 
@@ -58,7 +64,7 @@ def serving(target: Path | str, *options: str) -> Iterator[Server]:
 
 def refused(*options: str) -> str:
     """The one line of a server that does not start."""
-    ran = subprocess.run([*COMMAND, "serve", *options], capture_output=True, text=True, timeout=60, check=False)
+    ran = command("serve", *options)
     assert (ran.returncode, ran.stderr.count("\n")) == (1, 1), ran.stderr
     assert "listening" not in ran.stdout
     assert ran.stderr.startswith("pilotage: ")
@@ -66,7 +72,30 @@ def refused(*options: str) -> str:
 
 
 def shown(*arguments: str, target: Path | str = "") -> subprocess.CompletedProcess[str]:
-    """What `pilotage device get` and the like say."""
-    environment = {**os.environ, "NVIDIA_DEVICE_API_TARGET": f"unix://{target}" if isinstance(target, Path) else target}
-    command = [*COMMAND, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
+    """What `pilotage device get` and the like print."""
+    where = f"unix://{target}" if isinstance(target, Path) else target
+    with mock.patch.dict(os.environ, {"NVIDIA_DEVICE_API_TARGET": where}):
+        return command(*arguments)
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command that ends by itself, in this process: a process of its own takes ten times as long.
+
+    A thread runs its loop, because the test may have a loop already.
+    """
+    output, errors = io.StringIO(), io.StringIO()
+    with redirect_stdout(output), redirect_stderr(errors), logging_as_before(), ThreadPoolExecutor(1) as thread:
+        code = thread.submit(main, ["device", *arguments]).result(60)
+    return subprocess.CompletedProcess(arguments, code, output.getvalue(), errors.getvalue())
+
+
+@contextmanager
+def logging_as_before() -> Iterator[None]:
+    """The command sets up logging for its process; this one has it as before after the block."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    try:
+        yield
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import os
 import signal
 import socket
@@ -29,19 +28,16 @@ from pilotage.errors import Forbidden
 from pilotage.meta.models import ObjectMeta
 from pilotage.server.http.certificates import self_signed
 
-from .processes import COMMAND, refused, serving, shown
+from .processes import COMMAND, logging_as_before, refused, serving, shown
 
 QUIET = ("--provider", "fake", "--period", "0")
 
 
 @pytest.fixture(autouse=True)
-def logging_as_before() -> Iterator[None]:
-    """The command sets up logging for its process, and some tests run it in theirs."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
+def own_logging() -> Iterator[None]:
+    """Some tests run the command in this process."""
+    with logging_as_before():
+        yield
 
 
 def free_port() -> int:
@@ -215,11 +211,18 @@ async def test_a_second_signal_ends_it_without_grace(
 def test_a_second_server_is_refused_and_changes_nothing_for_the_first(tmp_path: Path) -> None:
     path, shared = tmp_path / "device-api.sock", (*QUIET, "--storage", f"sqlite:{tmp_path}/state.db")
     with serving(path, *shared) as first:
+        asyncio.run(wait_for_gpus(path, 8))
         before = shown("get", "-o", "json", target=path).stdout
         assert refused("--target", f"unix://{path}", *shared) == (
             f"another server listens on {path} already (pid {first.process.pid}): stop it, or choose another path"
         )
         assert shown("get", "-o", "json", target=path).stdout == before
+
+
+async def wait_for_gpus(path: Path, count: int) -> None:
+    async with device.connect(f"unix://{path}") as devices, devices.v1alpha1.gpus.follow() as events:
+        for _ in range(count):
+            await anext(events)
 
 
 def test_after_kill_9_the_next_server_takes_the_stale_socket_over(tmp_path: Path) -> None:
