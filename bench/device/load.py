@@ -3,7 +3,7 @@ whether a watcher missed anything.
 
 The mix is that of NVIDIA's own load test: for N GPUs, N heartbeats in 30 s on half of them, N/4 updates each of a
 watchdog and of an external monitor in 30 s on a quarter, N/2 gets in 10 s, watchers that reconnect every 40 to 50 s,
-conflicts retried three times. Lists come every 2 s instead of every minute, so that there is something to count.
+conflicts retried three times. ListCache come every 2 s instead of every minute, so that there is something to count.
 """
 
 from __future__ import annotations

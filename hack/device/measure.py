@@ -32,11 +32,11 @@ from typing import Any, Literal
 import msgspec
 
 from pilotage.device.providers.nvml import NVMLOptions, NVMLProvider
-from pilotage.device.providers.nvml_bindings import BoundLibrary
-from pilotage.device.providers.nvml_calls import DEVICE_CALLS, IDENTITY_CALLS, SYSTEM_CALLS
-from pilotage.device.providers.nvml_library import Library, NVMLError
-from pilotage.device.providers.nvml_opening import open_library
-from pilotage.device.providers.nvml_worker import WorkerThread
+from pilotage.device.providers.nvml.bindings import BoundLibrary
+from pilotage.device.providers.nvml.calls import DEVICE_CALLS, IDENTITY_CALLS, SYSTEM_CALLS
+from pilotage.device.providers.nvml.library import Library, NVMLError
+from pilotage.device.providers.nvml.opening import open_library
+from pilotage.device.providers.nvml.worker import WorkerThread
 from pilotage.device.providers.record import record
 from pilotage.device.providers.recording import load
 from pilotage.device.providers.replay import ReplayLibrary
@@ -214,7 +214,7 @@ def burn_memory() -> int:
 
 async def cost(seconds: float) -> dict[str, Any]:
     """The CPU time of all threads while the provider runs on a service in this process."""
-    from pilotage.device.server.providers import LocalAccess
+    from pilotage.device.server.providertasks import LocalAccess
     from pilotage.device.server.service import DeviceService
     from pilotage.storage import open_storage
 

@@ -19,8 +19,8 @@ from pilotage.device import wire
 from pilotage.device.client.listerwatcher import DeviceListerWatcher
 from pilotage.device.client.transport import DeviceTransport
 from pilotage.device.server import serving
-from pilotage.device.server.hub import HubOptions
 from pilotage.device.server.serving import DeviceServer
+from pilotage.device.server.watchcache import WatchCacheOptions
 from pilotage.device.v1alpha1 import GPU, GPUSpec
 from pilotage.device.wire import Generation, health, reflection
 from pilotage.device.wire.health import ServingStatus
@@ -37,7 +37,7 @@ from pilotage.storage.memory import MemoryStorage
 from .handmade import field, meta, written
 from .server.fakes import Api, condition, gpu, over_socket, server_options, status
 
-EAGER = HubOptions(bookmark_seconds=0.05)
+EAGER = WatchCacheOptions(bookmark_seconds=0.05)
 SPEC = field(2, field(1, b"GPU-0"))
 
 
@@ -180,7 +180,7 @@ async def test_8_a_watch_that_is_opened_again_survives_that_the_server_closes_it
 @pytest.mark.covers("D8")
 @pytest.mark.parametrize("generation", [Generation.V6, Generation.V8])
 async def test_8_a_bookmark_says_how_far_the_watch_is_and_nothing_else(folder: Path, generation: Generation) -> None:
-    async with speaking(folder, generation, hub=EAGER) as (_, api):
+    async with speaking(folder, generation, watch_cache=EAGER) as (_, api):
         created = await api.create(gpu(metadata={"labels": {"a": "b"}}, status=status(condition())))
         version = created["metadata"]["resourceVersion"]
         async with api.watch(resource_version=version, allow_watch_bookmarks=True) as events:
@@ -233,12 +233,12 @@ async def test_the_newest_generation_can_do_all_of_it_over_the_socket(folder: Pa
         with pytest.raises(Gone):
             async with api.watch(resource_version="1") as events:
                 await anext(events)
-        assert server.hub.subscribers == 0 or await _drained(server)
+        assert server.watch_cache.subscribers == 0 or await _drained(server)
 
 
 async def _drained(server: DeviceServer) -> bool:
-    await server.hub.ended(5)
-    return server.hub.subscribers == 0
+    await server.watch_cache.ended(5)
+    return server.watch_cache.subscribers == 0
 
 
 async def test_the_oldest_generation_is_read_over_the_socket_and_writes_say_that_there_are_none(folder: Path) -> None:

@@ -172,11 +172,11 @@ async def test_clients_that_die_in_the_middle_of_a_stream_leave_none_behind(tmp_
         DeviceServer(DeviceServerOptions(targets=[target], gate_seconds=0)) as server,
         watching(target, 8) as pid,
     ):
-        assert server.hub.subscribers == 8
+        assert server.watch_cache.subscribers == 8
         descriptors = len(os.listdir("/proc/self/fd"))
         os.kill(pid, signal.SIGKILL)
-        await server.hub.ended(10)
-        assert server.hub.subscribers == 0
+        await server.watch_cache.ended(10)
+        assert server.watch_cache.subscribers == 0
         async with asyncio.timeout(10):
             while len(os.listdir("/proc/self/fd")) > descriptors - 8:  # noqa: ASYNC110  # nobody tells when one closes
                 await asyncio.sleep(0.01)
@@ -195,7 +195,7 @@ async def test_a_client_that_stands_still_holds_up_nobody(tmp_path: Path) -> Non
         try:
             number = 0
             while (
-                server.hub.subscribers > 1
+                server.watch_cache.subscribers > 1
             ):  # until a client that does not read has to list again, should it ever read
                 version = await fill(writer, number := number + 1)
             await follower.until(lambda: follower.reached(version))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pilotage.device.providers import nvml_metrics
+from pilotage.device.providers.nvml import metrics as nvml_metrics
 from pilotage.device.server import metrics
 from pilotage.telemetry.metrics import Metric
 

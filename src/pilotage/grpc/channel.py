@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from pilotage.errors import ConnectionLost
 from pilotage.grpc.clientlink import ClientLink
-from pilotage.grpc.connecting import Endpoint, connect
+from pilotage.grpc.dialer import Endpoint, connect
 from pilotage.grpc.frames import block
 from pilotage.grpc.metadata import CONTENT_TYPE, spelt, timeout_text
 from pilotage.grpc.options import ChannelOptions, default_user_agent

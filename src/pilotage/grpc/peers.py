@@ -9,10 +9,10 @@ import sys
 from collections import Counter
 from dataclasses import dataclass, field
 
+from pilotage.grpc.fairqueue import FairQueue
 from pilotage.grpc.guard import Share
 from pilotage.grpc.options import ServerOptions
 from pilotage.grpc.rpc import Peer
-from pilotage.grpc.turns import Turns
 from pilotage.meta.tokenbucket import TokenBucket
 
 _CREDENTIALS = struct.Struct("iII")  # a uid has no sign: -1 would be a caller without one
@@ -50,7 +50,7 @@ class Account:
 
     requests: TokenBucket | None
     connects: TokenBucket | None
-    turns: Turns | None = None
+    turns: FairQueue | None = None
     """When they are read from, so that they use no more than their part of the loop's time."""
     connections: int = 0
     processes: Counter[int] = field(default_factory=Counter)
@@ -97,8 +97,8 @@ class Accounts:
             self._turns(now) if requests and options.receive_share else None,
         )
 
-    def _turns(self, now: float) -> Turns:
-        return Turns(self._loop, Share(self._options.receive_share, _TIME_BURST, now))
+    def _turns(self, now: float) -> FairQueue:
+        return FairQueue(self._loop, Share(self._options.receive_share, _TIME_BURST, now))
 
     def _purge(self, now: float) -> None:
         """Forget who has nothing open and nothing to wait for."""

@@ -13,10 +13,10 @@ from typing import NamedTuple
 from pilotage.errors import PilotageError
 from pilotage.grpc.acceptor import Acceptor
 from pilotage.grpc.calls import routes
-from pilotage.grpc.farewells import Farewells
 from pilotage.grpc.frames import ErrorCode
 from pilotage.grpc.options import ServerOptions
 from pilotage.grpc.peers import Account, Accounts, peer_of
+from pilotage.grpc.refusals import RefusedConnections
 from pilotage.grpc.rpc import Code, Handlers, Peer
 from pilotage.grpc.serverlink import LOST_AT_ONCE, ServerLink, Shared
 from pilotage.telemetry.logs import logger
@@ -113,7 +113,7 @@ class Listening:
         self._links = self._shared.links
         self._tasks: set[asyncio.Task[None]] = set()
         self._acceptor = Acceptor(self._loop, listener, self._take)
-        self._farewells = Farewells(self._loop, self._acceptor.spend)
+        self._farewells = RefusedConnections(self._loop, self._acceptor.spend)
         self._sweeping: asyncio.TimerHandle | None = None
         self._tick = _tick(options)
         self._stopping = False

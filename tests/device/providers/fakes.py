@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 from pilotage.client.client import Client
-from pilotage.device.providers.nvml_library import Answer, DeviceEvent, EventType, NVMLError, Return
-from pilotage.device.providers.provider import Provider
-from pilotage.device.server.providers import LocalAccess
+from pilotage.device.providers.interface import Provider
+from pilotage.device.providers.nvml.library import Answer, DeviceEvent, EventType, NVMLError, Return
+from pilotage.device.server.providertasks import LocalAccess
 from pilotage.device.server.service import Caller, DeviceService, ServiceOptions
 from pilotage.device.v1alpha1 import GPU
 from pilotage.storage.memory import MemoryStorage

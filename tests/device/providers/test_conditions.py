@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pilotage.device.providers.actions import Action, Vocabulary, most_severe, spelled
 from pilotage.device.providers.conditions import TYPES, Health, health, too_hot
 from pilotage.device.providers.history import History, advanced, with_xid
-from pilotage.device.providers.nvml_readings import (
+from pilotage.device.providers.nvml.readings import (
     ClockReason,
     ECCErrors,
     Identity,

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from pilotage.device.providers.history import MAX_LATCHED, SETTLE, History, adopted, advanced, with_xid
-from pilotage.device.providers.nvml_readings import ECCErrors, Lost, Readings, Unreadable
+from pilotage.device.providers.nvml.readings import ECCErrors, Lost, Readings, Unreadable
 from pilotage.meta.models import Condition
 
 from .fakes import BEGINNING

@@ -8,9 +8,10 @@ import pytest
 from pilotage import device
 from pilotage.device.client.target import Target
 from pilotage.device.providers.fake import FakeOptions, FakeProvider
-from pilotage.device.providers.nvml import NVMLOptions, NVMLProvider
-from pilotage.device.providers.nvml_worker import WorkerThread
-from pilotage.device.providers.provider import Provider
+from pilotage.device.providers.interface import Provider
+from pilotage.device.providers.nvml.options import NVMLOptions
+from pilotage.device.providers.nvml.provider import NVMLProvider
+from pilotage.device.providers.nvml.worker import WorkerThread
 from pilotage.device.providers.remote import RemoteAccess
 from pilotage.device.server.serving import DeviceServer, DeviceServerOptions
 from pilotage.errors import InvalidDefinition

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from pilotage.device import providers
-from pilotage.device.providers.nvml import NVMLOptions
-from pilotage.device.providers.nvml_library import EventType, NVMLError, Return
-from pilotage.device.providers.nvml_metrics import XIDS
-from pilotage.device.providers.nvml_opening import open_library
-from pilotage.device.providers.nvml_readings import read
+from pilotage.device.providers.nvml.library import EventType, NVMLError, Return
+from pilotage.device.providers.nvml.metrics import XIDS
+from pilotage.device.providers.nvml.opening import open_library
+from pilotage.device.providers.nvml.options import NVMLOptions
+from pilotage.device.providers.nvml.readings import read
 from pilotage.device.providers.record import main, record
 from pilotage.device.providers.recording import RecordedEvent, Recording, RecordingLibrary, Said, load
 from pilotage.device.providers.replay import ReplayLibrary, replay_provider

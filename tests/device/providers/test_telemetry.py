@@ -15,9 +15,10 @@ import pytest
 from pilotage import device
 from pilotage.device.providers.fake import FakeGPUs, FakeOptions, FakeProvider, FakeTelemetry
 from pilotage.device.providers.fake_readings import Temperament, readings
-from pilotage.device.providers.nvml import NVMLOptions, NVMLProvider
-from pilotage.device.providers.nvml_library import DeviceEvent, Library, NVMLError, Return
-from pilotage.device.providers.nvml_worker import DriverHangs, Inline
+from pilotage.device.providers.nvml.library import DeviceEvent, Library, NVMLError, Return
+from pilotage.device.providers.nvml.options import NVMLOptions
+from pilotage.device.providers.nvml.provider import NVMLProvider
+from pilotage.device.providers.nvml.worker import DriverHangs, Inline
 from pilotage.device.providers.recording import shipped
 from pilotage.device.providers.remote import RemoteAccess
 from pilotage.device.providers.replay import replay_provider

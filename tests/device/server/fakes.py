@@ -14,7 +14,7 @@ from pilotage.device.client.target import Target
 from pilotage.device.client.transport import DeviceTransport
 from pilotage.device.server.service import Caller, DeviceService, ServiceOptions
 from pilotage.device.server.serving import DeviceServer, DeviceServerOptions
-from pilotage.device.server.stored import GPUS
+from pilotage.device.server.storageversion import GPUS
 from pilotage.grpc.channel import GRPCChannel
 from pilotage.grpc.options import ServerOptions
 from pilotage.grpc.rpc import Code, RPCError

@@ -410,8 +410,8 @@ async def test_10_a_watcher_that_does_not_read_never_blocks_writers_and_is_told(
         try:
             writer.write(_WATCH_WITHOUT_WINDOW)
             await writer.drain()
-            hub = node.server.hub
-            while not hub.subscribers:
+            watch_cache = node.server.watch_cache
+            while not watch_cache.subscribers:
                 await api.get()
             for number in range(300):
                 await api.set_status("gpu-0", condition(status="True" if number % 2 else "False"))
@@ -419,7 +419,7 @@ async def test_10_a_watcher_that_does_not_read_never_blocks_writers_and_is_told(
             async with asyncio.timeout(5):
                 while _OUT_OF_RANGE not in answer:
                     answer += await reader.read(65536)
-            assert hub.subscribers == 0
+            assert watch_cache.subscribers == 0
         finally:
             writer.close()
             await writer.wait_closed()

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from pilotage.device.server.endpoints import endpoints, handler, parse_address
-from pilotage.device.server.health import Health
+from pilotage.device.server.services.health import HealthService
 from pilotage.errors import InvalidDefinition
 from pilotage.http.client import Client
 from pilotage.http.messages import Request, Response
@@ -13,14 +13,14 @@ from pilotage.http.messages import Request, Response
 PATHS = ("/metrics", "/version", "/healthz", "/livez", "/readyz")
 
 
-async def ask(health: Health, target: str, method: str = "GET") -> Response:
+async def ask(health: HealthService, target: str, method: str = "GET") -> Response:
     answer = await handler(health, PATHS)(Request(method, target))
     assert isinstance(answer, Response)
     return answer
 
 
 async def test_ready_is_who_lets_readers_in_and_alive_is_who_answers() -> None:
-    health = Health(["a.B"])
+    health = HealthService(["a.B"])
     assert (await ask(health, "/readyz")).status == 503
     assert (await ask(health, "/livez")).status == 200
     health.serve()
@@ -31,7 +31,7 @@ async def test_ready_is_who_lets_readers_in_and_alive_is_who_answers() -> None:
 
 
 async def test_metrics_and_version_are_told() -> None:
-    health = Health(["a.B"])
+    health = HealthService(["a.B"])
     text = (await ask(health, "/metrics")).body.decode()
     for name in (
         "grpc_server_started_total",
@@ -48,13 +48,13 @@ async def test_metrics_and_version_are_told() -> None:
 
 
 async def test_nothing_else_is_there() -> None:
-    health = Health(["a.B"])
+    health = HealthService(["a.B"])
     assert (await ask(health, "/")).status == 404
     assert (await ask(health, "/metrics", "POST")).status == 405
 
 
 async def test_one_address_may_serve_both_and_each_serves_its_own() -> None:
-    health = Health(["a.B"])
+    health = HealthService(["a.B"])
     async with endpoints(health, metrics_address="127.0.0.1:0", health_address="0") as servers:
         (server,) = servers
         async with Client(*server.address) as client:

@@ -9,7 +9,7 @@ from pilotage.device.providers import actions as recommended
 from pilotage.device.providers.actions import Action, spelled
 from pilotage.device.server import merging
 from pilotage.device.server.merging import PROVIDER_LOST, lost, merged, most_severe, with_condition
-from pilotage.device.server.stored import public_status
+from pilotage.device.server.storageversion import public_status
 from pilotage.meta.documents import Document
 
 from .fakes import condition, status

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from pilotage.cli.errors import CommandError
 from pilotage.device.access import Access, Remote
 from pilotage.device.client.target import Target
-from pilotage.device.providers.provider import Provider
+from pilotage.device.providers.interface import Provider
 from pilotage.device.server.serving import DeviceServerOptions
 from pilotage.device.wire import Generation
 from pilotage.grpc.options import ServerOptions
 
 if TYPE_CHECKING:
-    from pilotage.device.providers.nvml import NVMLOptions
+    from pilotage.device.providers.nvml.options import NVMLOptions
 
 
 def server_options(options: argparse.Namespace) -> DeviceServerOptions:
@@ -120,9 +120,9 @@ def _provider(name: str, options: argparse.Namespace) -> Provider:
 
 
 def _nvml(options: argparse.Namespace) -> Provider:
-    from pilotage.device.providers.nvml import NVMLProvider
-    from pilotage.device.providers.nvml_bindings import BoundLibrary
-    from pilotage.device.providers.nvml_worker import WorkerThread
+    from pilotage.device.providers.nvml.bindings import BoundLibrary
+    from pilotage.device.providers.nvml.provider import NVMLProvider
+    from pilotage.device.providers.nvml.worker import WorkerThread
 
     return NVMLProvider(_nvml_options(options), worker=lambda: WorkerThread(BoundLibrary(options.driver_root)))
 
@@ -140,7 +140,7 @@ def _replay(options: argparse.Namespace) -> Provider:
 
 
 def _nvml_options(options: argparse.Namespace) -> NVMLOptions:
-    from pilotage.device.providers.nvml import NVMLOptions
+    from pilotage.device.providers.nvml.options import NVMLOptions
     from pilotage.device.providers.xids import parse_xids
 
     return NVMLOptions(poll_seconds=options.poll_seconds, ignored_xids=parse_xids(options.ignored_xids))

@@ -18,7 +18,7 @@ from typing import Literal
 
 from pilotage.device.providers.actions import Action, most_severe
 from pilotage.device.providers.history import History
-from pilotage.device.providers.nvml_readings import (
+from pilotage.device.providers.nvml.readings import (
     ClockReason,
     Identity,
     Lost,

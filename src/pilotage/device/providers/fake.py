@@ -18,8 +18,8 @@ from dataclasses import dataclass, field, replace
 from pilotage.device.providers.actions import Action
 from pilotage.device.providers.conditions import READY, READY_MESSAGE, RESET_REQUIRED, Health, State
 from pilotage.device.providers.fake_readings import Temperament, readings
+from pilotage.device.providers.interface import ProviderAccess
 from pilotage.device.providers.inventory import Inventory
-from pilotage.device.providers.provider import ProviderAccess
 from pilotage.device.providers.telemetry import Meter
 from pilotage.device.telemetry import Telemetry
 from pilotage.errors import ApiError, ConnectionLost, InvalidDefinition, ServiceUnavailable, TooManyRequests

@@ -11,7 +11,7 @@ import random
 from dataclasses import dataclass
 from datetime import datetime
 
-from pilotage.device.providers.nvml_readings import ECCErrors, Readings
+from pilotage.device.providers.nvml.readings import ECCErrors, Readings
 
 MEMORY_BYTES = 150_754_820_096
 """An H200's, as are the limits of power and clocks."""

@@ -21,7 +21,7 @@ from datetime import datetime, timedelta
 
 from pilotage.device.providers import xids
 from pilotage.device.providers.actions import Action
-from pilotage.device.providers.nvml_readings import Lost, Reading, Readings, RecoveryAction
+from pilotage.device.providers.nvml.readings import Lost, Reading, Readings, RecoveryAction
 from pilotage.meta.models import Condition
 
 SETTLE = timedelta(seconds=30)

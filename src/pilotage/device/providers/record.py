@@ -11,11 +11,11 @@ from pathlib import Path
 
 import msgspec
 
-from pilotage.device.providers.nvml_bindings import BoundLibrary
-from pilotage.device.providers.nvml_calls import IDENTITY_CALLS
-from pilotage.device.providers.nvml_library import Library, NVMLError
-from pilotage.device.providers.nvml_opening import explanation, open_library
-from pilotage.device.providers.nvml_readings import read
+from pilotage.device.providers.nvml.bindings import BoundLibrary
+from pilotage.device.providers.nvml.calls import IDENTITY_CALLS
+from pilotage.device.providers.nvml.library import Library, NVMLError
+from pilotage.device.providers.nvml.opening import explanation, open_library
+from pilotage.device.providers.nvml.readings import read
 from pilotage.device.providers.recording import Recording, RecordingLibrary, anonymous
 from pilotage.errors import MissingExtra
 from pilotage.meta import times

@@ -22,7 +22,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from pilotage.device.providers.nvml_library import Answer, DeviceEvent, Library, NVMLError
+from pilotage.device.providers.nvml.library import Answer, DeviceEvent, Library, NVMLError
 from pilotage.errors import DecodeError
 
 MAX_BYTES = 64 * 1024 * 1024

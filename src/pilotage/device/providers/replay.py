@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from pilotage.device.providers.nvml import NVMLOptions, NVMLProvider
-from pilotage.device.providers.nvml_library import Answer, DeviceEvent, NVMLError, Return
-from pilotage.device.providers.nvml_worker import Inline
+from pilotage.device.providers.nvml.library import Answer, DeviceEvent, NVMLError, Return
+from pilotage.device.providers.nvml.options import NVMLOptions
+from pilotage.device.providers.nvml.provider import NVMLProvider
+from pilotage.device.providers.nvml.worker import Inline
 from pilotage.device.providers.recording import Recording, load
 
 

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
 
-from pilotage.device.providers.nvml_metrics import XIDS, Gauges
-from pilotage.device.providers.nvml_readings import Lost, Reading, Readings
+from pilotage.device.providers.nvml.metrics import XIDS, Gauges
+from pilotage.device.providers.nvml.readings import Lost, Reading, Readings
 from pilotage.device.telemetry import ECCErrors, Telemetry
 
 _UNREAD = "it was not read yet"

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import msgspec
 
-from pilotage.device.server.health import Health
+from pilotage.device.server.services.health import HealthService
 from pilotage.errors import InvalidDefinition
 from pilotage.http.limits import Limits
 from pilotage.http.messages import Handler, Request, Response
@@ -22,7 +22,7 @@ _PROBES = ("/healthz", "/livez", "/readyz", "/version")
 
 @asynccontextmanager
 async def endpoints(
-    health: Health, *, metrics_address: str = "", health_address: str = "", registry: Registry = REGISTRY
+    health: HealthService, *, metrics_address: str = "", health_address: str = "", registry: Registry = REGISTRY
 ) -> AsyncIterator[list[Server]]:
     """Serve what has an address (`HOST:PORT`; empty or 0: nothing) for the length of the block.
 
@@ -45,7 +45,7 @@ async def endpoints(
         yield servers
 
 
-def handler(health: Health, paths: Iterable[str], registry: Registry = REGISTRY) -> Handler:
+def handler(health: HealthService, paths: Iterable[str], registry: Registry = REGISTRY) -> Handler:
     """Answers the paths that it is given."""
     served = frozenset(paths)
 

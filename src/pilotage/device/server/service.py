@@ -15,11 +15,11 @@ import msgspec
 
 from pilotage.device.server import merging
 from pilotage.device.server.admission import Limits, check_provider
-from pilotage.device.server.gate import Gate
-from pilotage.device.server.stored import DEFINITION, GPUS, definition, public
-from pilotage.device.server.supervision import Supervision
+from pilotage.device.server.heartbeats import HeartbeatMonitor
+from pilotage.device.server.readiness import ReadinessGate
+from pilotage.device.server.resourceversions import check_reached, check_version
+from pilotage.device.server.storageversion import DEFINITION, GPUS, definition, public
 from pilotage.device.server.telemetry import LatestTelemetry, TelemetryOptions
-from pilotage.device.server.versions import check_reached, check_version
 from pilotage.device.server.writing import Writer
 from pilotage.device.wire.tolerance import check_name
 from pilotage.errors import BadRequest, Conflict, NotFound, RequestTooLarge, RevisionConflict
@@ -91,8 +91,8 @@ class DeviceService:
         self.options = options or ServiceOptions()
         self.context = RegistryContext(storage, tenant="devices", clock=clock, chance=chance or random.SystemRandom())
         self.registry = Registry(self.context)
-        self.gate = Gate(self.options.gate_seconds)
-        self.supervision = Supervision(
+        self.gate = ReadinessGate(self.options.gate_seconds)
+        self.supervision = HeartbeatMonitor(
             timeout=self.options.heartbeat_seconds,
             most=self.options.limits.providers,
             on_lost=self._on_lost,

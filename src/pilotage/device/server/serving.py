@@ -1,4 +1,4 @@
-"""The server whole: storage, service, hub, providers and the sockets it listens on, opened and closed in order."""
+"""The whole server: storage, service, watch cache, providers and sockets, opened and closed in order."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from types import TracebackType
 from pilotage.device import extra, wire
 from pilotage.device.access import Access, Remote
 from pilotage.device.client.target import Target
-from pilotage.device.providers.provider import Provider
+from pilotage.device.providers.interface import Provider
 from pilotage.device.server import metrics
 from pilotage.device.server.admission import Limits
 from pilotage.device.server.endpoints import build, endpoints
-from pilotage.device.server.face import Face, encode
-from pilotage.device.server.health import Health
-from pilotage.device.server.hub import Hub, HubOptions
-from pilotage.device.server.providers import ProviderTasks
+from pilotage.device.server.providertasks import ProviderTasks
 from pilotage.device.server.service import DeviceService, ServiceOptions
+from pilotage.device.server.services.gpu import GPUService, encode
+from pilotage.device.server.services.health import HealthService
+from pilotage.device.server.watchcache import WatchCache, WatchCacheOptions
 from pilotage.device.socket import listen
 from pilotage.device.wire import Generation
 from pilotage.device.wire.messages import classes
@@ -66,7 +66,7 @@ class DeviceServerOptions:
     """How long a provider that sends heartbeats may be silent before its conditions become Unknown."""
     limits: Limits = field(default=Limits())
     """How much the server keeps."""
-    hub: HubOptions = field(default=HubOptions())
+    watch_cache: WatchCacheOptions = field(default=WatchCacheOptions())
     """How much is kept ready for watches, and how many there may be."""
     grpc: ServerOptions = field(default=ServerOptions())
     """What the gRPC server grants its clients."""
@@ -91,8 +91,8 @@ class DeviceServer:
         self._targets = _targets(self.options)
         self._exits = AsyncExitStack()
         self._service: DeviceService | None = None
-        self._hub: Hub | None = None
-        self.health = Health([f"{package}.{wire.SERVICE}" for package in wire.PACKAGES])
+        self._watch_cache: WatchCache | None = None
+        self.health = HealthService([f"{package}.{wire.SERVICE}" for package in wire.PACKAGES])
 
     @property
     def target(self) -> Target:
@@ -106,10 +106,10 @@ class DeviceServer:
         return self._service
 
     @property
-    def hub(self) -> Hub:
+    def watch_cache(self) -> WatchCache:
         """Who watches."""
-        assert self._hub is not None, "the server is used outside of its block"
-        return self._hub
+        assert self._watch_cache is not None, "the server is used outside of its block"
+        return self._watch_cache
 
     async def __aenter__(self) -> DeviceServer:
         async with AsyncExitStack() as stack:
@@ -128,10 +128,10 @@ class DeviceServer:
         stack.push_async_callback(storage.close)
         chosen = ServiceOptions(options.gate_seconds, options.heartbeat_seconds, options.limits)
         service = self._service = await stack.enter_async_context(DeviceService(storage, chosen))
-        hub = self._hub = await stack.enter_async_context(
-            Hub(storage, service.info, service.prefix, encode, options.hub)
+        watch_cache = self._watch_cache = await stack.enter_async_context(
+            WatchCache(storage, service.info, service.prefix, encode, options.watch_cache)
         )
-        census = metrics.Census(hub.values)
+        census = metrics.Census(watch_cache.values)
         census.register()
         stack.callback(census.unregister)
         metrics.set_build_info(build()["version"])
@@ -141,17 +141,17 @@ class DeviceServer:
         tasks = ProviderTasks(service)
         stack.push_async_callback(tasks.close)
         tasks.start(options.providers)
-        await self._listen(stack, service, hub)
-        stack.push_async_callback(self._wind_down, tasks, hub)
+        await self._listen(stack, service, watch_cache)
+        stack.push_async_callback(self._wind_down, tasks, watch_cache)
         service.gate.on_open(self.health.serve)
 
-    async def _listen(self, stack: AsyncExitStack, service: DeviceService, hub: Hub) -> None:
+    async def _listen(self, stack: AsyncExitStack, service: DeviceService, watch_cache: WatchCache) -> None:
         from pilotage.grpc.server import serve  # with it comes HTTP/2
 
         options = self.options
         classes(options.profile.value)  # now: the first caller shall not wait for protobuf
         access = options.access or Access.of_socket_group(options.socket_group)
-        face = Face(service, hub, self.health, options.profile, access.allows)
+        face = GPUService(service, watch_cache, self.health, options.profile, access.allows)
         handlers = face.handlers()
         chosen = replace(options.grpc, grace_seconds=options.shutdown_grace)
         for target in self._targets[: len(self._targets) - len(options.listeners)]:
@@ -170,11 +170,11 @@ class DeviceServer:
         for listener in options.listeners:
             await stack.enter_async_context(serve(handlers, sock=listener, options=chosen, admit=access.admit))
 
-    async def _wind_down(self, tasks: ProviderTasks, hub: Hub) -> None:
+    async def _wind_down(self, tasks: ProviderTasks, watch_cache: WatchCache) -> None:
         self.health.shut_down()
         await tasks.close()
-        hub.close()
-        await hub.ended(_STREAMS_SECONDS)
+        watch_cache.close()
+        await watch_cache.ended(_STREAMS_SECONDS)
 
 
 def _targets(options: DeviceServerOptions) -> list[Target]:

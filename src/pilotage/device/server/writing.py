@@ -11,10 +11,10 @@ import msgspec
 
 from pilotage.device.server import admission, merging, metrics
 from pilotage.device.server.admission import Limits
-from pilotage.device.server.disputes import Disputes
+from pilotage.device.server.conflicts import ConditionConflicts
 from pilotage.device.server.patches import patch_of
-from pilotage.device.server.stored import GPUS, public, public_status
-from pilotage.device.server.versions import check_version
+from pilotage.device.server.resourceversions import check_version
+from pilotage.device.server.storageversion import GPUS, public, public_status
 from pilotage.device.wire.tolerance import check_name
 from pilotage.errors import BadRequest, Conflict, MethodNotSupported, NotFound, TooManyRequests
 from pilotage.meta.causes import invalid, invalid_error
@@ -43,7 +43,7 @@ class Writer:
         self._limits = limits
         self._admitted = admitted
         """How many GPUs there are, while nobody else adds one."""
-        self._disputes = Disputes()
+        self._disputes = ConditionConflicts()
 
     @property
     def _context(self) -> RegistryContext:

@@ -34,7 +34,7 @@ from pilotage.device.wire.options import (
     unspoken,
     with_page_metadata,
 )
-from pilotage.device.wire.provider import (
+from pilotage.device.wire.providerservice import (
     Acknowledged,
     Heartbeat,
     Registered,

@@ -1,0 +1,1 @@
+"""The GPUs of this machine, read with NVIDIA's management library (NVML)."""

@@ -1,0 +1,81 @@
+"""Opening the library: who is there, and what to say where it cannot be opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pilotage.device.providers.nvml.library import WATCHED_EVENTS, Library, NVMLError, Return
+from pilotage.device.providers.nvml.readings import Identity, identify
+from pilotage.device.providers.nvml.worker import DriverHangs
+from pilotage.errors import MissingExtra
+
+_EXPLANATIONS: Mapping[int, str] = {
+    Return.LIBRARY_NOT_FOUND: "no NVIDIA driver is installed here, or its library is not mounted into this container",
+    Return.DRIVER_NOT_LOADED: "the NVIDIA driver is not loaded",
+    Return.NO_PERMISSION: "this user may not use the NVIDIA driver: give it access to /dev/nvidiactl and /dev/nvidia*",
+    Return.LIB_RM_VERSION_MISMATCH: "the NVIDIA driver was replaced by another version: restart this process",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the library shows after it was opened."""
+
+    identities: Sequence[Identity]
+    unidentified: int = 0
+    """GPUs that are there and cannot even say who they are."""
+    telling: frozenset[int] = frozenset()
+    """The indexes of those that tell events."""
+    driver: str = ""
+    trouble: str = ""
+    """Why one of them cannot say who it is."""
+
+
+def open_library(library: Library) -> Shown:
+    """Open the library anew and see who is there. A GPU that fails does not keep the others from being seen."""
+    library.close()
+    library.open()
+    count = library.ask("count")
+    indexes = range(count if isinstance(count, int) else 0)
+    identities: list[Identity] = []
+    trouble = ""
+    for index in indexes:
+        try:
+            identities.append(identify(library, index))
+        except NVMLError as error:
+            if error.driver_gone:
+                raise
+            trouble = trouble or explanation(error)
+    return Shown(
+        identities,
+        unidentified=len(indexes) - len(identities),
+        telling=frozenset(identity.index for identity in identities if _tells(library, identity.index)),
+        driver=_driver(library),
+        trouble=trouble,
+    )
+
+
+def explanation(error: NVMLError | DriverHangs | MissingExtra) -> str:
+    """What is wrong and what to do."""
+    text = _EXPLANATIONS.get(error.code) if isinstance(error, NVMLError) else None
+    return f"{text} ({error})" if text else str(error)
+
+
+def _tells(library: Library, index: int) -> bool:
+    try:
+        return library.subscribe(index, WATCHED_EVENTS) != 0
+    except NVMLError as error:
+        if error.driver_gone:
+            raise
+        return False
+
+
+def _driver(library: Library) -> str:
+    try:
+        system = library.ask("system")
+    except NVMLError as error:
+        if error.driver_gone:
+            raise
+        return ""
+    return str(system.get("driver", "")) if isinstance(system, dict) else ""

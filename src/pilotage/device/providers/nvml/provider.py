@@ -1,0 +1,77 @@
+"""The GPUs of this machine, by NVIDIA's management library: who they are, and how they are."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from pilotage.device.providers.interface import ProviderAccess
+from pilotage.device.providers.inventory import Inventory
+from pilotage.device.providers.nvml.bindings import BoundLibrary
+from pilotage.device.providers.nvml.fleet import Fleet
+from pilotage.device.providers.nvml.metrics import COUNT, ENABLED, MONITORING
+from pilotage.device.providers.nvml.options import NVMLOptions
+from pilotage.device.providers.nvml.watch import Watch
+from pilotage.device.providers.nvml.worker import Worker, WorkerThread
+from pilotage.errors import ApiError, ConnectionLost
+from pilotage.meta import times
+from pilotage.telemetry.logs import logger
+
+HEARTBEAT_SECONDS = 10.0
+
+_log = logger("pilotage.device.nvml")
+
+
+def boot_time() -> datetime:
+    """When the machine was started: what a driver said before that is over."""
+    return datetime.fromtimestamp(time.time() - time.clock_gettime(time.CLOCK_BOOTTIME), UTC)
+
+
+class NVMLProvider:
+    """Tells the GPUs that the library shows. `worker` makes what calls it, one for each run."""
+
+    def __init__(
+        self,
+        options: NVMLOptions | None = None,
+        *,
+        worker: Callable[[], Worker] | None = None,
+        name: str = "nvml",
+        clock: times.Clock = times.system_clock,
+        booted: Callable[[], datetime] = boot_time,
+    ) -> None:
+        self.options = options or NVMLOptions()
+        self._worker = worker or (lambda: WorkerThread(BoundLibrary()))
+        self._name = name
+        self._clock = clock
+        self._booted = booted
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def run(self, devices: ProviderAccess) -> None:
+        worker = self._worker()
+        fleet = Fleet(self.name, self._booted())
+        inventory = Inventory(devices.client, self.name, vocabulary=self.options.vocabulary, clock=self._clock)
+        watch = Watch(self.options, worker, fleet, inventory, devices, self._clock)
+        ENABLED.set(1)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(_heartbeats(devices, fleet))
+                tasks.create_task(watch.run())
+        finally:
+            for gauge in (ENABLED, MONITORING, COUNT):
+                gauge.set(0)
+            fleet.closed("the provider has ended", forget=False)
+            await worker.close()
+
+
+async def _heartbeats(devices: ProviderAccess, fleet: Fleet) -> None:
+    while True:
+        try:
+            await devices.heartbeat(list(fleet.devices))
+        except (ApiError, ConnectionLost) as error:
+            _log.warning("the heartbeat could not be sent", error=error)
+        await asyncio.sleep(HEARTBEAT_SECONDS)

@@ -1,0 +1,243 @@
+"""Looking after GPUs, for ever.
+
+One loop: wait for an event until the next poll is due; an event that matters brings the poll forward. Whatever happens
+to the driver, the loop goes on: no driver, no permission or no GPU is one line in the log, and another try later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from pilotage.device.providers import xids
+from pilotage.device.providers.history import with_xid
+from pilotage.device.providers.interface import ProviderAccess
+from pilotage.device.providers.inventory import Inventory
+from pilotage.device.providers.nvml.fleet import Device, Fleet
+from pilotage.device.providers.nvml.library import DeviceEvent, NVMLError
+from pilotage.device.providers.nvml.metrics import COUNT, MONITORING, POLL_SECONDS
+from pilotage.device.providers.nvml.opening import explanation, open_library
+from pilotage.device.providers.nvml.options import NVMLOptions
+from pilotage.device.providers.nvml.readings import Reading, read
+from pilotage.device.providers.nvml.worker import DriverHangs, Worker
+from pilotage.device.v1alpha1 import GPU
+from pilotage.errors import ApiError, ConnectionLost, MissingExtra
+from pilotage.meta import times
+from pilotage.telemetry.logs import logger
+
+EVENT_SECONDS = 1.0
+"""How long one wait for events takes at most: so long may it take to stop."""
+ASKED_EVENT_SECONDS = 0.2
+"""The same while callers ask for telemetry: the library cannot be read while it waits, so long do they wait for it."""
+ASKED_FOR_SECONDS = 60.0
+"""How long a caller is expected to ask again."""
+POLL_GAP_SECONDS = 1.0
+"""Between two polls, however many events there are."""
+SOMETHING = DeviceEvent(-1, 0, 0)
+"""An event of which is known only that there was one."""
+
+_log = logger("pilotage.device.nvml")
+
+
+class Watch:
+    """Opens the library, looks after the GPUs, and opens it again when that ends."""
+
+    def __init__(
+        self,
+        options: NVMLOptions,
+        worker: Worker,
+        fleet: Fleet,
+        inventory: Inventory,
+        devices: ProviderAccess,
+        clock: times.Clock,
+    ) -> None:
+        self._options = options
+        self._worker = worker
+        self._fleet = fleet
+        self._inventory = inventory
+        self._devices = devices
+        self._clock = clock
+        self._wanted = devices.telemetry_wanted()
+        self._said: dict[str, str] = {}
+        self._events = _EventTurns()
+        self._polled = 0.0
+        self._asked = float("-inf")
+        self._logged: set[tuple[str, int]] = set()
+        """The XIDs that were logged since the last poll, by GPU."""
+
+    async def run(self) -> None:
+        retry = self._options.retry_seconds
+        while True:
+            try:
+                await self._open()
+                retry = self._options.retry_seconds
+                await self._look_after()
+                continue
+            except (NVMLError, DriverHangs, MissingExtra) as error:
+                await self._unusable(error)
+            except (ApiError, ConnectionLost) as error:
+                self._say("api", f"the Device API cannot be read: {error}")
+            await asyncio.sleep(retry)
+            retry = min(retry * 2, self._options.retry_most_seconds)
+
+    async def _open(self) -> None:
+        shown = await self._worker.run(open_library, timeout=self._options.call_seconds)
+        self._events = _EventTurns(telling=bool(shown.telling))
+        COUNT.set(len(shown.identities))
+        MONITORING.set(float(self._events.telling))
+        self._say("library", f"NVIDIA driver {shown.driver or '(no version)'}, GPUs: {len(shown.identities)}")
+        silent = f"{shown.unidentified} GPUs do not say who they are: {shown.trouble}" if shown.unidentified else ""
+        self._say("silent", silent)
+        stored = await self._inventory.stored()
+        self._fleet.remember(stored)
+        for name in self._fleet.opened(shown):
+            if name in stored and await self._inventory.remove(stored[name]):
+                _log.info("GPU is gone", gpu=name)
+
+    async def _look_after(self) -> None:
+        """Poll and listen, until it is time to look whether a lost GPU, or any GPU at all, is back."""
+        loop = asyncio.get_running_loop()
+        opened = due = loop.time()
+        while self._fleet.complete or loop.time() < opened + self._options.retry_most_seconds:
+            if loop.time() >= due:
+                await self._poll()
+                due = max(due + self._options.poll_seconds, loop.time() + POLL_GAP_SECONDS)
+            event = await self._next_event(min(due - loop.time(), self._event_seconds()))
+            if event is not None:
+                await self._happened(event)
+                due = min(due, self._polled + POLL_GAP_SECONDS)
+            elif self._wanted.is_set() and loop.time() >= self._polled + POLL_GAP_SECONDS:
+                self._asked = loop.time()
+                await self._read(lambda device, reading: device.meter.show(reading, self._clock()))
+
+    def _event_seconds(self) -> float:
+        asked = asyncio.get_running_loop().time() < self._asked + ASKED_FOR_SECONDS
+        return ASKED_EVENT_SECONDS if asked else EVENT_SECONDS
+
+    async def _poll(self) -> None:
+        self._logged.clear()
+        await self._read(lambda device, reading: device.see(reading, self._clock()))
+        await self._tell()
+
+    async def _read(self, show: Callable[[Device, Reading], None]) -> None:
+        """Read all GPUs and report their telemetry.
+
+        `show` decides whether the history advances. It does at a poll alone: a slowdown counts when two polls see it,
+        and how often callers ask for telemetry must not change that.
+        """
+        started = time.perf_counter()
+        for device in self._fleet.shown():
+            work = partial(read, index=device.identity.index, skipped=device.skipped)
+            reading, device.skipped = await self._worker.run(work, timeout=self._options.call_seconds)
+            show(device, reading)
+        POLL_SECONDS.labels().observe(time.perf_counter() - started)
+        self._polled = asyncio.get_running_loop().time()
+        await self._report()
+
+    async def _next_event(self, seconds: float) -> DeviceEvent | None:
+        """The next event within so many seconds. Where waiting fails, time passes, and it is tried again ever later."""
+        now = asyncio.get_running_loop().time()
+        seconds = max(seconds, 0.0)
+        if not self._events.open_at(now):
+            await asyncio.sleep(seconds)
+            return None
+        try:
+            event = await self._worker.wait(seconds)
+        except NVMLError as error:
+            if error.driver_gone:
+                raise
+            self._say("events", f"waiting for events fails: {error}")
+            self._events.failed(now)
+            return SOMETHING  # a GPU may be lost: the next poll finds out which
+        self._events.succeeded()
+        return event
+
+    async def _happened(self, event: DeviceEvent) -> None:
+        """Tell what an XID says at once; the poll that follows adds what the GPU itself says.
+
+        A GPU may tell hundreds in a second: one that says nothing new is counted, and neither told nor logged.
+        """
+        device, xid = self._fleet.at(event.device), event.xid
+        if device is None or xid is None:
+            return
+        identity, ignored = device.identity, xid in self._options.ignored_xids
+        device.meter.count_xid(xid)
+        if (identity.name, xid) not in self._logged:
+            self._logged.add((identity.name, xid))
+            kind = xids.classify(xid)
+            log = _log.warning if kind.type and not ignored else _log.info
+            log("XID", gpu=identity.name, xid=xid, meaning="ignored, as was asked for" if ignored else kind.text)
+        if not ignored:
+            before = device.health()
+            device.history = with_xid(device.history, xid, self._clock())
+            if device.health() != before:
+                await self._tell((identity.name,))
+
+    async def _unusable(self, error: NVMLError | DriverHangs | MissingExtra) -> None:
+        """Nothing can be read: say so in the log and in every GPU's conditions."""
+        COUNT.set(0)
+        MONITORING.set(0)
+        text = explanation(error)
+        self._say("library", f"no GPUs can be read: {text}", warning=True)
+        try:
+            self._fleet.remember(await self._inventory.stored())
+        except (ApiError, ConnectionLost) as lost:
+            self._say("api", f"the Device API cannot be read: {lost}")
+        self._fleet.closed(text, forget=isinstance(error, NVMLError) and error.driver_gone)
+        await self._report()
+        await self._tell()
+
+    async def _report(self) -> None:
+        """Hand over what was read, before anything is written: callers may be waiting for it."""
+        try:
+            await self._devices.report_telemetry(self._fleet.telemetry())
+            self._say("telemetry", "")
+        except (ApiError, ConnectionLost) as error:
+            self._say("telemetry", f"telemetry cannot be reported: {error}")
+
+    async def _tell(self, names: Sequence[str] | None = None) -> None:
+        """Bring the Device API up to date; what cannot be told now is told at the next poll."""
+        try:
+            stored = await self._inventory.stored()
+            for name in self._fleet.devices if names is None else names:
+                await self._tell_one(name, stored.get(name))
+            self._devices.inventory_complete()
+            self._say("api", "")
+        except (ApiError, ConnectionLost) as error:
+            self._say("api", f"the Device API cannot be told: {error}")
+
+    async def _tell_one(self, name: str, stored: GPU | None) -> None:
+        device = self._fleet.devices[name]
+        health = device.health()
+        if await self._inventory.apply(name, device.identity.uuid, health, stored):
+            told = {state.type: f"{state.status} ({state.reason})" for state in health.conditions}
+            _log.info("GPU health", gpu=name, **told, action=health.action.value)
+
+    def _say(self, about: str, text: str, *, warning: bool = False) -> None:
+        """Log a line when it is another one than before; an empty one means that all is well again."""
+        if self._said.get(about, "") != text:
+            self._said[about] = text
+            if text:
+                (_log.info if about == "library" and not warning else _log.warning)(text)
+
+
+@dataclass(slots=True)
+class _EventTurns:
+    """When to wait for events: not while waiting fails, and ever more seldom."""
+
+    telling: bool = False
+    failures: int = 0
+    closed_until: float = 0.0
+
+    def open_at(self, now: float) -> bool:
+        return self.telling and now >= self.closed_until
+
+    def failed(self, now: float) -> None:
+        self.failures = min(self.failures + 1, 6)
+        self.closed_until = now + 2.0**self.failures
+
+    def succeeded(self) -> None:
+        self.failures = 0

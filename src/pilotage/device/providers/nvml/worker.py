@@ -1,0 +1,138 @@
+"""Who calls the library: a thread of its own, so that a driver that hangs holds up nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Protocol, TypeVar
+
+from pilotage.device.providers.nvml.library import DeviceEvent, Library
+from pilotage.errors import PilotageError
+
+T = TypeVar("T")
+
+CLOSE_SECONDS = 3.0
+
+
+class DriverHangs(PilotageError):
+    """The driver has not answered in time. The call may still come back; until then nothing else can be asked."""
+
+
+class Worker(Protocol):
+    """Calls the library, one call at a time."""
+
+    async def run(self, work: Callable[[Library], T], *, timeout: float) -> T:
+        """What `work` gives. Raises what it raises, and DriverHangs."""
+
+    async def wait(self, seconds: float) -> DeviceEvent | None:
+        """The next event, waiting so long at most."""
+
+    async def close(self) -> None:
+        """Close the library and let go, waiting a moment at most."""
+
+
+class WorkerThread:
+    """Calls the library in a thread, which dies with the process whatever the driver does."""
+
+    def __init__(self, library: Library, *, grace: float = 5.0) -> None:
+        self._library = library
+        self._grace = grace
+        self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._last: asyncio.Future[Any] | None = None
+
+    async def run(self, work: Callable[[Library], T], *, timeout: float) -> T:
+        await self._free(timeout)
+        return await self._result(work, timeout)
+
+    async def wait(self, seconds: float) -> DeviceEvent | None:
+        return await self.run(lambda library: library.wait(seconds), timeout=seconds + self._grace)
+
+    async def close(self) -> None:
+        if self._thread is None:
+            return
+        done = self._submit(lambda library: library.close())
+        self._jobs.put(None)
+        self._thread = None
+        await asyncio.wait({done}, timeout=CLOSE_SECONDS)
+
+    async def _free(self, timeout: float) -> None:
+        """Wait until the call before this one is over, which its caller may have given up on."""
+        if self._last is not None and not self._last.done():
+            await asyncio.wait({self._last}, timeout=timeout)
+            if not self._last.done():
+                raise _hanging(timeout)
+
+    async def _result(self, work: Callable[[Library], T], timeout: float) -> T:
+        result = self._submit(work)
+        self._last = result
+        await asyncio.wait({result}, timeout=timeout)
+        if not result.done():
+            raise _hanging(timeout)
+        return await result
+
+    def _submit(self, work: Callable[[Library], T]) -> asyncio.Future[T]:
+        loop = asyncio.get_running_loop()
+        result: asyncio.Future[T] = loop.create_future()
+
+        def job() -> None:
+            try:
+                value = work(self._library)
+            except BaseException as error:
+                _tell(loop, _fail, result, error)
+            else:
+                _tell(loop, _succeed, result, value)
+
+        if self._thread is None:
+            self._thread = threading.Thread(target=_work, args=(self._jobs,), name="pilotage-nvml", daemon=True)
+            self._thread.start()
+        self._jobs.put(job)
+        return result
+
+
+class Inline:
+    """Calls the library right here: for one that never blocks, such as a recording."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+    async def run(self, work: Callable[[Library], T], *, timeout: float) -> T:
+        return work(self._library)
+
+    async def wait(self, seconds: float) -> DeviceEvent | None:
+        event = self._library.wait(0)
+        if event is None:
+            await asyncio.sleep(seconds)
+            event = self._library.wait(0)
+        return event
+
+    async def close(self) -> None:
+        self._library.close()
+
+
+def _work(jobs: queue.SimpleQueue[Callable[[], None] | None]) -> None:
+    while (job := jobs.get()) is not None:
+        job()
+
+
+def _tell(loop: asyncio.AbstractEventLoop, tell: Callable[..., None], *arguments: Any) -> None:
+    with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        loop.call_soon_threadsafe(tell, *arguments)
+
+
+def _succeed(result: asyncio.Future[T], value: T) -> None:
+    if not result.done():
+        result.set_result(value)
+
+
+def _fail(result: asyncio.Future[Any], error: BaseException) -> None:
+    if not result.done():
+        result.set_exception(error)
+        result.exception()  # whoever gave up waiting need not be told that it failed
+
+
+def _hanging(timeout: float) -> DriverHangs:
+    return DriverHangs(f"the NVIDIA driver has not answered for {timeout:g} s")

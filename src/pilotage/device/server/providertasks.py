@@ -1,0 +1,82 @@
+"""Providers in the server's own process: each has a task, which is started again when it fails."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Sequence
+
+from pilotage.client.client import Client
+from pilotage.device.providers.interface import Provider
+from pilotage.device.server.service import Caller, DeviceService
+from pilotage.device.telemetry import Telemetry
+from pilotage.telemetry.logs import logger
+
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 30.0
+_log = logger("pilotage.device.providers")
+
+
+class LocalAccess:
+    """What a provider may do, done at once: it is in the same process."""
+
+    def __init__(self, service: DeviceService, provider: str) -> None:
+        self._service = service
+        self._provider = provider
+        self._client = Client(service.transport(Caller(provider)), user_agent=f"provider/{provider}")
+
+    @property
+    def client(self) -> Client:
+        return self._client
+
+    async def heartbeat(self, names: Sequence[str]) -> bool:
+        return self._service.heartbeat(self._provider, names) and await self._service.knows(names)
+
+    async def report_telemetry(self, items: Sequence[Telemetry]) -> None:
+        self._service.telemetry.report(self._provider, items)
+
+    def telemetry_wanted(self) -> asyncio.Event:
+        return self._service.telemetry.source(self._provider).wanted
+
+    def inventory_complete(self) -> None:
+        self._service.inventory_complete()
+
+
+class ProviderTasks:
+    """Runs providers until it is closed. One that fails does no harm to the others, nor to the server.
+
+    While it is down it sends no heartbeats, so that its conditions become Unknown if it does not come back in time.
+    """
+
+    def __init__(self, service: DeviceService, chance: random.Random | None = None) -> None:
+        self._service = service
+        self._random = chance or random.SystemRandom()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self, providers: Sequence[Provider]) -> None:
+        """Begin to run them."""
+        for provider in providers:
+            self._tasks.append(asyncio.create_task(self._run(provider), name=f"provider {provider.name}"))
+
+    async def close(self) -> None:
+        """End them, and wait until they have. May be called again."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _run(self, provider: Provider) -> None:
+        access = LocalAccess(self._service, provider.name)
+        loop, pause = asyncio.get_running_loop(), FIRST_PAUSE
+        while True:
+            began = loop.time()
+            try:
+                await provider.run(access)
+            except Exception as error:
+                if loop.time() - began > 2 * LONGEST_PAUSE:  # it had been well
+                    pause = FIRST_PAUSE
+                _log.exception("provider failed, it is started again", provider=provider.name, error=error, pause=pause)
+            else:
+                _log.info("provider has ended", provider=provider.name)
+                return
+            await asyncio.sleep(pause * (1 + self._random.random() / 5))
+            pause = min(2 * pause, LONGEST_PAUSE)

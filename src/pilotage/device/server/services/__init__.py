@@ -1,0 +1,1 @@
+"""The gRPC services of the Device API server: GPUs, providers, telemetry and health."""

@@ -1,0 +1,121 @@
+"""The gRPC face: turns calls into the service's requests, and its answers into messages."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from pilotage.device import wire
+from pilotage.device.server.service import DeviceService
+from pilotage.device.server.services.calls import Allows, allow_all, caller_of, handled, warned
+from pilotage.device.server.services.health import HealthService
+from pilotage.device.server.services.listcache import ListCache
+from pilotage.device.server.services.provider import ProviderService
+from pilotage.device.server.services.telemetry import TelemetryService
+from pilotage.device.server.watchcache import WatchCache
+from pilotage.device.wire import Generation, providerservice, reflection
+from pilotage.device.wire.health import CHECK, WATCH
+from pilotage.errors import TooManyRequests
+from pilotage.grpc.rpc import BidiHandler, Call, Handlers, Outgoing, Reply, StreamHandler, UnaryHandler, frame
+from pilotage.meta import objects
+from pilotage.rest.request import Request, Verb
+from pilotage.rest.response import WatchEvent
+
+
+def encode(generation: str, event: WatchEvent) -> bytes:
+    """The watch cache's encoder."""
+    return wire.encode_event(Generation(generation), event)
+
+
+@dataclass(frozen=True, slots=True)
+class GPUService:
+    """Answers calls in one generation of the wire, under both names of its package."""
+
+    service: DeviceService
+    watch_cache: WatchCache
+    health: HealthService
+    generation: Generation = Generation.V6
+    allows: Allows = allow_all
+
+    def handlers(self) -> Handlers:
+        """Everything that the server answers."""
+        announced = self.announced()
+        answer = partial(self._call, ListCache(self.service, self.generation), announced)
+        unary: dict[str, UnaryHandler] = {CHECK: self.health.check}
+        stream: dict[str, StreamHandler] = {WATCH: self.health.watch}
+        for package in wire.PACKAGES:
+            for name in self.generation.methods:
+                if name in wire.STREAMS:
+                    stream[wire.method_path(name, package)] = partial(self._watch, announced)
+                else:
+                    unary[wire.method_path(name, package)] = answer
+        own = ProviderService(self.service, self.allows)
+        unary |= {wire.provider_path(name): own.handler(name) for name in _PROVIDER_METHODS.get(self.generation, ())}
+        unary |= TelemetryService(self.service, self.allows).handlers()
+        return Handlers(unary, stream, dict.fromkeys(reflection.METHODS, _reflect(self.generation, self.allows)))
+
+    def announced(self) -> dict[str, str]:
+        """The initial metadata of every answer: what a client can count on."""
+        return {
+            wire.UNDERSTOOD: wire.UNDERSTOOD_OPTIONS,
+            wire.STORAGE: self.service.storage_id,
+            wire.BOOKMARK_SECONDS: f"{self.watch_cache.options.bookmark_seconds:g}",
+        }
+
+    async def _call(self, lists: ListCache, announced: Mapping[str, str], call: Call, message: bytes) -> Reply:
+        writes = call.name not in _READS
+        with handled(call, self.allows, audited=writes) as outcome:
+            self.service.check_size(len(message))
+            request = wire.decode_request(self.generation, call.name, message, call.metadata)
+            outcome.name = request.name or _created(request)
+            caller = caller_of(call, unspoken=wire.unspoken(self.generation, call.metadata))
+            if request.verb is Verb.LIST:
+                reply = await lists.answer(caller, request)
+                return Reply(reply.message, {**announced, **reply.metadata})
+            response = await self.service.transport(caller).call(request)
+            metadata = {**announced, **warned(response.warnings)}
+            return Reply(wire.encode_response(self.generation, call.name, response.body), metadata)
+
+    async def _watch(self, announced: Mapping[str, str], call: Call, message: bytes, out: Outgoing) -> None:
+        with handled(call, self.allows, kind="server_stream"):
+            request = wire.decode_request(self.generation, call.name, message, call.metadata)
+            if not caller_of(call).provider:
+                self.service.gate.check()
+            await self.watch_cache.serve(request, self.generation, out, caller=call.peer.account, metadata=announced)
+
+
+_PROVIDER_METHODS: Mapping[Generation, Sequence[str]] = {
+    Generation.V6: providerservice.METHODS,
+    Generation.V8: ("Heartbeat",),  # the messages of the other methods hold those of V6
+}
+"""The methods of ProviderService; in a generation without writes there is nobody to provide."""
+MAX_QUESTIONS = 1000
+"""On one stream of reflection: a tool asks a few."""
+_READS = ("GetGpu", "ListGpus")
+
+
+def _created(request: Request) -> str:
+    """The name of what is to be created, for the log."""
+    return objects.header(request.body).name if request.verb is Verb.CREATE else ""
+
+
+def _reflect(generation: Generation, allows: Allows) -> BidiHandler:
+    """What the server can be asked, for tools that have no .proto files."""
+
+    async def answer(call: Call, questions: AsyncIterator[bytes], out: Outgoing) -> None:
+        with handled(call, allows, kind="bidi_stream"):
+            known, asked = wire.descriptors(generation), 0
+            async for question in questions:
+                if (asked := asked + 1) > MAX_QUESTIONS:
+                    raise TooManyRequests(f"more than {MAX_QUESTIONS} questions on one stream")
+                await _write(out, frame(reflection.answer(question, known)))
+                await asyncio.sleep(0)  # others want their turn
+
+    return answer
+
+
+async def _write(out: Outgoing, message: bytes) -> None:
+    while not out.write([message]):
+        await out.drained()

@@ -1,0 +1,64 @@
+"""Answers to ListGpus: made once for as long as nothing changes, however many ask."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pilotage.device import wire
+from pilotage.device.server.resourceversions import check_version
+from pilotage.device.server.service import Caller, DeviceService
+from pilotage.device.wire import Generation
+from pilotage.grpc.rpc import Reply
+from pilotage.rest import Transport
+from pilotage.rest.request import ListOptions, Request
+
+_WHOLE = (ListOptions(), ListOptions(resource_version="0"))
+"""How most ask: for all there is now."""
+_KEPT_BYTES = 1 << 20
+
+
+class ListCache:
+    """Answers to ListGpus in one generation of the wire."""
+
+    def __init__(self, service: DeviceService, generation: Generation) -> None:
+        self._service = service
+        self._generation = generation
+        self._revision = -1
+        self._kept = b""
+
+    async def answer(self, caller: Caller, request: Request) -> Reply:
+        """The message that answers, and what it has no field for. Raises ApiError."""
+        transport = self._service.transport(caller)
+        request = self._at_most_newest(request)
+        if request.options in _WHOLE:
+            return Reply(await self._whole(transport, caller, request))
+        page = await transport.list(request)
+        return Reply(wire.encode_page(self._generation, page), wire.page_metadata(page))
+
+    async def _whole(self, transport: Transport, caller: Caller, request: Request) -> bytes:
+        self._service.check(request, caller)
+        if await self._current() != self._revision:
+            page = await transport.list(request)
+            made = wire.encode_page(self._generation, page)
+            if len(made) > _KEPT_BYTES:
+                return made
+            self._revision, self._kept = int(page.resource_version), made
+        return self._kept
+
+    def _at_most_newest(self, request: Request) -> Request:
+        """A list that is asked for at a version that this storage has not reached is answered with the newest.
+
+        An API server answers that it is too large, and client-go's reflector then lists without a version. But the SDKs
+        of V2, V3 and V6 cannot pass that answer on: their informers would ask for the same version for ever. Who
+        names a `resource_version_match` means what it says, and our own client compares the list's version.
+        """
+        options = request.options
+        version = options.resource_version
+        check_version(version)
+        if options.resource_version_match or int(version or "0") <= self._service.context.storage.revision:
+            return request
+        return replace(request, options=replace(options, resource_version=""))
+
+    async def _current(self) -> int:
+        """The version now: asked of the storage, which may be another process's too."""
+        return (await self._service.context.storage.list(self._service.prefix, limit=1)).revision

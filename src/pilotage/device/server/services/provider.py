@@ -1,0 +1,117 @@
+"""ProviderService: what providers tell a server in words of their own, done through the same service."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+
+import msgspec
+
+from pilotage.device.server.service import DeviceService
+from pilotage.device.server.services.calls import Allows, Outcome, caller_of, handled, warned
+from pilotage.device.wire import KIND, RESOURCE
+from pilotage.device.wire import providerservice as messages
+from pilotage.errors import AlreadyExists, NotFound
+from pilotage.grpc.rpc import Call, Reply, UnaryHandler
+from pilotage.rest.request import Request, Verb
+from pilotage.rest.response import Response
+
+_Answer = Callable[[Call, bytes, Outcome], Awaitable[bytes]]
+
+
+class ProviderService:
+    """Answers the calls of providers. A message's provider id counts before that of the metadata."""
+
+    def __init__(self, service: DeviceService, allows: Allows) -> None:
+        self._service = service
+        self._allows = allows
+        self._answers: dict[str, _Answer] = {
+            "RegisterGpu": self._register,
+            "UnregisterGpu": self._unregister,
+            "UpdateGpuStatus": self._update_status,
+            "UpdateGpuCondition": self._update_condition,
+            "Heartbeat": self._heartbeat,
+        }
+
+    def handler(self, name: str) -> UnaryHandler:
+        """The handler of a method."""
+        answer, audited = self._answers[name], name != "Heartbeat"
+
+        async def handle(call: Call, message: bytes) -> Reply:
+            with handled(call, self._allows, audited=audited) as outcome:
+                self._service.check_size(len(message))
+                data = await answer(call, message, outcome)
+                return Reply(data, warned(outcome.warnings))
+
+        return handle
+
+    async def _register(self, call: Call, message: bytes, outcome: Outcome) -> bytes:
+        """Idempotent: a provider that begins anew finds its GPUs there, and goes on with their status."""
+        asked = messages.RegisterGPU.decode(message)
+        outcome.name, outcome.provider = asked.name, asked.provider_id
+        document = {"metadata": {"name": asked.name}, "spec": {"uuid": asked.uuid}}
+        if asked.initial_status is not None:
+            document["status"] = dict(asked.initial_status)
+        transport = self._service.transport(caller_of(call, asked.provider_id))
+        created = True
+        try:
+            response = await transport.call(Request(Verb.CREATE, RESOURCE, body=_body(document)))
+        except AlreadyExists:
+            created = False
+            if asked.initial_status is None:
+                response = await self._service.registry.call(Request(Verb.GET, RESOURCE, name=asked.name))
+            else:
+                response = await transport.call(_status_update(asked.name, document))
+                outcome.warnings = response.warnings
+        return messages.Registered(created, _version(response)).encode()
+
+    async def _unregister(self, call: Call, message: bytes, outcome: Outcome) -> bytes:
+        asked = messages.UnregisterGPU.decode(message)
+        outcome.name = asked.name
+        try:
+            await self._service.transport(caller_of(call)).call(Request(Verb.DELETE, RESOURCE, name=asked.name))
+        except NotFound:
+            return messages.Unregistered(False).encode()
+        return messages.Unregistered(True).encode()
+
+    async def _update_status(self, call: Call, message: bytes, outcome: Outcome) -> bytes:
+        asked = messages.UpdateGPUStatus.decode(message)
+        outcome.name, outcome.provider = asked.name, asked.provider_id
+        transport = self._service.transport(caller_of(call, asked.provider_id))
+        document = {"metadata": {"name": asked.name}, "status": dict(asked.status)}
+        response = await transport.call(_status_update(asked.name, document))
+        outcome.warnings = response.warnings
+        return messages.Updated(_version(response)).encode()
+
+    async def _update_condition(self, call: Call, message: bytes, outcome: Outcome) -> bytes:
+        asked = messages.UpdateGPUCondition.decode(message)
+        outcome.name, outcome.provider = asked.name, asked.provider_id
+        caller = caller_of(call, asked.provider_id)
+        response = await self._service.set_condition(caller, asked.name, dict(asked.condition))
+        outcome.warnings = response.warnings
+        return messages.Updated(_version(response)).encode()
+
+    async def _heartbeat(self, call: Call, message: bytes, outcome: Outcome) -> bytes:
+        asked = messages.Heartbeat.decode(message)
+        provider = caller_of(call, asked.provider_id).identity
+        heard = self._service.heartbeat(provider, asked.gpu_names)
+        return messages.Acknowledged(heard and await self._service.knows(asked.gpu_names)).encode()
+
+
+def _status_update(name: str, document: Mapping[str, object]) -> Request:
+    return Request(Verb.UPDATE, RESOURCE, name=name, subresource="status", body=_body(document))
+
+
+def _body(document: Mapping[str, object]) -> bytes:
+    return msgspec.json.encode({"apiVersion": KIND.api_version, "kind": KIND.kind, **document})
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    resource_version: str
+
+
+class _Head(msgspec.Struct):
+    metadata: _Metadata
+
+
+def _version(response: Response) -> int:
+    return int(msgspec.json.decode(response.body, type=_Head).metadata.resource_version)

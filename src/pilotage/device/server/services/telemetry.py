@@ -1,0 +1,53 @@
+"""TelemetryService: readings for those who may read, and reports of providers in processes of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pilotage.device.server.admission import check_provider
+from pilotage.device.server.service import DeviceService
+from pilotage.device.server.services.calls import Allows, caller_of, handled
+from pilotage.device.wire import RESOURCE
+from pilotage.device.wire import telemetry as messages
+from pilotage.errors import ServiceUnavailable
+from pilotage.grpc.rpc import Call, Reply, UnaryHandler
+from pilotage.meta import objects
+from pilotage.rest.request import Request, Verb
+
+
+@dataclass(frozen=True, slots=True)
+class TelemetryService:
+    """Answers the calls of TelemetryService. The gate and the roles hold as for GPUs themselves."""
+
+    service: DeviceService
+    allows: Allows
+
+    def handlers(self) -> dict[str, UnaryHandler]:
+        """The handlers by the methods' full names."""
+        found = (self._get, self._list, self._report)
+        return {messages.telemetry_path(name): handler for name, handler in zip(messages.METHODS, found, strict=True)}
+
+    async def _get(self, call: Call, message: bytes) -> Reply:
+        with handled(call, self.allows):
+            name = messages.decode_get(message)
+            await self.service.transport(caller_of(call)).call(Request(Verb.GET, RESOURCE, name=name))
+            [found] = await self.service.telemetry.read([name])
+            if found.unavailable:
+                raise ServiceUnavailable(f"GPU {name} has no telemetry now: {found.unavailable}")
+            return Reply(messages.encode_got(found))
+
+    async def _list(self, call: Call, message: bytes) -> Reply:
+        with handled(call, self.allows):
+            messages.check_list(message)
+            page = await self.service.transport(caller_of(call)).list(Request(Verb.LIST, RESOURCE))
+            names = [objects.header(item).name for item in page.items]
+            return Reply(messages.encode_listed(await self.service.telemetry.read(names)))
+
+    async def _report(self, call: Call, message: bytes) -> Reply:
+        with handled(call, self.allows):
+            self.service.check_size(len(message))
+            named, items = messages.decode_report(message)
+            provider = caller_of(call, named).identity
+            check_provider(provider)
+            self.service.telemetry.report(provider, items)
+            return Reply(b"")

@@ -1,0 +1,328 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import pytest
+
+from pilotage.device import wire
+from pilotage.device.server import metrics
+from pilotage.device.server.service import DeviceService
+from pilotage.device.server.services.calls import Allows, allow_all
+from pilotage.device.server.services.gpu import GPUService, encode
+from pilotage.device.server.services.health import LIVENESS, HealthService
+from pilotage.device.server.watchcache import WatchCache, WatchCacheOptions
+from pilotage.device.wire import Generation, health, providerservice, reflection
+from pilotage.device.wire.health import ServingStatus
+from pilotage.errors import Status
+from pilotage.grpc.rpc import Call, Code, Handlers, Peer, Reply, RPCError
+from pilotage.rest import ListOptions, PatchType, Request, Response, Verb
+from pilotage.telemetry.lines import Event
+
+from ..fakes import Out, api, condition, gpu, service, status
+
+SECOND = wire.PACKAGES[1]
+
+
+class ReadinessGate:
+    """Calls the handlers as a gRPC server would."""
+
+    def __init__(self, handlers: Handlers, opened: DeviceService, answers: HealthService) -> None:
+        self.handlers = handlers
+        self.service = opened
+        self.health = answers
+        self.generation = Generation.V6
+
+    async def unary(self, path: str, message: bytes, peer: Peer | None = None, **metadata: str) -> Reply:
+        call = Call(path, {key.replace("_", "-"): value for key, value in metadata.items()}, peer or Peer(uid=0))
+        return await self.handlers.unary[path](call, message)
+
+    async def ask(self, request: Request, package: str = wire.PACKAGES[0], **more: Any) -> bytes:
+        call = wire.encode_request(self.generation, request)
+        more |= call.metadata
+        return (await self.unary(wire.method_path(call.method, package), call.message, **more)).message
+
+
+@asynccontextmanager
+async def face(
+    generation: Generation = Generation.V6,
+    allows: Allows = allow_all,
+    watch_cache_options: WatchCacheOptions | None = None,
+    **options: Any,
+) -> AsyncIterator[ReadinessGate]:
+    answers = HealthService([f"{package}.GpuService" for package in wire.PACKAGES])
+    async with AsyncExitStack() as stack:
+        opened = await stack.enter_async_context(service(**options))
+        made_of = WatchCache(opened.context.storage, opened.info, opened.prefix, encode, watch_cache_options)
+        watch_cache = await stack.enter_async_context(made_of)
+        opened.gate.on_open(answers.serve)
+        made = GPUService(opened, watch_cache, answers, generation, allows).handlers()
+        gate = ReadinessGate(made, opened, answers)
+        gate.generation = generation
+        yield gate
+
+
+def create(name: str = "gpu-0", **more: Any) -> Request:
+    import json
+
+    return Request(Verb.CREATE, wire.RESOURCE, body=json.dumps(gpu(name, **more)).encode())
+
+
+@pytest.mark.parametrize("package", wire.PACKAGES)
+async def test_the_service_answers_under_both_names(package: str) -> None:
+    async with face() as here:
+        await here.ask(create(status=status(condition())), package)
+        page = wire.decode_page(Generation.V6, await here.ask(Request(Verb.LIST, wire.RESOURCE), package))
+        assert len(page.items) == 1
+        out = Out()
+        path = wire.method_path("WatchGpus", package)
+        task = asyncio.ensure_future(here.handlers.stream[path](Call(path), b"", out))
+        await out.opened.wait()
+        await out.wrote.wait()
+        event = wire.decode_event(Generation.V6, out.frames[0][5:])
+        assert event is not None
+        assert event.type == "ADDED"
+        assert out.metadata == {
+            wire.UNDERSTOOD: wire.UNDERSTOOD_OPTIONS,
+            wire.STORAGE: here.service.storage_id,
+            wire.BOOKMARK_SECONDS: "3",
+        }
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.mark.parametrize("generation", [Generation.V1, Generation.V8])
+async def test_another_generation_is_spoken_on_request(generation: Generation) -> None:
+    async with face(generation) as here:
+        await api(here.service).create(gpu(status=status(condition())))
+        page = wire.decode_page(generation, await here.ask(Request(Verb.LIST, wire.RESOURCE)))
+        assert b'"gpu-0"' in bytes(page.items[0])
+        methods = {path.rpartition("/")[2] for path in here.handlers.unary if "GpuService" in path}
+        assert ("CreateGpu" in methods) is generation.writes
+        own = {path.rpartition("/")[2] for path in here.handlers.unary if "ProviderService" in path}
+        assert own == ({"Heartbeat"} if generation.writes else set())
+
+
+async def test_an_error_carries_the_whole_status() -> None:
+    async with face() as here:
+        with pytest.raises(RPCError) as raised:
+            await here.ask(Request(Verb.GET, wire.RESOURCE, name="gpu-9"))
+        assert raised.value.code is Code.NOT_FOUND
+        import json
+
+        found = Status.from_document(json.loads(raised.value.status))
+        assert found.details is not None
+        assert (found.code, found.details.name, found.details.kind) == (404, "gpu-9", "gpus")
+
+
+async def test_a_failure_of_the_server_is_told_without_its_text(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken(request: Request) -> Response:
+        raise RuntimeError("secret")
+
+    async with face() as here:
+        monkeypatch.setattr(here.service.registry, "call", broken)
+        with pytest.raises(RPCError) as raised:
+            await here.ask(Request(Verb.GET, wire.RESOURCE, name="gpu-0"))
+        assert raised.value.code is Code.INTERNAL
+        assert "secret" not in raised.value.message
+        assert "secret" in caplog.text
+
+
+async def test_every_write_leaves_a_line_that_says_who_what_and_how_it_ended(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "pilotage.device.audit")
+    async with face() as here:
+        await here.ask(create(), provider_id="nvml", peer=Peer(uid=7, gid=7, pid=42))
+        with pytest.raises(RPCError):
+            await here.ask(create())
+        await here.ask(Request(Verb.GET, wire.RESOURCE, name="gpu-0"))
+        patch = Request(Verb.PATCH, wire.RESOURCE, name="gpu-0", body=b"{}", content_type=PatchType.MERGE.value)
+        await here.ask(patch)
+        await here.ask(Request(Verb.DELETE, wire.RESOURCE, name="gpu-0"))
+    lines = [record.msg.fields for record in caplog.records if isinstance(record.msg, Event)]
+    found = [(line["method"], line["name"], line["code"], line["provider"]) for line in lines if "method" in line]
+    assert found == [
+        ("CreateGpu", "gpu-0", "OK", "nvml"),
+        ("CreateGpu", "gpu-0", "ALREADY_EXISTS", "uid:0"),
+        ("PatchGpu", "gpu-0", "OK", "uid:0"),
+        ("DeleteGpu", "gpu-0", "OK", "uid:0"),
+    ]
+    assert (lines[0]["uid"], lines[0]["pid"]) == (7, 42)
+
+
+async def test_who_may_not_is_refused_and_that_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "pilotage.device.audit")
+    async with face(allows=lambda peer, method: method.startswith(("Get", "List"))) as here:
+        with pytest.raises(RPCError) as raised:
+            await here.ask(create())
+        assert raised.value.code is Code.PERMISSION_DENIED
+        await here.ask(Request(Verb.LIST, wire.RESOURCE))
+        out = Out()
+        path = wire.method_path("WatchGpus")
+        with pytest.raises(RPCError):
+            await here.handlers.stream[path](Call(path), b"", out)
+        with pytest.raises(RPCError):
+            await here.unary(wire.provider_path("Heartbeat"), wire.Heartbeat("nvml").encode())
+    assert "PERMISSION_DENIED" in caplog.text
+
+
+async def test_calls_are_counted_by_method_and_code() -> None:
+    labels = ("unary", "nvidia.nvsentinel.v1alpha1.GpuService", "GetGpu")
+    started = metrics.STARTED.labels(*labels).value
+    missing = metrics.HANDLED.labels(*labels, "NOT_FOUND").value
+    async with face() as here:
+        with pytest.raises(RPCError):
+            await here.ask(Request(Verb.GET, wire.RESOURCE, name="gpu-9"))
+    assert metrics.STARTED.labels(*labels).value == started + 1
+    assert metrics.HANDLED.labels(*labels, "NOT_FOUND").value == missing + 1
+    assert metrics.HANDLING_SECONDS.labels(*labels).count > 0
+
+
+async def test_writes_are_counted_by_what_they_do() -> None:
+    operations = ("create", "update_status", "delete")
+    before = [metrics.UPDATES.labels(operation).value for operation in operations]
+    async with face() as here:
+        own = api(here.service)
+        await own.create(gpu())
+        await own.set_status("gpu-0", condition())
+        await here.ask(Request(Verb.DELETE, wire.RESOURCE, name="gpu-0"))
+    assert [metrics.UPDATES.labels(operation).value for operation in operations] == [value + 1 for value in before]
+
+
+async def test_callers_at_one_address_do_not_use_up_the_watches_of_another() -> None:
+    path = wire.method_path("WatchGpus")
+
+    async with face(watch_cache_options=WatchCacheOptions(subscribers=2)) as here, asyncio.TaskGroup() as tasks:
+
+        async def watch(address: str) -> None:
+            await here.handlers.stream[path](Call(path, peer=Peer(address=address)), b"", Out())
+
+        watches = [tasks.create_task(watch("10.0.0.1:1"))]
+        await asyncio.sleep(0)
+        with pytest.raises(RPCError, match="this caller has 1 watches open already"):
+            await watch("10.0.0.1:2")
+        watches.append(tasks.create_task(watch("10.0.0.2:1")))
+        await asyncio.sleep(0)
+        assert not any(task.done() for task in watches)
+        for task in watches:
+            task.cancel()
+
+
+async def test_readers_wait_at_the_gate_and_providers_do_not() -> None:
+    async with face(gate_seconds=30) as here:
+        with pytest.raises(RPCError) as raised:
+            await here.ask(Request(Verb.LIST, wire.RESOURCE))
+        assert raised.value.code is Code.UNAVAILABLE
+        path = wire.method_path("WatchGpus")
+        with pytest.raises(RPCError):
+            await here.handlers.stream[path](Call(path), b"", Out())
+        await here.ask(Request(Verb.LIST, wire.RESOURCE), provider_id="nvml")
+        here.service.inventory_complete()
+        await here.ask(Request(Verb.LIST, wire.RESOURCE))
+
+
+async def test_options_that_the_message_cannot_hold_come_as_metadata() -> None:
+    async with face() as here:
+        for name, labels in (("gpu-0", {"tier": "gold"}), ("gpu-1", {})):
+            await api(here.service).create(gpu(name, metadata={"labels": labels}))
+        options = ListOptions(label_selector="tier=gold")
+        page = wire.decode_page(Generation.V6, await here.ask(Request(Verb.LIST, wire.RESOURCE, options=options)))
+        assert len(page.items) == 1
+
+
+async def _provide(here: ReadinessGate, message: Any, name: str, **more: Any) -> bytes:
+    return (await here.unary(wire.provider_path(name), message.encode(), **more)).message
+
+
+async def test_providers_have_a_service_of_their_own() -> None:
+    async with face() as here:
+        register = wire.RegisterGPU("gpu-0", "GPU-0", "nvml", status(condition()))
+        created = wire.Registered.decode(await _provide(here, register, "RegisterGpu"))
+        assert created.created
+        again = wire.Registered.decode(await _provide(here, register, "RegisterGpu"))
+        assert again == wire.Registered(False, created.resource_version)
+        one = wire.UpdateGPUCondition("gpu-0", condition("Degraded", "True"), "nvml")
+        updated = wire.Updated.decode(await _provide(here, one, "UpdateGpuCondition"))
+        assert updated.resource_version > created.resource_version
+        whole = wire.UpdateGPUStatus("gpu-0", status(condition("DCGMHealth")), "dcgm")
+        await _provide(here, whole, "UpdateGpuStatus")
+        found = (await api(here.service).get())["status"]["conditions"]
+        assert [one["type"] for one in found] == ["Ready", "Degraded", "DCGMHealth"]
+        assert wire.Acknowledged.decode(await _provide(here, wire.Heartbeat("nvml", ("gpu-0",)), "Heartbeat"))
+        gone = wire.UnregisterGPU("gpu-0")
+        assert wire.Unregistered.decode(await _provide(here, gone, "UnregisterGpu")).deleted
+        assert not wire.Unregistered.decode(await _provide(here, gone, "UnregisterGpu")).deleted
+        assert set(providerservice.METHODS) == {
+            path.rpartition("/")[2] for path in here.handlers.unary if "ProviderService" in path
+        }
+
+
+async def test_a_heartbeat_without_a_name_is_its_users() -> None:
+    async with face() as here:
+        await _provide(here, wire.Heartbeat(""), "Heartbeat", peer=Peer(uid=7))
+        assert not here.service.supervision.is_lost("uid:7")
+        assert await _notes(here) == ["/devices/heartbeats/uid:7"]
+
+
+async def _notes(here: ReadinessGate) -> list[str]:
+    storage = here.service.context.storage
+    batch = await anext(aiter(storage.watch("/devices/heartbeats/", since=storage.oldest)))
+    return [event.key for event in batch]
+
+
+async def test_reflection_tells_what_there_is_question_by_question() -> None:
+    async def questions() -> AsyncIterator[bytes]:
+        yield b"\x3a\x00"  # list_services
+        yield b"\x22" + bytes([len(symbol)]) + symbol  # file_containing_symbol
+
+    symbol = f"{SECOND}.GpuService".encode()
+    async with face() as here:
+        for path in reflection.METHODS:
+            out = Out()
+            await here.handlers.bidi[path](Call(path), questions(), out)
+            services, file = out.frames
+            for name in (*(f"{package}.GpuService" for package in wire.PACKAGES), "grpc.health.v1.Health"):
+                assert name.encode() in services
+            assert b"WatchGpusRequest" in file
+
+
+@pytest.mark.covers("D11")
+async def test_health_is_serving_once_readers_are_let_in_and_no_more_at_the_end() -> None:
+    async with face(gate_seconds=30) as here:
+
+        async def checked(name: str = "") -> ServingStatus:
+            return health.decode_response((await here.unary(health.CHECK, health.encode_request(name))).message)
+
+        out = Out()
+        told = asyncio.ensure_future(
+            here.handlers.stream[health.WATCH](Call(health.WATCH), health.encode_request(f"{SECOND}.GpuService"), out)
+        )
+        assert await checked() is ServingStatus.NOT_SERVING
+        assert await checked(LIVENESS) is ServingStatus.SERVING
+        here.service.inventory_complete()
+        assert await checked(f"{SECOND}.GpuService") is ServingStatus.SERVING
+        assert metrics.SERVICE_STATUS.labels(f"{SECOND}.GpuService").value == 1
+        here.health.shut_down()
+        here.health.serve()
+        assert await checked() is ServingStatus.NOT_SERVING
+        await told
+        statuses = [health.decode_response(frame[5:]) for frame in out.frames]
+        assert statuses[-1] is ServingStatus.NOT_SERVING
+        with pytest.raises(RPCError) as raised:
+            await checked("another.Service")
+        assert raised.value.code is Code.NOT_FOUND
+
+
+async def test_the_health_of_an_unknown_service_can_be_watched() -> None:
+    async with face() as here:
+        out = Out()
+        call = Call(health.WATCH)
+        told = asyncio.ensure_future(here.handlers.stream[health.WATCH](call, health.encode_request("x.Y"), out))
+        await asyncio.sleep(0)
+        here.health.shut_down()
+        await told
+        assert [health.decode_response(frame[5:]) for frame in out.frames] == [ServingStatus.SERVICE_UNKNOWN]
