@@ -329,7 +329,7 @@ async def test_a_cache_runs_once() -> None:
     cache = Cache(Server())
     async with running(cache):
         await cache.wait_for_sync()
-        with pytest.raises(InvalidDefinition, match="runs already"):
+        with pytest.raises(InvalidDefinition, match="is already running"):
             await cache.run()
     with pytest.raises(InvalidDefinition, match="has stopped"):
         await cache.run()

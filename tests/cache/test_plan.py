@@ -158,7 +158,7 @@ def test_namespaces_of_a_kind_are_instead_of_the_default_ones_and_none_at_all_me
 @pytest.mark.covers("T119", "T125")
 def test_a_kind_without_namespaces_is_not_narrowed_by_the_default_ones_and_may_have_none_of_its_own() -> None:
     assert planned(CacheOptions(default_namespaces=["a"]), Node, namespaced=False).keys() == {""}
-    with pytest.raises(InvalidDefinition, match="Node lives in no namespace"):
+    with pytest.raises(InvalidDefinition, match="Node is cluster-scoped"):
         planned(CacheOptions(by_object={Node: ByObject(namespaces=["a"])}), Node, namespaced=False)
 
 

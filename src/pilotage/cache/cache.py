@@ -1,4 +1,4 @@
-"""The cache: informers for whatever is read or watched, made when they are first asked for."""
+"""The cache: one informer for each kind that is read or watched, created on first use."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ R = TypeVar("R", bound=Resource)
 
 AnyInformer = Informer[Any] | InformerGroup[Any]
 _Slot = tuple[GroupVersionKind, bool]
-"""A kind, and whether only its metadata is kept."""
+"""A kind, and whether only its metadata is cached."""
 
 
 class Cache:
     """Reads from memory what informers keep up to date.
 
-    The first read or watch of a kind makes its informer, which starts if the cache runs; a read waits until it has
-    synced. One informer of a kind serves those who want a class, Unstructured or metadata; one that was made for
-    metadata alone keeps no more than that, and a second one is made if somebody wants whole objects.
+    The first read or watch of a kind creates its informer, which starts if the cache runs; a read waits until it has
+    synced. One informer serves reads of a class, of Unstructured and of metadata. One that was created for metadata
+    stores only that; a second one is created when whole objects are read.
 
-    Reads take the `namespace` of a namespaced kind. `namespaced` returns whether a kind that is given without its class
-    has one, and `chooser` spreads the replays of the informers; a manager's cache has both.
+    Reads take the `namespace` of a namespaced kind. `namespaced` returns whether a kind without a class is namespaced,
+    and `chooser` spreads the replays of the informers; a manager's cache has both.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Cache:
         self._informers: dict[_Slot, AnyInformer] = {}
         self._making: dict[_Slot, asyncio.Lock] = {}
         self._indexes: dict[GroupVersionKind, dict[str, tuple[Kind, IndexFunction]]] = {}
-        self._listers: dict[Kind, Lister[Any]] = {}  # of informers that have synced: the short way of a read
+        self._listers: dict[Kind, Lister[Any]] = {}  # of informers that have synced: the fast path of a read
         self._tasks: dict[Informer[Any], asyncio.Task[None]] = {}
         self._group: asyncio.TaskGroup | None = None
         self._context = contextvars.copy_context()
@@ -76,8 +76,8 @@ class Cache:
     @overload
     async def get(self, kind: MetadataOnly, name: str, *, namespace: str = "") -> PartialObjectMetadata: ...
     async def get(self, kind: Kind, name: str, *, namespace: str = "") -> Any:
-        """The object as it was last heard of; raises NotFound."""
-        lister = self._listers.get(kind) or await self._lister(kind)
+        """The object in its last known state; raises NotFound."""
+        lister = self._listers.get(kind) or await self._make_lister(kind)
         return lister.get(name, namespace=namespace)
 
     @overload
@@ -87,8 +87,8 @@ class Cache:
     @overload
     async def find(self, kind: MetadataOnly, name: str, *, namespace: str = "") -> PartialObjectMetadata | None: ...
     async def find(self, kind: Kind, name: str, *, namespace: str = "") -> Any:
-        """The object, or None where there is none."""
-        lister = self._listers.get(kind) or await self._lister(kind)
+        """The object, or None if it does not exist."""
+        lister = self._listers.get(kind) or await self._make_lister(kind)
         return lister.find(name, namespace=namespace)
 
     @overload
@@ -134,14 +134,14 @@ class Cache:
         limit: int = 0,
         continue_token: str = "",
     ) -> ObjectList[Any]:
-        """The objects of a kind, decoded when they are touched; with a `limit`, some of them.
+        """The objects of a kind, decoded on use; with a `limit`, at most so many of them.
 
         `labels` is a label selector; `fields` are names of `index_field` with the values they must have. There are no
-        pages, so a `continue_token` is refused.
+        pages: a `continue_token` raises BadRequest.
         """
         if continue_token:
-            raise BadRequest("a cache gives whole lists, not pages: leave continue_token away, or read live")
-        lister = self._listers.get(kind) or await self._lister(kind)
+            raise BadRequest("a cache has no pages: omit continue_token, or read live with the cluster's client")
+        lister = self._listers.get(kind) or await self._make_lister(kind)
         try:
             return lister.list(namespace=namespace, labels=labels, fields=fields, limit=limit)
         except NoIndex as error:
@@ -151,7 +151,7 @@ class Cache:
     # Informers
 
     async def informer_for(self, kind: Kind, *, block_until_synced: bool = False) -> AnyInformer:
-        """The informer of a kind: the one there is, or a new one, which starts if the cache runs.
+        """The informer of a kind; created if there is none, and started if the cache runs.
 
         With `block_until_synced` it has synced when the call returns.
         """
@@ -176,21 +176,21 @@ class Cache:
 
         Raises what a read would raise: CacheNotStarted, NotCached.
         """
-        return _parts(await self._synced(kind))
+        return _parts(await self._sync_informer(kind))
 
     def index_field(self, kind: KindOf[O], name: str, function: IndexFunction[O]) -> None:
-        """Let `list(kind, fields={name: value})` find objects for which `function` gives the value. Never waits."""
+        """Index the objects of a kind by the values that `function` returns, for `list(kind, fields={name: value})`."""
         gvk = gvk_of(untyped(kind))
         known = self._indexes.setdefault(gvk, {})
         if name in known:
-            raise InvalidDefinition(f"there is an index {name!r} of {gvk.kind} already; give the second another name")
+            raise InvalidDefinition(f"{gvk.kind} has an index {name!r} already: use another name")
         known[name] = (untyped(kind), function)
         for slot, informer in self._informers.items():
             if slot[0] == gvk:
                 informer.add_index(name, function, kind=kind)
 
     def remove_informer(self, kind: Kind) -> None:
-        """Stop the informers of a kind and forget what they keep. A later read makes a new one."""
+        """Stop the informers of a kind and drop their objects. A later read creates a new one."""
         gvk = gvk_of(kind)
         for slot in ((gvk, False), (gvk, True)):
             informer = self._informers.pop(slot, None)
@@ -201,17 +201,17 @@ class Cache:
         self._listers = {kind: lister for kind, lister in self._listers.items() if gvk_of(kind) != gvk}
 
     def informers(self) -> tuple[AnyInformer, ...]:
-        """All informers there are."""
+        """All informers of the cache."""
         return tuple(self._informers.values())
 
     def informer(self, kind: Kind) -> AnyInformer | None:
-        """The informer that reads of a kind use, if there is one; none is made."""
+        """The informer that reads of a kind use, or None; none is created."""
         gvk = gvk_of(kind)
         found = self._informers.get((gvk, False))
         return found or (self._informers.get((gvk, True)) if isinstance(kind, MetadataOnly) else None)
 
     async def wait_for_sync(self) -> None:
-        """Wait until the cache runs and every informer there is has synced."""
+        """Wait until the cache runs and every informer has synced."""
         await self._started.wait()
         for informer in self.informers():
             await informer.wait_for_sync()
@@ -222,11 +222,11 @@ class Cache:
 
     @property
     def live(self) -> bool:
-        """Whether everything is synced and every watch is alive: what readiness may say."""
+        """Whether every informer is synced and every watch is live: the condition of readiness."""
         return self._group is not None and all(one.has_synced and one.live for one in self.informers())
 
     def troubles(self) -> dict[str, str]:
-        """The kinds that are not synced or whose watch is not alive, with the reason and since when."""
+        """The kinds that are not synced or whose watch is not live, with the reason and since when."""
         parts = [(str(one.options.gvk), one) for informer in self.informers() for one in _parts(informer)]
         return {
             f"{kind} in {one.options.namespace}" if one.options.namespace else kind: trouble
@@ -243,7 +243,7 @@ class Cache:
         """Run the informers until cancelled. A cache runs once."""
         self._check_open()
         if self._group is not None:
-            raise InvalidDefinition("the cache runs already")
+            raise InvalidDefinition("the cache is already running")
         self._context = contextvars.copy_context()
         try:
             async with asyncio.TaskGroup() as group:
@@ -251,45 +251,47 @@ class Cache:
                 for informer in self.informers():
                     self._start(informer)
                 self._started.set()
-                await asyncio.Event().wait()  # until cancelled, or until an informer breaks
+                await asyncio.Event().wait()  # until cancelled, or until an informer fails
         finally:
             self._group = None
             self._stopped = True
 
-    async def _lister(self, kind: Kind) -> Lister[Any]:
-        informer = await self._synced(kind)
+    async def _make_lister(self, kind: Kind) -> Lister[Any]:
+        informer = await self._sync_informer(kind)
         lister = informer.lister(kind)
-        if self.informer(kind) is informer:  # it may have been removed meanwhile
+        if self.informer(kind) is informer:  # it may have been removed in the meantime
             self._listers[kind] = lister
         return lister
 
-    async def _synced(self, kind: Kind) -> AnyInformer:
+    async def _sync_informer(self, kind: Kind) -> AnyInformer:
         if not self._started.is_set():
             raise CacheNotStarted(
-                "the cache has not been started, so nothing can be read from it: start the manager first, "
+                "the cache has not been started, so it has no objects: start the manager first, "
                 "or read live with the cluster's client"
             )
         if self.options.reader_fail_on_missing_informer and self.informer(kind) is None:
-            raise NotCached(f"{gvk_of(kind).kind} is not cached: ask for its informer first, or watch it")
+            raise NotCached(
+                f"{gvk_of(kind).kind} is not cached: get its informer first (cache.informer_for), or watch it"
+            )
         informer = await self.informer_for(kind)
         try:
             await informer.wait_for_reading()
         except NoMatch:
             if self.informer(kind) is informer and not informer.has_listeners:
-                self.remove_informer(kind)  # nobody waits for the kind to come, and readiness must not
+                self.remove_informer(kind)  # no listener waits for the kind, so readiness must not either
             raise
         return informer
 
     async def _make(self, kind: Kind) -> AnyInformer:
         planned = plan(kind, self.options, namespaced=await self._namespaced(kind), chooser=self._random)
-        made = [await self._informer(options) for options in planned]
+        made = [await self._make_informer(options) for options in planned]
         informer: AnyInformer = made[0] if len(made) == 1 else InformerGroup(made)
         for name, (form, function) in self._indexes.get(gvk_of(kind), {}).items():
-            if name not in informer.index_names:  # a hook may hand over one that is shared
+            if name not in informer.index_names:  # `new_informer` may return one that is shared
                 informer.add_index(name, function, kind=form)
         return informer
 
-    async def _informer(self, options: InformerOptions) -> Informer[Any]:
+    async def _make_informer(self, options: InformerOptions) -> Informer[Any]:
         made = self.options.new_informer(options) if self.options.new_informer is not None else None
         return made if made is not None else Informer(await self._lister_watcher_for(options), options)
 
@@ -305,14 +307,14 @@ class Cache:
             return
         for one in _parts(informer):
             if one not in self._tasks:
-                # Not in the context of whoever was the first to read: an informer's log is not about that reconcile.
+                # Not in the context of the first reader: the informer's log lines would carry that reconcile's fields.
                 self._tasks[one] = self._group.create_task(
                     one.run(), name=f"informer of {one.options.gvk}", context=self._context.copy()
                 )
 
     def _check_open(self) -> None:
         if self._stopped:
-            raise InvalidDefinition("the cache has stopped and cannot be used again: make a new one")
+            raise InvalidDefinition("the cache has stopped and cannot be used again: create a new one")
 
 
 def _parts(informer: AnyInformer | None) -> tuple[Informer[Any], ...]:

@@ -1,4 +1,4 @@
-"""What a cache cannot do for a caller."""
+"""The errors of a cache."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pilotage.errors import InvalidDefinition, PilotageError
 
 
 class CacheNotStarted(PilotageError):
-    """The cache was read before it was started: nothing would ever arrive in it."""
+    """The cache was read before it was started."""
 
 
 class NotCached(PilotageError):
-    """What was asked for is not among the things that are cached: a kind without an informer, or a namespace."""
+    """The kind has no informer, or its namespace is not cached."""
 
 
 class NoIndex(InvalidDefinition):
-    """A read by an index that does not exist. `advice` is the call that adds it, for the way in which it was read."""
+    """A read by an index that does not exist. `advice` is the call that adds it."""
 
     def __init__(self, index: str, known: Iterable[str], advice: str) -> None:
         self.index = index

@@ -1,4 +1,4 @@
-"""What an informer tells its listeners: one change to one object, the object decoded when it is touched."""
+"""The event of an informer: one change to one object, which is decoded on use."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ EventType = Literal["create", "update", "delete"]
 
 
 class InformerEvent(msgspec.Struct, Generic[T], eq=False, gc=False):
-    """A change. `old` is there for updates and deletes, `new` for creates and updates.
+    """A change. `old` is set for updates and deletes, `new` for creates and updates.
 
-    The objects and headers are read when they are first asked for, and are then the same for all listeners of this
-    event; changing them changes nothing but the event.
+    Objects and headers are decoded on first use, and are then shared by all listeners of this event; changing them
+    changes nothing but the event.
     """
 
     type: EventType
@@ -31,11 +31,11 @@ class InformerEvent(msgspec.Struct, Generic[T], eq=False, gc=False):
     _old: bytes | None = None
     _new: bytes | None = None
     is_in_initial_list: bool = False
-    """The object was there before the listener, or before the informer."""
+    """The object existed before the listener was added, or before the informer started."""
     unknown_final_state: bool = False
-    """A delete that nobody saw happen: `old` is the last state that was seen."""
+    """The delete was not observed: `old` is the last known state."""
     is_resync: bool = False
-    """An update that says only that nothing has changed."""
+    """A replay: `old` and `new` are the same."""
     _new_header: Header | None = None
     _old_header: Header | None = None
     _new_object: T | None = None
@@ -46,21 +46,21 @@ class InformerEvent(msgspec.Struct, Generic[T], eq=False, gc=False):
 
     @property
     def new(self) -> T | None:
-        """The object as it is now; None for a delete."""
+        """The new state; None for a delete."""
         if self._new_object is None and self._new is not None:
             self._new_object = self._read(self._new)
         return self._new_object
 
     @property
     def old(self) -> T | None:
-        """The object as it was; None for a create."""
+        """The state before; None for a create."""
         if self._old_object is None and self._old is not None:
             self._old_object = self._read(self._old)
         return self._old_object
 
     @property
     def object(self) -> T:
-        """The object the event is about: as it is now, or as it was when it was deleted."""
+        """The object of the event: its new state, or its last one if it was deleted."""
         found = self.new if self._new is not None else self.old
         assert found is not None  # an event has one of the two
         return found
@@ -105,10 +105,10 @@ class InformerEvent(msgspec.Struct, Generic[T], eq=False, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class ResourceEventHandler(Generic[T]):
-    """client-go's handler: functions for what may happen to an object. They are called in order, and must not block.
+    """client-go's handler: functions for added, updated and deleted objects, called in order. They must not block.
 
-    `on_delete` gets the last state that was seen. An object that was deleted and created again while nobody watched
-    comes as an update whose objects have different uids.
+    `on_delete` gets the last known state. An object that was deleted and created again between two watches comes as an
+    update whose objects have different uids.
     """
 
     on_add: Callable[[T], Any] | None = None
@@ -116,7 +116,7 @@ class ResourceEventHandler(Generic[T]):
     on_delete: Callable[[T], Any] | None = None
 
     def __call__(self, event: InformerEvent[T]) -> None:
-        """Hand the event to the function for its type."""
+        """Call the function for the event's type."""
         if event.type == "create":
             if self.on_add is not None:
                 self.on_add(event.object)

@@ -1,4 +1,4 @@
-"""The shared informer factory, for those who come from client-go: informers and listers without a manager."""
+"""client-go's shared informer factory: informers and listers without a manager."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from pilotage.rest.listing import ListerWatcher
 R = TypeVar("R", bound=Resource)
 
 
-class Followable(Protocol):
-    """A cluster, as far as a factory needs one."""
+class HasListerWatchers(Protocol):
+    """A cluster, or the Devices of a node."""
 
     def lister_watcher_for(self, options: InformerOptions) -> Awaitable[ListerWatcher]:
-        """The collection that an informer is to follow."""
+        """The lister-watcher of an informer with these options."""
 
 
 class SharedInformerFactory:
-    """One informer for each kind, shared by all who ask. They run inside `async with factory`.
+    """One shared informer for each kind. The informers run inside `async with factory`.
 
-    `namespace` narrows all of them; `resync` is the period in seconds for handlers that ask for none of their own.
+    `namespace` narrows all of them; `resync` is the period in seconds for handlers without one of their own.
     """
 
-    def __init__(self, cluster: Followable, resync: float = 0.0, *, namespace: str = "") -> None:
+    def __init__(self, cluster: HasListerWatchers, resync: float = 0.0, *, namespace: str = "") -> None:
         self._cluster = cluster
         self._resync = resync
         self._namespace = namespace
@@ -50,12 +50,12 @@ class SharedInformerFactory:
     @overload
     def informer(self, kind: MetadataOnly) -> Informer[PartialObjectMetadata]: ...
     def informer(self, kind: Kind) -> Informer[Any]:
-        """The informer of a kind, made now if there is none; it starts with the factory, or at once if that runs."""
+        """The informer of a kind, created on first use; it starts with the factory, or at once if that runs."""
         found = self._informers.get(kind)
         if found is None:
-            gvk_of(kind)  # says so if it is no kind
+            gvk_of(kind)  # raises for anything that is not a kind
             if self._stopped:
-                raise InvalidDefinition("the factory has stopped: make a new one")
+                raise InvalidDefinition("the factory has stopped: create a new one")
             options = InformerOptions(kind, namespace=self._namespace, resync=self._resync)
             found = self._informers[kind] = Informer(partial(self._cluster.lister_watcher_for, options), options)
             self._start(found)
@@ -68,11 +68,11 @@ class SharedInformerFactory:
     @overload
     def lister(self, kind: MetadataOnly) -> Lister[PartialObjectMetadata]: ...
     def lister(self, kind: Any) -> Lister[Any]:
-        """Reads what the informer of a kind keeps, without waiting."""
+        """The lister of a kind, which reads from the store of its informer without waiting."""
         return self.informer(kind).lister(kind)
 
     async def wait_for_cache_sync(self) -> None:
-        """Wait until all informers there are have synced."""
+        """Wait until all informers have synced."""
         for informer in list(self._informers.values()):
             await informer.wait_for_sync()
 
@@ -98,7 +98,7 @@ class SharedInformerFactory:
             await group.__aexit__(kind, error, traceback)
         except BaseExceptionGroup as errors:
             if errors.exceptions != (error,):
-                raise  # an informer broke; what the block alone raised goes on as it is
+                raise  # an informer failed; an error of the block alone propagates unchanged
 
     def _start(self, informer: Informer[Any]) -> None:
         if self._group is not None:

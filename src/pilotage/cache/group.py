@@ -1,4 +1,4 @@
-"""Informers of one kind, one for each namespace, as if they were one."""
+"""The informers of one kind in several namespaces, as one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pilotage.meta.typevars import T
 
 
 class GroupRegistration:
-    """A listener's place at several informers."""
+    """The registration of a listener at several informers."""
 
     def __init__(self, parts: Sequence[Registration]) -> None:
         self._parts = parts
@@ -35,7 +35,7 @@ class GroupRegistration:
 
 
 class InformerGroup(Generic[T]):
-    """What a cache of several namespaces gives for a kind; each method is that of `Informer`, over all of them."""
+    """The informer of a kind in a cache of several namespaces; each method is that of `Informer`, over all of them."""
 
     def __init__(self, informers: Sequence[Informer[T]]) -> None:
         self.informers = tuple(informers)
@@ -43,7 +43,7 @@ class InformerGroup(Generic[T]):
 
     @property
     def options(self) -> InformerOptions:
-        """Those of the first; the others differ in namespace and selectors."""
+        """The options of the first informer; the others differ in namespace and selectors."""
         return self.informers[0].options
 
     @property
@@ -122,7 +122,7 @@ class InformerGroup(Generic[T]):
 
     @property
     def resource_version(self) -> str:
-        """How far the slowest has come."""
+        """The lowest resource version of all informers."""
         return min((one.resource_version for one in self.informers), key=lambda text: (len(text), text))
 
     async def reached(self, version: int, *, timeout: float | None = None) -> None:
@@ -146,7 +146,7 @@ class InformerGroup(Generic[T]):
 
     @property
     def last_contact(self) -> float | None:
-        """When the one that has heard nothing for the longest time heard something."""
+        """The earliest last contact of all informers; None if one has had none."""
         times = [one.last_contact for one in self.informers]
         known = [time for time in times if time is not None]
         return min(known) if len(known) == len(times) else None

@@ -1,4 +1,4 @@
-"""An index: keys of objects by values that a function of the user's finds in them."""
+"""An index: keys of objects by the values that an index function returns for them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ Key = tuple[str, str]
 """Namespace and name."""
 
 IndexFunction: TypeAlias = Callable[[T], Iterable[str]]
-"""Gives the values under which an object is found; it must depend on the object alone."""
+"""Returns the values under which an object is found; the result must depend on the object alone."""
 
 
 class Index:
-    """Values to keys. Values that no object has any more take no room."""
+    """Values to keys. A value without objects takes no memory."""
 
     def __init__(self) -> None:
         self._keys: dict[str, dict[str, dict[str, None]]] = {}  # value, namespace, name
         self._values: dict[Key, tuple[str, ...]] = {}
 
     def put(self, key: Key, values: Iterable[str]) -> None:
-        """Let the object be found under these values and no others."""
+        """Set the values of an object."""
         found = tuple(dict.fromkeys(values))
         before = self._values.get(key, ())
         if found == before:

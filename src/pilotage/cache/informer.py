@@ -1,4 +1,4 @@
-"""Informers: one collection kept in memory and up to date, and told to whoever listens."""
+"""Informers: one collection in memory, kept up to date, with listeners for its changes."""
 
 from __future__ import annotations
 
@@ -31,25 +31,24 @@ from pilotage.rest.listing import ListerWatcher, Recounting
 from pilotage.telemetry.logs import logger
 
 
-class Collection(Protocol):
-    """Something that can be followed, and has a face of its own besides: `devices.v1alpha1.gpus`."""
+class HasListerWatcher(Protocol):
+    """A typed client with a lister-watcher: `devices.v1alpha1.gpus`."""
 
-    def lister_watcher(self) -> ListerWatcher:
-        """What an informer follows."""
+    def lister_watcher(self) -> ListerWatcher: ...
 
 
-Source = ListerWatcher | Collection | Callable[[], Awaitable[ListerWatcher]]
-"""A collection, what has one, or a function that looks it up when the informer starts."""
+Watchable = ListerWatcher | HasListerWatcher | Callable[[], Awaitable[ListerWatcher]]
+"""A lister-watcher, an object that has one, or a function that returns one when the informer starts."""
 
-_BREATH = 200
-"""Events told in one go before others on the loop get their turn."""
+_YIELD_AFTER = 200
+"""Events that are delivered before other tasks of the event loop run."""
 _REPORTS = 1000
-"""Undecodable objects that are remembered."""
+"""How many undecodable objects are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
 class InformerStatistics:
-    """An informer at a moment."""
+    """The state of an informer at one moment."""
 
     objects: int
     events: int
@@ -63,22 +62,22 @@ class InformerStatistics:
 
 
 class Informer(Generic[T]):
-    """Follows one collection: `run` keeps the store up to date and notifies the listeners, until it is cancelled.
+    """Watches one collection: `run` keeps the store up to date and notifies the listeners, until it is cancelled.
 
     Reads take the `namespace` of a namespaced kind; `list` also takes `labels`, a label selector, and a `limit`.
     """
 
-    def __init__(self, source: Source, options: InformerOptions) -> None:
+    def __init__(self, collection: Watchable, options: InformerOptions) -> None:
         self.options = options
-        self._source: ListerWatcher | Callable[[], Awaitable[ListerWatcher]] = _followed(source)
+        self._collection: ListerWatcher | Callable[[], Awaitable[ListerWatcher]] = _resolved(collection)
         self._read: Callable[[bytes], T] = reader_of(options.kind)
         self._log = logger("pilotage.cache").bind(kind=str(options.gvk), **_named(options.namespace))
         self._store = Store(self._report)
         self._listeners = Listeners(self._log, self._handler_failed, self._event_unreadable)
         self._lister: Lister[T] = Lister({options.namespace: self._store}, options.kind, lambda: self._progress.version)
         self._progress = Progress()
-        self._recounted: Callable[[], bool] = lambda: False
-        self._telling = asyncio.Lock()
+        self._recounts: Callable[[], bool] = lambda: False
+        self._notifying = asyncio.Lock()
         self._registered = asyncio.Event()
         self._state = "new"
         self._undecodable: dict[Key, str] = {}
@@ -88,7 +87,7 @@ class Informer(Generic[T]):
     # Reading
 
     def get(self, name: str, *, namespace: str = "") -> T:
-        """The object as it was last heard of; raises NotFound."""
+        """The object in its last known state; raises NotFound."""
         return self._lister.get(name, namespace=namespace)
 
     def find(self, name: str, *, namespace: str = "") -> T | None:
@@ -98,7 +97,7 @@ class Informer(Generic[T]):
     def list(
         self, *, namespace: str = "", labels: Labels = None, fields: Fields = None, limit: int = 0
     ) -> ObjectList[T]:
-        """The objects, decoded when they are touched. `fields` are names and values of indexes."""
+        """The objects, decoded on use. `fields` are names and values of indexes."""
         return self._lister.list(namespace=namespace, labels=labels, fields=fields, limit=limit)
 
     def by_index(self, name: str, value: str, *, namespace: str = "") -> ObjectList[T]:
@@ -111,7 +110,7 @@ class Informer(Generic[T]):
 
     @property
     def stores(self) -> Mapping[str, Store]:
-        """What is kept, by the namespace that is followed; only the informer writes to it."""
+        """The store, by the namespace of the informer; only the informer writes to it."""
         return {self.options.namespace: self._store}
 
     @overload
@@ -119,7 +118,7 @@ class Informer(Generic[T]):
     @overload
     def add_index(self, name: str, function: IndexFunction[O], *, kind: KindOf[O]) -> None: ...
     def add_index(self, name: str, function: IndexFunction[Any], *, kind: KindOf[Any] | None = None) -> None:
-        """Index by a function of the object that gives values, at any time; InvalidDefinition if the name is taken.
+        """Index by the values that a function of the object returns; InvalidDefinition if the name is in use.
 
         The function gets objects in the informer's form, or in that of `kind`.
         """
@@ -133,9 +132,9 @@ class Informer(Generic[T]):
     # Listening
 
     def add_event_handler(self, handler: ResourceEventHandler[T], *, resync: float | None = None) -> Registration:
-        """Call the handler's functions for every change, first for every object that is there already.
+        """Call the handler's functions for every change, first for every object in the store.
 
-        Every `resync` seconds (None: as the informer's options say, 0: never) it gets an update for each object, with
+        Every `resync` seconds (None: as in the informer's options, 0: never) it gets an update for each object, with
         the same object twice.
         """
         return self.subscribe(handler, resync=resync)
@@ -155,37 +154,37 @@ class Informer(Generic[T]):
         resync: float | None = None,
         kind: KindOf[Any] | None = None,
     ) -> Registration:
-        """Call a plain function with every InformerEvent, first with one for every object that is there already.
+        """Call a plain function with every InformerEvent, first with one for every object in the store.
 
         The objects of the events are in the informer's form, or in that of `kind`. `resync` is that of
         `add_event_handler`.
         """
         if self._state == "stopped":
-            raise InvalidDefinition(f"the informer of {self.options.gvk} has stopped: nothing more will be told")
+            raise InvalidDefinition(f"the informer of {self.options.gvk} has stopped: it delivers no more events")
         period = self.options.resync if resync is None else resync
         now = asyncio.get_running_loop().time() if period > 0 else 0.0
         registration = self._listeners.add(listener, period, now, None if kind is None else reader_of(untyped(kind)))
         for namespace, name, data in self._store.items():
             event = InformerEvent("create", namespace, name, self._read, None, data, is_in_initial_list=True)
-            self._listeners.tell(event, (registration,))
+            self._listeners.notify(event, (registration,))
         self._registered.set()
         return registration
 
-    # Where it stands
+    # State
 
     @property
     def has_synced(self) -> bool:
-        """Whether the whole collection was kept and told once."""
+        """Whether the first list is stored and the listeners were notified of it."""
         return self._progress.synced
 
     async def wait_for_sync(self) -> None:
-        """Wait until `has_synced`; InvalidDefinition if the informer is stopped before."""
+        """Wait until `has_synced`; raises InvalidDefinition if the informer stops before."""
         await self._progress.until(lambda: self._progress.synced or self._progress.stopped)
         if not self._progress.synced:
-            raise InvalidDefinition(f"the informer of {self.options.gvk} was stopped before it had synced")
+            raise InvalidDefinition(f"the informer of {self.options.gvk} stopped before it had synced")
 
     async def wait_for_reading(self) -> None:
-        """The same for somebody who wants to read: NoMatch if the server, asked once more, does not serve the kind."""
+        """As `wait_for_sync`, for a read: raises NoMatch if the server, asked once more, does not serve the kind."""
         progress, troubles = self._progress, self._troubles
 
         def is_unserved() -> bool:
@@ -198,24 +197,24 @@ class Informer(Generic[T]):
 
     @property
     def has_listeners(self) -> bool:
-        return bool(self._listeners.audience)
+        return bool(self._listeners.registrations)
 
     @property
     def resource_version(self) -> str:
-        """How far it has come: the version of the last change or bookmark."""
+        """The version of the last change or bookmark."""
         return self._progress.version
 
     @property
     def setbacks(self) -> int:
-        """How often the server has begun anew at a lower version: what was there before cannot be waited for."""
+        """How often the server was reset to a lower version: earlier versions cannot be waited for."""
         return self._progress.setbacks
 
     async def reached(self, version: int, *, timeout: float | None = None) -> None:
-        """Wait until everything up to a version is kept; raises TimeoutError after `timeout` seconds."""
+        """Wait until every change up to a version is stored; raises TimeoutError after `timeout` seconds."""
         await self._progress.until(lambda: self._progress.number >= version, timeout)
 
     def holds(self, uid: str, *, name: str = "", namespace: str = "", before: int | None = None) -> bool:
-        """Whether the object with this uid is kept, if need be in a version that is older than `before`.
+        """Whether the object with this uid is stored; with `before`, in a version older than that.
 
         With `name` and `namespace` it is looked up; without, all objects are searched.
         """
@@ -232,11 +231,11 @@ class Informer(Generic[T]):
 
     @property
     def live(self) -> bool:
-        """Whether it follows its collection now: a watch is open, and has not been silent for too long."""
+        """Whether a watch is open now, and has not been silent for too long."""
         return self._progress.live
 
     def trouble(self) -> str:
-        """Why the informer is not synced or not live, and since when; empty where it is both."""
+        """Why the informer is not synced or not live, and since when; empty if it is both."""
         if self.live and self.has_synced:
             return ""
         since = f"since {times.format(self._progress.not_live_since)}"
@@ -247,24 +246,24 @@ class Informer(Generic[T]):
 
     @property
     def last_error(self) -> Exception | None:
-        """What went wrong last with the list or the watch; None once it works again."""
+        """The last failure of the list or the watch; None once it works again."""
         return self._liveness.last_error
 
     @property
     def last_contact(self) -> float | None:
-        """The loop's time when the server was last heard of; None if it never was."""
+        """The event loop's time of the last answer or event of the server; None if there was none."""
         return self._progress.contact
 
     @property
     def undecodable(self) -> Mapping[Key, str]:
-        """Objects that could not be read, by namespace and name, with what is wrong with each."""
-        return dict(self._undecodable)  # in one operation: threads may ask, too
+        """Objects that could not be decoded, by namespace and name, with the error of each."""
+        return dict(self._undecodable)  # in one operation: other threads may call this
 
     def statistics(self) -> InformerStatistics:
         return InformerStatistics(
             objects=len(self._store),
             events=self._events,
-            listeners=len(self._listeners.audience),
+            listeners=len(self._listeners.registrations),
             troubles=self._troubles,
             handler_failures=self._handler_failures,
             undecodable=len(self._undecodable),
@@ -275,7 +274,7 @@ class Informer(Generic[T]):
     # Running
 
     async def run(self) -> None:
-        """Follow the collection until cancelled. An informer runs once."""
+        """Watch the collection until cancelled. An informer runs once."""
         if self._state != "new":
             raise InvalidDefinition(f"the informer of {self.options.gvk} is {self._state}: it can be run only once")
         self._state = "running"
@@ -284,7 +283,7 @@ class Informer(Generic[T]):
         metrics.LIVE.labels(*labels).set_function(lambda: float(self.live))
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._follow(), name=f"informer of {self.options.gvk}")
+                group.create_task(self._reflect(), name=f"informer of {self.options.gvk}")
                 group.create_task(self._resync(), name=f"resync of {self.options.gvk}")
         finally:
             self._state = "stopped"
@@ -293,48 +292,48 @@ class Informer(Generic[T]):
             metrics.OBJECTS.remove(*labels)
             metrics.LIVE.remove(*labels)
 
-    async def _follow(self) -> None:
+    async def _reflect(self) -> None:
         time = asyncio.get_running_loop().time
         progress, liveness = self._progress, self._liveness
-        source = await self._opened()
-        if isinstance(source, Recounting):
-            self._recounted = lambda: source.recounts
-        async with aclosing(changes(source, self.options.changes())) as stream:
+        lister_watcher = await self._open()
+        if isinstance(lister_watcher, Recounting):
+            self._recounts = lambda: lister_watcher.recounts
+        async with aclosing(changes(lister_watcher, self.options.reflector_options())) as stream:
             async for change in stream:
                 if liveness.on_trial and isinstance(change, Applied | Deleted):
                     liveness.record_success()
                 if type(change) is Applied:
                     progress.contact = time()
-                    self._applied(change)
+                    self._apply(change)
                 elif type(change) is Replaced:
                     progress.contact = time()
-                    await self._replaced(change)
+                    await self._replace(change)
                 else:
-                    self._other(change, time())
+                    self._handle_other(change, time())
 
-    async def _opened(self) -> ListerWatcher:
-        """The collection; where it has to be looked up, that is tried until it works."""
-        if not callable(self._source):
-            return self._source
+    async def _open(self) -> ListerWatcher:
+        """Resolve the collection; a function that fails, for example in discovery, is retried."""
+        if not callable(self._collection):
+            return self._collection
         backoff = Backoff(self.options.backoff)
         while True:
             try:
-                return await self._source()
+                return await self._collection()
             except PilotageError as error:
                 wait = backoff.next_wait(asyncio.get_running_loop().time())
                 self._record_trouble(Trouble("list", error, wait))
                 await asyncio.sleep(wait)
 
-    def _applied(self, change: Applied) -> None:
+    def _apply(self, change: Applied) -> None:
         header, data = change.header, change.data
         before = self._store.put(data, header)
-        self._progress.moved(header.resource_version)
+        self._progress.advance(header.resource_version)
         if before == data:
-            return  # told twice
+            return  # a watch that was opened again may repeat an event
         if self._undecodable:
             self._undecodable.pop((header.namespace, header.name), None)
         self._events += 1
-        self._listeners.tell(
+        self._listeners.notify(
             InformerEvent(
                 "create" if before is None else "update",
                 header.namespace,
@@ -346,34 +345,34 @@ class Informer(Generic[T]):
             )
         )
 
-    def _deleted(self, change: Deleted) -> None:
+    def _delete(self, change: Deleted) -> None:
         header = change.header
         before = self._store.remove(header.namespace, header.name)
-        self._progress.moved(header.resource_version)
+        self._progress.advance(header.resource_version)
         self._undecodable.pop((header.namespace, header.name), None)
         if before is None:
             return
         self._events += 1
-        self._listeners.tell(
+        self._listeners.notify(
             InformerEvent("delete", header.namespace, header.name, self._read, change.data, _old_header=header)
         )
 
-    async def _replaced(self, change: Replaced) -> None:
-        """Swap the store in one go; then tell what is gone, then what is new or changed."""
+    async def _replace(self, change: Replaced) -> None:
+        """Replace the store at once; then notify of deleted objects, then of new and changed ones."""
         first = not self.has_synced
-        async with self._telling:
+        async with self._notifying:
             self._undecodable.clear()
             before = self._store.replace(change.items)
-            audience = self._listeners.audience  # who joins from here on is told by `subscribe`
-            self._progress.listed(change.resource_version)
+            registrations = self._listeners.registrations  # `subscribe` notifies those that are added from here on
+            self._progress.record_list(change.resource_version)
             for number, event in enumerate(self._differences(before, change, first), start=1):
                 self._events += 1
-                self._listeners.tell(event, audience)
-                if number % _BREATH == 0:
+                self._listeners.notify(event, registrations)
+                if number % _YIELD_AFTER == 0:
                     await asyncio.sleep(0)
         if first:
             self._listeners.synced = True
-            self._progress.sync()
+            self._progress.mark_synced()
 
     def _differences(
         self, before: Mapping[str, Mapping[str, bytes]], change: Replaced, first: bool
@@ -387,17 +386,17 @@ class Informer(Generic[T]):
             old = before.get(namespace, {}).get(name) if before else None
             if old is None:
                 yield InformerEvent("create", namespace, name, self._read, None, data, is_in_initial_list=first)
-            elif old != data and (self._recounted() or not _same_version(old, data)):
+            elif old != data and (self._recounts() or not _same_version(old, data)):
                 yield InformerEvent("update", namespace, name, self._read, old, data)
 
-    def _other(self, change: Change, now: float) -> None:
+    def _handle_other(self, change: Change, now: float) -> None:
         match change:
             case Deleted():
                 self._progress.contact = now
-                self._deleted(change)
+                self._delete(change)
             case Bookmark(resource_version=version):
                 self._progress.contact = now
-                self._progress.moved(version)
+                self._progress.advance(version)
             case Listening(trial_seconds=trial_seconds):
                 self._progress.contact = now
                 self._liveness.record_open(trial_seconds)
@@ -423,31 +422,33 @@ class Informer(Generic[T]):
                 continue
             except TimeoutError:
                 pass
-            async with self._telling:
+            async with self._notifying:
                 await self._replay(self._listeners.take_due(loop.time()))
 
     async def _replay(self, due: tuple[Registration, ...]) -> None:
         for number, (namespace, name, _) in enumerate(self._store.items(), start=1):
             data = self._store.get(namespace, name)
-            if data is not None:  # it may be gone, or have changed, since the replay began
-                self._listeners.tell(
+            if data is not None:  # it may have been deleted or changed since the replay began
+                self._listeners.notify(
                     InformerEvent("update", namespace, name, self._read, data, data, is_resync=True), due
                 )
-            if number % _BREATH == 0:
+            if number % _YIELD_AFTER == 0:
                 await asyncio.sleep(0)
 
-    # What goes wrong
+    # Failures
 
     def _report(self, key: Key, error: BaseException) -> None:
         text = f"{type(error).__name__}: {error}"
         if self._undecodable.get(key) == text:
             return
         if len(self._undecodable) >= _REPORTS:
-            for oldest in [*self._undecodable][:1]:  # a copy, because reads in threads may report, too
+            for oldest in [*self._undecodable][:1]:  # a copy, because reads in other threads may report too
                 self._undecodable.pop(oldest, None)
         self._undecodable[key] = text
         metrics.UNDECODABLE.labels(str(self.options.gvk)).inc()
-        self._log.error("An object cannot be read; the others go on", namespace=key[0], name=key[1], error=text)
+        self._log.error(
+            "Object cannot be decoded; other objects are not affected", namespace=key[0], name=key[1], error=text
+        )
 
     def _event_unreadable(self, event: InformerEvent[Any], error: DecodeError) -> None:
         self._report((event.namespace, event.name), error)
@@ -457,9 +458,9 @@ class Informer(Generic[T]):
         metrics.HANDLER_FAILURES.labels(str(self.options.gvk)).inc()
 
 
-def _followed(source: Source) -> ListerWatcher | Callable[[], Awaitable[ListerWatcher]]:
-    has: Callable[[], ListerWatcher] | None = getattr(source, "lister_watcher", None)
-    return has() if has is not None else cast("ListerWatcher | Callable[[], Awaitable[ListerWatcher]]", source)
+def _resolved(collection: Watchable) -> ListerWatcher | Callable[[], Awaitable[ListerWatcher]]:
+    has: Callable[[], ListerWatcher] | None = getattr(collection, "lister_watcher", None)
+    return has() if has is not None else cast("ListerWatcher | Callable[[], Awaitable[ListerWatcher]]", collection)
 
 
 def _is_held(data: bytes, uid: str, before: int | None) -> bool:

@@ -1,4 +1,4 @@
-"""Listeners: who is told of changes, in which order, and when everything is told to them again."""
+"""Listeners: the functions that are notified of changes, in order, and when the store is replayed to them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Read = Callable[[bytes], Any]
 
 
 class Registration:
-    """A listener's place at an informer."""
+    """The registration of a listener at an informer."""
 
     __slots__ = ("_listeners", "due", "listener", "name", "read", "removed", "resync")
 
@@ -32,16 +32,16 @@ class Registration:
 
     @property
     def has_synced(self) -> bool:
-        """Whether the listener has been told of everything that was there at the beginning."""
+        """Whether the listener was notified of every object of the first list."""
         return self._listeners.synced
 
     def remove(self) -> None:
-        """Tell the listener nothing more. Doing it again is fine."""
+        """Stop notifying the listener. A second call does nothing."""
         self._listeners.remove(self)
 
 
 class Listeners:
-    """Calls listeners one after the other. What one of them raises is logged and counted, and stops nobody else."""
+    """Calls listeners one after the other. An error of one is logged and counted; the others are still called."""
 
     def __init__(
         self, log: Logger, failed: Callable[[], None], unreadable: Callable[[InformerEvent[Any], DecodeError], None]
@@ -50,27 +50,27 @@ class Listeners:
         self._failed = failed
         self._unreadable = unreadable
         self.synced = False
-        self.audience: tuple[Registration, ...] = ()
-        """Those who listen now; a tuple, so that whoever tells them something sees no change meanwhile."""
+        self.registrations: tuple[Registration, ...] = ()
+        """A tuple, so that a loop over it is not affected by listeners that are added or removed meanwhile."""
 
     def add(self, listener: Listener, resync: float, now: float, read: Read | None = None) -> Registration:
-        """Let a listener be told of changes from now on; `read` makes the objects in the form that it wants."""
+        """Notify a listener of changes from now on; `read` decodes the objects in its form."""
         if inspect.iscoroutinefunction(listener):
             raise InvalidDefinition(
-                f"{name_of(listener)} is async, but event handlers are called one after the other and must not wait: "
+                f"{name_of(listener)} is async, but event handlers are called one after the other and cannot await: "
                 "use a plain function that puts the work on a queue"
             )
         registration = Registration(self, listener, resync, now, read)
-        self.audience = (*self.audience, registration)
+        self.registrations = (*self.registrations, registration)
         return registration
 
     def remove(self, registration: Registration) -> None:
         registration.removed = True
-        self.audience = tuple(one for one in self.audience if one is not registration)
+        self.registrations = tuple(one for one in self.registrations if one is not registration)
 
-    def tell(self, event: InformerEvent[Any], audience: tuple[Registration, ...] | None = None) -> None:
-        """Call each listener with the event."""
-        for registration in self.audience if audience is None else audience:
+    def notify(self, event: InformerEvent[Any], only: tuple[Registration, ...] | None = None) -> None:
+        """Call each listener with the event, or `only` these."""
+        for registration in self.registrations if only is None else only:
             if registration.removed:
                 continue
             try:
@@ -80,7 +80,7 @@ class Listeners:
             except USER_FAILURES:
                 self._failed()
                 self._log.exception(
-                    "An event handler failed; the others go on",
+                    "Event handler failed; other handlers are not affected",
                     handler=registration.name,
                     event=event.type,
                     namespace=event.namespace,
@@ -88,18 +88,18 @@ class Listeners:
                 )
 
     def next_due(self) -> float:
-        """When somebody wants everything told again; infinity if nobody does."""
-        return min((one.due for one in self.audience), default=float("inf"))
+        """When the next replay is due; infinity if no listener has a period."""
+        return min((one.due for one in self.registrations), default=float("inf"))
 
     def take_due(self, now: float) -> tuple[Registration, ...]:
-        """Those who want everything told again by now; their next time is set."""
-        due = tuple(one for one in self.audience if one.due <= now)
+        """The registrations whose replay is due; their next replay is scheduled."""
+        due = tuple(one for one in self.registrations if one.due <= now)
         for registration in due:
             registration.due = now + registration.resync
         return due
 
 
 def name_of(listener: object) -> str:
-    """A function's name, for people."""
+    """The name of a function, for messages."""
     name = getattr(listener, "__qualname__", None)
     return name if isinstance(name, str) else repr(listener)

@@ -1,4 +1,4 @@
-"""Listers: reading from a store in one form of its objects. Nothing here waits, and nothing goes over a network."""
+"""Listers: reading from a store in one form of its objects, without waiting and without the network."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ T = TypeVar("T")
 
 
 class Lister(Generic[T]):
-    """Reads objects from the stores of a kind. What it gives is the caller's own, decoded afresh for each.
+    """Reads objects from the stores of a kind. Each caller gets objects of its own.
 
-    `stores` are by namespace; the one under the empty name has all namespaces that have none of their own. Reads take
+    `stores` are by namespace; the one under the empty name has all namespaces without a store of their own. Reads take
     the `namespace` of a namespaced kind.
     """
 
@@ -36,7 +36,7 @@ class Lister(Generic[T]):
         self._version = version
 
     def get(self, name: str, *, namespace: str = "") -> T:
-        """The object; raises NotFound. A namespace is passed over where the kind lives in none."""
+        """The object; raises NotFound. The namespace is ignored for a cluster-scoped kind."""
         found = self.find(name, namespace=namespace)
         if found is None:
             raise not_found(self._kind, namespace, name)
@@ -61,26 +61,26 @@ class Lister(Generic[T]):
     def list(
         self, *, namespace: str = "", labels: Labels = None, fields: Fields = None, limit: int = 0
     ) -> ObjectList[T]:
-        """The objects of a namespace, or of all, decoded when they are touched; with a `limit`, some of them.
+        """The objects of a namespace, or of all, decoded on use; with a `limit`, at most so many of them.
 
         `labels` is a label selector. `fields` are names and values of indexes: `list(fields={"spec.nodeName": "a"})`
         needs an index of that name.
         """
         selector, terms, version = selector_of(labels), exact_terms(fields), self._version()
         found: Any = []
-        for store in self._chosen(namespace):
+        for store in self._stores_of(namespace):
             found += _indexed(store, terms, namespace, selector) if terms else store.select(namespace, selector)
         return ObjectList(found[:limit] if limit else found, self._read, resource_version=version)
 
     def by_index(self, name: str, value: str, *, namespace: str = "") -> ObjectList[T]:
         """The objects that an index has under a value."""
         found: Any = []
-        version = self._version()  # first: a list must not say that it is newer than it is
-        for store in self._chosen(namespace):
+        version = self._version()  # before the objects are read: a list must not claim to be newer than it is
+        for store in self._stores_of(namespace):
             found += _indexed(store, {name: value}, namespace, None)
         return ObjectList(found, self._read, resource_version=version)
 
-    def _chosen(self, namespace: str) -> Iterable[Store]:
+    def _stores_of(self, namespace: str) -> Iterable[Store]:
         return (self._store(namespace),) if namespace else self._stores.values()
 
     def _store(self, namespace: str) -> Store:
@@ -97,10 +97,10 @@ class Lister(Generic[T]):
 
 
 def _indexed(store: Store, terms: Mapping[str, str], namespace: str, selector: Selector | None) -> list[bytes]:
-    return store.read(lambda: _looked_up(store, terms, namespace, selector))
+    return store.read(lambda: _lookup(store, terms, namespace, selector))
 
 
-def _looked_up(store: Store, terms: Mapping[str, str], namespace: str, selector: Selector | None) -> list[bytes]:
+def _lookup(store: Store, terms: Mapping[str, str], namespace: str, selector: Selector | None) -> list[bytes]:
     (name, value), *others = terms.items()
     keys: Iterable[Key] = store.index(name).keys(value, namespace)
     for other, wanted in others:
@@ -112,7 +112,7 @@ def _looked_up(store: Store, terms: Mapping[str, str], namespace: str, selector:
 
 
 def reader_of(kind: Kind) -> Callable[[Bytes], Any]:
-    """The function that makes an object of the form asked for from bytes that are kept."""
+    """The function that decodes stored bytes in the form of a kind. They always have apiVersion and kind."""
     if isinstance(kind, MetadataOnly):
         return partial(PartialObjectMetadata.from_bytes, kind.gvk)
     if isinstance(kind, GroupVersionKind):
@@ -121,13 +121,13 @@ def reader_of(kind: Kind) -> Callable[[Bytes], Any]:
 
 
 def exact_terms(fields: Fields) -> dict[str, str]:
-    """A field selector as names and values; a cache can look up equality alone."""
+    """A field selector as names and values; an index supports equality only."""
     selector = fields if isinstance(fields, FieldSelector) else FieldSelector.parse(field_text(fields))
     terms: dict[str, str] = {}
     for term in selector.requirements:
         if term.operator != "=" or terms.get(term.field, term.value) != term.value:
             raise BadRequest(
-                f"a cache selects by fields that are equal to one value, not by {selector}: "
+                f"a cache supports field selectors of the form name=value only, not {selector}: "
                 "use labels, or read live with the cluster's client"
             )
         terms[term.field] = term.value
@@ -135,7 +135,7 @@ def exact_terms(fields: Fields) -> dict[str, str]:
 
 
 def not_found(gvk: GroupVersionKind, namespace: str, name: str) -> NotFound:
-    """The error for an object that the cache does not have; it says the kind, because a cache knows no resources."""
+    """The error for an object that is not in the cache; it names the kind, because a cache knows no resources."""
     what = f"{gvk.kind}.{gvk.group}" if gvk.group else gvk.kind
     error = NotFound(f'{what} "{name}" not found', details=StatusDetails(name=name, group=gvk.group, kind=gvk.kind))
     error.group, error.kind, error.namespace, error.name = gvk.group, gvk.kind, namespace, name

@@ -36,7 +36,7 @@ class Liveness:
         self.stop()
         self._log.recovered(self._progress.version)
         self.last_error = None
-        self._progress.recovered()
+        self._progress.mark_live()
 
     def record_failure(self, trouble: Trouble) -> None:
         """The list or the watch failed, and is retried after a wait."""
@@ -44,7 +44,7 @@ class Liveness:
         self.last_error = trouble.error
         self._log.failed(trouble)
         if not trouble.is_repaired:
-            self._progress.failed()
+            self._progress.mark_failed()
 
     def stop(self) -> None:
         """End a trial without a result."""

@@ -1,4 +1,4 @@
-"""What an informer follows: a kind, a part of its objects, and what is done to them on the way in."""
+"""The options of an informer: a kind, a selection of its objects, and their transform."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ MINIMUM_RESYNC = 1.0
 
 @dataclass(frozen=True, slots=True)
 class InformerOptions:
-    """What one informer follows, and how."""
+    """Which objects one informer watches, and how."""
 
     kind: Kind
     """A class, a GroupVersionKind (its objects are Unstructured) or `metadata_only` of either."""
     namespace: str = ""
     """One namespace; empty: all of them."""
     labels: Labels = None
-    """The label selector of the objects to follow: a mapping, its text or a Selector; None: all objects."""
+    """The label selector of the objects: a mapping, its text or a Selector; None: all objects."""
     fields: Fields = None
     """The field selector, in the same forms; the server must support it for the kind. None: all objects."""
     transform: Transform | None = None
-    """Runs once for each version of an object, before it is kept."""
+    """Runs once for each version of an object, before it is stored."""
     resync: float = 0.0
-    """Seconds between replays of the store to handlers that do not ask for a period of their own; 0: never."""
+    """Seconds between replays of the store to handlers without a period of their own; 0: never."""
     backoff: BackoffOptions | None = None
-    """How soon to try again after a failure; None: what the source says, else client-go's numbers."""
+    """The waits between retries; None: what the lister-watcher asks for, else client-go's numbers."""
     silence_seconds: float | None = None
-    """How long a watch may say nothing before it is opened again; None: what the source says."""
+    """How long a watch may be silent before it is opened again; None: what the lister-watcher promises."""
 
     @property
     def gvk(self) -> GroupVersionKind:
@@ -49,13 +49,13 @@ class InformerOptions:
 
     @property
     def selection(self) -> ListOptions:
-        """The selectors as a server is asked for them."""
+        """The selectors as the wire has them."""
         return ListOptions(label_selector=selector_text(self.labels), field_selector=field_text(self.fields))
 
     def covers(self, *, namespace: str, name: str, labels: Mapping[str, str]) -> bool:
-        """Whether an object with this `name`, `namespace` and these `labels` is surely among those that are followed.
+        """Whether an object with this `name`, `namespace` and these `labels` is certainly in the selection.
 
-        A field selector on anything but the name and the namespace cannot be judged by these: then it is not sure.
+        False for a field selector on anything but the name and the namespace, which cannot be evaluated by these.
         """
         if self.namespace and namespace != self.namespace:
             return False
@@ -66,8 +66,8 @@ class InformerOptions:
         terms = FieldSelector.parse(selection.field_selector).requirements
         return all(term.field in known and term.matches(known) for term in terms)
 
-    def changes(self) -> ReflectorOptions:
-        """How the informer's collection is to be followed."""
+    def reflector_options(self) -> ReflectorOptions:
+        """The options of the informer's reflector."""
         return ReflectorOptions(
             selection=self.selection,
             gvk=self.gvk,

@@ -1,4 +1,4 @@
-"""The plan of a cache: which informers a kind gets, by the options for all kinds and for this one."""
+"""The plan of a cache: which informers a kind needs, by the options for all kinds and for this one."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ _SPREAD = 0.1
 
 @dataclass(frozen=True, slots=True)
 class NamespaceConfig:
-    """How one namespace is cached; None: as the next more general options say."""
+    """How one namespace is cached; None: as in the next more general options."""
 
     label_selector: Labels = None
     """The label selector of the objects that are cached."""
     field_selector: Fields = None
     """The field selector of the objects that are cached."""
     transform: Transform | None = None
-    """Runs once for each version of an object, before it is kept."""
+    """Runs once for each version of an object, before it is stored."""
     sync_period: float | None = None
     """Seconds between replays of the store to all handlers; 0: never."""
 
 
 Namespaces = Mapping[str, NamespaceConfig] | Iterable[str] | None
-"""Namespaces to cache, each with options of its own if need be. None: as the next more general options say; empty: all.
+"""Namespaces to cache, each with options of its own if needed. None: as in the next more general options; empty: all.
 
-The empty name stands for all namespaces that are not named.
+The empty name means all namespaces that are not listed.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class ByObject:
-    """How one kind is cached; None: as the options for all kinds say."""
+    """How one kind is cached; None: as in the options for all kinds."""
 
     namespaces: Namespaces = None
     """The namespaces in which the kind is cached."""
@@ -52,14 +52,14 @@ class ByObject:
     field_selector: Fields = None
     """The field selector of the objects that are cached."""
     transform: Transform | None = None
-    """Runs once for each version of an object, before it is kept."""
+    """Runs once for each version of an object, before it is stored."""
     sync_period: float | None = None
     """Seconds between replays of the store to all handlers; 0: never."""
 
 
 @dataclass(frozen=True, slots=True)
 class CacheOptions:
-    """What a cache keeps: by default all objects of every kind that is asked for."""
+    """What a cache stores: by default all objects of every kind that is read or watched."""
 
     by_object: Mapping[Any, ByObject] = field(default_factory=dict)
     """Options for single kinds: by class, GroupVersionKind or `metadata_only`."""
@@ -74,11 +74,11 @@ class CacheOptions:
     sync_period: float = SYNC_PERIOD
     """Seconds between replays of the store to all handlers, for each informer up to a tenth more or less; 0: never."""
     reader_fail_on_missing_informer: bool = False
-    """Reading a kind that nobody has asked an informer for raises NotCached, instead of making one."""
+    """Reading a kind without an informer raises NotCached, instead of creating one."""
     new_informer: Callable[[InformerOptions], Informer[Any] | None] | None = None
-    """Makes the informer for given options; None leaves it to the API server."""
+    """Creates the informer for given options; None: one that reads from the API server."""
     silence_seconds: float | None = None
-    """How long a watch may say nothing before it is opened again; None: what the source says."""
+    """How long a watch may be silent before it is opened again; None: what the lister-watcher promises."""
 
 
 def plan(kind: Kind, options: CacheOptions, *, namespaced: bool, chooser: random.Random) -> list[InformerOptions]:
@@ -87,7 +87,9 @@ def plan(kind: Kind, options: CacheOptions, *, namespaced: bool, chooser: random
     own = _own(gvk, options)
     if not namespaced:
         if own.namespaces is not None and _configs(own.namespaces).keys() - {""}:
-            raise InvalidDefinition(f"{gvk.kind} lives in no namespace, but the cache's options name some for it")
+            raise InvalidDefinition(
+                f"{gvk.kind} is cluster-scoped, but the cache's options have namespaces for it: remove them"
+            )
         configs = {"": NamespaceConfig()}
     else:
         chosen = own.namespaces if own.namespaces is not None else options.default_namespaces
@@ -119,18 +121,18 @@ def _configs(namespaces: Namespaces) -> dict[str, NamespaceConfig]:
     if namespaces is None:
         return {}
     if isinstance(namespaces, str):
-        raise InvalidDefinition(f"namespaces are several names: [{namespaces!r}], not {namespaces!r}")
+        raise InvalidDefinition(f"namespaces must be a list of names: use [{namespaces!r}] instead of {namespaces!r}")
     if isinstance(namespaces, Mapping):
         return dict(namespaces)
     return {namespace: NamespaceConfig() for namespace in namespaces}
 
 
 def _merged(order: list[NamespaceConfig]) -> NamespaceConfig:
-    """For each option the first that says something."""
+    """Each option from the first config that has it."""
     values = {}
     for option in fields(NamespaceConfig):
-        said = [value for config in order if (value := getattr(config, option.name)) is not None]
-        values[option.name] = said[0] if said else None
+        values_of = [value for config in order if (value := getattr(config, option.name)) is not None]
+        values[option.name] = values_of[0] if values_of else None
     return NamespaceConfig(**values)
 
 
@@ -146,7 +148,7 @@ def _informer_options(
 ) -> InformerOptions:
     period = (config.sync_period or 0.0) * chooser.uniform(1 - _SPREAD, 1 + _SPREAD)
     if not namespace:
-        # A selector for just one namespace is the same as that namespace's own list, which costs the server less.
+        # A selector for one namespace is the same as the list of that namespace, which costs the server less.
         namespace = FieldSelector.parse(field_text(config.field_selector)).requires("metadata.namespace") or ""
     return InformerOptions(
         kind=kind,

@@ -1,4 +1,4 @@
-"""Progress: how far an informer has come, and those who wait until it has come further."""
+"""Progress: the version that an informer has reached, and the waiters for a later one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pilotage.meta import times
 
 
 class Progress:
-    """The version that is kept, and what else can be waited for."""
+    """The state of an informer that callers can wait for."""
 
     def __init__(self) -> None:
         self.version = ""
@@ -17,54 +17,54 @@ class Progress:
         self.stopped = False
         self.live = False
         self.not_live_since = times.system_clock()
-        """Since when it is not live, where it is not."""
+        """Since when it is not live."""
         self.contact: float | None = None
         self.setbacks = 0
-        """How often a list was older than what was kept: the server has lost what it had, and began anew."""
+        """How often a list was older than the store: the server was reset, and its versions started again."""
         self._waiters: dict[asyncio.Future[None], Callable[[], bool]] = {}
 
     @property
     def number(self) -> int:
-        """The version as a number, as all API servers count; -1 before there is one."""
+        """The version as a number; -1 before there is one."""
         return int(self.version) if self.version.isdecimal() else -1
 
-    def moved(self, version: str) -> None:
-        """A change or a bookmark of this version is kept now."""
+    def advance(self, version: str) -> None:
+        """The store has reached this version."""
         if version:
             self.version = version
         if self._waiters:
             self._wake()
 
-    def listed(self, version: str) -> None:
-        """A list of this version is kept now, and nothing else."""
+    def record_list(self, version: str) -> None:
+        """The store was replaced by a list of this version."""
         if version.isdecimal() and int(version) < self.number:
             self.setbacks += 1
-        self.moved(version)
+        self.advance(version)
 
-    def recovered(self) -> None:
-        """The collection is followed (again)."""
+    def mark_live(self) -> None:
+        """A watch works."""
         if not self.live:
             self.live = True
             self._wake()
 
-    def failed(self) -> None:
-        """The collection could not be followed."""
+    def mark_failed(self) -> None:
+        """The list or the watch failed."""
         self._lose()
         self._wake()
 
-    def sync(self) -> None:
-        """The whole collection is kept and told."""
+    def mark_synced(self) -> None:
+        """The whole collection is stored, and the listeners are notified of it."""
         self.synced = True
         self._wake()
 
     def stop(self) -> None:
-        """Nothing will be kept or told any more."""
+        """The informer has stopped."""
         self.stopped = True
         self._lose()
         self._wake()
 
     async def until(self, holds: Callable[[], bool], timeout: float | None = None) -> None:
-        """Wait until a condition holds, which is looked at after each change; raises TimeoutError."""
+        """Wait until a condition holds, which is evaluated after each change; raises TimeoutError."""
         if holds():
             return
         waiter = asyncio.get_running_loop().create_future()

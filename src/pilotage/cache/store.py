@@ -28,36 +28,36 @@ from pilotage.meta.selectors import Selector
 from pilotage.reflector.intake import USER_FAILURES, Item
 
 Report = Callable[[Key, BaseException], None]
-"""Is told of an object that a function of the user's, or the decoder, failed on."""
+"""Receives an object on which a function of the user's, or the decoder, failed."""
 
 
 BytesIndexFunction = Callable[[bytes], Iterable[str]]
-"""An index function that decodes by itself, in the form that its author wants."""
+"""An index function of bytes, which decodes them in the form of its author."""
 
 _Objects = dict[str, dict[str, bytes]]
 """Bytes by namespace and name."""
 _Labels = dict[str, dict[str, dict[str, str]]]
 
 _TRIES = 8
-"""Reads in vain after which a thread takes the lock."""
+"""Unsuccessful reads after which a thread takes the lock."""
 _HAS_GIL: bool = getattr(sys, "_is_gil_enabled", lambda: True)()
 
 _F = TypeVar("_F")
 
 
 class Store:
-    """Bytes under keys; `report` hears of objects that cannot be indexed."""
+    """Bytes under keys; `report` receives objects that cannot be indexed."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
         self._objects: _Objects = {}
-        self._labels: _Labels | None = None  # only once somebody selects by labels
+        self._labels: _Labels | None = None  # built by the first selection by labels
         self._functions: dict[str, BytesIndexFunction] = {}
         self._indexes: dict[str, Index] = {}
         self._count = 0
         self._lock = threading.RLock()  # of writes; reentrant, because an index function may read the store
         self._changes = 0
-        """Counts before and after each write: odd while one is under way."""
+        """Incremented before and after each write: odd while a write is in progress."""
 
     def __len__(self) -> int:
         return self._count
@@ -67,14 +67,14 @@ class Store:
         return names.get(name) if names is not None else None
 
     def read(self, function: Callable[[], _F]) -> _F:
-        """What a function finds in this store at one moment. It may be called several times."""
+        """Call a function that reads this store at one moment. It may be called several times."""
         for _ in range(_TRIES if _HAS_GIL else 0):
             seen = self._changes
             if seen & 1:
                 break
             try:
                 found = function()
-            except Exception:  # anything may come of a dict that changes meanwhile
+            except Exception:  # a dict that changes during an iteration may cause any error
                 if self._changes == seen:
                     raise
             else:
@@ -84,11 +84,11 @@ class Store:
             return function()
 
     def put(self, data: bytes, header: Header) -> bytes | None:
-        """Keep an object; gives what was there before."""
+        """Store an object; returns the bytes it had before."""
         namespace, name = header.namespace, header.name
         values = self._values_of((namespace, name), data) if self._functions else {}
         with self._lock:
-            if len(values) != len(self._functions):  # another thread has added an index since
+            if len(values) != len(self._functions):  # another thread has added an index in the meantime
                 values = self._values_of((namespace, name), data)
             self._changes += 1
             try:
@@ -108,7 +108,7 @@ class Store:
         return before
 
     def remove(self, namespace: str, name: str) -> bytes | None:
-        """Forget an object; gives what was there."""
+        """Remove an object; returns its bytes."""
         names = self._objects.get(namespace)
         if names is None or name not in names:
             return None
@@ -128,7 +128,7 @@ class Store:
         return before
 
     def replace(self, items: Iterable[Item]) -> Mapping[str, Mapping[str, bytes]]:
-        """Keep these and nothing else, in one go; gives all that was there before, by namespace and name."""
+        """Replace all objects at once; returns those that were there before, by namespace and name."""
         before, fresh = self._objects, _Objects()
         for namespace, name, data in items:
             names = fresh.get(namespace)
@@ -147,7 +147,7 @@ class Store:
         return before
 
     def items(self, namespace: str = "") -> list[Item]:
-        """All objects, in one namespace or in all, as they are at this moment."""
+        """All objects, in one namespace or in all, at one moment."""
         return self.read(lambda: _items(self._objects, namespace))
 
     def select(self, namespace: str = "", labels: Selector | None = None) -> list[bytes]:
@@ -159,17 +159,17 @@ class Store:
         return self.read(lambda: [data for names in self._objects.values() for data in names.values()])
 
     def labels_of(self, key: Key) -> dict[str, str]:
-        """The labels of an object that is there."""
+        """The labels of an object in the store."""
         namespace, name = key
         return self._all_labels()[namespace][name]
 
     def add_index(self, name: str, function: BytesIndexFunction) -> None:
-        """Index by a function, also what is there already."""
+        """Index by a function, including the objects that are in the store."""
         if name in self._functions:
-            raise InvalidDefinition(f"there is an index {name!r} already; give the second one another name")
+            raise InvalidDefinition(f"there is an index {name!r} already: use another name")
 
         def keep(index: Index) -> None:
-            # Not changed in place: the writer's thread may be going through them.
+            # Not changed in place: the writer's thread may be iterating over them.
             self._indexes = {**self._indexes, name: index}
             self._functions = {**self._functions, name: function}
 
@@ -206,10 +206,10 @@ class Store:
         self._labels = labels
 
     def _derive(self, make: Callable[[], _F], keep: Callable[[_F], None]) -> _F:
-        """Make something of all that is here and keep it, so that writes keep it up to date from then on."""
+        """Compute something from all objects and keep it; later writes keep it up to date."""
         seen, made = self._changes, make()
         with self._lock:
-            if self._changes != seen:  # something was written meanwhile: once more, and nothing can be now
+            if self._changes != seen:  # a write came in between: again, with the lock held
                 made = make()
             keep(made)
         return made
@@ -226,7 +226,7 @@ class Store:
     def _values(self, function: BytesIndexFunction, key: Key, data: bytes) -> Iterable[str]:
         try:
             return tuple(function(data))
-        except USER_FAILURES as error:  # one object must not keep the others out of the index
+        except USER_FAILURES as error:  # the other objects must still be indexed
             self.report(key, error)
             return ()
 
