@@ -146,7 +146,7 @@ async def test_an_object_that_its_class_cannot_read_is_reported_and_the_others_g
             assert made.get("good", namespace="default")
             await until(lambda: made.resource_version == "2")
             assert made.get("bad", namespace="default").data == {"now": "good"}
-    assert caplog.text.count("An object cannot be read") == 2, "once for each version"
+    assert caplog.text.count("Object cannot be decoded") == 2, "once for each version"
 
 
 async def test_an_object_whose_metadata_cannot_be_read_is_reported_until_a_list_has_it_right() -> None:

@@ -177,7 +177,7 @@ def test_a_selector_for_one_namespace_is_that_namespace() -> None:
 
 
 def test_a_string_is_not_several_namespaces() -> None:
-    with pytest.raises(InvalidDefinition, match="several names"):
+    with pytest.raises(InvalidDefinition, match="must be a list of names"):
         planned(CacheOptions(default_namespaces="prod"))
 
 

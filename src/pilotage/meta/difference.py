@@ -1,12 +1,13 @@
-"""The difference between an object as it was read and as it is now, carried over to the document it was read from.
+"""The difference between an object as it was read and as it is now, applied to the document it was read from.
 
-Three documents take part: `base` is what was read, `before` is what the class knows of it, `after` is what the class
-says now. What the class does not know is in `base` alone, and must come out unharmed. Everywhere:
+There are three documents: `base` is the one that was read, `before` is `base` as the class decodes and encodes it, and
+`after` is the object as the class encodes it now. Fields that the class does not know are in `base` only, and must
+survive. At every level:
 
-- what is equal in `before` and `after` stays as it is in `base`, also where it is absent there;
-- what is in `before` and not in `after` is removed; what changed is carried over field by field.
+- a value that is equal in `before` and `after` stays as it is in `base`, even if it is absent there;
+- a value that is in `before` and not in `after` is removed; a changed one is applied field by field.
 
-Items of lists have no names; `pilotage.meta.pairing` finds out which is which.
+Items of lists have no names: `pilotage.meta.pairing` finds the item before for each item after.
 """
 
 from __future__ import annotations
@@ -19,25 +20,28 @@ from pilotage.meta.documents import canonical, same
 from pilotage.meta.models import Model, Shape, shapes
 
 Place: TypeAlias = "Shape | type[Model] | None"
-"""What is known of the value at a place: a field's shape, the model of an item, or nothing."""
+"""What the class knows of a value: the shape of a field, the model of an item, or nothing."""
 
 _ABSENT = object()
 
 
 def carry(base: Any, before: Any, after: Any, model: type[Model] | None) -> Any:
-    """`base` with all that makes `after` differ from `before`. UnplacedItems if an unknown field would be lost.
+    """`base` with the changes from `before` to `after`. Raises UnplacedItems if an unknown field would be lost.
 
     The inputs are not changed; the result may share parts with them.
     """
     try:
-        return _carried(base, before, after, model, "")
+        return _applied(base, before, after, model, "")
     except RecursionError:
-        raise DecodeError("the object is nested too deeply to be written: make it flatter") from None
+        raise DecodeError("the object is nested too deeply to be written: reduce the nesting") from None
 
 
-def _carried(base: Any, before: Any, after: Any, place: Place, path: str) -> Any:
+def _applied(base: Any, before: Any, after: Any, place: Place, path: str) -> Any:
+    # `before` is absent where the class knows the field only from now on (it left out an empty value, for example).
+    # `base` may have unknown fields there all the same, so the objects are merged and not replaced.
     if isinstance(base, dict) and isinstance(after, dict) and (isinstance(before, dict) or before is _ABSENT):
         return _fields(base, before if isinstance(before, dict) else {}, after, place, path)
+    # With another length the class has dropped items when it decoded them, and `before` does not tell which.
     if isinstance(base, list) and isinstance(before, list) and isinstance(after, list) and len(base) == len(before):
         return _items(base, before, after, place, path)
     return after
@@ -45,12 +49,13 @@ def _carried(base: Any, before: Any, after: Any, place: Place, path: str) -> Any
 
 def _fields(base: dict[str, Any], before: dict[str, Any], after: dict[str, Any], place: Place, path: str) -> Any:
     if place is None and same(base, before):
-        return after  # plain data, all of it known: there is nothing to look for, however deep it is
+        return after  # untyped data is known as a whole: nothing can be lost, and the comparison ends here
+    # A key of `base` that is in neither is unknown to the class, and stays; one in `before` alone was removed.
     result = {key: value for key, value in base.items() if key in after or key not in before}
     for key, value in after.items():
         known = before.get(key, _ABSENT)
         if known is _ABSENT or not same(known, value):
-            result[key] = _carried(base.get(key, _ABSENT), known, value, _inside(place, key), f"{path}.{key}")
+            result[key] = _applied(base.get(key, _ABSENT), known, value, _inside(place, key), f"{path}.{key}")
     return result
 
 
@@ -59,6 +64,7 @@ def _items(base: list[Any], before: list[Any], after: list[Any], place: Place, p
         return after
     shape = place if isinstance(place, Shape) and place.container == "list" else None
     model = shape.model if shape is not None else None
+    # The map keys of the schema are what the server merges by, so they are trusted before any comparison of values.
     origins = pairing.by_keys(before, after, shape.keys) if shape is not None else None
     if origins is None:
         origins = _origins(base, before, after, model, path)
@@ -69,7 +75,7 @@ def _items(base: list[Any], before: list[Any], after: list[Any], place: Place, p
 
 
 def _item(base: Any, before: Any, after: Any, model: type[Model] | None, path: str) -> Any:
-    return base if same(before, after) else _carried(base, before, after, model, path)
+    return base if same(before, after) else _applied(base, before, after, model, path)
 
 
 def _origins(
@@ -88,7 +94,7 @@ def _origins(
 
 
 def holds_unknown(base: Any, before: Any, place: Place) -> bool:
-    """Whether anything in `base`, at any depth, is not said by `before`. Defaults that the class leaves out are."""
+    """Whether `base` has a field, at any depth, that the class does not know. Defaults that it leaves out are known."""
     if isinstance(base, dict) and isinstance(before, dict):
         for key, value in base.items():
             inside = _inside(place, key)
@@ -106,7 +112,7 @@ def holds_unknown(base: Any, before: Any, place: Place) -> bool:
 
 
 def _inside(place: Place, key: str) -> Place:
-    """What is known of the value under `key` of an object at `place`."""
+    """What the class knows of the value under `key` of an object at `place`."""
     if isinstance(place, Shape):
         if place.container == "map":
             return place.model

@@ -1,4 +1,4 @@
-"""Which item of a changed list is which item of the list before: by keys, by value, by the place between neighbours."""
+"""Pairs the items of a changed list with those of the list before: by keys, by value, by position."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 from pilotage.meta.documents import canonical
 
 Origins: TypeAlias = "list[int | None]"
-"""For each item after, the index of the one before that it was; None for a new one."""
+"""For each item after, the index of the same item before; None for a new one."""
 
 
 class Ambiguous(Exception):
-    """An item that holds unknown fields might be any of several, or none."""
+    """An item with unknown fields may be any of several items, or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,19 +23,19 @@ class Lists:
     """A list before and after, each item as canonical bytes."""
 
     before: list[bytes]
-    """What the class knew of each item …"""
+    """The part of each item that the class knows …"""
     after: list[bytes]
     base: list[bytes]
-    """… and the whole of it."""
+    """… and the whole item."""
     unknown: list[bool]
-    """Whether the two differ: the item holds fields that the class does not know."""
+    """Whether the item has fields that the class does not know."""
 
 
 def by_keys(before: Sequence[Any], after: Sequence[Any], keys: Sequence[str]) -> Origins | None:
-    """Pair items by the fields that tell them apart; None where those fields do not do that.
+    """Pair items by their map keys; None if these do not identify them.
 
-    All items must be objects with the same of these fields present, as a key that is left out for its default would
-    not be found again, and no two of a list may be equal in them.
+    All items must be objects with the same keys present: one that was left out because it has its default value would
+    not be found again. And no two items of a list may be equal in them.
     """
     if not keys or not all(isinstance(item, dict) for item in (*before, *after)):
         return None
@@ -49,11 +49,11 @@ def by_keys(before: Sequence[Any], after: Sequence[Any], keys: Sequence[str]) ->
 
 
 def by_value(lists: Lists) -> Origins:
-    """Pair equal items, then those that are left by their place. Ambiguous if unknown fields would be lost by guessing.
+    """Pair equal items, then the others by position. Raises Ambiguous if a guess could lose unknown fields.
 
-    Where the equal items are in the same order as before, what is left lies in the gaps between them: as many on both
-    sides are the same items, changed; some on one side only came or went. Where items have moved, those that are left
-    at the same index are the same, if the list is as long as before.
+    If the equal items are in the same order as before, the others lie in the gaps between them. A gap with the same
+    number of items before and after has the same items, changed; a gap with items on one side only has new or removed
+    ones. If items have moved, those at the same index are the same, provided that the list is as long as before.
     """
     origins = _equal(lists.before, lists.after)
     kept = {old: new for new, old in enumerate(origins) if old is not None}
@@ -69,6 +69,7 @@ def _equal(before: list[bytes], after: list[bytes]) -> Origins:
     origins: Origins = [None] * len(after)
     for new, old in _anchors(before, after):
         origins[new] = old
+    # Items that moved: equal values are paired in their order, each only once.
     taken = set(origins)
     waiting: dict[bytes, deque[int]] = defaultdict(deque)
     for index, item in enumerate(before):
@@ -81,7 +82,7 @@ def _equal(before: list[bytes], after: list[bytes]) -> Origins:
 
 
 def _anchors(before: list[bytes], after: list[bytes]) -> list[tuple[int, int]]:
-    """Equal items that need no search: those that kept their index, counted from the start or from the end."""
+    """Equal items at the same index, counted from the start or from the end: the usual case, in linear time."""
     shorter = min(len(before), len(after))
     if len(before) == len(after):
         return [(index, index) for index in range(shorter) if before[index] == after[index]]
@@ -108,7 +109,7 @@ def _fill_gaps(origins: Origins, unknown: list[bool]) -> list[int]:
             for place, index in zip(fresh, missing, strict=True):
                 origins[place] = index
         elif fresh and any(unknown[index] for index in missing):
-            raise Ambiguous
+            raise Ambiguous  # one of them may be one of the new ones, changed; its unknown fields would be lost
         else:
             gone += missing
         fresh, last = [], old
@@ -129,7 +130,7 @@ def _fill_indexes(origins: Origins, kept: dict[int, int], lists: Lists) -> list[
 
 
 def _refuse_twins(gone: list[int], kept: dict[int, int], lists: Lists) -> None:
-    """One of two items that look alike to the class was removed: no telling which, so they must be alike altogether."""
+    """Raise Ambiguous if one of two items was removed that the class cannot distinguish, but that are not the same."""
     alike: dict[bytes, set[tuple[bytes, bool]]] = defaultdict(set)
     for old in kept:
         alike[lists.before[old]].add((lists.base[old], lists.unknown[old]))
