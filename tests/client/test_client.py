@@ -126,7 +126,7 @@ async def test_a_namespace_is_asked_for_before_anything_is_sent(call: str) -> No
 async def test_a_name_is_asked_for_before_anything_is_sent() -> None:
     transport = Recorder()
     client = Client(transport)
-    with pytest.raises(BadRequest, match="the name is empty"):
+    with pytest.raises(BadRequest, match="the name of the Widget is empty"):
         await client.get(Widget, "", namespace="a")
     with pytest.raises(BadRequest, match=r"metadata\.name or metadata\.generate_name"):
         await client.create(new_widget("a", ""))
@@ -247,7 +247,7 @@ async def test_a_difference_needs_an_object_to_be_patched() -> None:
 
 
 async def test_what_is_no_patch_is_told() -> None:
-    with pytest.raises(InvalidDefinition, match="is no patch"):
+    with pytest.raises(InvalidDefinition, match="is not a patch"):
         await Client(Recorder()).patch(new_widget("a"), "text")
     with pytest.raises(InvalidDefinition, match="not a built-in kind"):
         strategic_merge_from(new_widget("a"))

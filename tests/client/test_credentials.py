@@ -61,7 +61,7 @@ async def test_a_file_that_is_away_or_half_written_does_no_harm(
         for _ in range(3):
             clock.now += REREAD_SECONDS
             assert (await credentials.material()).token == "one"
-    assert caplog.text.count("the last token is kept") == 1
+    assert caplog.text.count("using the last token") == 1
     path.write_text("two")
     clock.now += REREAD_SECONDS
     assert (await credentials.material()).token == "two"

@@ -86,7 +86,7 @@ async def test_a_certificate_comes_with_its_key(tmp_path: Path) -> None:
         ("print('{}')", "printed '' of ''"),
         ("credential()", "neither a token nor a client certificate"),
         ("credential(clientKeyData='secret-token', token='secret-token')", "only one of client certificate and key"),
-        ("credential(token='secret-token', expirationTimestamp='soon')", "expirationTimestamp that is no time"),
+        ("credential(token='secret-token', expirationTimestamp='soon')", "expirationTimestamp that is not a time"),
         ("print('secret-token' * 300_000)", "printed more than 1,024 KiB, and was ended"),
         ("while True: print('secret-token')", "printed more than 1,024 KiB, and was ended"),
         ("while True: print('noise' * 9999, file=sys.stderr)", "printed more than 16,384 KiB of errors, and was ended"),

@@ -57,7 +57,7 @@ async def test_a_miss_asks_in_the_background_and_a_later_lookup_finds_it() -> No
     mapper, server = DynamicRESTMapper(), Server(WIDGET, seconds=1)
     async with mapper.attached(server, immediate=False):
         server.served.append(GADGET)
-        with pytest.raises(NoMatch, match=r'resource type "gadgets"; the server is being asked again: `await .*lookup'):
+        with pytest.raises(NoMatch, match=r'resource type "gadgets"; discovery is running again: `await .*lookup'):
             mapper.kind_for("gadgets")
         with pytest.raises(NoMatch, match='no matches for kind "Gadget"'):
             mapper.rest_mapping(GADGET.gvk)  # the same discovery will do

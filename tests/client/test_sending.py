@@ -245,7 +245,7 @@ def test_material_that_cannot_be_used_is_said_once_and_the_last_is_kept(
             clock.now += REREAD_SECONDS
             ca.write_text(content) if content is not None else ca.unlink()
             assert trust.renewed(None) is None
-    assert caplog.text.count("the last ones are kept") == 2
+    assert caplog.text.count("using the last ones") == 2
     clock.now += REREAD_SECONDS
     shutil.copy(authority.issue("another").cert_file, ca)
     assert trust.renewed(None) is not None

@@ -140,9 +140,7 @@ class Cache:
         pages: a `continue_token` raises BadRequest.
         """
         if continue_token:
-            raise BadRequest(
-                "a cache returns whole lists, not pages: omit continue_token, or read live"
-            )
+            raise BadRequest("a cache returns whole lists, not pages: omit continue_token, or read live")
         lister = self._listers.get(kind) or await self._make_lister(kind)
         try:
             return lister.list(namespace=namespace, labels=labels, fields=fields, limit=limit)

@@ -21,7 +21,7 @@ from pilotage.rest.listing import SILENCE_SECONDS, RestListerWatcher
 class Client(Reader, Writer):
     """Reads and writes objects live: `await client.get(Database, "orders", namespace="shop")`.
 
-    Every ApiError that a call raises says in `group`, `kind`, `namespace` and `name` what the call was about. A kind
+    Every ApiError that a call raises has the `group`, `kind`, `namespace` and `name` of the call's object. A kind
     that the server does not have raises NoMatch. Warnings of the server go to `warning_handler`, which logs each once
     unless it is given. A `rest_mapper` that is given is used as it is; without one, the server is asked.
     `scheme` has the classes of kinds, and `user_agent` is the name of the program in the requests.
@@ -71,7 +71,7 @@ class Client(Reader, Writer):
     async def lister_watcher(
         self, kind: Kind, *, namespace: str = "", silence_seconds: float = SILENCE_SECONDS
     ) -> RestListerWatcher:
-        """The objects of a kind as something that an informer can follow.
+        """The lister-watcher of a kind, for an informer or a reflector.
 
         A watch that says nothing for `silence_seconds` counts as broken, and is opened again.
         """
@@ -91,7 +91,7 @@ class Client(Reader, Writer):
         return self._with(self._session.with_defaults(namespace=namespace))
 
     def dry_run(self) -> Self:
-        """A client whose writes change nothing: the server does everything but store."""
+        """A client whose writes are dry runs: the server does everything but store."""
         return self._with(self._session.with_defaults(dry_run=True))
 
     def with_field_owner(self, field_owner: str) -> Self:

@@ -16,7 +16,7 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """All that a transport needs to know. Nothing in it changes; what credentials give may."""
+    """How to reach an API server. It does not change; what its credentials return may."""
 
     url: str
     """The address of the API server: `https://HOST:PORT`, with a path where the server is behind one."""
@@ -27,7 +27,7 @@ class Config:
     ca_data: bytes = b""
     """These certificates themselves, as PEM."""
     insecure_skip_tls_verify: bool = False
-    """Trust whoever answers. It is said in the log, each time."""
+    """Do not verify the server's certificate. Each use is logged."""
     tls_server_name: str = ""
     """The name that the server's certificate must have, where it is not that of the URL."""
     proxy_url: str = ""
@@ -59,7 +59,7 @@ def load(
 ) -> Config:
     """Find out how to reach the cluster: the kubeconfig that is named, else those in KUBECONFIG, else that a Pod finds
     itself in a cluster, else `~/.kube/config`. A `context` means one of a kubeconfig."""
-    from pilotage.client.kubeconfig import Kubeconfig  # YAML is for those who read one
+    from pilotage.client.kubeconfig import Kubeconfig  # imported on use, because YAML is
 
     environment = os.environ if environment is None else environment
     if kubeconfig:
@@ -72,14 +72,14 @@ def load(
     usual = (home or Path.home()) / ".kube" / "config"
     if not usual.exists():
         raise InvalidDefinition(
-            f"no cluster is configured: there is no {usual}, KUBECONFIG is not set, and this is no Pod of a cluster; "
+            f"no cluster is configured: there is no {usual}, KUBECONFIG is not set, and this is not a Pod; "
             "name a kubeconfig or a url, or use Cluster.embedded(), which needs no cluster"
         )
     return Kubeconfig.load(str(usual)).config(context)
 
 
 def in_cluster(environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> Config | None:
-    """How a Pod reaches the cluster that it runs in, as its service account; None if this is no Pod, or has none."""
+    """The config of a Pod, with its service account; None outside of a Pod, or without a service account."""
     host, port = environment.get("KUBERNETES_SERVICE_HOST", ""), environment.get("KUBERNETES_SERVICE_PORT", "")
     token = folder / "token"
     if not host or not port or not token.is_file():

@@ -1,4 +1,4 @@
-"""Trying again where somebody else has written at the same moment."""
+"""Retries after a conflict with another writer."""
 
 from __future__ import annotations
 

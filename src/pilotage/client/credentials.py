@@ -30,7 +30,7 @@ class Certificate:
     key_data: bytes = field(default=b"", repr=False)
 
     def read(self) -> tuple[bytes, bytes]:
-        """The PEM of both; raises OSError. Data goes before files."""
+        """The PEM of both; raises OSError. Data takes precedence over files."""
         cert = self.cert_data or read_file(self.cert_file)
         return cert, self.key_data or (read_file(self.key_file) if self.key_file else cert)
 
@@ -50,7 +50,7 @@ class Credentials(Protocol):
         """What to show now; raises NoCredentials."""
 
     def refused(self, material: Material) -> None:
-        """The server said 401 to this: do not give it again without having looked anew."""
+        """The server answered 401 to this: read the credentials again before they are used again."""
 
 
 class StaticCredentials:
@@ -67,9 +67,9 @@ class StaticCredentials:
 
 
 class TokenFile:
-    """A bearer token in a file that somebody else renews, as the kubelet does. `fallback` is for want of it.
+    """A bearer token in a file that another program renews, such as the kubelet. `fallback` is used without it.
 
-    A file that is gone or empty for a moment does no harm: the last token is kept.
+    While the file is missing or empty, the last token is used.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class TokenFile:
                 f"the token file {self._path} cannot be read: {problem}; correct tokenFile, or write a token there"
             )
         if not self._failed:
-            _log.warning("The token file cannot be read; the last token is kept", path=self._path, error=problem)
+            _log.warning("Token file cannot be read; using the last token", path=self._path, error=problem)
         self._failed = True
 
 

@@ -1,4 +1,4 @@
-"""What a desired object says, and what must be sent to make a found one say it too. No I/O."""
+"""The difference between a found object and a desired one, as a patch. No I/O."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Difference:
 
 
 def desired_state(found: Object, desired: Object, owner: Owner | None) -> Document:
-    """The found object with what the desired one says, as a document."""
+    """The found object with the fields of the desired one, as a document."""
     before, said = document(found), saying(document(desired))
     metadata, there = said.get("metadata", {}), before.get("metadata", {})
     for name in _SHARED_LISTS:
@@ -57,7 +57,7 @@ def desired_state(found: Object, desired: Object, owner: Owner | None) -> Docume
             metadata[name] = _united(there.get(name) or [], metadata[name])
     model = strategy_of(desired)
     after = merge.apply(before, said) if model is None else strategic.apply(before, said, model)
-    for name in _SHARED_LISTS:  # united already: by a strategic merge, an owner made anew would be there twice
+    for name in _SHARED_LISTS:  # merged here: a strategic merge would add an owner that was created again a second time
         if name in metadata:
             after["metadata"] = after["metadata"] | {name: metadata[name]}
     return owned(after, owner)
@@ -88,7 +88,7 @@ def difference(found: Object, after: Document, *, status_apart: bool) -> Differe
 
 
 def document(obj: Object) -> Document:
-    """The object as a document that is nobody else's, with the fields that its class does not know."""
+    """The object as a document of the caller's own, with the fields that its class does not know."""
     made = objects.read(objects.updated(obj))
     metadata = made.get("metadata")
     if isinstance(metadata, dict):
@@ -97,12 +97,12 @@ def document(obj: Object) -> Document:
 
 
 def saying(said: Document) -> Document:
-    """What a desired object says, without what is the server's to say."""
+    """The fields of a desired object, without those that only the server sets."""
     metadata = said.get("metadata") or {}
     kept = {name: metadata[name] for name in _SAID_IN_METADATA if metadata.get(name)}
     result = {key: value for key, value in said.items() if key not in ("apiVersion", "kind", "metadata")}
     if (said.get("apiVersion"), said.get("kind")) == ("v1", "Secret") and isinstance(said.get("stringData"), Mapping):
-        # It is for writing only: the server keeps it as `data`, and comparing needs what is kept.
+        # It is write-only: the server stores it as `data`, which is what must be compared.
         encoded = {key: base64.b64encode(value.encode()).decode() for key, value in result.pop("stringData").items()}
         result["data"] = (result.get("data") or {}) | encoded
     return result | ({"metadata": kept} if kept else {})
@@ -120,7 +120,7 @@ def _same_to(kind: type[Resource], before: Document, after: Document) -> bool:
     try:
         one, other = (objects.decode(kind, objects.encode(Unstructured(each))) for each in (before, after))
     except DecodeError:
-        return False  # the server says what is wrong with it
+        return False  # the server reports what is wrong with it
     return bool(one == other)
 
 
@@ -129,7 +129,7 @@ def _without_status(document: Document) -> Document:
 
 
 def _united(there: list[Any], said: list[Any]) -> list[Any]:
-    """The entries that are there and those that are said; owners are the same by kind and name."""
+    """The entries of both lists; owners are identified by kind and name."""
     names = [_name(entry) for entry in said]
     return [*(entry for entry in there if _name(entry) not in names), *said]
 

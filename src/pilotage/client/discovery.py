@@ -1,4 +1,4 @@
-"""Discovery documents to REST mappings: what an API server says that it serves. No I/O."""
+"""Discovery documents to REST mappings. No I/O."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pilotage.rest.negotiation import AGGREGATED_DISCOVERY
 T = TypeVar("T", bound="_Groups | _Versions | _Version")
 
 ACCEPT = f"{AGGREGATED_DISCOVERY},application/json"
-"""Discovery in one answer; servers before 1.26 and small ones give the old form instead."""
+"""Aggregated discovery; servers before 1.26, and small ones, answer with the old form."""
 
 
 class _Part(msgspec.Struct, rename="camel"):
@@ -109,7 +109,7 @@ def group_versions(body: bytes) -> list[GroupVersion]:
 
 
 def resource_list(served: GroupVersion, body: bytes) -> Iterator[RESTMapping]:
-    """The mappings in an APIResourceList, where subresources stand beside the resources as `pods/status`."""
+    """The mappings in an APIResourceList, where subresources are listed among the resources as `pods/status`."""
     resources = _read(body, _Version, "APIResourceList").resources or []
     for resource in resources:
         if "/" in resource.name or not resource.kind:
@@ -136,7 +136,7 @@ def _mapping(served: GroupVersion, resource: _Resource, kind: _Part, subresource
 
 
 def _read(body: bytes, form: type[T], kind: str) -> T:
-    """A document. One of another kind would be taken for an empty one, and no kind would seem to be served."""
+    """A document, its kind checked: one of another kind would look empty, as if no kind were served."""
     try:
         found = msgspec.json.decode(body, type=form)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -39,14 +39,16 @@ class ExecPlugin:
     install_hint: str = ""
     interactive_mode: str = ""
     cluster: Mapping[str, Any] | None = field(default=None, repr=False)
-    """What the program is told of the cluster, where it asks for it (`provideClusterInfo`)."""
+    """The information about the cluster that the program gets with `provideClusterInfo`."""
     where: str = ""
-    """Which entry of which file it stands in."""
+    """The file and entry in which it is configured."""
 
     def check(self) -> None:
         """Raise InvalidDefinition for what cannot work."""
         if not self.command:
-            raise InvalidDefinition(f"{self.where}: exec has no command: say which program prints the credentials")
+            raise InvalidDefinition(
+                f"{self.where}: exec has no command: set it to the program that prints the credentials"
+            )
         if self.api_version not in VERSIONS:
             raise InvalidDefinition(
                 f"{self.where}: exec has apiVersion {self.api_version!r}; known are {' and '.join(VERSIONS)}: "
@@ -54,8 +56,8 @@ class ExecPlugin:
             )
         if self.interactive_mode == "Always":
             raise InvalidDefinition(
-                f"{self.where}: {self.command} wants to talk to somebody (interactiveMode: Always), and a program has "
-                "nobody: use IfAvailable or Never, or other credentials"
+                f"{self.where}: {self.command} needs a terminal (interactiveMode: Always), which this program does not "
+                "have: use IfAvailable or Never, or other credentials"
             )
 
 
@@ -142,7 +144,7 @@ class _Credential(msgspec.Struct, rename="camel"):
 
 
 def credential_in(output: bytes, plugin: ExecPlugin) -> tuple[Material, datetime | None]:
-    """What a plugin printed, and until when it holds. What is wrong is said without what may be secret."""
+    """The credentials that a plugin printed, and when they expire. Errors do not show what may be secret."""
     try:
         found = msgspec.json.decode(output, type=_Credential)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -160,7 +162,7 @@ def credential_in(output: bytes, plugin: ExecPlugin) -> tuple[Material, datetime
     try:
         expires = times.parse(status.expiration_timestamp) if status.expiration_timestamp else None
     except ValueError:
-        raise _failed(plugin, "printed an expirationTimestamp that is no time") from None
+        raise _failed(plugin, "printed an expirationTimestamp that is not a time") from None
     certificate = None
     if status.client_certificate_data:
         certificate = Certificate(

@@ -28,7 +28,7 @@ def check_patch(patch: Patch, patched: Object | Kind, place: Place, scheme: Sche
 
 
 def check_document(verb: str, obj: Object, place: Place, scheme: Scheme) -> None:
-    """The same for an object without a class of its own, which is written as it stands."""
+    """The same for an object without a class, which is written as it is."""
     if isinstance(obj, Unstructured):
         _refuse(verb, misnamed_fields(obj.document, _model(obj, scheme)), place)
 

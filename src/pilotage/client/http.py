@@ -107,7 +107,7 @@ class HTTPTransport:
             answer = await self._sender.request(HTTPRequest("GET", path, (("accept", "application/json"),)))
             return [*discovery.resource_list(version, answer.body)]
         except (ApiError, UnexpectedAnswer) as error:
-            # A group that went away meanwhile, or whose own server is down, must not hide the others.
+            # A group that was removed in the meantime, or whose server is down, must not hide the others.
             if isinstance(error, ApiError) and not isinstance(error, NotFound) and error.status.code < 500:
                 raise
             return []

@@ -1,4 +1,4 @@
-"""Kubeconfig files: merged, checked, made into a Config. Every complaint says which entry of which file it is about.
+"""Kubeconfig files: merged, checked, made into a Config. Every error names the file and the entry.
 
 Where several files say the same thing, the first wins. Paths are relative to the file that they stand in.
 """
@@ -21,8 +21,8 @@ _INFO_FIELDS = ("server", "tls-server-name", "insecure-skip-tls-verify", "proxy-
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A named entry of a file: what it says, and where it stands."""
+class NamedEntry:
+    """A named cluster, user or context of a file, and where it is."""
 
     where: str
     folder: Path
@@ -64,20 +64,20 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Kubeconfig:
-    """What one or several files say together."""
+    """One or several files, merged."""
 
     files: tuple[str, ...]
     current_context: str = ""
-    clusters: dict[str, Entry] = field(default_factory=dict)
-    users: dict[str, Entry] = field(default_factory=dict)
-    contexts: dict[str, Entry] = field(default_factory=dict)
+    clusters: dict[str, NamedEntry] = field(default_factory=dict)
+    users: dict[str, NamedEntry] = field(default_factory=dict)
+    contexts: dict[str, NamedEntry] = field(default_factory=dict)
 
     @classmethod
     def load(cls, *paths: str, optional: bool = False) -> Kubeconfig:
         """Read files. With `optional`, those that are not there are passed over, as long as one is."""
         there = [path for path in paths if not optional or Path(path).exists()]
         if not there:
-            raise InvalidDefinition(f"KUBECONFIG names {', '.join(paths)}, and no such file is there: mend or unset it")
+            raise InvalidDefinition(f"KUBECONFIG names {', '.join(paths)}, which does not exist: correct or unset it")
         return cls.merged(*(cls.read(path) for path in there))
 
     @classmethod
@@ -102,7 +102,7 @@ class Kubeconfig:
 
     @classmethod
     def merged(cls, *parts: Kubeconfig) -> Kubeconfig:
-        """The files together: for each name, and for the current context, the first that says something."""
+        """Merge files: for each name, and for the current context, the first file that has it wins."""
         together = cls(tuple(file for part in parts for file in part.files))
         for part in reversed(parts):
             together.clusters.update(part.clusters)
@@ -122,7 +122,7 @@ class Kubeconfig:
         person = self._entry("users", self.users, user, f"of context {name!r}") if user else None
         server = cluster.text("server")
         if not server:
-            raise cluster.wrong("server", "is missing: say where the API server is, such as https://127.0.0.1:6443")
+            raise cluster.wrong("server", "is missing: set the URL of the API server, such as https://127.0.0.1:6443")
         return Config(
             url=server,
             credentials=_credentials(person, cluster) if person is not None else StaticCredentials(Material()),
@@ -136,21 +136,21 @@ class Kubeconfig:
             source=f"{chosen.where}",
         )
 
-    def _entry(self, plural: str, entries: Mapping[str, Entry], name: str, why: str) -> Entry:
+    def _entry(self, plural: str, entries: Mapping[str, NamedEntry], name: str, why: str) -> NamedEntry:
         if name not in entries:
             raise self._missing(f"no {plural[:-1]} {name!r} ({why})", plural, entries)
         return entries[name]
 
-    def _missing(self, what: str, plural: str, entries: Mapping[str, Entry]) -> InvalidDefinition:
+    def _missing(self, what: str, plural: str, entries: Mapping[str, NamedEntry]) -> InvalidDefinition:
         known = ", ".join(sorted(entries)) or "none"
         return InvalidDefinition(f"kubeconfig {', '.join(self.files)}: {what}; its {plural} are: {known}")
 
 
-def _entries(path: str, document: Mapping[str, Any], plural: str, singular: str) -> dict[str, Entry]:
+def _entries(path: str, document: Mapping[str, Any], plural: str, singular: str) -> dict[str, NamedEntry]:
     items = document.get(plural) or []
     if not isinstance(items, list):
         raise InvalidDefinition(f"kubeconfig {path}: {plural} must be a list")
-    found: dict[str, Entry] = {}
+    found: dict[str, NamedEntry] = {}
     for number, item in enumerate(items):
         name = item.get("name") if isinstance(item, dict) else None
         if not isinstance(name, str) or not name:
@@ -160,18 +160,18 @@ def _entries(path: str, document: Mapping[str, Any], plural: str, singular: str)
         content = item.get(singular)
         if content is not None and not isinstance(content, dict):
             raise InvalidDefinition(f"kubeconfig {path}: {singular} {name!r}: {singular} must be a mapping")
-        found[name] = Entry(f"kubeconfig {path}: {singular} {name!r}", Path(path).absolute().parent, content or {})
+        found[name] = NamedEntry(f"kubeconfig {path}: {singular} {name!r}", Path(path).absolute().parent, content or {})
     return found
 
 
-def _credentials(user: Entry, cluster: Entry) -> Credentials:
+def _credentials(user: NamedEntry, cluster: NamedEntry) -> Credentials:
     if user.content.get("username") or user.content.get("password"):
         raise user.wrong(
             "username", "API servers have no user names and passwords any more: use a token or certificate"
         )
     if user.content.get("auth-provider"):
         raise user.wrong(
-            "auth-provider", "is gone from Kubernetes: use an exec plugin (kubelogin, gke-gcloud-auth-plugin)"
+            "auth-provider", "was removed from Kubernetes: use an exec plugin (kubelogin, gke-gcloud-auth-plugin)"
         )
     certificate = _certificate(user)
     if (plugin := user.content.get("exec")) is not None:
@@ -181,7 +181,7 @@ def _credentials(user: Entry, cluster: Entry) -> Credentials:
     return StaticCredentials(Material(user.text("token"), certificate))
 
 
-def _certificate(user: Entry) -> Certificate | None:
+def _certificate(user: NamedEntry) -> Certificate | None:
     cert_file, key_file = user.path("client-certificate"), user.path("client-key")
     cert_data, key_data = user.data("client-certificate-data"), user.data("client-key-data")
     if bool(cert_file or cert_data) != bool(key_file or key_data):
@@ -191,12 +191,12 @@ def _certificate(user: Entry) -> Certificate | None:
     return Certificate(cert_file, key_file, cert_data, key_data)
 
 
-def _plugin(user: Entry, cluster: Entry, content: Any, certificate: Certificate | None) -> ExecCredentials:
+def _plugin(user: NamedEntry, cluster: NamedEntry, content: Any, certificate: Certificate | None) -> ExecCredentials:
     if certificate is not None or user.text("token") or user.text("tokenFile"):
-        raise user.wrong("exec", "stands beside other credentials; keep one of them")
+        raise user.wrong("exec", "is set together with other credentials: use one of them")
     if not isinstance(content, dict):
         raise user.wrong("exec", "must be a mapping")
-    entry = Entry(f"{user.where}: exec", user.folder, content)
+    entry = NamedEntry(f"{user.where}: exec", user.folder, content)
     command = entry.text("command")
     if "/" in command:
         command = str(user.folder / command)
@@ -215,8 +215,8 @@ def _plugin(user: Entry, cluster: Entry, content: Any, certificate: Certificate 
     )
 
 
-def _information(cluster: Entry) -> dict[str, Any]:
-    """What a plugin is told of the cluster: a CA goes as data, for the path means nothing to it."""
+def _information(cluster: NamedEntry) -> dict[str, Any]:
+    """The cluster information for a plugin: a CA is passed as data, because a relative path means nothing to it."""
     info = {key: cluster.content[key] for key in _INFO_FIELDS if cluster.content.get(key)}
     if path := cluster.path("certificate-authority"):
         try:
@@ -226,20 +226,20 @@ def _information(cluster: Entry) -> dict[str, Any]:
     return info
 
 
-def _variables(entry: Entry) -> tuple[tuple[str, str], ...]:
+def _variables(entry: NamedEntry) -> tuple[tuple[str, str], ...]:
     items = entry.content.get("env") or []
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise entry.wrong("env", "must be a list of names and values")
-    named = [Entry(f"{entry.where}: env[{number}]", entry.folder, item) for number, item in enumerate(items)]
+    named = [NamedEntry(f"{entry.where}: env[{number}]", entry.folder, item) for number, item in enumerate(items)]
     return tuple((item.text("name"), item.text("value")) for item in named)
 
 
-def _impersonation(user: Entry) -> tuple[tuple[str, str], ...]:
+def _impersonation(user: NamedEntry) -> tuple[tuple[str, str], ...]:
     headers = [("impersonate-user", user.text("as")), ("impersonate-uid", user.text("as-uid"))]
     headers += [("impersonate-group", group) for group in user.texts("as-groups")]
     extra = user.content.get("as-user-extra") or {}
     if not isinstance(extra, dict):
         raise user.wrong("as-user-extra", "must be a mapping of names to lists")
-    entry = Entry(f"{user.where}: as-user-extra", user.folder, extra)
+    entry = NamedEntry(f"{user.where}: as-user-extra", user.folder, extra)
     headers += [(f"impersonate-extra-{name.lower()}", value) for name in extra for value in entry.texts(name)]
     return tuple((name, value) for name, value in headers if value)

@@ -1,4 +1,4 @@
-"""Making it so: create an object or bring it in line with what is wanted, and say which it was."""
+"""Create an object, or change the existing one to the desired state, and report which it was."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Outcome(enum.Enum):
 async def create_or_patch(
     client: Client, desired: W, *, mutate: Mutate[W] | None = None, owner: Owner | None = None
 ) -> Outcome:
-    """Create `desired`, or patch the object of its name so that it says what `desired` says; all else stays.
+    """Create `desired`, or patch the object of its name so that it has the fields of `desired`; other fields stay.
 
     With `mutate`, what is there is not compared with `desired` but given to that function, and what it changes is
     patched; `desired` is then only what is created (changed by `mutate` too) where nothing is there. `owner` becomes
@@ -61,16 +61,16 @@ async def create_or_patch(
             if not task.concerns(error):
                 raise
             last = error
-            found = await task.find(client.live)  # somebody was faster, or the cache is behind
+            found = await task.find(client.live)  # another writer was faster, or the cache is behind
     raise last
 
 
 async def create_or_update(client: Client, obj: W, mutate: Mutate[W], *, owner: Owner | None = None) -> Outcome:
-    """Create `obj`, changed by `mutate`; or give what is there to `mutate` and write it whole if that changed it.
+    """Create `obj`, changed by `mutate`; or pass the existing object to `mutate` and update it if that changed it.
 
     `owner` becomes the controller of the object; AlreadyOwned if another is.
 
-    Raises Conflict where somebody writes at the same moment: see `retry_on_conflict`. Afterwards `obj` is what is on
+    Raises Conflict if another client writes at the same time: see `retry_on_conflict`. Afterwards `obj` is what is on
     the server. The status is not written.
     """
     task = await _Task.about(client, obj, mutate, owner)
@@ -147,7 +147,7 @@ class _Task:
         return Outcome.UNCHANGED
 
     async def changed(self, found: Any) -> Any:
-        """A copy of the found object, changed as the caller's function and the owner want it."""
+        """A copy of the found object, changed by the caller's function, with the owner."""
         made = objects.copy_of(found)
         await self._apply_mutation(made)
         if self._owner is not None:

@@ -46,8 +46,8 @@ def merge_from(before: Object, *, optimistic_lock: bool = False) -> Patch:
         database.spec.replicas = 3
         await client.patch(database, patch)
 
-    A merge patch replaces lists whole. With `optimistic_lock` it fails with Conflict where somebody else has written
-    meanwhile.
+    A merge patch replaces lists whole. With `optimistic_lock` it fails with Conflict if the object was
+    written in the meantime.
     """
     base = _Base.of(before)
 
@@ -85,7 +85,7 @@ def patch_of(patch: Patch | Mapping[str, Any] | Sequence[Any]) -> Patch:
     if isinstance(patch, Sequence) and not isinstance(patch, str | bytes):
         return raw_patch(PatchType.JSON, patch)
     raise InvalidDefinition(
-        f"{type(patch).__name__} is no patch: give a mapping (a merge patch), a list of operations (a JSON patch), "
+        f"{type(patch).__name__} is not a patch: pass a mapping (a merge patch), a list of operations (a JSON patch), "
         "merge_from(before), or raw_patch(type, data)"
     )
 

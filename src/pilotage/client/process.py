@@ -12,7 +12,7 @@ from dataclasses import dataclass
 MAX_OUTPUT = 1024 * 1024
 MAX_COMPLAINT = 16 * 1024 * 1024
 _LINGER_SECONDS = 1.0
-"""How long a program's output may stay open after its end: a child that keeps it open is not waited for."""
+"""How long a program's output may stay open after its end: a child that holds it open is not waited for."""
 _REAP_SECONDS = 5.0
 _KEPT_COMPLAINT = 4096
 _STDOUT, _STDERR = 1, 2
@@ -28,7 +28,7 @@ class Finished:
 
 
 class Overrun(Exception):
-    """A program was ended because it did not keep to its bounds; the text says which."""
+    """A program was terminated because it exceeded a limit, which the message names."""
 
 
 async def run(command: str, args: Sequence[str], env: Mapping[str, str], seconds: float) -> Finished:
@@ -104,7 +104,7 @@ async def _end(transport: asyncio.SubprocessTransport, watched: _Watched) -> Non
     """End what is left of a program: its process group, then our ends of the pipes, which others may still hold."""
     if not watched.exited.done() or not watched.closed.done():
         with suppress(ProcessLookupError, PermissionError):
-            # The group has the number of its first process, and keeps it as long as anything is in it.
+            # The group has the id of its first process, as long as any process is in it.
             os.killpg(transport.get_pid(), signal.SIGKILL)
     transport.close()
     await asyncio.wait((watched.exited, watched.closed), timeout=_REAP_SECONDS)  # at once, unless the kernel hangs

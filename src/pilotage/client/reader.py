@@ -21,8 +21,8 @@ R = TypeVar("R", bound=Resource)
 
 
 class Reader:
-    """Reads from the API server. A kind is a class (gives its objects), a GroupVersionKind (gives Unstructured), or
-    `metadata_only` of either (gives PartialObjectMetadata). What is read is the caller's own."""
+    """Reads from the API server. A kind is a class, a GroupVersionKind (returns Unstructured), or `metadata_only` of
+    either (returns PartialObjectMetadata). Each caller gets objects of its own."""
 
     _session: Session
 

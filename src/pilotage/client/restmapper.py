@@ -1,4 +1,4 @@
-"""The REST mapper of a server: filled by discovery, and again where something is asked for that it does not know."""
+"""The REST mapper of a server: filled by discovery, and again when an unknown kind is looked up."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class DynamicRESTMapper(RESTMapper):
                 self._background = None
 
     async def lookup(self, what: GroupVersionKind | GroupVersionResource | str) -> RESTMapping:
-        """As `rest_mapping` for a kind and `mapping_for` for a name; the server is asked first where it is unknown."""
+        """As `rest_mapping` for a kind and `mapping_for` for a name; for an unknown one, discovery runs first."""
         known = self.known(what) if isinstance(what, GroupVersionKind) else self._tables.of_resource(what)
         if known:
             return await super().lookup(what)
@@ -85,7 +85,7 @@ class DynamicRESTMapper(RESTMapper):
             if limited:
                 await asyncio.sleep(self._limiter.when(None))
             if self._transport is None:
-                return  # closed meanwhile
+                return  # closed in the meantime
             number = self._next()
             self._apply(number, await self._transport.resources())
 
@@ -137,7 +137,7 @@ class DynamicRESTMapper(RESTMapper):
     def _hint(self) -> str:
         if self._background is None or self._background.done():
             return ""
-        return "; the server is being asked again: `await rest_mapper.lookup(…)` waits for its answer"
+        return "; discovery is running again: `await rest_mapper.lookup(…)` waits for it"
 
     def _next(self) -> int:
         self._begun += 1

@@ -14,18 +14,18 @@ _SAFE = ("GET", "HEAD")
 class Retries:
     """How often and how patiently. Times are seconds.
 
-    An answer of 429, or of 5xx that says when to come back, is waited out: as long as it says, and longer with every
+    An answer of 429, or of 5xx with Retry-After, is retried after that time, and longer with every
     try. A write is sent again only after answers that mean that nothing was done (429 and 503).
     """
 
     tries: int = 10
     """How often a request is sent again after an answer that asks to come back."""
     total: float = 60.0
-    """A wait that would end later than so long after the first try is not begun: the error is raised."""
+    """A retry that would come later than this after the first try is not made: the error is raised."""
     lost: int = 3
-    """How often a read is sent again whose connection broke."""
+    """How often a read is sent again after its connection was lost."""
     first: float = 0.1
-    """The wait before a read is sent again whose connection broke; it doubles each time."""
+    """The wait before a read is sent again after its connection was lost; it doubles each time."""
     longest: float = 30.0
     """The longest wait, unless the server asks for more."""
     jitter: float = 0.2
@@ -40,7 +40,7 @@ class Retries:
         return self._spread(max(retry_after, min(self.longest, 2.0 ** (attempt - 1))), random)
 
     def after_loss(self, method: str, error: ConnectionLost, attempt: int, random: Random) -> float | None:
-        """The same after a connection that broke. One that could not be opened, or was silent, is not tried again."""
+        """The same after a lost connection. One that could not be opened, or was silent, is not retried."""
         if method not in _SAFE or not error.sent or error.timed_out or attempt >= self.lost:
             return None
         return self._spread(self.first * 2.0**attempt, random)

@@ -61,7 +61,7 @@ class Sender:
         )
 
     async def request(self, sent: HTTPRequest) -> ClientResponse:
-        """Send a request and give its answer, if that is no error."""
+        """Send a request and return its answer; raises the error that it stands for."""
         time = asyncio.get_running_loop().time
         deadline, attempt, renewed = time() + self._retries.total, 0, False
         while True:
@@ -89,7 +89,7 @@ class Sender:
 
     @asynccontextmanager
     async def stream(self, sent: HTTPRequest) -> AsyncIterator[Stream]:
-        """Send a request whose answer is read as it comes. It is not sent again: whoever streams begins anew."""
+        """Send a request whose answer is read as it comes. It is not sent again: a consumer opens a new stream."""
         async with AsyncExitStack() as stack:
             for last in (False, True):
                 material = await self._prepared()
@@ -121,7 +121,7 @@ class Sender:
             where = f"{self._config.source}: " if self._config.source else ""
             raise NoCredentials(
                 f"{where}the token has a line break, or another character that a header cannot have, and was not sent: "
-                "give it without what surrounds it in a file (token.strip() removes the end of a line)"
+                "pass it without surrounding whitespace (token.strip() removes the end of a line)"
             )
 
     async def _renewed(self, material: Material) -> bool:
@@ -161,7 +161,7 @@ class Sender:
 
 
 def error_of(sent: HTTPRequest, code: int, headers: Headers, body: bytes) -> ApiError:
-    """The error that an answer stands for."""
+    """The error of an answer."""
     asked = f"{sent.method} {sent.target.partition('?')[0]}"
     return wire.error(code, body, asked=asked, retry_after=headers.get("retry-after"))
 

@@ -22,7 +22,7 @@ ANSWERED_WHOLE = ("", "status", "finalize", "approval")
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What a call uses where it says nothing itself."""
+    """The defaults of a call."""
 
     namespace: str = ""
     """The namespace of calls that name none; another one is refused. Empty: each call names it."""
@@ -45,7 +45,7 @@ class Catalogue:
         self._targets: dict[Kind, Target[Any]] = {}
 
     async def target(self, kind: Kind) -> Target[Any]:
-        """Where a kind is served. A class that says so is taken at its word; other kinds are looked up."""
+        """Where a kind is served. A class names its resource; other kinds are looked up."""
         if self._mappings is not self.mapper.mappings:
             self._mappings = self.mapper.mappings
             self._targets.clear()
@@ -108,7 +108,7 @@ class Session:
         target = await self.catalogue.target(kind)
         if not name:
             raise self._refusal(
-                target, namespace, "", f"a {target.gvk.kind} is asked for by name, and the name is empty"
+                target, namespace, "", f"the name of the {target.gvk.kind} is empty: pass the name of the object"
             )
         return Place(target, self._required_namespace(target, namespace, name), name)
 

@@ -1,4 +1,4 @@
-"""What a call is about: a kind, where it is served, and how its bytes are read."""
+"""The target of a call: a kind, where it is served, and how its objects are decoded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pilotage.rest.answers import Expected
 
 @dataclass(frozen=True, slots=True)
 class Target(Generic[T_co]):
-    """A kind as the client sees it: where it is served, in which form it is asked for, how it is read."""
+    """A kind for the client: where it is served, in which form it is requested, how it is decoded."""
 
     gvk: GroupVersionKind
     resource: GroupVersionResource
@@ -35,12 +35,12 @@ class Target(Generic[T_co]):
 
 
 def replace_content(obj: Object, data: bytes) -> None:
-    """Make `obj` what the server answered, in place: those who hold it, or its metadata, see the new version."""
+    """Replace the content of `obj` by the server's answer, in place: references to it and its metadata stay valid."""
     if isinstance(obj, Unstructured):
         fresh, document = objects.read(data), obj.document
         document.clear()
         document.update(fresh)
-        _ = obj.metadata  # whoever holds the typed view sees it too
+        _ = obj.metadata  # updates the typed view, which the caller may have
     elif isinstance(obj, PartialObjectMetadata):
         _assign(obj.metadata, PartialObjectMetadata.from_bytes(obj.gvk, data).metadata, ObjectMeta)
     else:

@@ -1,4 +1,4 @@
-"""Whom a client trusts and what certificate it shows, as TLS contexts: made anew when the files change."""
+"""The CA and the certificate of a client as TLS contexts, which are created again when the files change."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Trust:
         self._complaint = ""
         if config.insecure_skip_tls_verify:
             _log.warning(
-                "The server's certificate is not verified: whoever answers is trusted with the credentials",
+                "The server's certificate is not verified: any server that answers gets the credentials",
                 url=config.url,
                 source=config.source,
             )
@@ -77,7 +77,7 @@ class Trust:
             files += [certificate.cert_file, certificate.key_file]
         named = ", ".join(filter(None, files)) or "in the configuration"
         if self._sources is None or (certificate is not None and self._certificate is None):
-            # There is nothing to keep: without its certificate the client would only be refused as a stranger.
+            # There is no older one to use: without its certificate the server would refuse the client.
             where = f"{config.source}: " if config.source else ""
             raise NoCredentials(
                 f"{where}the CA or the client certificate ({named}) cannot be used: {error}; they must be PEM, and the "
@@ -85,11 +85,11 @@ class Trust:
             ) from error
         if str(error) != self._complaint:
             self._complaint = str(error)
-            _log.warning("New certificates cannot be used; the last ones are kept", files=named, error=str(error))
+            _log.warning("New certificates cannot be used; using the last ones", files=named, error=str(error))
 
 
 def _load(context: ssl.SSLContext, cert: bytes, key: bytes) -> None:
-    # The standard library takes certificates only from files: they are there, for nobody else, for a moment.
+    # The standard library reads certificates from files only: they exist for a moment, readable by this user alone.
     with tempfile.TemporaryDirectory(prefix="pilotage-") as folder:
         cert_file, key_file = Path(folder) / "client.crt", Path(folder) / "client.key"
         for path, data in ((cert_file, cert), (key_file, key)):
@@ -99,4 +99,4 @@ def _load(context: ssl.SSLContext, cert: bytes, key: bytes) -> None:
 
 
 def _no_password() -> str:
-    raise ValueError("the client key is encrypted, and nobody is there to ask for its password: decrypt it")
+    raise ValueError("the client key is encrypted, and there is no way to enter its password: decrypt it")

@@ -1,4 +1,4 @@
-"""Events of a watch as the caller sees them: their objects decoded when touched, errors raised."""
+"""The events of a watch for a caller: objects are decoded on use, errors are raised."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ WatchedEventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
 class WatchedEvent(Generic[T]):
     """A change that a watch saw.
 
-    The object of a DELETED event is its last state, at the version of the deletion. A BOOKMARK has no object: it says
-    only, in `header.resource_version`, how far the watch has come.
+    The object of a DELETED event is its last state, at the version of the deletion. A BOOKMARK has no
+    object, only `header.resource_version`: every change up to that version has been delivered.
     """
 
     def __init__(self, event: WatchEvent, read: Callable[[Bytes], T]) -> None:
-        self.type = cast(WatchedEventType, event.type)  # an ERROR is raised, and is no event
+        self.type = cast(WatchedEventType, event.type)  # an ERROR is raised, and does not get here
         """What happened: "ADDED", "MODIFIED", "DELETED" or "BOOKMARK"."""
         self._data = event.object
         self._read = read
@@ -39,9 +39,9 @@ class WatchedEvent(Generic[T]):
 
     @cached_property
     def object(self) -> T:
-        """The object; decoded when it is first asked for."""
+        """The object; decoded on first use."""
         if self.type == "BOOKMARK":
-            raise DecodeError("a BOOKMARK has no object: it says only header.resource_version")
+            raise DecodeError("a BOOKMARK has no object, only header.resource_version")
         return self._read(self._data)
 
     def __repr__(self) -> str:
@@ -53,7 +53,7 @@ class WatchedEvent(Generic[T]):
 async def watched(
     events: AsyncIterator[WatchEvent], target: Target[T], about: Callable[[ApiError], ApiError]
 ) -> AsyncGenerator[WatchedEvent[T], None]:
-    """The events of a watch. An ERROR event is raised as the error it stands for (`Gone` for a forgotten version).
+    """The events of a watch. An ERROR event is raised as an error (`Gone` for an expired version).
 
     Raises UnexpectedAnswer for an object of another kind.
     """

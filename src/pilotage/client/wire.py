@@ -1,4 +1,4 @@
-"""HTTP answers of an API server taken apart, their objects not decoded: errors, lists, watch lines, warnings."""
+"""HTTP answers of an API server, parsed: errors, lists, watch lines, warnings. Objects are not decoded."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ _LINE = msgspec.json.Decoder(_Line)
 
 
 def page(body: bytes, warnings: tuple[str, ...] = ()) -> Page:
-    """A list with its items cut out. They are slices of `body`, which they keep alive."""
+    """A list with its items as slices of `body`, which they keep alive."""
     found = _decoded(_LIST, body, _NO_LIST)
-    if not found.kind:  # an empty document must not be taken for an empty list: all would seem deleted
-        raise _unreadable(_NO_LIST, "it does not say its kind", body)
+    if not found.kind:  # an empty document is not an empty list: every object would seem to be deleted
+        raise _unreadable(_NO_LIST, "it has no kind", body)
     return Page(
         items=[memoryview(item) for item in found.items or []],
         resource_version=found.metadata.resource_version,
@@ -57,7 +57,7 @@ def page(body: bytes, warnings: tuple[str, ...] = ()) -> Page:
 
 
 def watch_event(line: bytes) -> WatchEvent:
-    """A line of a watch, its object cut out."""
+    """A line of a watch, with its object as a slice."""
     found = _decoded(_LINE, line, "a line of the watch cannot be read")
     return WatchEvent(found.type, memoryview(found.object))
 
@@ -65,7 +65,7 @@ def watch_event(line: bytes) -> WatchEvent:
 def error(code: int, body: bytes, *, asked: str, retry_after: str = "") -> ApiError:
     """The error for an answer of 400 and above: from its Status, or from its code where there is none.
 
-    `asked` says what the request was, for answers that do not come from an API server at all.
+    `asked` describes the request, for answers that do not come from an API server.
     """
     seconds = _retry_after_seconds(retry_after)
     document = _status_document(body)
@@ -81,7 +81,7 @@ def error(code: int, body: bytes, *, asked: str, retry_after: str = "") -> ApiEr
 
 
 def warnings(headers: Iterable[str]) -> tuple[str, ...]:
-    """The texts of `Warning` headers (`299 - "text"`); what has another form is taken as it is."""
+    """The texts of `Warning` headers (`299 - "text"`); other forms are returned as they are."""
     return tuple(_warning(value) for value in headers)
 
 
@@ -90,11 +90,11 @@ def _decoded(decoder: msgspec.json.Decoder[T], body: bytes, what: str) -> T:
         return decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         reason = reason_of(error)
-    raise _unreadable(what, reason, body)  # out here, because the error may hold the whole body
+    raise _unreadable(what, reason, body)  # outside of the handler, because the error may hold the whole body
 
 
 def _unreadable(what: str, reason: str, body: bytes) -> DecodeError:
-    """The error for an answer with 200. What may be a Secret is not shown; a page of a proxy is."""
+    """The error for an answer with 200. JSON, which may be a Secret, is not shown; a page of a proxy is."""
     is_json = body.lstrip()[:1] in (b"{", b"[", b'"', b"")
     return DecodeError(f"{what}: {reason}" + (f" ({len(body):,} bytes)" if is_json else f": {excerpt(body)}"))
 
@@ -109,7 +109,7 @@ def excerpt(body: bytes) -> str:
 def _retry_after_seconds(header: str) -> int:
     if len(header) <= _LONGEST_SECONDS and header.isdecimal():
         return int(header)
-    return 1 if header else 0  # a date is rare and never far away, and nonsense is no reason to hurry: ask again soon
+    return 1 if header else 0  # a date, which is rare, or not a number: wait for a moment
 
 
 def _status_document(body: bytes) -> dict[str, Any] | None:

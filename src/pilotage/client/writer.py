@@ -59,7 +59,7 @@ class Writer:
         field_owner: str = "",
         field_validation: str = "",
     ) -> W:
-        """Write the whole object; raises Conflict if somebody has written it since it was read.
+        """Write the whole object; raises Conflict if it was written since it was read.
 
         What the object's class does not know is kept: the write is what was changed, applied to what was read.
         """
@@ -187,14 +187,14 @@ class Writer:
     async def apply(
         self, obj: W, *, field_owner: str = "", force: bool = False, subresource: str = "", dry_run: bool = False
     ) -> W:
-        """Server-side apply: make what the object says so, and own those fields. Raises Conflict where another owner
+        """Server-side apply: set the fields of the object, and own them. Raises Conflict where another owner
         has set them to something else, unless `force` takes them over."""
         _whole(obj)
         place = await self._session.place_of(obj)
         check_document("apply", obj, place, self.scheme)
         write = replace(self._session.write_options(dry_run, field_owner, ""), force=force)
         if not write.field_manager:
-            message = "apply needs to know who owns the fields: pass field_owner=…, or use client.with_field_owner(…)"
+            message = "apply needs a field owner: pass field_owner=…, or use client.with_field_owner(…)"
             raise about(BadRequest(message), place)
         document = objects.read(objects.updated(obj))
         document.get("metadata", {}).pop("managedFields", None)  # refused in what is applied
@@ -288,7 +288,7 @@ class Writer:
         return (await self._session.call(place, request)).body
 
     async def _origin(self, obj: Resource | Unstructured, place: Place) -> bytes | None:
-        """The bytes of the version that an object made from parts says it is, if the server still has that version."""
+        """The stored bytes of an object that was made from parts, if the server still has its version."""
         metadata = obj.metadata
         if not isinstance(obj, Resource) or objects.origin_of(obj) is not None:
             return None
