@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pilotage.schema.structural import DefaultsTooLargeError, StructuralSchema
-from pilotage.schema.structural.paths import MAXIMUM_TOLD
+from pilotage.schema.structural.paths import MAXIMUM_REPORTED
 
 
 def schema_of(**properties: Any) -> StructuralSchema:
@@ -64,8 +64,8 @@ def test_deep_unknown_objects_are_dropped_whole() -> None:
 def test_of_a_million_errors_the_first_are_told_and_that_there_are_more() -> None:
     schema = schema_of(x={"type": "array", "items": {"type": "integer", "maximum": 3}})
     fields = judged(schema, {"x": [9] * 1_000_000})
-    assert fields[:MAXIMUM_TOLD] == [f"x[{index}]" for index in range(MAXIMUM_TOLD)]
-    assert fields[MAXIMUM_TOLD:] == ["<nil>"]
+    assert fields[:MAXIMUM_REPORTED] == [f"x[{index}]" for index in range(MAXIMUM_REPORTED)]
+    assert fields[MAXIMUM_REPORTED:] == ["<nil>"]
 
 
 def test_the_one_error_of_an_update_is_found_behind_a_thousand_old_ones() -> None:
@@ -73,9 +73,9 @@ def test_the_one_error_of_an_update_is_found_behind_a_thousand_old_ones() -> Non
     schema = schema_of(
         x={"type": "array", "items": items, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
     )
-    old = {"x": [{"name": str(index), "v": 9} for index in range(2 * MAXIMUM_TOLD)]}
+    old = {"x": [{"name": str(index), "v": 9} for index in range(2 * MAXIMUM_REPORTED)]}
     new = {"x": [*old["x"], {"name": "new", "v": 9}]}
-    assert [cause.field for cause in schema.validate(new, old)] == [f"x[{2 * MAXIMUM_TOLD}].v"]
+    assert [cause.field for cause in schema.validate(new, old)] == [f"x[{2 * MAXIMUM_REPORTED}].v"]
 
 
 def test_the_items_of_a_long_map_list_are_matched_in_linear_time() -> None:
@@ -86,7 +86,7 @@ def test_the_items_of_a_long_map_list_are_matched_in_linear_time() -> None:
     old = {"x": [{"name": str(index), "v": 9} for index in range(20_000)]}
     new = {"x": [{"name": str(index), "v": 8} for index in reversed(range(20_000))]}
     start = time.process_time()
-    assert len(schema.validate(new, old)) == MAXIMUM_TOLD + 1
+    assert len(schema.validate(new, old)) == MAXIMUM_REPORTED + 1
     assert time.process_time() - start < 3
 
 
@@ -97,7 +97,7 @@ def test_a_key_of_a_megabyte_is_not_told_again_for_each_thing_below_it(inside: A
     document = {"x": {"k" * 1_000_000: inside}}
     dropped = schema.prune(document)
     told = [cause.message for cause in schema.validate(document)]
-    assert 0 < len(dropped) + len(told) <= MAXIMUM_TOLD + 1
+    assert 0 < len(dropped) + len(told) <= MAXIMUM_REPORTED + 1
     assert sum(map(len, dropped)) + sum(map(len, told)) < 1_000_000
 
 

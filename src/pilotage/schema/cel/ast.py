@@ -1,7 +1,7 @@
-"""The tree of a compiled CEL expression, read from the form in which the engine writes it down.
+"""The syntax tree of a compiled CEL expression, read from what the engine serializes.
 
-That form is a protobuf message (`cel.expr.CheckedExpr` in an `Any`). Of it we need few fields, so they are read here by
-their numbers. It can be written back with functions renamed: so calls get to our own implementations.
+That is a protobuf message, `cel.expr.CheckedExpr` in an `Any`. Few of its fields are needed, so they are read here by
+their numbers. The message can be written again with other function names, so that our implementations are called.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ _CONSTANT, _IDENT, _SELECT, _CALL, _LIST, _STRUCT, _FOLD = 3, 4, 5, 6, 7, 8, 9
 _CALL_PARTS, _CALL_NAME = (1, 3), 2
 _FIXED_LENGTHS = {1: 8, 5: 4}  # of wire types
 _NUMBERS_AND_TIMES = frozenset({(3, 1), (3, 2), (3, 3), (3, 4), (5, 2), (5, 3)})
-"""Types of one size: bool, int, uint, double; timestamp, duration. (The field of `Type`, and its value.)"""
+"""Types whose values have a constant size: bool, int, uint, double; timestamp, duration. (Field of `Type`, value.)"""
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
     text: str | None
-    """A string's or bytes' text; None for any other constant."""
+    """The value of a string or of bytes; None for any other constant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,54 +32,54 @@ class Ident:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    operand: Tree
+    operand: Expr
     field: str
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
     function: str
-    arguments: tuple[Tree, ...]
-    """With the target of a method first."""
+    arguments: tuple[Expr, ...]
+    """The receiver of a method is the first."""
     fixed: bool
-    """Whether the result is known to be a number, a bool, a time or a duration."""
+    """Whether the type of the result has a constant size: a number, a bool, a timestamp or a duration."""
 
 
 @dataclass(frozen=True, slots=True)
 class MakeList:
-    items: tuple[Tree, ...]
+    items: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class MakeMap:
-    entries: tuple[tuple[Tree, Tree], ...]
+    entries: tuple[tuple[Expr, Expr], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Fold:
-    """A comprehension; with an empty list to go through and a condition of false it is just a binding."""
+class Comprehension:
+    """A loop over a list or a map. CEL writes a binding as a comprehension over an empty list."""
 
     variables: tuple[str, ...]
-    over: Tree
+    over: Expr
     result_name: str
-    start: Tree
-    condition: Tree
-    step: Tree
-    result: Tree
+    start: Expr
+    condition: Expr
+    step: Expr
+    result: Expr
 
 
-Tree: TypeAlias = Constant | Ident | Select | Call | MakeList | MakeMap | Fold
+Expr: TypeAlias = Constant | Ident | Select | Call | MakeList | MakeMap | Comprehension
 
 
-def read_tree(serialized: bytes) -> Tree:
-    """The tree of an expression that the engine has serialized."""
+def read_expr(serialized: bytes) -> Expr:
+    """The syntax tree of a serialized expression."""
     checked = _read(_first(_read(serialized), 2))
     fixed = frozenset(_fixed(checked))
     return _Reader(fixed).tree(_first(checked, 4))
 
 
 def renamed(serialized: bytes, names: Mapping[str, str]) -> bytes:
-    """The same expression with calls of some functions turned into calls of others."""
+    """A serialized expression with functions renamed: `names` maps old to new names."""
     by_bytes = {old.encode(): new.encode() for old, new in names.items()}
     outer = _read(serialized)
     checked = [
@@ -89,8 +89,8 @@ def renamed(serialized: bytes, names: Mapping[str, str]) -> bytes:
     return _write([(number, kind, _write(checked) if number == 2 else value) for number, kind, value in outer])
 
 
-def walk(tree: Tree) -> Iterator[Tree]:
-    """Every node of a tree."""
+def walk(tree: Expr) -> Iterator[Expr]:
+    """Every node of a syntax tree."""
     stack = [tree]
     while stack:
         node = stack.pop()
@@ -98,7 +98,7 @@ def walk(tree: Tree) -> Iterator[Tree]:
         stack.extend(children(node))
 
 
-def children(node: Tree) -> tuple[Tree, ...]:
+def children(node: Expr) -> tuple[Expr, ...]:
     match node:
         case Select(operand, _):
             return (operand,)
@@ -108,7 +108,7 @@ def children(node: Tree) -> tuple[Tree, ...]:
             return items
         case MakeMap(entries):
             return tuple(part for entry in entries for part in entry)
-        case Fold():
+        case Comprehension():
             return (node.over, node.start, node.condition, node.step, node.result)
     return ()
 
@@ -117,7 +117,7 @@ class _Reader:
     def __init__(self, fixed: frozenset[int]) -> None:
         self._fixed = fixed
 
-    def tree(self, message: bytes) -> Tree:
+    def tree(self, message: bytes) -> Expr:
         identifier = 0
         for number, _kind, value in _read(message):
             if number == 2 and isinstance(value, int):
@@ -126,7 +126,7 @@ class _Reader:
                 return self._node(number, _read(value), identifier)
         return Constant(None)
 
-    def _node(self, number: int, fields: Fields, identifier: int) -> Tree:
+    def _node(self, number: int, fields: Fields, identifier: int) -> Expr:
         if number == _IDENT:
             return Ident(_text(fields, 1))
         if number == _SELECT:
@@ -143,16 +143,16 @@ class _Reader:
             return self._fold(fields)
         return _constant(fields)
 
-    def _fold(self, fields: Fields) -> Fold:
+    def _fold(self, fields: Fields) -> Comprehension:
         variables = tuple(name for name in (_text(fields, 1), _text(fields, 8)) if name)
         over, start, condition, step, result = (self._part(fields, number) for number in (2, 4, 5, 6, 7))
-        return Fold(variables, over, _text(fields, 3), start, condition, step, result)
+        return Comprehension(variables, over, _text(fields, 3), start, condition, step, result)
 
-    def _part(self, fields: Fields, number: int) -> Tree:
+    def _part(self, fields: Fields, number: int) -> Expr:
         message = _first(fields, number)
         return self.tree(message) if message else Constant(None)
 
-    def _parts(self, fields: Fields, number: int) -> tuple[Tree, ...]:
+    def _parts(self, fields: Fields, number: int) -> tuple[Expr, ...]:
         return tuple(self.tree(value) for key, _, value in fields if key == number and isinstance(value, bytes))
 
 
@@ -164,7 +164,7 @@ def _constant(fields: Fields) -> Constant:
 
 
 def _fixed(checked: Fields) -> Iterator[int]:
-    """The identifiers of the nodes whose type has one size."""
+    """The identifiers of the nodes whose type has a constant size."""
     for number, _kind, entry in checked:
         if number == 3 and isinstance(entry, bytes):
             fields = _read(entry)
@@ -194,7 +194,7 @@ def _renamed_node(node: int, message: bytes, names: Mapping[bytes, bytes]) -> by
                 new = _renamed(value, names)
             elif node == _CALL and number == _CALL_NAME:
                 new = names.get(value, value)
-            elif node == _STRUCT and number == 2:  # an entry: its key and its value
+            elif node == _STRUCT and number == 2:  # a map entry: its key and its value
                 parts = _read(value)
                 new = _write(
                     [

@@ -1,7 +1,7 @@
-"""What one call of each CEL function costs, from the sizes of its operands: nanoseconds, bytes, and the result's size.
+"""The cost of one call of each CEL function, by the sizes of its operands: nanoseconds, bytes, and the result's size.
 
-The factors are measured on the engine, and rounded up: they are what each costs on the operands that it likes least.
-All but those in SQUARE are linear in each operand.
+The factors were measured with the engine on the most expensive operands, and rounded up. All functions except those in
+SQUARE are linear in each operand.
 """
 
 from __future__ import annotations
@@ -10,34 +10,34 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from pilotage.schema.cel.ast import Call, Constant
-from pilotage.schema.cel.patterns import BOUNDED, ITERATIONS
-from pilotage.schema.cel.sizes import NONE, NOTHING, Extent, Value
+from pilotage.schema.cel.patterns import ITERATIONS, REPLACED
+from pilotage.schema.cel.sizes import NO_EXTENT, NO_SIZE, Extent, Value
 
 PASSED_ENTRY, PASSED_ENTRY_BYTES = 300.0, 75.0
-"""For each value and key that is passed to the engine, or to a function in Python."""
+"""Nanoseconds and bytes for each value and key that is passed to the engine, or to a function in Python."""
 
 _COPIED_ENTRY, _COPIED_ENTRY_BYTES = 45.0, 34.0
 _COMPARED_ENTRY, _COMPARED_CHAR = 40.0, 0.1
 _READ_CHAR = 1.0
 _BUILT_CHAR, _BUILT_CHAR_BYTES = 1.5, 1.5
-_SEARCHED = 0.03  # for each character of the text and each of what is searched for: the search is the simple one
+_SEARCHED = 0.03  # for each character of the text and each of the substring: the engine's search is quadratic
 _PYTHON_CALL, _PYTHON_QUANTITY = 6_000.0, 20_000.0
 _PYTHON_CHAR = 90.0
 
 
 class Charge(NamedTuple):
-    """What one call costs, and what it gives."""
+    """The cost of one call, and its result."""
 
     nanoseconds: float
     bytes: float = 0.0
-    result: Value = NONE
+    result: Value = NO_SIZE
 
 
 Charging = Callable[[Call, list[Extent]], Charge]
 
 
 def _same(node: Call, of: list[Extent]) -> Charge:
-    """Operations on whole values, one compared with another."""
+    """Comparison of two values."""
     entries, chars = min(of[0].all_entries, of[1].all_entries), min(of[0].all_chars, of[1].all_chars)
     return Charge(_COMPARED_ENTRY * entries + _COMPARED_CHAR * chars)
 
@@ -47,7 +47,7 @@ def _in(node: Call, of: list[Extent]) -> Charge:
 
 
 def _pairs(node: Call, of: list[Extent]) -> Charge:
-    """Every item compared with every other."""
+    """Comparison of every item of one list with every item of another."""
     one, other = of[0], of[-1]
     chars = one.entries * other.all_chars + other.entries * one.all_chars
     return Charge(_COMPARED_ENTRY * (1 + one.all_entries) * (1 + other.all_entries) + _COMPARED_CHAR * chars)
@@ -70,7 +70,7 @@ def _search(node: Call, of: list[Extent]) -> Charge:
 
 
 def _index_of(node: Call, of: list[Extent]) -> Charge:
-    """Of a text, or (in Python) of a list."""
+    """In a string, or (in Python) in a list."""
     in_list = of[0].all_entries * 2 * PASSED_ENTRY + of[0].all_chars * 2
     return Charge(_PYTHON_CALL + _search(node, of).nanoseconds + in_list, of[0].all_entries * PASSED_ENTRY_BYTES)
 
@@ -107,7 +107,7 @@ def _format(node: Call, of: list[Extent]) -> Charge:
 
 
 def _text(node: Call, of: list[Extent]) -> Charge:
-    """A text read once, and another one of its length made."""
+    """Reads a string, and creates one of the same length."""
     chars = sum(extent.chars for extent in of)
     return Charge(2 * _READ_CHAR * chars, 2 * chars, Value(Extent(chars, 0.0, chars, 0.0)))
 
@@ -136,8 +136,8 @@ def _range(node: Call, of: list[Extent]) -> Charge:
 
 
 def _python(node: Call, of: list[Extent]) -> Charge:
-    """A function of ours: operands are converted, texts are looked at by Python."""
-    everything = NOTHING
+    """A function in Python: operands are converted, strings are read by Python."""
+    everything = NO_EXTENT
     for extent in of:
         everything = everything.plus(extent)
     nanoseconds = _PYTHON_CALL + everything.all_entries * 2 * PASSED_ENTRY + everything.all_chars * _PYTHON_CHAR
@@ -146,7 +146,7 @@ def _python(node: Call, of: list[Extent]) -> Charge:
 
 
 def _short(node: Call, of: list[Extent]) -> Charge:
-    """What reads short texts only, and refuses long ones at once: quantities, versions, addresses."""
+    """Functions that read short strings and reject long ones at once: quantities, versions, addresses."""
     chars = sum(extent.all_chars for extent in of)
     entries = sum(extent.all_entries for extent in of)
     nanoseconds = _PYTHON_QUANTITY + entries * PASSED_ENTRY + 10 * chars
@@ -159,7 +159,7 @@ def _query(node: Call, of: list[Extent]) -> Charge:
 
 
 def _pattern(node: Call, of: list[Extent]) -> Charge:
-    """`patterns` counts the matching itself. `findAll` may give each character."""
+    """`patterns` counts the search itself. `findAll` may return each character."""
     chars = of[0].chars
     pieces = chars if "findAll" in node.function else 0.0
     result = Value(Extent(0.0 if pieces else chars, pieces, chars, pieces))
@@ -167,7 +167,7 @@ def _pattern(node: Call, of: list[Extent]) -> Charge:
 
 
 def unknown(node: Call, of: list[Extent]) -> Charge:
-    """A function that is not known here: as dear as any that is linear."""
+    """A function without an entry: the cost of the most expensive linear one."""
     return _python(node, of)
 
 
@@ -196,8 +196,8 @@ CHARGES: dict[str, Charging] = {
     "flatten": _flatten,
     "getQuery": _query,
     "base64.decode": _text,
-    **dict.fromkeys((BOUNDED["matches"], "find", "findAll"), _pattern),
-    BOUNDED["lists.range"]: _range,
+    **dict.fromkeys((REPLACED["matches"], "find", "findAll"), _pattern),
+    REPLACED["lists.range"]: _range,
 }
 SQUARE = frozenset(("distinct",))
-"""The functions that are not linear in an operand."""
+"""The functions that are quadratic in an operand."""

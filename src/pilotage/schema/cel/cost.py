@@ -1,11 +1,11 @@
-"""What an evaluation of a CEL expression can cost at most: nanoseconds and bytes, bounded before it runs.
+"""Upper bounds for the cost of a CEL evaluation, in nanoseconds and bytes, computed before it runs.
 
-The engine counts no cost. It ends an expression after 10,000 iterations, and that is all, so the rest is bounded here:
-for each node of the expression, how often it can run and how large its operands can be, from the sizes in the document.
-Kubernetes' estimate for a CRD works like this, with the sizes that the schema allows. The factors are measured on the
-engine, and rounded up: they are what each operation costs on the inputs that it likes least.
+The engine does not count cost: its only limit is 10,000 iterations. So the cost is bounded here: for each node of the
+expression, how often it can run and how large its operands can be, from the sizes in the document. Kubernetes estimates
+the cost of the rules of a CRD in the same way, with the sizes that the schema allows. The factors were measured with
+the engine on the most expensive inputs, and rounded up.
 
-What regular expressions cost depends on the pattern, which need not be known yet: `patterns` counts it as they run.
+The cost of a regular expression depends on its pattern, which may not be known before: `patterns` counts it.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from pilotage.schema.cel.ast import Call, Constant, Fold, Ident, MakeList, MakeMap, Select, Tree
+from pilotage.schema.cel.ast import Call, Comprehension, Constant, Expr, Ident, MakeList, MakeMap, Select
 from pilotage.schema.cel.charges import CHARGES, PASSED_ENTRY, PASSED_ENTRY_BYTES, SQUARE, unknown
 from pilotage.schema.cel.patterns import ITERATIONS
-from pilotage.schema.cel.sizes import NONE, Extent, Value, text, total
+from pilotage.schema.cel.sizes import NO_SIZE, Extent, Value, text, total
 
 _EVALUATION = 9_000.0
 _NODE = 80.0
@@ -28,8 +28,8 @@ class Cost(NamedTuple):
     bytes: float
 
 
-def cost(tree: Tree, variables: dict[str, Value], passed: Extent) -> Cost:
-    """The bound for one evaluation. `passed`: the size of the values that are handed to the engine."""
+def cost(tree: Expr, variables: dict[str, Value], passed: Extent) -> Cost:
+    """The bound for one evaluation. `passed` is the size of the values that the engine receives."""
     estimate = _Estimate()
     estimate.add(_EVALUATION + passed.all_entries * PASSED_ENTRY + passed.all_chars, 0.0)
     estimate.bytes += passed.all_entries * PASSED_ENTRY_BYTES + 2 * passed.all_chars
@@ -38,7 +38,11 @@ def cost(tree: Tree, variables: dict[str, Value], passed: Extent) -> Cost:
 
 
 class _Estimate:
-    """Walks a tree, and adds up. `rounds` is how often the place at hand runs: at most, and if no loop ended early."""
+    """Walks an expression and adds the cost of its nodes.
+
+    `_rounds` is the most often that the current node runs, with the engine's limit. `_all_rounds` is how often it
+    would run without the limit: the factor for mean sizes, whose product with it is the size of all values together.
+    """
 
     def __init__(self) -> None:
         self.nanoseconds = self.bytes = 0.0
@@ -48,13 +52,13 @@ class _Estimate:
         self.nanoseconds += self._rounds * nanoseconds
         self.bytes += self._rounds * size
 
-    def value(self, node: Tree, variables: dict[str, Value]) -> Value:
+    def value(self, node: Expr, variables: dict[str, Value]) -> Value:
         self.nanoseconds += self._rounds * _NODE
         match node:
             case Constant(found):
-                return NONE if found is None else text(len(found.encode()))
+                return NO_SIZE if found is None else text(len(found.encode()))
             case Ident(name):
-                return variables.get(name, NONE)
+                return variables.get(name, NO_SIZE)
             case Select(operand, field):
                 return self.value(operand, variables).field(field)
             case Call():
@@ -64,10 +68,10 @@ class _Estimate:
                 return _listed([self.value(item, variables) for item in items])
             case MakeMap(entries):
                 return self._map(entries, variables)
-            case Fold():
+            case Comprehension():
                 return self._fold(node, variables)
 
-    def _map(self, entries: tuple[tuple[Tree, Tree], ...], variables: dict[str, Value]) -> Value:
+    def _map(self, entries: tuple[tuple[Expr, Expr], ...], variables: dict[str, Value]) -> Value:
         self.add(len(entries) * PASSED_ENTRY, len(entries) * 2 * PASSED_ENTRY_BYTES)
         fields: dict[str, Value] | None = {}
         values: list[Value] = []
@@ -85,10 +89,10 @@ class _Estimate:
         if node.function in _PASSING:
             return _PASSING[node.function](arguments, node)
         if node.fixed and node.function in _ARITHMETIC:
-            return NONE
+            return NO_SIZE
         charge = CHARGES.get(node.function, unknown)
         most = charge(node, [argument.most for argument in arguments])
-        # Linear in each operand: so the sum over all rounds is bounded with one of them at its average.
+        # Linear in each operand, so the sum over all iterations is bounded with one operand at its mean size.
         choices = [
             charge(node, [argument.mean if index == at else argument.most for at, argument in enumerate(arguments)])
             for index in range(len(arguments) if node.function not in SQUARE else 0)
@@ -96,7 +100,7 @@ class _Estimate:
         self.nanoseconds += self._lesser(most.nanoseconds, [choice.nanoseconds for choice in choices])
         self.bytes += self._lesser(most.bytes, [choice.bytes for choice in choices])
         if node.fixed:
-            return NONE
+            return NO_SIZE
         if not choices:
             return most.result
         mean = min((choice.result.most for choice in choices), key=sum)
@@ -105,7 +109,7 @@ class _Estimate:
     def _lesser(self, most: float, means: list[float]) -> float:
         return min([self._rounds * most, *(self._all_rounds * mean for mean in means)])
 
-    def _fold(self, node: Fold, variables: dict[str, Value]) -> Value:
+    def _fold(self, node: Comprehension, variables: dict[str, Value]) -> Value:
         if isinstance(node.over, MakeList) and not node.over.items:  # a binding
             inside = variables | {node.result_name: self.value(node.start, variables)}
             return self.value(node.result, inside)
@@ -122,11 +126,11 @@ class _Estimate:
         self._rounds, self._all_rounds = before
         if not collects:
             self.value(node.result, variables)
-            return NONE
+            return NO_SIZE
         return self._collected(over, made)
 
-    def _step(self, step: Tree, accumulator: str, variables: dict[str, Value]) -> Value:
-        """What one round adds to the result. The accumulator itself has no size here: `_collected` counts it."""
+    def _step(self, step: Expr, accumulator: str, variables: dict[str, Value]) -> Value:
+        """What one iteration adds to the result. The accumulator itself has no size here: `_collected` counts it."""
         match step:
             case Call("_+_", (Ident(name), MakeList((item,))), _) if name == accumulator:
                 return self.value(item, variables)
@@ -134,12 +138,12 @@ class _Estimate:
                 self.value(condition, variables)
                 return self._step(one, accumulator, variables).union(self._step(other, accumulator, variables))
             case Ident(name) if name == accumulator:
-                return NONE
+                return NO_SIZE
         return self.value(step, variables)
 
     def _collected(self, over: Value, made: Value) -> Value:
         entries = min(ITERATIONS, over.most.entries)
-        # The engine's limit is for all iterations together: so many lists of this length, and no more.
+        # The engine limits all iterations together, and so the number of lists of this length.
         lists = min(self._rounds, ITERATIONS / max(entries, 1.0))
         self.nanoseconds += lists * _APPENDED * entries**2
         self.bytes += lists * _APPENDED_BYTES * entries**2
@@ -152,12 +156,12 @@ class _Estimate:
 def _bound(names: tuple[str, ...], over: Value) -> dict[str, Value]:
     if len(names) == 2:
         return {names[0]: over.key(), names[1]: over.item()}
-    # A map is gone through by its keys, a list by its items: which it is may not be known.
+    # A loop over a map visits its keys, one over a list its items. Which it is may not be known.
     return {names[0]: _ItemOrKey(over.item(), over.key())}
 
 
 class _ItemOrKey(Value):
-    """An item of a list or a key of a map: fields are those of the item."""
+    """An item of a list or a key of a map. Fields are those of the item."""
 
     def __init__(self, item: Value, key: Value) -> None:
         super().__init__(item.most.union(key.most), item.mean.union(key.mean), item.item)
@@ -173,7 +177,7 @@ def _listed(values: list[Value]) -> Value:
     most = Extent(0.0, count, inside.all_chars, count + inside.all_entries)
 
     def item() -> Value:
-        result = NONE
+        result = NO_SIZE
         for value in values:
             result = result.union(value)
         return result.fixed()
@@ -185,7 +189,7 @@ _ARITHMETIC = frozenset(("_+_", "_-_", "_*_", "_/_", "_%_", "-_", "!_", "_&&_", 
 
 
 def _first(arguments: list[Value], node: Call) -> Value:
-    return arguments[0] if arguments else NONE
+    return arguments[0] if arguments else NO_SIZE
 
 
 def _either(arguments: list[Value], node: Call) -> Value:
@@ -193,7 +197,7 @@ def _either(arguments: list[Value], node: Call) -> Value:
 
 
 def _picked(arguments: list[Value], node: Call) -> Value:
-    """`a[i]`, `a[?i]`: one item, or one field where the key is written there."""
+    """`a[i]`, `a[?i]`: one item, or one field if the key is a constant."""
     key = node.arguments[1]
     if isinstance(key, Constant) and key.text is not None:
         return arguments[0].field(key.text)
@@ -205,6 +209,6 @@ _PASSING: dict[str, Callable[[list[Value], Call], Value]] = {
     **dict.fromkeys(("_?_:_", "orValue", "or"), _either),
     **dict.fromkeys(("_[_]", "_[?_]", "_?._"), _picked),
     **dict.fromkeys(("first", "last"), lambda arguments, node: arguments[0].item().fixed()),
-    **dict.fromkeys(("_&&_", "_||_", "!_", "@not_strictly_false", "hasValue"), lambda arguments, node: NONE),
+    **dict.fromkeys(("_&&_", "_||_", "!_", "@not_strictly_false", "hasValue"), lambda arguments, node: NO_SIZE),
 }
-"""What hands a value on, or gives none, at no more than the cost of a node."""
+"""Functions that return an operand, a part of it or a bool, at the cost of a node."""

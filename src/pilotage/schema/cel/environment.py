@@ -94,8 +94,9 @@ class _Declarations:
     def _quantities_and_versions(self) -> None:
         dyn, string, boolean = self._dyn, self._string, self._bool
         self._function("quantity", dyn, [string], library.quantity)
-        self._function("sign", self._int, [dyn], library.sign)  # so Kubernetes declares it, though it means the method
-        self._function("isQuantity", boolean, [string], library.reads(library.quantity))
+        # Kubernetes declares `sign` as a function, though its documentation shows the method: both exist here.
+        self._function("sign", self._int, [dyn], library.sign)
+        self._function("isQuantity", boolean, [string], library.parses(library.quantity))
         for name, result, impl in (
             ("sign", self._int, library.sign),
             ("isInteger", boolean, library.is_integer),
@@ -113,11 +114,11 @@ class _Declarations:
         self._method("isGreaterThan", boolean, [dyn, dyn], lambda left, right: library.compare(left, right) > 0)
         for parameters in ([string], [string, boolean]):
             self._function("semver", dyn, parameters, library.semver)
-            self._function("isSemver", boolean, parameters, library.reads(library.semver))
+            self._function("isSemver", boolean, parameters, library.parses(library.semver))
 
     def _urls(self) -> None:
         self._function("url", self._dyn, [self._string], library.url)
-        self._function("isURL", self._bool, [self._string], library.reads(library.url))
+        self._function("isURL", self._bool, [self._string], library.parses(library.url))
         for name, part in (
             ("getScheme", "scheme"),
             ("getHost", "host"),
@@ -131,7 +132,7 @@ class _Declarations:
     def _addresses(self) -> None:
         dyn, string, boolean = self._dyn, self._string, self._bool
         self._function("ip", dyn, [string], library.ip)
-        self._function("isIP", boolean, [string], library.reads(library.ip))
+        self._function("isIP", boolean, [string], library.parses(library.ip))
         self._function("ip.isCanonical", boolean, [string], library.is_canonical)
         self._method("family", self._int, [dyn], lambda value: library.address(value).version)
         for name, test in (
@@ -143,7 +144,7 @@ class _Declarations:
         ):
             self._method(name, boolean, [dyn], library.address_is(test))
         self._function("cidr", dyn, [string], library.cidr)
-        self._function("isCIDR", boolean, [string], library.reads(library.cidr))
+        self._function("isCIDR", boolean, [string], library.parses(library.cidr))
         self._method("containsIP", boolean, [dyn, dyn], library.contains_ip)
         self._method("containsCIDR", boolean, [dyn, dyn], library.contains_cidr)
         self._method("ip", dyn, [dyn], library.network_ip)
@@ -163,16 +164,18 @@ class _Declarations:
         self._method("find", string, [string, string], patterns.find)
         self._method("findAll", self._cel.Type.List(string), [string, string], patterns.find_all)
         self._method("findAll", self._cel.Type.List(string), [string, string, self._int], patterns.find_all)
-        self._method(patterns.BOUNDED["matches"], self._bool, [string, string], patterns.matches)
-        self._function(patterns.BOUNDED["matches"], self._bool, [string, string], patterns.matches)
-        self._function(patterns.BOUNDED["lists.range"], self._cel.Type.List(self._int), [self._int], patterns.numbers)
+        self._method(patterns.REPLACED["matches"], self._bool, [string, string], patterns.matches)
+        self._function(patterns.REPLACED["matches"], self._bool, [string, string], patterns.matches)
+        self._function(
+            patterns.REPLACED["lists.range"], self._cel.Type.List(self._int), [self._int], patterns.list_range
+        )
 
     def _formats(self) -> None:
         for name in library.FORMATS:
             self._function(f"format.{name}", self._dyn, [], _constant({library.FORMAT: name}))
         self._function("format.named", self._dyn, [self._string], library.named_format)
         self._method("validate", self._dyn, [self._dyn, self._string], library.format_validate)
-        # Optionals cannot be made in Python either: the two functions that give one give a map that acts as one.
+        # The binding cannot return optionals: the two functions that return one return a map with the same methods.
         self._method("hasValue", self._bool, [self._map], lambda value: library.OPTIONAL in value)
         self._method("value", self._dyn, [self._map], library.optional_value)
         self._method(

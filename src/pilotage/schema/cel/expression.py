@@ -1,4 +1,4 @@
-"""One CEL expression over a place of a schema: compiled, checked against the schema, evaluated."""
+"""One CEL expression: compiled, checked against the node of the schema that it belongs to, evaluated."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from pilotage import errors
 from pilotage.schema.cel import environment as environments
 from pilotage.schema.cel import values as cel_values
-from pilotage.schema.cel.ast import Tree, read_tree, renamed
+from pilotage.schema.cel.ast import Expr, read_expr, renamed
 from pilotage.schema.cel.cost import Cost, cost
-from pilotage.schema.cel.fields import Needs, needed, needs
-from pilotage.schema.cel.patterns import BOUNDED, EXCEEDED, Meter, is_metered, written_patterns
-from pilotage.schema.cel.sizes import NOTHING, Anything, Extent, Found, whole
+from pilotage.schema.cel.fields import UsedFields, only_fields, used_fields
+from pilotage.schema.cel.patterns import COST_EXCEEDED, REPLACED, Meter, constant_patterns, is_metered
+from pilotage.schema.cel.sizes import NO_EXTENT, Extent, Observed, Opaque, encoded_size
 from pilotage.schema.cel.source import escaped, uses_old_self, without_literals
 from pilotage.schema.structural.node import Node
 from pilotage.schema.structural.paths import MapKey, Steps
@@ -24,36 +24,36 @@ _METADATA = {"type": "object", "properties": {"name": {"type": "string"}, "gener
 
 
 class CompileError(errors.InvalidDefinition):
-    """An expression that does not compile; the message is the compiler's."""
+    """An expression that does not compile. The message is the compiler's."""
 
 
 class EvaluationError(Exception):
-    """An expression that failed on this value."""
+    """An expression that failed while it ran."""
 
 
 @dataclass(frozen=True)
 class Expression:
-    """A compiled expression over `self` and, perhaps, `oldSelf`."""
+    """A compiled expression over `self` and, in transition rules, `oldSelf`."""
 
     text: str
     program: Any
-    tree: Tree
+    expr: Expr
     size: int
-    """The bytes of the program: macros can make a large one of a short text."""
+    """The bytes of the program. Macros can expand a short text to a large one."""
     uses_old: bool
     returns: str
     wrapped: bool
-    fields: Needs
-    old_fields: Needs
-    """The fields of `self` and `oldSelf` that it looks at; None if that may be any of them."""
+    fields: UsedFields
+    old_fields: UsedFields
+    """The fields of `self` and `oldSelf` that it uses; None if it may use all of them."""
     patterns: dict[str, Any]
-    """The regular expressions that are written in it."""
+    """Its constant regular expressions, compiled."""
     metered: bool
-    """Whether some of its functions count what they cost."""
+    """Whether it calls functions that count their cost while they run."""
     _rough: dict[tuple[int, int], Cost] = field(default_factory=dict)
 
     def evaluate(self, value: Any, old: Any, present: bool, meter: Meter) -> Any:
-        """The result as a plain value. EvaluationError if the expression fails."""
+        """The result as a plain value. Raises EvaluationError if the expression fails."""
         data = self._data(value, old, present)
         try:
             if not self.metered:
@@ -65,40 +65,40 @@ class Expression:
                 found = result.plain_value()
                 if not meter.exceeded:
                     return found
-            told = str(result.value())
+            message = str(result.value())
         except Exception as error:  # the binding raises RuntimeError, TypeError and whatever a function raised
-            told = str(error)
-        raise EvaluationError(EXCEEDED if meter.exceeded else _translated(told))
+            message = str(error)
+        raise EvaluationError(COST_EXCEEDED if meter.exceeded else _translated(message))
 
     def rough_cost(self, size: int, entries: int) -> Cost:
-        """A bound for values of this many bytes and entries, whatever they are."""
+        """An upper bound for any values with this many bytes and entries."""
         key = size.bit_length(), entries.bit_length()
         found = self._rough.get(key)
         if found is None:
             chars, count = (float(1 << bits) for bits in key)
             most = Extent(chars, count, chars, count)
-            found = self._rough[key] = cost(self.tree, dict.fromkeys(environments.VARIABLES, Anything(most)), most)
+            found = self._rough[key] = cost(self.expr, dict.fromkeys(environments.VARIABLES, Opaque(most)), most)
         return found
 
     def cost(self, value: Any, old: Any) -> Cost:
-        """A bound for these very values."""
+        """An upper bound for these values, from the sizes of the fields that the expression uses."""
         data = self._data(value, old, present=True)
-        passed = NOTHING
+        passed = NO_EXTENT
         for each in (data["self"], data["oldSelf"]):
-            size, entries = whole(each)
+            size, entries = encoded_size(each)
             passed = passed.plus(Extent(all_chars=size, all_entries=entries))
-        return cost(self.tree, {name: Found([each]) for name, each in data.items()}, passed)
+        return cost(self.expr, {name: Observed([each]) for name, each in data.items()}, passed)
 
     def _data(self, value: Any, old: Any, present: bool) -> dict[str, Any]:
-        # Every value that is passed to the engine is converted, so it gets no more than it looks at.
-        value, old = needed(value, self.fields), needed(old, self.old_fields) if self.uses_old else None
+        # The binding converts every value that it passes to the engine, so unused fields are left out.
+        value, old = only_fields(value, self.fields), only_fields(old, self.old_fields) if self.uses_old else None
         if not self.wrapped:
             return {"self": value, "oldSelf": old}
         return {"self": value, "oldSelf": old, "__self": value, "__oldSelf": old, "__present": present}
 
 
 def compile_expression(text: str, node: Node, *, resource: bool = False, optional_old: bool = False) -> Expression:
-    """Compile one expression over a place of the schema; CompileError with the compiler's words."""
+    """Compile an expression for a node of the schema. Raises CompileError with the compiler's message."""
     uses_old = uses_old_self(text)
     environment = environments.plain()
     plain = _compiled(environment, text)
@@ -106,35 +106,35 @@ def compile_expression(text: str, node: Node, *, resource: bool = False, optiona
     if not (uses_old and optional_old):
         _check_types(text, node)
     serialized = plain.serialize()
-    tree = looks = read_tree(serialized)
+    expr = plain_expr = read_expr(serialized)
     program = plain
     wrapped = (uses_old and optional_old) or cel_values.typed(node, "__self") is not None
     if wrapped:
         environment = environments.wrapping()
         program = _compiled(environment, _wrapped(text, node, uses_old, optional_old))
         serialized = program.serialize()
-    if any(name.encode() in serialized for name in BOUNDED):
-        serialized = renamed(serialized, BOUNDED)
+    if any(name.encode() in serialized for name in REPLACED):
+        serialized = renamed(serialized, REPLACED)
         program = environment.deserialize(serialized)
     if program is not plain:
-        tree = read_tree(serialized)
+        expr = read_expr(serialized)
     return Expression(
         text,
         program=program,
-        tree=tree,
+        expr=expr,
         size=len(serialized),
         uses_old=uses_old,
         returns=str(plain.return_type()),
         wrapped=wrapped,
-        fields=needs(looks, "self"),
-        old_fields=None if optional_old else needs(looks, "oldSelf"),
-        patterns=written_patterns(looks),
-        metered=is_metered(looks),
+        fields=used_fields(plain_expr, "self"),
+        old_fields=None if optional_old else used_fields(plain_expr, "oldSelf"),
+        patterns=constant_patterns(plain_expr),
+        metered=is_metered(plain_expr),
     )
 
 
 def field_steps(path: str, node: Node) -> Steps:
-    """Read a rule's `fieldPath` (`.spec.x`, `.labels['a.b']`); ValueError if the schema has no such field."""
+    """Parse a `fieldPath` (`.spec.x`, `.labels['a.b']`). Raises ValueError if the schema has no such field."""
     steps: list[str | int] = []
     rest = path
     while rest:
@@ -151,7 +151,7 @@ def field_steps(path: str, node: Node) -> Steps:
 
 
 def _wrapped(text: str, node: Node, uses_old: bool, optional_old: bool) -> str:
-    """The expression inside bindings that give `self` and `oldSelf` their types, and `oldSelf` its optional."""
+    """The expression inside bindings that convert `self` and `oldSelf` to CEL types, and make `oldSelf` an optional."""
     result = f"(\n{text}\n)"
     if uses_old:
         old = cel_values.typed(node, "__oldSelf") or "__oldSelf"
@@ -169,7 +169,7 @@ def _compiled(environment: Any, text: str) -> Any:
 
 
 def _check_fields(text: str, node: Node, resource: bool) -> None:
-    """Refuse `self.x` where the schema has no field x: the engine would not notice before the rule runs."""
+    """Raise CompileError for `self.x` if the schema has no field x: the engine would fail only when the rule runs."""
     bare = without_literals(text)
     for found in _PATH.finditer(bare):
         place: Node | None = node
@@ -182,7 +182,7 @@ def _check_fields(text: str, node: Node, resource: bool) -> None:
 
 
 def _field(place: Node | None, name: str, resource: bool, column: int, text: str) -> Node | None:
-    """The schema of a field; None if anything goes from here on."""
+    """The schema of a field; None if any field is allowed from here on."""
     if place is None or place.int_or_string:
         return None
     if resource and name in ("apiVersion", "kind", "metadata"):
@@ -201,9 +201,9 @@ def _field(place: Node | None, name: str, resource: bool, column: int, text: str
 
 
 def _check_types(text: str, node: Node) -> None:
-    """Compile once more with the type of `self` declared, where CEL has one for it.
+    """Compile again with the type of `self` declared, if CEL has a type for it, to find type errors.
 
-    Comparing whole numbers with fractions is an error to this compiler only, and is let pass.
+    Kubernetes allows comparisons of int with double, which this compiler does not: that error is ignored.
     """
     kind = cel_values.type_name(node)
     if kind is None:
@@ -211,14 +211,14 @@ def _check_types(text: str, node: Node) -> None:
     try:
         environments.typed(kind).compile(text)
     except Exception as error:  # the binding raises RuntimeError
-        told = _bare(str(error))
-        if not _MIXED_NUMBERS.search(told):
-            raise CompileError(told) from error
+        message = _bare(str(error))
+        if not _MIXED_NUMBERS.search(message):
+            raise CompileError(message) from error
 
 
-def _bare(told: str) -> str:
-    """The compiler's words without the status code around them."""
-    return re.sub(r" \[[A-Z_]+\]$", "", re.sub(r"^[A-Z_]+: (?=ERROR)", "", told))
+def _bare(message: str) -> str:
+    """The compiler's message without the status code around it."""
+    return re.sub(r" \[[A-Z_]+\]$", "", re.sub(r"^[A-Z_]+: (?=ERROR)", "", message))
 
 
 def _diagnosis(problem: str, column: int, text: str) -> str:
@@ -227,15 +227,15 @@ def _diagnosis(problem: str, column: int, text: str) -> str:
     return f"ERROR: <input>:1:{column}: {problem}\n | {text}\n | {'.' * (column - 1)}^"
 
 
-def _translated(told: str) -> str:
-    """The engine's error in the words of Kubernetes' engine."""
-    told = re.sub(r"^[A-Z_]+: ", "", told).removesuffix(" [INTERNAL]").removesuffix(" [INVALID_ARGUMENT]")
-    if "Iteration budget exceeded" in told:
-        return EXCEEDED
-    if told.startswith("No matching overloads found"):
+def _translated(message: str) -> str:
+    """The engine's error with the message that Kubernetes' engine has for it."""
+    message = re.sub(r"^[A-Z_]+: ", "", message).removesuffix(" [INTERNAL]").removesuffix(" [INVALID_ARGUMENT]")
+    if "Iteration budget exceeded" in message:
+        return COST_EXCEEDED
+    if message.startswith("No matching overloads found"):
         return "no such overload"
-    if found := re.match(r'Key not found in map : "?(.*?)"?$', told, re.DOTALL):
+    if found := re.match(r'Key not found in map : "?(.*?)"?$', message, re.DOTALL):
         return f"no such key: {found.group(1)}"
-    if found := re.match(r"Index error: index=(-?\d+)", told):
+    if found := re.match(r"Index error: index=(-?\d+)", message):
         return f"index out of bounds: {found.group(1)}"
-    return {"divide by zero": "division by zero", "modulus by zero": "modulus by zero"}.get(told, told)
+    return {"divide by zero": "division by zero", "modulus by zero": "modulus by zero"}.get(message, message)

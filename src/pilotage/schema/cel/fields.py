@@ -1,18 +1,18 @@
-"""Which fields of `self` and `oldSelf` an expression looks at."""
+"""Which fields of `self` and `oldSelf` an expression uses."""
 
 from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from pilotage.schema.cel.ast import Call, Constant, Ident, Select, Tree, children
+from pilotage.schema.cel.ast import Call, Constant, Expr, Ident, Select, children
 
-Needs: TypeAlias = "dict[str, Needs] | None"
-"""The fields that are looked at, and those inside them; None for all of them."""
+UsedFields: TypeAlias = "dict[str, UsedFields] | None"
+"""Fields by name, with those inside them; None means all fields."""
 
 
-def needs(tree: Tree, variable: str) -> Needs:
-    """What an expression looks at of a variable."""
-    found: dict[str, Needs] = {}
+def used_fields(tree: Expr, variable: str) -> UsedFields:
+    """The fields of a variable that an expression uses."""
+    found: dict[str, UsedFields] = {}
     stack = [tree]
     while stack:
         node = stack.pop()
@@ -26,15 +26,15 @@ def needs(tree: Tree, variable: str) -> Needs:
     return found
 
 
-def needed(value: Any, fields: Needs) -> Any:
-    """The part of a value that is looked at."""
+def only_fields(value: Any, fields: UsedFields) -> Any:
+    """A value with only the given fields."""
     if fields is None or not isinstance(value, dict):
         return value
-    return {name: needed(value[name], inside) for name, inside in fields.items() if name in value}
+    return {name: only_fields(value[name], inside) for name, inside in fields.items() if name in value}
 
 
-def _path(node: Tree, variable: str) -> list[str] | None:
-    """The fields from the variable to a node: none for the variable itself, None for what does not start with it."""
+def _path(node: Expr, variable: str) -> list[str] | None:
+    """The field names from the variable to a node: empty for the variable itself, None if it is not part of it."""
     steps: list[str] = []
     while True:
         match node:
@@ -47,7 +47,7 @@ def _path(node: Tree, variable: str) -> list[str] | None:
                 return None
 
 
-def _add(found: dict[str, Needs], path: list[str]) -> None:
+def _add(found: dict[str, UsedFields], path: list[str]) -> None:
     for step in path[:-1]:
         inside = found.setdefault(step, {})
         if inside is None:

@@ -1,8 +1,7 @@
-"""Kubernetes' own CEL functions, written in Python: quantities, versions, addresses, URLs, formats and
-lists.
+"""Kubernetes' own CEL functions in Python: quantities, versions, addresses, URLs, formats and lists.
 
-The binding passes no opaque values, so a quantity, a version, an address … travels as a map with one entry, whose key
-names the type and whose value is its canonical text: equal ones are equal, and anything else is told apart.
+The binding cannot pass opaque values. A quantity, a version or an address is a map with one entry, whose key is the
+type and whose value is the canonical text, so that equal values are equal maps.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 
 
 def unbox(value: Any, *types: str) -> tuple[str, str]:
-    """The type and text of a boxed value; a ValueError that CEL turns into an evaluation error for others."""
+    """The type and text of a boxed value. Raises ValueError for other types, which becomes an evaluation error."""
     if isinstance(value, dict) and len(value) == 1:
         ((kind, text),) = value.items()
         if kind in types and isinstance(text, str):
@@ -39,8 +38,8 @@ def unbox(value: Any, *types: str) -> tuple[str, str]:
     raise ValueError("no such overload")
 
 
-def reads(parse: Callable[..., object]) -> Callable[..., bool]:
-    """The `isX` beside `x`: whether a text can be read."""
+def parses(parse: Callable[..., object]) -> Callable[..., bool]:
+    """The function `isX` for the function `x`: whether a text can be parsed."""
 
     def check(*arguments: Any) -> bool:
         try:
@@ -53,7 +52,7 @@ def reads(parse: Callable[..., object]) -> Callable[..., bool]:
 
 
 def quantity(text: str) -> Boxed:
-    # 1 and 1000m are one amount, so the text must not remember how it was written.
+    # 1 and 1000m are equal, so the text must be canonical.
     try:
         return _quantity_box(Quantity(text))
     except ValueError as error:
@@ -109,7 +108,7 @@ def semver(text: str, normalize: bool = False) -> Boxed:
         text = _normalized_version(text)
     found = _SEMVER.fullmatch(text) if len(text) <= 1024 else None
     if found is None or any(part.isdigit() and part[:1] == "0" and len(part) > 1 for part in _parts(found.group(4))):
-        raise ValueError(f"semver parse error on string conversion: {text!r} is no semantic version")
+        raise ValueError(f"semver parse error on string conversion: {text!r} is not a semantic version")
     return {SEMVER: text}
 
 
@@ -230,7 +229,7 @@ def named_format(name: str) -> dict[str, Any]:
 
 
 def format_validate(value: Any, text: str) -> dict[str, Any]:
-    """An optional list of what is wrong: absent if nothing is."""
+    """An optional list of messages: none if the text is valid."""
     wrong = FORMATS[unbox(value, FORMAT)[1]](text)
     return {OPTIONAL: [wrong]} if wrong else {}
 
@@ -247,7 +246,7 @@ def _format(pattern: str, maximum: int, rule: str, prefix: bool = False) -> Call
     def check(text: str) -> str:
         if len(text) > maximum:
             return f"must be no more than {maximum} bytes"
-        # A prefix may end in a dash: what is generated after it ends the name.
+        # A prefix may end in a dash: the generated suffix follows it.
         return "" if compiled.fullmatch(text.removesuffix("-") if prefix else text) else rule
 
     return check
@@ -310,7 +309,7 @@ def _parts(text: str | None) -> list[str]:
 
 
 def _precedence(text: str) -> tuple[Any, ...]:
-    """Semantic versioning's order: a release is above its pre-releases, numbers below words."""
+    """A sort key in the order of semantic versioning: pre-releases before their release, numbers before words."""
     found = _SEMVER.fullmatch(text)
     assert found is not None
     before = [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in _parts(found.group(4))]

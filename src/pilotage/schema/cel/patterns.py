@@ -1,6 +1,7 @@
-"""Regular expressions in CEL rules, and what they cost, counted as they run: RE2 takes time by text times pattern.
+"""The CEL functions whose cost is counted while they run: regular expressions, and `lists.range`.
 
-The engine passes these functions nothing but their operands, so the meter of the evaluation is that of the thread.
+The cost of a regular expression depends on its pattern, which may be computed by the rule, so that no bound is known
+before. The engine passes these functions only their operands: the meter of an evaluation is found by its thread.
 """
 
 from __future__ import annotations
@@ -12,32 +13,32 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from pilotage.schema.cel.ast import Call, Constant, Tree, walk
+from pilotage.schema.cel.ast import Call, Constant, Expr, walk
 from pilotage.schema.patterns import PatternError, compile_cost, compile_re2, search_cost
 
-BOUNDED = {"matches": "kubernetes.matches", "lists.range": "kubernetes.range"}
-"""The engine's functions that are replaced by ours, which count."""
+REPLACED = {"matches": "kubernetes.matches", "lists.range": "kubernetes.range"}
+"""The functions of the engine that ours replace, because ours count their cost."""
 ITERATIONS = 10_000
-"""After so many the engine itself ends an evaluation."""
-EXCEEDED = "operation cancelled: actual cost limit exceeded"
+"""The engine stops an evaluation after this many iterations of all its loops."""
+COST_EXCEEDED = "operation cancelled: actual cost limit exceeded"
 MAXIMUM_PATTERN = 4096
-"""Bytes of a pattern: what a longer one takes to compile grows faster than it does."""
+"""The most characters of a pattern: compile time grows faster than the length."""
 
-_METERED = frozenset((*BOUNDED, "find", "findAll"))
+_METERED = frozenset((*REPLACED, "find", "findAll"))
 _MEMORY = 2 << 20  # of one compiled pattern
 _FOUND = 5_000.0  # nanoseconds for each match
-_MEASURED = 5e6
+_MEASURED = 5e6  # nanoseconds: searches with a lower bound are measured
 
 
 class CostExceededError(ValueError):
-    """The evaluation has cost more than it may."""
+    """The evaluation exceeds its cost limit."""
 
     def __init__(self) -> None:
-        super().__init__(EXCEEDED)
+        super().__init__(COST_EXCEEDED)
 
 
 class Meter:
-    """Counts the nanoseconds that patterns take, for all the rules of one object."""
+    """Counts the nanoseconds that patterns take in all rules of one object."""
 
     def __init__(self, limit: float) -> None:
         self._left = limit
@@ -49,7 +50,7 @@ class Meter:
 
     @contextmanager
     def measuring(self, patterns: dict[str, Any]) -> Iterator[None]:
-        """Count in this block. `patterns`: those of the rule itself, which are compiled already."""
+        """Use this meter in the block. `patterns` are those of the rule that are compiled already."""
         self._patterns |= patterns
         before, _current.meter = _current.meter, self
         try:
@@ -68,7 +69,7 @@ class Meter:
             long = len(text) > MAXIMUM_PATTERN
             self.charge(math.inf if long else compile_cost(text))
             try:
-                found = self._patterns[text] = compiled(text)
+                found = self._patterns[text] = compile_pattern(text)
             except CostExceededError:
                 self.charge(math.inf)
         return found
@@ -81,7 +82,7 @@ class _Current(threading.local):
 _current = _Current()
 
 
-def compiled(pattern: str) -> Any:
+def compile_pattern(pattern: str) -> Any:
     """A compiled pattern. ValueError if it is not an RE2 expression, CostExceededError if it is too large."""
     try:
         return compile_re2(pattern, memory=_MEMORY)
@@ -91,13 +92,13 @@ def compiled(pattern: str) -> Any:
         raise ValueError(f"Illegal regex: {pattern}") from error
 
 
-def is_metered(tree: Tree) -> bool:
-    """Whether an expression calls functions of this module."""
+def is_metered(tree: Expr) -> bool:
+    """Whether an expression calls functions that count their cost."""
     return any(isinstance(node, Call) and node.function in _METERED for node in walk(tree))
 
 
-def written_patterns(tree: Tree) -> dict[str, Any]:
-    """The regular expressions that are written in an expression, compiled. Those that cannot be fail when they run."""
+def constant_patterns(tree: Expr) -> dict[str, Any]:
+    """The constant regular expressions of an expression, compiled. Invalid ones fail when the rule runs."""
     found: dict[str, Any] = {}
     for node in walk(tree):
         match node:
@@ -105,16 +106,16 @@ def written_patterns(tree: Tree) -> dict[str, Any]:
                 len(pattern) <= MAXIMUM_PATTERN
             ):
                 with suppress(ValueError):
-                    found[pattern] = compiled(pattern)
+                    found[pattern] = compile_pattern(pattern)
     return found
 
 
 def matches(text: str, pattern: str) -> bool:
-    return _found(text, pattern) is not None
+    return _search(text, pattern) is not None
 
 
 def find(text: str, pattern: str) -> str:
-    found = _found(text, pattern)
+    found = _search(text, pattern)
     return found.group(0) if found else ""
 
 
@@ -131,15 +132,15 @@ def find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
     return found
 
 
-def numbers(end: int) -> list[int]:
-    """`lists.range`, up to as many numbers as an expression may go through."""
+def list_range(end: int) -> list[int]:
+    """`lists.range`, for at most as many numbers as an evaluation may iterate over."""
     if end > ITERATIONS:
         _current.meter.charge(math.inf)
     return list(range(end))
 
 
-def _found(text: str, pattern: str) -> Any:
-    """Search a text. The bound is for patterns at their worst: where even that is short, the time is measured."""
+def _search(text: str, pattern: str) -> Any:
+    """Search a text. The bound is far above the usual time: only a large one is charged, else the time is measured."""
     meter = _current.meter
     search = meter.pattern(pattern)
     bound = search_cost(search.programsize, len(text))

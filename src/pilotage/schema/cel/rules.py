@@ -1,6 +1,6 @@
-"""CEL rules (`x-kubernetes-validations`): compiled once for a schema, run after a document has passed it.
+"""CEL rules (`x-kubernetes-validations`): compiled once for a schema, run on documents that the schema accepts.
 
-Values are passed dynamically: whether a field exists is checked when a rule is compiled, its type when it runs.
+The engine receives values without types: that a field exists is checked when a rule is compiled, its type when it runs.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from pilotage.meta import causes
 from pilotage.schema.cel import values as cel_values
 from pilotage.schema.cel.budget import Budget, Size
 from pilotage.schema.cel.expression import EvaluationError, Expression, compile_expression, field_steps
-from pilotage.schema.cel.patterns import EXCEEDED
+from pilotage.schema.cel.patterns import COST_EXCEEDED
 from pilotage.schema.structural.node import Node
 from pilotage.schema.structural.paths import MapKey, Problem, Steps, dotted
 from pilotage.schema.structural.ratchet import Comparison
 
 MAXIMUM_MESSAGE = 5 * 1024
-"""Bytes that a message expression may give."""
+"""The most bytes of a message that a `messageExpression` returns. Kubernetes ignores longer ones."""
 
 _OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
 _REASONS = {
@@ -31,8 +31,8 @@ _REASONS = {
 }
 
 
-class _SpentError(Exception):
-    """The budget is spent: no further rule runs."""
+class _BudgetSpentError(Exception):
+    """The cost budget is spent: no further rule runs."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Rule:
 
 @dataclass
 class RuleNode:
-    """The rules of a place, and the places below it that have some."""
+    """A node of the schema that has rules, or nodes with rules below it."""
 
     node: Node
     rules: list[Rule]
@@ -70,31 +70,31 @@ class Rules:
         self._root = root
 
     def validate(self, document: Any, old: Any = None) -> list[Cause]:
-        """What the rules say against a document; on an update, about what it changed."""
-        run = _Run(self._root.node, document, old)
-        with suppress(_SpentError):
-            run.visit(self._root, document, old, ())
-        return run.causes()
+        """The causes of all rules that fail. With `old`, failures in unchanged parts are tolerated (ratcheting)."""
+        evaluation = _Evaluation(self._root.node, document, old)
+        with suppress(_BudgetSpentError):
+            evaluation.visit(self._root, document, old, ())
+        return evaluation.causes()
 
 
 def compile_rules(root: Node) -> Rules | None:
-    """Compile every rule of a schema; None if there is none."""
+    """Compile the rules of a schema; None if it has none."""
     if not _has_rules(root.schema):
         return None
     compiled = _compile_node(root, resource=root.root)
     return Rules(compiled) if compiled is not None else None
 
 
-class _Place(NamedTuple):
-    """What the rules of one place are about, as CEL sees it."""
+class _Operands(NamedTuple):
+    """`self` and `oldSelf` as the engine receives them."""
 
     value: Any
     old: Any
     size: Size
 
 
-class _Run:
-    """One document going through the rules."""
+class _Evaluation:
+    """Runs the rules on one document."""
 
     def __init__(self, root: Node, document: Any, old: Any) -> None:
         self._budget = Budget(document, old)
@@ -113,9 +113,9 @@ class _Run:
         if value is None:
             return
         if at.rules:
-            self._rules(at, value, old, steps)
+            self._run_rules(at, value, old, steps)
         if isinstance(value, dict | list) and not self._budget.spend(len(value)):
-            self._spent(at, steps)
+            self._stop(at, steps)
         if isinstance(value, dict):
             before = old if isinstance(old, dict) else {}
             for name, each in value.items():
@@ -129,68 +129,68 @@ class _Run:
                 here = (*steps, index)
                 self.visit(at.items, each, self._comparison.old_at(here) if self._comparison else None, here)
 
-    def _rules(self, at: RuleNode, value: Any, old: Any, steps: Steps) -> None:
+    def _run_rules(self, at: RuleNode, value: Any, old: Any, steps: Steps) -> None:
         kind = at.node.type
         size = self._budget.size(value, old)
         if (at.convert is not None or old is not None) and not self._budget.spend(size[1], convert=True):
-            self._spent(at, steps)
+            self._stop(at, steps)
         if old is not None:
             old = cel_values.aligned(at.node, old, value)
         shown = value
         if at.convert is not None:
             value = at.convert(value)
             old = at.convert(old) if old is not None else None
-        place = _Place(value, old, size)
+        operands = _Operands(value, old, size)
         for rule in at.rules:
             if rule.expression.uses_old and old is None and not rule.optional_old:
                 continue
-            failed = self._failure(rule, place, kind, steps)
+            failed = self._failure(rule, operands, kind, steps)
             if failed is None:
                 continue
             where = dotted((*steps, *rule.field_path), keys_in_brackets=True)
-            told = causes.shown(shown) if kind not in ("object", "array") else ""
-            self._add(steps, _cause(where, rule.reason, told, failed), ratchets=not rule.expression.uses_old)
+            value_shown = causes.shown(shown) if kind not in ("object", "array") else ""
+            self._add(steps, _cause(where, rule.reason, value_shown, failed), ratchets=not rule.expression.uses_old)
 
-    def _failure(self, rule: Rule, place: _Place, kind: str, steps: Steps) -> str | None:
-        """The message if the rule does not hold. What goes wrong with the rule itself is a cause, too."""
+    def _failure(self, rule: Rule, operands: _Operands, kind: str, steps: Steps) -> str | None:
+        """The message if the rule returns false. An error in the rule is added as a cause of its own."""
         try:
-            result = self._result(rule.expression, place)
+            result = self._result(rule.expression, operands)
             if result is True:
                 return None
         except EvaluationError as error:
             where = dotted(steps, keys_in_brackets=True)
-            self._add(steps, causes.invalid(where, kind, _told(str(error), rule)), ratchets=False)
-            if str(error) == EXCEEDED:
-                raise _SpentError from error
+            self._add(steps, causes.invalid(where, kind, _error_message(str(error), rule)), ratchets=False)
+            if str(error) == COST_EXCEEDED:
+                raise _BudgetSpentError from error
             return None
         if result is not False:
             where = dotted(steps, keys_in_brackets=True)
             self._add(steps, causes.invalid(where, kind, f"not a bool evaluating rule: {rule.shown}"), ratchets=False)
             return None
-        return self._message(rule, place)
+        return self._message(rule, operands)
 
-    def _message(self, rule: Rule, place: _Place) -> str:
+    def _message(self, rule: Rule, operands: _Operands) -> str:
         default = rule.message.strip() or f"failed rule: {rule.expression.text.strip()}"
         if rule.message_expression is None:
             return default
         try:
-            message = self._result(rule.message_expression, place)
+            message = self._result(rule.message_expression, operands)
         except EvaluationError:
             return default
         text = message.strip() if isinstance(message, str) else ""
         usable = text and "\n" not in text and len(text.encode()) <= MAXIMUM_MESSAGE
         return text if usable else default
 
-    def _result(self, expression: Expression, place: _Place) -> Any:
-        value, old, size = place
-        if not self._budget.allows(expression, size, value, old):
-            raise EvaluationError(EXCEEDED)
+    def _result(self, expression: Expression, operands: _Operands) -> Any:
+        value, old, size = operands
+        if not self._budget.spend_evaluation(expression, size, value, old):
+            raise EvaluationError(COST_EXCEEDED)
         return expression.evaluate(value, old, old is not None, self._budget.meter)
 
-    def _spent(self, at: RuleNode, steps: Steps) -> NoReturn:
+    def _stop(self, at: RuleNode, steps: Steps) -> NoReturn:
         where = dotted(steps, keys_in_brackets=True)
         self._add(steps, causes.invalid(where, at.node.type, _OUT_OF_BUDGET), ratchets=False)
-        raise _SpentError
+        raise _BudgetSpentError
 
     def _add(self, steps: Steps, cause: Cause, *, ratchets: bool) -> None:
         self._problems.append(Problem(steps, cause, len(steps), ratchets))
@@ -206,11 +206,11 @@ def _cause(where: str, reason: str, shown: str, message: str) -> Cause:
     return Cause(reason or "FieldValueInvalid", f"{title}: {message}", where)
 
 
-def _told(error: str, rule: Rule) -> str:
+def _error_message(error: str, rule: Rule) -> str:
     if error == "no such overload":
         words = "call arguments did not match a supported operator, function or macro signature for rule"
         return f"'{error}': {words}: {rule.shown}"
-    if error == EXCEEDED:
+    if error == COST_EXCEEDED:
         words = "no further validation rules will be run due to call cost exceeds limit for rule"
         return f"'{error}': {words}: {rule.shown}"
     return f"{error} evaluating rule: {rule.shown}"
@@ -223,7 +223,7 @@ def _has_rules(schema: Any) -> bool:
 
 
 def _compile_node(node: Node, *, resource: bool) -> RuleNode | None:
-    rules = [_compile_rule(rule, node, resource) for rule in _written(node)]
+    rules = [_compile_rule(rule, node, resource) for rule in _declared(node)]
     below: dict[str, RuleNode] = {}
     for name, child in node.properties.items():
         if made := _compile_node(child, resource=child.embedded):
@@ -235,8 +235,8 @@ def _compile_node(node: Node, *, resource: bool) -> RuleNode | None:
     return RuleNode(node, rules, cel_values.converter(node, resource=resource), below, additional, items)
 
 
-def _written(node: Node) -> Iterator[Mapping[str, Any]]:
-    """The rules of a place: its own, and those that `allOf` adds to it."""
+def _declared(node: Node) -> Iterator[Mapping[str, Any]]:
+    """The rules of a node: its own, and those in its `allOf`."""
     yield from node.schema.get("x-kubernetes-validations") or ()
     for branch in node.branches("allOf"):
         yield from branch.schema.get("x-kubernetes-validations") or ()

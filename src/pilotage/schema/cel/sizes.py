@@ -1,4 +1,4 @@
-"""How large a value in a CEL expression can be: bounds, derived from the document before the expression runs."""
+"""Upper bounds for the sizes of values in a CEL expression, derived from the document before the expression runs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Extent(NamedTuple):
-    """The size of one value. Texts are counted in bytes."""
+    """The size of one value. Strings are counted in bytes."""
 
     chars: float = 0.0
-    """Of the value itself, if it is a text."""
+    """Of the value itself, if it is a string."""
     entries: float = 0.0
     """Of the value itself, if it is a list or a map."""
     all_chars: float = 0.0
-    """Of all texts in it."""
+    """Of all strings in it."""
     all_entries: float = 0.0
     """Of all lists and maps in it."""
 
@@ -30,18 +30,19 @@ class Extent(NamedTuple):
         return Extent(*map(max, self, other))
 
 
-NOTHING = Extent()
+NO_EXTENT = Extent()
 
 
 class Value:
-    """What is known of a value: its size at most, and its size on average over the rounds of the loop around it.
+    """What is known of a value: its maximum size, and its mean size over the iterations of the loop around it.
 
-    An average makes bounds of sums close: what all the items of a list cost is bounded by the size of the list.
+    The mean keeps bounds of loops close: the cost of all items of a list is bounded by the size of the list, not by
+    its length times the largest item.
     """
 
     def __init__(
         self,
-        most: Extent = NOTHING,
+        most: Extent = NO_EXTENT,
         mean: Extent | None = None,
         item: Callable[[], Value] | None = None,
         fields: Mapping[str, Value] | None = None,
@@ -52,7 +53,7 @@ class Value:
         self._fields = fields
 
     def item(self) -> Value:
-        """An item of a list, a value of a map: each of them once, in a loop."""
+        """An item of a list or a value of a map, as the variable of a loop over all of them."""
         if self._item is not None:
             return self._item()
         most, mean = self.most, self.mean
@@ -63,23 +64,23 @@ class Value:
         return Value(_inside(most), part)
 
     def key(self) -> Value:
-        """A key of a map, which may be as long as all its texts."""
+        """A key of a map: it may be as long as all strings in the map."""
         share = self.mean.all_chars / max(self.mean.entries, 1.0)
         longest = self.most.all_chars
         return Value(Extent(longest, 0.0, longest, 0.0), Extent(share, 0.0, share, 0.0))
 
     def field(self, name: str) -> Value:
         if self._fields is not None:
-            return self._fields.get(name, NONE)
+            return self._fields.get(name, NO_SIZE)
         return Value(_inside(self.most), _inside(self.mean))
 
     def fixed(self) -> Value:
-        """The same where no average is known: for one that is picked, or used in a loop within its own."""
+        """The same without a mean: for an item that is selected, or used in a loop inside its own loop."""
         return self if self.mean is self.most else _Fixed(self)
 
     def union(self, other: Value) -> Value:
-        if other is NONE or self is NONE:
-            return self if other is NONE else other
+        if other is NO_SIZE or self is NO_SIZE:
+            return self if other is NO_SIZE else other
         most, mean = self.most.union(other.most), self.mean.union(other.mean)
         return Value(most, mean, lambda: self.item().union(other.item()))
 
@@ -96,12 +97,12 @@ class _Fixed(Value):
         return self._value.field(name).fixed()
 
 
-NONE = Value()
+NO_SIZE = Value()
 """A number, a bool, null: no size to speak of."""
 
 
-class Anything(Value):
-    """Any part of a document of which only the size is known."""
+class Opaque(Value):
+    """Any part of a document whose size alone is known."""
 
     def item(self) -> Value:
         return self
@@ -110,20 +111,20 @@ class Anything(Value):
         return self
 
 
-class Found(Value):
-    """The values at one place of a document: those of all rounds, where the place is inside a list."""
+class Observed(Value):
+    """The values at one path of a document: those of all iterations if the path leads into a list."""
 
     def __init__(self, values: list[Any], rounds: float = 1.0) -> None:
         self._values = values
         self._rounds = max(rounds, 1.0)
-        self._found: dict[str | None, Found] = {}  # by field; None for the items
+        self._found: dict[str | None, Observed] = {}  # by field; None for the items
 
     @cached_property
     def _extents(self) -> tuple[Extent, Extent]:
         texts = [len(value) for value in self._values if type(value) is str]
         wide = 1.0 if all(value.isascii() for value in self._values if type(value) is str) else 4.0
         containers = [value for value in self._values if value and type(value) in (dict, list)]
-        lengths, sizes = list(map(len, containers)), list(map(whole, containers))
+        lengths, sizes = list(map(len, containers)), list(map(encoded_size, containers))
         columns = (texts, lengths, texts + [size for size, _ in sizes], [entries for _, entries in sizes])
         factors = (wide, 1.0, wide, 1.0)
         most = Extent(*(factor * max(column, default=0) for factor, column in zip(factors, columns, strict=True)))
@@ -132,7 +133,7 @@ class Found(Value):
         )
 
     @property
-    def most(self) -> Extent:  # type: ignore[override]  # looked at when needed
+    def most(self) -> Extent:  # type: ignore[override]  # measured on first use
         return self._extents[0]
 
     @property
@@ -150,18 +151,18 @@ class Found(Value):
                     inside += value
                 elif isinstance(value, dict):
                     inside += value.values()
-            self._found[None] = Found(inside, len(inside))
+            self._found[None] = Observed(inside, len(inside))
         return self._found[None]
 
     def field(self, name: str) -> Value:
         if name not in self._found:
             inside = [value[name] for value in self._values if isinstance(value, dict) and name in value]
-            self._found[name] = Found(inside, self._rounds)
+            self._found[name] = Observed(inside, self._rounds)
         return self._found[name]
 
 
-def whole(value: Any) -> tuple[int, int]:
-    """The bytes of a value, and a bound for the values and keys in it. The text is searched at the speed of C."""
+def encoded_size(value: Any) -> tuple[int, int]:
+    """The bytes of a value as JSON, and a bound for the number of values and keys in it: the number of separators."""
     text = _encode(value)
     return len(text), sum(map(text.count, (b",", b"[", b"{", b":"))) + 1
 
@@ -171,7 +172,7 @@ def text(length: float) -> Value:
 
 
 def total(values: Iterable[Value]) -> Extent:
-    result = NOTHING
+    result = NO_EXTENT
     for value in values:
         result = result.plus(value.most)
     return result

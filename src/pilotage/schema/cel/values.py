@@ -1,4 +1,4 @@
-"""Documents as CEL sees them: names escaped, numbers of the schema's type, dates as timestamps."""
+"""Converts documents to CEL values: escaped names, numbers of the schema's type, timestamps, durations and bytes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TYPED_FORMATS = {
 
 
 def type_name(node: Node) -> str | None:
-    """CEL's name for a type, where it has one: for scalars, and lists and maps of them."""
+    """CEL's name for the type of a node, if it has one: scalars, and lists and maps of them."""
     if node.int_or_string or node.nullable:
         return None
     if node.type in _TYPE_NAMES:
@@ -43,9 +43,9 @@ def type_name(node: Node) -> str | None:
 
 
 def converter(node: Node, *, resource: bool = False) -> Convert | None:
-    """A function from a value of the document to one for CEL; None where they are the same.
+    """A function that converts a value of the document to a CEL value; None if they are the same.
 
-    `resource`: the value is a whole resource, of whose metadata rules see the name only.
+    With `resource` the value is a whole resource. Rules see only `name` and `generateName` of its metadata.
     """
     if node.int_or_string:
         return None
@@ -63,9 +63,9 @@ def converter(node: Node, *, resource: bool = False) -> Convert | None:
 
 
 def typed(node: Node, variable: str, depth: int = 0) -> str | None:
-    """A CEL expression that gives the value with dates, durations and bytes in their types; None if it has none.
+    """A CEL expression that converts dates, durations and bytes in a variable to their types; None if it has none.
 
-    Values under free keys stay strings: the binding has no way to make such a map.
+    They stay strings in `additionalProperties`: CEL has no expression that converts all values of a map.
     """
     if node.type == "string":
         form = _TYPED_FORMATS.get(str(node.schema.get("format", "")).replace("-", ""))
@@ -80,7 +80,10 @@ def typed(node: Node, variable: str, depth: int = 0) -> str | None:
 
 
 def aligned(node: Node, old: Any, new: Any) -> Any:
-    """The old value with its sets and maps in the order of the new one, for order is no part of their equality."""
+    """The old value with its sets and list maps in the order of the new one.
+
+    Their order is not part of equality in Kubernetes; the engine compares item by item.
+    """
     if isinstance(old, dict) and isinstance(new, dict):
         return {name: _aligned_member(node, name, each, new) for name, each in old.items()}
     if not isinstance(old, list) or not isinstance(new, list) or node.items is None:

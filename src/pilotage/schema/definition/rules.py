@@ -14,7 +14,7 @@ from pilotage.schema.cel.expression import CompileError, Expression, compile_exp
 from pilotage.schema.definition.keywords import Place
 from pilotage.schema.structural import StructuralSchema
 from pilotage.schema.structural.node import Tree
-from pilotage.schema.structural.validate import SCALARS, SILENT
+from pilotage.schema.structural.validate import NON_VALIDATING, SCALARS
 
 Schema = Mapping[str, Any]
 
@@ -22,7 +22,7 @@ MAXIMUM_PROGRAMS = 2 * 2**20
 """Bytes of compiled rules in one definition: a thousand usual ones have a third of that."""
 _REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _RULES = "x-kubernetes-validations"
-_UNJUDGED = SILENT - {_RULES}
+_IGNORED = NON_VALIDATING - {_RULES}
 
 
 def rule_form_causes(schema: Schema, place: Place) -> Iterator[Cause]:
@@ -31,7 +31,7 @@ def rule_form_causes(schema: Schema, place: Place) -> Iterator[Cause]:
         yield from _form_causes(rule, f"{place.at}.{_RULES}[{index}]", schema)
 
 
-class Programs:
+class ProgramBudget:
     """The bytes of all compiled rules of a definition, which may not be too many."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Programs:
         return self._left < 0
 
 
-def rule_compile_causes(schema: Schema, place: Place, programs: Programs) -> Iterator[Cause]:
+def rule_compile_causes(schema: Schema, place: Place, program_budget: ProgramBudget) -> Iterator[Cause]:
     """What the compiler says, and transition rules where the server knows no old value."""
     if place.branch:
         return
@@ -54,7 +54,7 @@ def rule_compile_causes(schema: Schema, place: Place, programs: Programs) -> Ite
         at = f"{place.at}.{_RULES}[{index}]"
         optional = rule.get("optionalOldSelf")
         uses_old = False
-        if programs.too_large:
+        if program_budget.too_large:
             yield causes.forbidden(f"{at}.rule", "the rules up to here are too large together: simplify them")
             return
         try:
@@ -62,11 +62,11 @@ def rule_compile_causes(schema: Schema, place: Place, programs: Programs) -> Ite
         except CompileError as error:
             yield _rule_cause(f"{at}.rule", rule, f"compilation failed: {error}")
         else:
-            programs.add(compiled)
+            program_budget.add(compiled)
             uses_old = compiled.uses_old
             if compiled.returns not in ("BOOL", "DYN"):
                 yield _rule_cause(f"{at}.rule", rule, "cel expression must evaluate to a bool")
-        yield from _message_causes(rule, at, node, place, programs)
+        yield from _message_causes(rule, at, node, place, program_budget)
         if uses_old and place.uncorrelated:
             text = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {place.uncorrelated}"
             yield causes.invalid(f"{at}.rule", rule["rule"], text)
@@ -81,7 +81,7 @@ def default_causes(schema: Schema, place: Place) -> Iterator[Cause]:
         return
     at = f"{place.at}.default"
     if schema.get("type") in SCALARS:  # most are: many places with one schema, which is compiled once
-        compiled = _compiled_scalar(msgspec.json.encode({key: schema[key] for key in schema if key not in _UNJUDGED}))
+        compiled = _compiled_scalar(msgspec.json.encode({key: schema[key] for key in schema if key not in _IGNORED}))
     else:
         compiled = StructuralSchema.compile(schema, embedded=place.resource)
     copy = msgspec.json.decode(msgspec.json.encode(default))
@@ -132,7 +132,7 @@ def _field_path_causes(path: str, at: str, schema: Schema) -> Iterator[Cause]:
         yield causes.invalid(at, path, "must be a valid path")
 
 
-def _message_causes(rule: Schema, at: str, node: Any, place: Place, programs: Programs) -> Iterator[Cause]:
+def _message_causes(rule: Schema, at: str, node: Any, place: Place, program_budget: ProgramBudget) -> Iterator[Cause]:
     text = rule.get("messageExpression")
     if not text:
         return
@@ -141,7 +141,7 @@ def _message_causes(rule: Schema, at: str, node: Any, place: Place, programs: Pr
         compiled = compile_expression(
             text, node, resource=place.resource, optional_old=rule.get("optionalOldSelf") is True
         )
-        programs.add(compiled)
+        program_budget.add(compiled)
         if compiled.returns not in ("STRING", "DYN"):
             told = "messageExpression must evaluate to a string"
     except CompileError as error:

@@ -16,7 +16,7 @@ from pilotage.meta.names import dns_1123_subdomain
 from pilotage.schema.definition.conversion import conversion_causes
 from pilotage.schema.definition.keywords import Place, keyword_causes, places
 from pilotage.schema.definition.names import label_rule, names_causes
-from pilotage.schema.definition.rules import Programs, default_causes, rule_compile_causes, rule_form_causes
+from pilotage.schema.definition.rules import ProgramBudget, default_causes, rule_compile_causes, rule_form_causes
 from pilotage.schema.definition.shape import shape_causes
 from pilotage.schema.definition.structure import structure_causes
 from pilotage.schema.definition.version import (
@@ -114,16 +114,16 @@ def _spec_causes(spec: Mapping[str, Any]) -> Iterator[Cause]:
             yield causes.required(f"spec.versions[{index}].schema.openAPIV3Schema")
     shared = {key: _shared(versions, key) for key in ("schema", "subresources", "additionalPrinterColumns")}
     shared["selectableFields"] = _shared(versions, "selectableFields")
-    programs = Programs()
+    program_budget = ProgramBudget()
     for index, version in enumerate(versions):
-        yield from _version_causes(version, f"spec.versions[{index}]", shared, programs)
+        yield from _version_causes(version, f"spec.versions[{index}]", shared, program_budget)
     yield from _version_list_causes(versions)
     if versions and (broken := label_rule(versions[0].get("name") or "")):
         yield causes.invalid("spec.version", versions[0].get("name") or "", broken)
     names = spec.get("names") or {}
     yield from names_causes(names)
     if versions:
-        yield from _shared_causes(versions[0], shared, programs)
+        yield from _shared_causes(versions[0], shared, program_budget)
     yield from conversion_causes(spec.get("conversion") or {"strategy": "None"})
 
 
@@ -148,14 +148,14 @@ def _shared(versions: list[Any], key: str) -> bool:
 
 
 def _version_causes(
-    version: Mapping[str, Any], at: str, shared: Mapping[str, bool], programs: Programs
+    version: Mapping[str, Any], at: str, shared: Mapping[str, bool], program_budget: ProgramBudget
 ) -> Iterator[Cause]:
     name = version.get("name") or ""
     if broken := label_rule(name):
         yield causes.invalid(f"{at}.name", name, broken)
     yield from deprecation_causes(version, at)
     if not shared["schema"]:
-        yield from _schema_causes(version, f"{at}.schema", programs)
+        yield from _schema_causes(version, f"{at}.schema", program_budget)
     if not shared["subresources"]:
         yield from subresource_causes(version.get("subresources") or {}, f"{at}.subresources")
     if not shared["additionalPrinterColumns"]:
@@ -164,9 +164,11 @@ def _version_causes(
         yield from selectable_causes(version, at)
 
 
-def _shared_causes(version: Mapping[str, Any], shared: Mapping[str, bool], programs: Programs) -> Iterator[Cause]:
+def _shared_causes(
+    version: Mapping[str, Any], shared: Mapping[str, bool], program_budget: ProgramBudget
+) -> Iterator[Cause]:
     if shared["schema"]:
-        yield from _schema_causes(version, "spec.validation", programs)
+        yield from _schema_causes(version, "spec.validation", program_budget)
     if shared["subresources"]:
         yield from subresource_causes(version.get("subresources") or {}, "spec.subresources")
     if shared["additionalPrinterColumns"]:
@@ -184,7 +186,7 @@ def _version_list_causes(versions: list[Any]) -> Iterator[Cause]:
         yield causes.invalid("spec.versions", versions, text)
 
 
-def _schema_causes(version: Mapping[str, Any], at: str, programs: Programs) -> Iterator[Cause]:
+def _schema_causes(version: Mapping[str, Any], at: str, program_budget: ProgramBudget) -> Iterator[Cause]:
     schema = (version.get("schema") or {}).get("openAPIV3Schema")
     if schema is None:
         return
@@ -201,7 +203,7 @@ def _schema_causes(version: Mapping[str, Any], at: str, programs: Programs) -> I
     defaults: list[Cause] = []
     compiled: list[Cause] = []
     if not (structural or keywords or forms):
-        compiled = [cause for each, place in every for cause in rule_compile_causes(each, place, programs)]
+        compiled = [cause for each, place in every for cause in rule_compile_causes(each, place, program_budget)]
     if not (structural or keywords or forms or compiled):
         defaults = [cause for each, place in every for cause in default_causes(each, place)]
     yield from defaults

@@ -1,4 +1,4 @@
-"""What an API server does with a document by its structural schema: prune, default, validate."""
+"""Documents and their structural schemas: an API server prunes, defaults and validates each object by its schema."""
 
 from pilotage.schema.structural.default import DefaultsTooLargeError
 from pilotage.schema.structural.schema import StructuralSchema

@@ -1,4 +1,4 @@
-"""Fills in defaults, and takes out nulls that may not be."""
+"""Sets defaults, and removes nulls of fields that are not nullable (which then get their default)."""
 
 from __future__ import annotations
 
@@ -11,31 +11,34 @@ from pilotage.schema.structural.node import Node
 
 
 class DefaultsTooLargeError(Exception):
-    """The defaults of a document need more room than there is."""
+    """The defaults of a document have too many bytes."""
 
     def __init__(self, limit: int) -> None:
-        super().__init__(f"with the defaults of its schema the object has more than {limit} bytes")
+        super().__init__(f"the defaults of its schema add more than {limit} bytes to the object")
 
 
-class Room:
-    """The bytes that defaults may still add to a document: a short one can ask for gigabytes of them."""
+class DefaultBudget:
+    """The bytes that defaults may still add to one document.
+
+    A list of many empty objects is short, and the defaults of its items can have gigabytes.
+    """
 
     __slots__ = ("_left", "_limit")
 
     def __init__(self, limit: int) -> None:
         self._limit = self._left = limit
 
-    def take(self, size: int) -> None:
+    def spend(self, size: int) -> None:
         self._left -= size
         if self._left < 0:
             raise DefaultsTooLargeError(self._limit)
 
 
-Default = Callable[[Any, Room], None]
+Default = Callable[[Any, DefaultBudget], None]
 
 
 class Defaulter:
-    """Compiles nodes to functions; a node below which nothing can change gives None."""
+    """Compiles nodes to functions. A node that defaulting cannot change compiles to None."""
 
     def __init__(self) -> None:
         self._made: dict[int, Default] = {}
@@ -49,8 +52,8 @@ class Defaulter:
         made = self._made.get(id(node))
         if made is None:
             self._nodes.append(node)
-            later: list[Default] = []
-            self._made[id(node)] = lambda value, room: later[0](value, room)
+            later: list[Default] = []  # a recursive schema finds this before its function exists
+            self._made[id(node)] = lambda value, budget: later[0](value, budget)
             made = self._made[id(node)] = self._compile(node)
             later.append(made)
         return made
@@ -59,12 +62,12 @@ class Defaulter:
         as_object = self._map(node) if node.additional is not None else self._object(node)
         as_list = self._list(node)
 
-        def default(value: Any, room: Room) -> None:
+        def default(value: Any, budget: DefaultBudget) -> None:
             kind = type(value)
             if kind is dict:
-                as_object(value, room)
+                as_object(value, budget)
             elif kind is list and as_list is not None:
-                as_list(value, room)
+                as_list(value, budget)
 
         return default
 
@@ -78,28 +81,28 @@ class Defaulter:
         children = [(name, child) for name, child in compiled.items() if child is not None]
         known = node.properties.keys()
 
-        def default(value: dict[str, Any], room: Room) -> None:
+        def default(value: dict[str, Any], budget: DefaultBudget) -> None:
             if None in value.values():
                 for name in [name for name, each in value.items() if each is None]:
                     if name in known and name not in keeps_null:
                         del value[name]
             if plain and not value:
-                room.take(whole)
+                budget.spend(whole)
                 value.update(given)
             else:
                 for name, make, size in fresh:
                     if name not in value:
-                        room.take(size)
+                        budget.spend(size)
                         value[name] = make()
             for name, child in children:
                 each = value.get(name)
                 if each is not None:
-                    child(each, room)
+                    child(each, budget)
 
         return default
 
     def _map(self, node: Node) -> Default:
-        """An object with values under free keys. (Properties beside them only happen in schemas that are refused.)"""
+        """An object with `additionalProperties`. (The schemas of CRDs may not have `properties` beside them.)"""
         item = node.additional
         assert item is not None
         named = self._object(node) if node.properties else None
@@ -107,20 +110,20 @@ class Defaulter:
         inside, make, nullable = self.compile(item), _maker(item.default), item.nullable
         size = _size("", item.default)
 
-        def default(value: dict[str, Any], room: Room) -> None:
+        def default(value: dict[str, Any], budget: DefaultBudget) -> None:
             if not nullable and None in value.values():
                 for name in [name for name, each in value.items() if each is None and name not in names]:
                     if item.default is None:
                         del value[name]
                     else:
-                        room.take(size)
+                        budget.spend(size)
                         value[name] = make()
             if named is not None:
-                named(value, room)
+                named(value, budget)
             if inside is not None:
                 for name, each in value.items():
                     if name not in names:
-                        inside(each, room)
+                        inside(each, budget)
 
         return default
 
@@ -133,24 +136,24 @@ class Defaulter:
         if inside is None and not replaces:
             return None
 
-        def default(value: list[Any], room: Room) -> None:
+        def default(value: list[Any], budget: DefaultBudget) -> None:
             if replaces and None in value:
-                room.take(size * value.count(None))
+                budget.spend(size * value.count(None))
                 value[:] = [make() if each is None else each for each in value]
             if inside is not None:
                 for each in value:
-                    inside(each, room)
+                    inside(each, budget)
 
         return default
 
 
 def _size(name: str, default: Any) -> int:
-    """The bytes of a field with its default, as they are stored."""
+    """The bytes that a field with its default takes in the stored object."""
     return len(msgspec.json.encode(default)) + (len(name) + 4 if name else 0)
 
 
 def _maker(default: Any) -> Callable[[], Any]:
-    """A function that gives the default, each time a fresh one."""
+    """A function that returns the default: a new copy each time, because documents are changed in place."""
     if isinstance(default, dict | list):
         encoded = msgspec.json.encode(default)
         return lambda: msgspec.json.decode(encoded)

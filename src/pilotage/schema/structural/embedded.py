@@ -1,4 +1,4 @@
-"""Resources inside resources: their apiVersion, kind and metadata."""
+"""Embedded resources (`x-kubernetes-embedded-resource`): checks of their apiVersion, kind and metadata."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _check_resource(value: Any, path: Path, out: list[Problem]) -> None:
 
 
 def _resource_causes(value: dict[str, Any], at: str) -> list[Cause]:
-    """What is wrong with the head of an embedded resource."""
+    """What is wrong with apiVersion, kind and metadata."""
     found: list[Cause] = []
     prefix = f"{at}." if at else ""
     for name, rule in (("apiVersion", _version_rule), ("kind", kind_rule)):
@@ -63,7 +63,7 @@ def _version_rule(value: str) -> str:
 
 
 def _metadata_causes(metadata: Any, at: str) -> list[Cause]:
-    """Metadata is only looked at for its types; names and labels are the server's to judge."""
+    """As Kubernetes does, check the types of metadata and the name, but no labels and annotations."""
     if not isinstance(metadata, dict):
         return [causes.invalid(at, metadata, "must be an object")]
     found = [
@@ -71,9 +71,9 @@ def _metadata_causes(metadata: Any, at: str) -> list[Cause]:
         for name in _STRINGS
         if not isinstance(metadata.get(name, ""), str)
     ]
-    called = metadata.get("name")
-    if isinstance(called, str) and (broken := path_segment_name(called)):
-        found.append(causes.invalid(f"{at}.name", called, broken[0]))
+    resource_name = metadata.get("name")
+    if isinstance(resource_name, str) and (broken := path_segment_name(resource_name)):
+        found.append(causes.invalid(f"{at}.name", resource_name, broken[0]))
     for name in _STRING_MAPS:
         entries = metadata.get(name) or {}
         if not isinstance(entries, dict) or not all(isinstance(each, str) for each in entries.values()):

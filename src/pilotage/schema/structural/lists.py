@@ -1,4 +1,4 @@
-"""Lists that are sets or maps: no item, or no key, twice."""
+"""List types: the items of a set, and the keys of a list map, are unique."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def list_check(node: Node) -> Walk | None:
 
 
 def identity(value: Any) -> Any:
-    """Something that is equal for equal JSON values only: true is not 1, and 1 is not 1.0."""
+    """A hashable value that is equal for equal JSON values only: true does not equal 1, and 1 does not equal 1.0."""
     if isinstance(value, dict | list):
         return _encode(value)
     return (type(value), value)
 
 
 def key_of(item: Any, keys: tuple[str, ...]) -> dict[str, Any]:
-    """The part of a list-map's item that names it; what is absent counts as absent."""
+    """The keys of an item of a list map. Keys that the item does not have are left out, and are equal as absent."""
     return {key: item[key] for key in keys if key in item} if isinstance(item, dict) else {}
 
 
@@ -66,7 +66,7 @@ def _has_unique_names(value: list[Any], keys: tuple[str, ...]) -> bool:
 
 
 def _report_duplicates(identities: list[Any], shown: list[Any], path: Path, out: list[Problem]) -> None:
-    """Report each second appearance; the third and later ones of the same value add nothing."""
+    """Report each value that appears again, once: as Kubernetes does, at its second appearance."""
     if len(set(identities)) == len(identities):
         return
     count: dict[Any, int] = {}

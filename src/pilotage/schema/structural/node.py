@@ -1,4 +1,4 @@
-"""A structural schema as a tree of nodes: the keywords read once, references followed when somebody looks."""
+"""A structural schema as a tree of nodes. References are resolved on first use, so that schemas may recurse."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ OBJECT_META = frozenset(
     )
 )
 MAXIMUM_DEPTH = 100
-"""How deep schemas nest at most, so that a hostile one cannot exhaust the stack. References may recurse."""
+"""The most levels of a schema, so that a hostile one cannot exhaust the stack. References start again at 0."""
 
 _ANYTHING: Schema = {"x-kubernetes-preserve-unknown-fields": True, "nullable": True}
 
 
 @dataclass(eq=False)
 class Node:
-    """One place of a schema. Compared by identity: a recursive schema is a graph."""
+    """One schema within a schema. Compared by identity: a recursive schema is a graph."""
 
     schema: Schema
     tree: Tree
@@ -57,7 +57,7 @@ class Node:
 
     @cached_property
     def additional(self) -> Node | None:
-        """The schema of values under keys that no property names, if there is one."""
+        """The schema of `additionalProperties`, if there is one."""
         child = self.schema.get("additionalProperties")
         if isinstance(child, Mapping):
             return self._child(child)
@@ -85,23 +85,23 @@ class Node:
 
     @property
     def embedded(self) -> bool:
-        """Whether a whole resource sits here, with apiVersion, kind and metadata of its own."""
+        """Whether the value is a whole resource with its own apiVersion, kind and metadata."""
         return self.root or self.schema.get("x-kubernetes-embedded-resource") is True
 
     @property
     def preserves(self) -> bool:
-        """Whether fields that the schema does not know stay."""
+        """Whether unknown fields are kept."""
         if self.schema.get("x-kubernetes-preserve-unknown-fields") is True:
             return True
-        # The built-in schemas say "anything" by saying nothing (RawExtension, FieldsV1, JSON).
+        # In the schemas of built-in kinds an object without properties has any fields (RawExtension, FieldsV1, JSON).
         open_ended = not self.schema.get("properties") and not self.schema.get("additionalProperties")
         return self.tree.built_in and open_ended and self.type in ("object", "")
 
     @property
     def default(self) -> Any:
-        """The default; None where there is none. Null is no default, for it could not be told from absence."""
+        """The default; None if there is none. A null default has no effect in Kubernetes either."""
         default = self.schema.get("default")
-        # The built-in schemas give a Go zero value to every field that is never absent from its struct.
+        # The schemas of built-in kinds have Go's zero value as the default of each field without `omitempty`.
         return None if self.tree.built_in and default in ({}, "", 0, False) else default
 
     @property
@@ -117,7 +117,7 @@ class Node:
 
 
 class Tree:
-    """Makes the nodes of one schema, each reference once."""
+    """Creates the nodes of one schema. Each reference has one node."""
 
     def __init__(self, resolve: Resolve | None) -> None:
         self.resolve = resolve
@@ -128,7 +128,7 @@ class Tree:
         reference = _reference(schema)
         if reference is None or self.resolve is None:
             if depth > MAXIMUM_DEPTH:
-                raise RecursionError(f"the schema nests deeper than {MAXIMUM_DEPTH} levels")
+                raise RecursionError(f"the schema has more than {MAXIMUM_DEPTH} levels")
             return Node(schema, self, depth, root)
         found = self._by_reference.get(reference)
         if found is None:
@@ -137,7 +137,7 @@ class Tree:
 
 
 def _reference(schema: Schema) -> str | None:
-    """The name that a schema stands for: `$ref` itself, or the only one in `allOf`."""
+    """The name that a schema refers to: its `$ref`, or that of the only schema in `allOf`."""
     branches = schema.get("allOf")
     if "$ref" not in schema and isinstance(branches, list) and len(branches) == 1:
         schema = branches[0]

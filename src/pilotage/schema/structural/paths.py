@@ -1,4 +1,4 @@
-"""Places in a document, kept as cheap links while all is well and written out when something is wrong."""
+"""Paths in a document: linked pairs while a document is checked, written out only for a problem."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ Path = tuple[Any, Any] | None
 """The parent's path and a step: a property's name, a `MapKey` or an index. None is the root."""
 Steps = tuple[str | int, ...]
 
-MAXIMUM_TOLD = 1000
-"""How many problems, or dropped fields, of one document are told. A hostile one of 3 MiB has a million."""
+MAXIMUM_REPORTED = 1000
+"""How many problems, or dropped fields, of one document are reported. A hostile one of 3 MiB has a million."""
 MAXIMUM_SEARCH = 2e9
-"""Nanoseconds, as `search_cost` counts them. What usual patterns take is a hundredth of that for each mebibyte."""
+"""Nanoseconds of pattern searches in one document, by `search_cost`. Usual patterns take 1 % of it for each MiB."""
 _LONGEST_STEP = 320
-"""Characters of a key that a place shows; a label's longest key has 317."""
+"""How many characters of a key a path shows. The key of a label has 317 at most."""
 
 
 class MapKey(str):
-    """A key that no property names: `labels[app]` in most messages, `labels.app` in those of the schema."""
+    """A key under `additionalProperties`: `labels[app]` in most messages, `labels.app` in those of the schema."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong, before it is known whether an update may keep it.
+    """Something wrong, before ratcheting: an update may keep a problem in a part that it does not change.
 
-    An update may keep what it did not change. `spine` is how many steps of the path can be compared with the old
-    object: inside allOf, anyOf, oneOf and not nothing is.
+    `spine` is the number of steps that ratcheting compares with the old object. It does not compare inside allOf,
+    anyOf, oneOf and not.
     """
 
     steps: Steps
@@ -40,29 +40,29 @@ class Problem:
     ratchets: bool = True
 
 
-class EnoughError(Exception):
-    """So much is wrong that nobody looks further."""
+class TooManyProblemsError(Exception):
+    """The limit of reported problems is reached, and validation stops."""
 
 
-class Searching:
-    """The nanoseconds that are left for searching a document's texts for patterns."""
+class SearchBudget:
+    """The nanoseconds that are left for pattern searches in one document."""
 
     def __init__(self) -> None:
         self.left = MAXIMUM_SEARCH
 
 
 class Problems(list[Problem]):
-    """What was found wrong. Past `most` it ends the search with EnoughError."""
+    """A list of at most `most` problems: the append that fills it raises TooManyProblemsError."""
 
-    def __init__(self, most: float = MAXIMUM_TOLD, searching: Searching | None = None) -> None:
+    def __init__(self, most: float = MAXIMUM_REPORTED, search_budget: SearchBudget | None = None) -> None:
         super().__init__()
         self._most = most
-        self.searching = searching or Searching()
+        self.search_budget = search_budget or SearchBudget()
 
     def append(self, problem: Problem) -> None:
         super().append(problem)
         if len(self) >= self._most:
-            raise EnoughError
+            raise TooManyProblemsError
 
     def extend(self, problems: Iterable[Problem]) -> None:
         for problem in problems:
@@ -78,7 +78,7 @@ def steps_of(path: Path) -> Steps:
 
 
 def dotted(steps: Steps, *, keys_in_brackets: bool = False) -> str:
-    """`spec.ports[0].name`; keys of maps as properties, or as `labels[app]`."""
+    """The path as text: `spec.ports[0].name`. Keys of maps are written like properties, or as `labels[app]`."""
     parts: list[str] = []
     for step in steps:
         if isinstance(step, int):

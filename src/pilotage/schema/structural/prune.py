@@ -1,4 +1,4 @@
-"""Drops fields that a schema does not know."""
+"""Pruning: drops the fields that a schema does not have."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from collections.abc import Callable
 from typing import Any
 
 from pilotage.schema.structural.node import META_FIELDS, OBJECT_META, Node
-from pilotage.schema.structural.paths import MAXIMUM_TOLD, Path, dotted, steps_of
+from pilotage.schema.structural.paths import MAXIMUM_REPORTED, Path, dotted, steps_of
 
 Prune = Callable[[Any, Path, list[str]], None]
-"""Prunes a value in place and adds the paths of what it dropped, as long as they are not too many."""
+"""Prunes a value in place and adds the paths of dropped fields, up to MAXIMUM_REPORTED."""
 
 
 class Pruner:
-    """Compiles nodes to functions; nodes below which nothing can be dropped give None."""
+    """Compiles nodes to functions. A node below which nothing can be dropped compiles to None."""
 
     def __init__(self) -> None:
         self._made: dict[tuple[int, bool], Prune] = {}
-        self._nodes: list[Node] = []  # holds them, so that no id is used twice
+        self._nodes: list[Node] = []  # keeps them alive: the id of a collected node could be reused
 
     def compile(self, node: Node, *, keeping: bool = False) -> Prune | None:
-        """`keeping`: unknown fields of this very node stay, as under preserve-unknown-fields."""
+        """With `keeping`, unknown fields of this node (not of those below it) are kept."""
         keeping = keeping or node.preserves
         if not self._has_work(node, keeping):
             return None
         made = self._made.get((id(node), keeping))
         if made is None:
             self._nodes.append(node)
-            later: list[Prune] = []
+            later: list[Prune] = []  # a recursive schema finds this before its function exists
             self._made[id(node), keeping] = lambda value, path, dropped: later[0](value, path, dropped)
             made = self._made[id(node), keeping] = self._compile(node, keeping)
             later.append(made)
@@ -42,7 +42,7 @@ class Pruner:
 
     def _compile(self, node: Node, keeping: bool) -> Prune:
         as_object = self._object(node, keeping)
-        # Below a list that keeps unknown fields, the items keep theirs too.
+        # As in Kubernetes, preserve-unknown-fields on a list holds for its items, too.
         as_list = self._list(self.compile(node.items, keeping=keeping) if node.items else None)
         if node.items is None and not keeping:
             as_list = self._list(_drop_all)
@@ -75,7 +75,7 @@ class Pruner:
                 for name in value.keys() - known:
                     del value[name]
                     if path is not None or name not in META_FIELDS:
-                        _tell(dropped, path, name)
+                        _report(dropped, path, name)
             for name, child in children:
                 if name in value:
                     child(value[name], (path, name), dropped)
@@ -112,26 +112,26 @@ def _map(item: Prune | None, known: frozenset[str], children: list[tuple[str, Pr
 
 
 def _prune_metadata(value: Any, path: Path, dropped: list[str]) -> None:
-    """The metadata of an embedded resource; that of the document itself is the server's."""
+    """Prune the metadata of an embedded resource. The server handles that of the document itself."""
     if type(value) is dict and not value.keys() <= OBJECT_META:
         for name in value.keys() - OBJECT_META:
             del value[name]
-            _tell(dropped, path, name)
+            _report(dropped, path, name)
 
 
 def _drop_all(value: Any, path: Path, dropped: list[str]) -> None:
-    """What no schema describes: objects are emptied, lists are searched for objects, however deep they nest."""
+    """Drop all fields of a value without a schema, also in nested lists. Iterative, because the depth has no limit."""
     stack: list[tuple[Any, Path]] = [(value, path)]
     while stack:
         value, path = stack.pop()
         if type(value) is dict:
             for name in value:
-                _tell(dropped, path, name)
+                _report(dropped, path, name)
             value.clear()
         elif type(value) is list:
             stack.extend((each, (path, index)) for index, each in enumerate(value))
 
 
-def _tell(dropped: list[str], path: Path, name: str) -> None:
-    if len(dropped) < MAXIMUM_TOLD:
+def _report(dropped: list[str], path: Path, name: str) -> None:
+    if len(dropped) < MAXIMUM_REPORTED:
         dropped.append(dotted((*steps_of(path), name)))

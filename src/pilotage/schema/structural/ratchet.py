@@ -1,4 +1,9 @@
-"""What an update may keep: problems in parts that it did not change (Kubernetes' validation ratcheting)."""
+"""Validation ratcheting: an update may keep problems in parts that it does not change.
+
+So a schema can become stricter without blocking all writes to objects that were stored before. Old and new values are
+paired along the path of a problem: properties by name, items of list maps by their keys. Items of other lists cannot be
+paired, because a position does not identify an item.
+"""
 
 from __future__ import annotations
 
@@ -9,29 +14,29 @@ from pilotage.schema.structural.lists import identity, key_of
 from pilotage.schema.structural.node import Node
 from pilotage.schema.structural.paths import Problem, Steps
 
-_NONE: Any = object()
+_UNPAIRED: Any = object()
 
 
-def kept(root: Node, new: Any, old: Any, problems: Iterable[Problem]) -> list[Problem]:
-    """The problems that count although there was an old object."""
+def remaining_problems(root: Node, new: Any, old: Any, problems: Iterable[Problem]) -> list[Problem]:
+    """The problems that are not tolerated: in values that the update changed, or that never ratchet."""
     comparison = Comparison(root, new, old)
     return [each for each in problems if not (each.ratchets and comparison.unchanged(each.steps[: each.spine]))]
 
 
 class Comparison:
-    """An object beside its predecessor, place by place as far as the schema lets places be matched."""
+    """The new and the old object of an update, paired value by value."""
 
     def __init__(self, root: Node, new: Any, old: Any) -> None:
         self._root, self._new, self._old = root, new, old
-        self._same: dict[tuple[int, int], bool] = {}
-        self._items: dict[int, dict[Any, Any]] = {}
+        self._same: dict[tuple[int, int], bool] = {}  # by the ids of the new and the old value
+        self._items: dict[int, dict[Any, Any]] = {}  # by the id of the old list
 
     def unchanged(self, steps: Steps) -> bool:
-        """Whether the place, or one above it, is what it was."""
+        """Whether the value at a path, or one that contains it, is equal in the old object."""
         return any(self._equal(new, old) for new, old in self._pairs(steps))
 
     def old_at(self, steps: Steps) -> Any:
-        """What stood at a place before; None where there was nothing that can be matched with it."""
+        """The old value at a path of the new object; None if there is none that can be paired with it."""
         pairs = list(self._pairs(steps))
         return pairs[-1][1] if len(pairs) == len(steps) + 1 else None
 
@@ -40,7 +45,7 @@ class Comparison:
         new, old = self._new, self._old
         yield new, old
         if steps and steps[0] in ("apiVersion", "kind"):
-            return  # both were converted to one version, so that a change of these cannot be seen
+            return  # both objects are in the version of the request: a change of these is not visible
         for step in steps:
             if node is None:
                 return
@@ -48,20 +53,20 @@ class Comparison:
                 new, old, node = self._item(node, new, old, step)
             else:
                 new, old, node = _member(node, new, old, step)
-            if old is _NONE:
+            if old is _UNPAIRED:
                 return
             yield new, old
 
     def _item(self, node: Node, new: Any, old: Any, index: int) -> tuple[Any, Any, Node | None]:
-        """Items can be matched in a list that is a map, and there by their keys."""
+        """Items are paired by their keys, in list maps only."""
         if node.list_type != "map" or not isinstance(new, list) or not isinstance(old, list) or index >= len(new):
-            return None, _NONE, None
+            return None, _UNPAIRED, None
         items = self._items.get(id(old))
-        if items is None:  # made once for each list, not searched for each item: both may have tens of thousands
+        if items is None:  # one index for each list: a search for each item would take quadratic time
             items = {identity(key_of(each, node.list_keys)): each for each in reversed(old)}
             self._items[id(old)] = items
-        found = items.get(identity(key_of(new[index], node.list_keys)), _NONE)
-        return (None, _NONE, None) if found is _NONE else (new[index], found, node.items)
+        found = items.get(identity(key_of(new[index], node.list_keys)), _UNPAIRED)
+        return (None, _UNPAIRED, None) if found is _UNPAIRED else (new[index], found, node.items)
 
     def _equal(self, new: Any, old: Any) -> bool:
         known = (id(new), id(old))
@@ -73,5 +78,5 @@ class Comparison:
 def _member(node: Node, new: Any, old: Any, name: str) -> tuple[Any, Any, Node | None]:
     child = node.properties.get(name) or node.additional
     if child is None or not isinstance(new, dict) or not isinstance(old, dict) or name not in new or name not in old:
-        return None, _NONE, None
+        return None, _UNPAIRED, None
     return new[name], old[name], child

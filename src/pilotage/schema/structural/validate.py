@@ -1,6 +1,6 @@
-"""Compiles a schema to checks: for each place a table from a value's Python type to what must be looked at.
+"""Compiles a schema to checks: for each node a table from a value's Python type to the check of such values.
 
-A type that needs no look has no entry, so a plain string field costs two look-ups in a dict and no call.
+A type that is accepted unchecked has no entry, so a plain string field costs two look-ups in a dict and no call.
 """
 
 from __future__ import annotations
@@ -15,41 +15,41 @@ from pilotage.meta import causes
 from pilotage.schema.structural import values
 from pilotage.schema.structural.node import Node
 from pilotage.schema.structural.paths import (
-    EnoughError,
     MapKey,
     Path,
     Problem,
     Problems,
     Steps,
+    TooManyProblemsError,
     dotted,
     steps_of,
 )
-from pilotage.schema.structural.values import NOWHERE, Step
+from pilotage.schema.structural.values import NO_FIELD, Check
 
-Table = dict[type, Step]
+Table = dict[type, Check]
 
 SCALARS = frozenset(("string", "integer", "number", "boolean"))
-SILENT = frozenset(("default", "description", "title", "example", "externalDocs", "x-kubernetes-validations"))
-"""Keywords that say nothing about values."""
+NON_VALIDATING = frozenset(("default", "description", "title", "example", "externalDocs", "x-kubernetes-validations"))
+"""Keywords that do not constrain a value on their own (CEL rules run later)."""
 _TYPES: tuple[type, ...] = (str, int, float, bool, list, dict, type(None))
 
 
 class Validator:
-    """Compiles each node once; a recursive schema finds its own table half filled, and that is enough."""
+    """Compiles each node once. A recursive schema refers to its own table, which is filled by the time it is used."""
 
     def __init__(self) -> None:
         self._tables: dict[int, Table] = {}
-        self._nodes: list[Node] = []  # holds them, so that no id is used twice
-        self._scalars: dict[bytes, Table] = {}  # by what the schema says: most fields are like many others
+        self._nodes: list[Node] = []  # keeps them alive: the id of a collected node could be reused
+        self._scalars: dict[bytes, Table] = {}  # by keywords: many fields share the same ones
 
     def compile(self, node: Node) -> Table:
         if node.type not in SCALARS:
             return self._compile(node)
-        said = {keyword: value for keyword, value in node.schema.items() if keyword not in SILENT}
-        same = msgspec.json.encode(said)
-        if same not in self._scalars:
-            self._scalars[same] = self._compile(node)
-        return self._scalars[same]
+        keywords = {keyword: value for keyword, value in node.schema.items() if keyword not in NON_VALIDATING}
+        encoded = msgspec.json.encode(keywords)
+        if encoded not in self._scalars:
+            self._scalars[encoded] = self._compile(node)
+        return self._scalars[encoded]
 
     def _compile(self, node: Node) -> Table:
         table = self._tables.get(id(node))
@@ -58,37 +58,37 @@ class Validator:
             self._nodes.append(node)
             combinators = self._combinators(node)
             for kind in _TYPES:
-                step = self._step(node, kind, combinators)
-                if step is not None:
-                    table[kind] = step
+                check = self._check(node, kind, combinators)
+                if check is not None:
+                    table[kind] = check
         return table
 
-    def _step(self, node: Node, kind: type, combinators: list[Step]) -> Step | None:
-        steps: list[Step] = []
+    def _check(self, node: Node, kind: type, combinators: list[Check]) -> Check | None:
+        checks: list[Check] = []
         if not values.accepts(node, kind):
-            steps.append(values.type_step(node, kind))
+            checks.append(values.type_check(node, kind))
         if kind is not type(None):
-            steps += combinators
+            checks += combinators
         if kind is str:
-            steps += [step for step in (values.string_step(node), values.format_step(node)) if step]
+            checks += [check for check in (values.string_check(node), values.format_check(node)) if check]
         elif kind is int or kind is float:
-            steps += [step for step in (values.number_step(node),) if step]
+            checks += [check for check in (values.number_check(node),) if check]
         elif kind is list:
-            steps += [step for step in (self._list_step(node),) if step]
-        if step := values.enum_step(node):
-            steps.append(step)
-        if kind is dict and (step := self._object_step(node)):
-            steps.append(step)
-        return values.combined(steps)
+            checks += [check for check in (self._list_check(node),) if check]
+        if check := values.enum_check(node):
+            checks.append(check)
+        if kind is dict and (check := self._object_check(node)):
+            checks.append(check)
+        return values.combined(checks)
 
-    def _object_step(self, node: Node) -> Step | None:
-        steps = [step for step in (_count_step(node), self._map_step(node), self._property_step(node)) if step]
+    def _object_check(self, node: Node) -> Check | None:
+        checks = [check for check in (_count_check(node), self._map_check(node), self._property_check(node)) if check]
         required = tuple(node.schema.get("required") or ())
         if required:
-            steps.append(_required_step(required))
-        return values.combined(steps)
+            checks.append(_required_check(required))
+        return values.combined(checks)
 
-    def _property_step(self, node: Node) -> Step | None:
+    def _property_check(self, node: Node) -> Check | None:
         properties = {name: self.compile(child) for name, child in node.properties.items()}
         if not properties:
             return None
@@ -99,13 +99,13 @@ class Validator:
             for name, each in value.items():
                 table = find(name)
                 if table is not None:
-                    step = table.get(type(each))
-                    if step is not None:
-                        step(each, here, name, out)
+                    inner = table.get(type(each))
+                    if inner is not None:
+                        inner(each, here, name, out)
 
         return check
 
-    def _map_step(self, node: Node) -> Step | None:
+    def _map_check(self, node: Node) -> Check | None:
         additional = node.additional
         if additional is None:
             return None
@@ -116,44 +116,44 @@ class Validator:
                 return
             here = (path, key) if key is not None else path
             for name, each in value.items():
-                step = table.get(type(each))
-                if step is not None and name not in named:
-                    step(each, here, MapKey(name), out)
+                inner = table.get(type(each))
+                if inner is not None and name not in named:
+                    inner(each, here, MapKey(name), out)
 
         return check
 
-    def _list_step(self, node: Node) -> Step | None:
-        steps: list[Step] = []
+    def _list_check(self, node: Node) -> Check | None:
+        checks: list[Check] = []
         if node.items is not None:
-            steps.append(_items_step(self.compile(node.items)))
+            checks.append(_items_check(self.compile(node.items)))
         minimum, maximum = node.schema.get("minItems"), node.schema.get("maxItems")
         if minimum is not None:
-            steps.append(_at_least_step(minimum, "items"))
+            checks.append(_at_least_check(minimum, "items"))
         if maximum is not None:
-            steps.append(_at_most_step(maximum))
-        return values.combined(steps)
+            checks.append(_at_most_check(maximum))
+        return values.combined(checks)
 
-    def _combinators(self, node: Node) -> list[Step]:
-        steps: list[Step] = []
+    def _combinators(self, node: Node) -> list[Check]:
+        checks: list[Check] = []
         if branches := node.branches("anyOf"):
-            steps.append(_any_of_step([self.compile(branch) for branch in branches]))
+            checks.append(_any_of_check([self.compile(branch) for branch in branches]))
         if branches := node.branches("oneOf"):
-            steps.append(_one_of_step([self.compile(branch) for branch in branches]))
+            checks.append(_one_of_check([self.compile(branch) for branch in branches]))
         if branches := node.branches("allOf"):
-            steps.append(_all_of_step([self.compile(branch) for branch in branches]))
+            checks.append(_all_of_check([self.compile(branch) for branch in branches]))
         if branches := node.branches("not"):
-            steps.append(_not_step(self.compile(branches[0])))
-        return steps
+            checks.append(_not_check(self.compile(branches[0])))
+        return checks
 
 
-def run(table: Table, value: Any, path: Path, key: Any, out: list[Problem]) -> None:
-    """Check a value by its table."""
-    step = table.get(type(value))
-    if step is not None:
-        step(value, path, key, out)
+def check_value(table: Table, value: Any, path: Path, key: Any, out: list[Problem]) -> None:
+    """Run the check for the value's type."""
+    check = table.get(type(value))
+    if check is not None:
+        check(value, path, key, out)
 
 
-def _required_step(required: tuple[str, ...]) -> Step:
+def _required_check(required: tuple[str, ...]) -> Check:
     needed = frozenset(required)
 
     def check(value: dict[str, Any], path: Path, key: Any, out: list[Problem]) -> None:
@@ -166,26 +166,26 @@ def _required_step(required: tuple[str, ...]) -> Step:
     return check
 
 
-def _items_step(table: Table) -> Step:
+def _items_check(table: Table) -> Check:
     def check(value: list[Any], path: Path, key: Any, out: list[Problem]) -> None:
         if table.keys().isdisjoint(map(type, value)):
             return
         here = (path, key) if key is not None else path
         for index, each in enumerate(value):
-            step = table.get(type(each))
-            if step is not None:
-                step(each, here, index, out)
+            inner = table.get(type(each))
+            if inner is not None:
+                inner(each, here, index, out)
 
     return check
 
 
-def _count_step(node: Node) -> Step | None:
+def _count_check(node: Node) -> Check | None:
     minimum, maximum = node.schema.get("minProperties"), node.schema.get("maxProperties")
-    steps = [_at_least_step(minimum, "properties")] if minimum is not None else []
-    return values.combined(steps + ([_at_most_step(maximum)] if maximum is not None else []))
+    checks = [_at_least_check(minimum, "properties")] if minimum is not None else []
+    return values.combined(checks + ([_at_most_check(maximum)] if maximum is not None else []))
 
 
-def _at_least_step(minimum: int, what: str) -> Step:
+def _at_least_check(minimum: int, what: str) -> Check:
     def check(value: Any, path: Path, key: Any, out: list[Problem]) -> None:
         if len(value) < minimum:
             text = f"in body should have at least {minimum} {what}"
@@ -194,7 +194,7 @@ def _at_least_step(minimum: int, what: str) -> Step:
     return check
 
 
-def _at_most_step(maximum: int) -> Step:
+def _at_most_check(maximum: int) -> Check:
     def check(value: Any, path: Path, key: Any, out: list[Problem]) -> None:
         if len(value) > maximum:
             out.append(values.problem(path, key, lambda at: causes.too_many(at, len(value), maximum)))
@@ -202,11 +202,14 @@ def _at_most_step(maximum: int) -> Step:
     return check
 
 
-def _tried(table: Table, value: Any, path: Path, key: Any, out: list[Problem]) -> list[Problem]:
-    """What a branch finds wrong. An update cannot keep it, except with the whole place it is about."""
-    found = Problems(searching=out.searching if isinstance(out, Problems) else None)
-    with suppress(EnoughError):  # a branch that does not fit, however much is wrong with it
-        run(table, value, path, key, found)
+def _branch_problems(table: Table, value: Any, path: Path, key: Any, out: list[Problem]) -> list[Problem]:
+    """What a branch of anyOf, oneOf, allOf or not finds wrong.
+
+    Ratcheting compares the value of the whole branch with the old one, never a part of it: `spine` ends here.
+    """
+    found = Problems(search_budget=out.search_budget if isinstance(out, Problems) else None)
+    with suppress(TooManyProblemsError):  # whether a branch fails is enough to know
+        check_value(table, value, path, key, found)
     if not found:
         return []
     spine = len(steps_of((path, key) if key is not None else path))
@@ -215,15 +218,15 @@ def _tried(table: Table, value: Any, path: Path, key: Any, out: list[Problem]) -
 
 def _composite(path: Path, key: Any, text: str) -> Problem:
     steps: Steps = steps_of((path, key) if key is not None else path)
-    cause: Cause = causes.invalid(NOWHERE, "", f'"{dotted(steps)}" {text}')
+    cause: Cause = causes.invalid(NO_FIELD, "", f'"{dotted(steps)}" {text}')
     return Problem(steps, cause, len(steps))
 
 
-def _any_of_step(tables: list[Table]) -> Step:
+def _any_of_check(tables: list[Table]) -> Check:
     def check(value: Any, path: Path, key: Any, out: list[Problem]) -> None:
         best: list[Problem] = []
         for table in tables:
-            found = _tried(table, value, path, key, out)
+            found = _branch_problems(table, value, path, key, out)
             if not found:
                 return
             best = best or found
@@ -233,36 +236,36 @@ def _any_of_step(tables: list[Table]) -> Step:
     return check
 
 
-def _one_of_step(tables: list[Table]) -> Step:
+def _one_of_check(tables: list[Table]) -> Check:
     def check(value: Any, path: Path, key: Any, out: list[Problem]) -> None:
-        results = [_tried(table, value, path, key, out) for table in tables]
+        results = [_branch_problems(table, value, path, key, out) for table in tables]
         valid = sum(not found for found in results)
         if valid == 1:
             return
-        told = f"Found {valid} valid alternatives" if valid else "Found none valid"
-        out.append(_composite(path, key, f"must validate one and only one schema (oneOf). {told}"))
+        found = f"Found {valid} valid alternatives" if valid else "Found none valid"
+        out.append(_composite(path, key, f"must validate one and only one schema (oneOf). {found}"))
         if not valid:
             out.extend(results[0])
 
     return check
 
 
-def _all_of_step(tables: list[Table]) -> Step:
+def _all_of_check(tables: list[Table]) -> Check:
     def check(value: Any, path: Path, key: Any, out: list[Problem]) -> None:
-        results = [_tried(table, value, path, key, out) for table in tables]
+        results = [_branch_problems(table, value, path, key, out) for table in tables]
         failed = [found for found in results if found]
         for found in failed:
             out.extend(found)
         if failed:
-            told = ". None validated" if len(failed) == len(tables) else ""
-            out.append(_composite(path, key, f"must validate all the schemas (allOf){told}"))
+            suffix = ". None validated" if len(failed) == len(tables) else ""
+            out.append(_composite(path, key, f"must validate all the schemas (allOf){suffix}"))
 
     return check
 
 
-def _not_step(table: Table) -> Step:
+def _not_check(table: Table) -> Check:
     def check(value: Any, path: Path, key: Any, out: list[Problem]) -> None:
-        if not _tried(table, value, path, key, out):
+        if not _branch_problems(table, value, path, key, out):
             out.append(_composite(path, key, "must not validate the schema (not)"))
 
     return check

@@ -1,4 +1,4 @@
-"""Checks of single values by a schema's keywords, in the words of Kubernetes' OpenAPI validation."""
+"""Checks of single values against the keywords of a schema, with the messages of Kubernetes' OpenAPI validation."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from pilotage.schema.patterns import compile_re2, search_cost
 from pilotage.schema.structural.node import Node
 from pilotage.schema.structural.paths import Path, Problem, Problems, Steps, dotted, steps_of
 
-Step = Callable[[Any, Path, Any, list[Problem]], None]
-"""Checks a value at the place `(path, key)`; adds what is wrong."""
+Check = Callable[[Any, Path, Any, list[Problem]], None]
+"""Checks the value at `(path, key)`, and adds what is wrong to the list."""
 
 Search = Callable[[str, list[Problem]], bool | None]
-"""Whether a text fits a pattern; None if to find out would cost more than is left for the document."""
+"""Whether a text matches a pattern; None if the search would cost more than the document has left for searches."""
 
-NOWHERE = "<nil>"
-"""How Kubernetes writes the field of an error that it cannot place."""
+NO_FIELD = "<nil>"
+"""What Kubernetes writes for the field of an error that belongs to no field."""
 
 _INTEGERS = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 _TYPE_NAMES: dict[type, str] = {
@@ -41,18 +41,18 @@ _BOUNDS: dict[tuple[str, bool], tuple[Callable[[float, float], bool], str]] = {
     ("maximum", False): (operator.gt, "less"),
     ("maximum", True): (operator.ge, "less"),
 }
-"""What is outside a bound, inclusive or exclusive, and how messages call the other side."""
+"""By keyword and whether the bound is exclusive: the comparison that fails, and the word for the allowed side."""
 _GO_FORMATS = {int: "int64", float: "float64"}
 
 
 def problem(path: Path, key: Any, make: Callable[[str], errors.Cause]) -> Problem:
-    """The problem at a place; `make` is given the place as text."""
+    """The problem at a path; `make` receives the path as text."""
     steps: Steps = steps_of((path, key) if key is not None else path)
     return Problem(steps, make(dotted(steps)), len(steps))
 
 
 def accepts(node: Node, kind: type) -> bool:
-    """Whether a value of this Python type has the type that the schema asks for. Whole floats count as integers."""
+    """Whether the schema accepts values of this Python type. Whole floats are checked by `type_check`."""
     if kind is type(None):
         return node.nullable or not (node.type or node.int_or_string)
     name = _TYPE_NAMES[kind]
@@ -61,10 +61,10 @@ def accepts(node: Node, kind: type) -> bool:
     return not node.type or node.type == name or (node.type == "number" and name == "integer")
 
 
-def type_step(node: Node, kind: type) -> Step:
+def type_check(node: Node, kind: type) -> Check:
     """Reports a value of the wrong type."""
     wanted, found = node.type or "integer,string", _TYPE_NAMES[kind]
-    format_name = _kept_format(node)
+    format_name = _known_format(node)
     if format_name and kind not in (str, list, type(None)):
         wanted, found = format_name, _GO_FORMATS.get(kind, "")
 
@@ -76,8 +76,8 @@ def type_step(node: Node, kind: type) -> Step:
     return check
 
 
-def enum_step(node: Node) -> Step | None:
-    """Reports a value that is none of `enum`. Numbers compare as numbers, but true is not 1."""
+def enum_check(node: Node) -> Check | None:
+    """Reports a value that is not in `enum`. 1 equals 1.0, but true does not equal 1."""
     allowed = node.schema.get("enum")
     if not allowed:
         return None
@@ -94,8 +94,8 @@ def enum_step(node: Node) -> Step | None:
     return check
 
 
-def string_step(node: Node) -> Step | None:
-    """Checks length and pattern; as Kubernetes does, only the first of them that fails is told."""
+def string_check(node: Node) -> Check | None:
+    """Checks length and pattern. As in Kubernetes, only the first failure is reported."""
     maximum, minimum = node.schema.get("maxLength"), node.schema.get("minLength")
     pattern = node.schema.get("pattern")
     search = compile_pattern(pattern) if pattern else None
@@ -116,8 +116,8 @@ def string_step(node: Node) -> Step | None:
     return check
 
 
-def format_step(node: Node) -> Step | None:
-    name = _kept_format(node)
+def format_check(node: Node) -> Check | None:
+    name = _known_format(node)
     check_format = formats.checker(name) if name and node.type in ("string", "") else None
     if check_format is None:
         return None
@@ -129,11 +129,11 @@ def format_step(node: Node) -> Step | None:
     return check
 
 
-def number_step(node: Node) -> Step | None:
-    """Checks range and multiple. Without a format an integer is an int64."""
-    bounds = (_bound_step(node, "minimum"), _bound_step(node, "maximum"))
-    every = combined([step for step in (_range_step(node), _multiple_step(node), *bounds) if step])
-    low, high = _sure_range(node)
+def number_check(node: Node) -> Check | None:
+    """Checks range and `multipleOf`. Without a format an integer is an int64."""
+    bounds = (_bound_check(node, "minimum"), _bound_check(node, "maximum"))
+    every = combined([check for check in (_range_check(node), _multiple_check(node), *bounds) if check])
+    low, high = _valid_range(node)
     if every is None or low > high:
         return every
 
@@ -146,12 +146,12 @@ def number_step(node: Node) -> Step | None:
     return check
 
 
-def combined(steps: list[Step]) -> Step | None:
-    """One step for several; None for none."""
-    if len(steps) < 2:
-        return steps[0] if steps else None
-    if len(steps) == 2:
-        first, second = steps
+def combined(checks: list[Check]) -> Check | None:
+    """One check that runs several; None for none."""
+    if len(checks) < 2:
+        return checks[0] if checks else None
+    if len(checks) == 2:
+        first, second = checks
 
         def both(value: Any, path: Path, key: Any, out: list[Problem]) -> None:
             first(value, path, key, out)
@@ -160,8 +160,8 @@ def combined(steps: list[Step]) -> Step | None:
         return both
 
     def check(value: Any, path: Path, key: Any, out: list[Problem]) -> None:
-        for step in steps:
-            step(value, path, key, out)
+        for each in checks:
+            each(value, path, key, out)
 
     return check
 
@@ -175,15 +175,15 @@ def compile_pattern(pattern: str) -> Search:
 
     def matches(text: str, out: list[Problem]) -> bool | None:
         if isinstance(out, Problems):
-            out.searching.left -= search_cost(states, len(text))
-            if out.searching.left < 0:
+            out.search_budget.left -= search_cost(states, len(text))
+            if out.search_budget.left < 0:
                 return None
         return search(text.encode(errors="replace")) is not None
 
     return matches
 
 
-def _range_step(node: Node) -> Step | None:
+def _range_check(node: Node) -> Check | None:
     name = node.schema.get("format", "")
     if node.type == "integer":
         low, high = _INTEGERS.get(name, _INTEGERS["int64"])
@@ -201,7 +201,7 @@ def _range_step(node: Node) -> Step | None:
     else:
         return None
 
-    too_large = type_step(node, float)
+    too_large = type_check(node, float)
 
     def check(value: float, path: Path, key: Any, out: list[Problem]) -> None:
         if outside(value):
@@ -209,13 +209,13 @@ def _range_step(node: Node) -> Step | None:
                 too_large(float(value) if abs(value) < _LARGEST_FLOAT else math.inf, path, key, out)
             steps = steps_of((path, key) if key is not None else path)
             text = f"Checked value must be of type {node.type} {words} in {dotted(steps)}"
-            out.append(Problem(steps, causes.invalid(NOWHERE, "", text), len(steps)))
+            out.append(Problem(steps, causes.invalid(NO_FIELD, "", text), len(steps)))
 
     return check
 
 
-def _sure_range(node: Node) -> tuple[float, float]:
-    """Bounds between which a value is right without a further look; empty if there are none."""
+def _valid_range(node: Node) -> tuple[float, float]:
+    """Bounds between which every value is valid, so that one comparison is enough; an empty range if there are none."""
     schema = node.schema
     if schema.get("exclusiveMinimum") or schema.get("exclusiveMaximum") or schema.get("multipleOf"):
         return 1, 0
@@ -223,7 +223,7 @@ def _sure_range(node: Node) -> tuple[float, float]:
     return max(low, schema.get("minimum", low)), min(high, schema.get("maximum", high))
 
 
-def _multiple_step(node: Node) -> Step | None:
+def _multiple_check(node: Node) -> Check | None:
     factor = node.schema.get("multipleOf")
     if not factor:
         return None
@@ -242,7 +242,7 @@ def _multiple_step(node: Node) -> Step | None:
     return check
 
 
-def _bound_step(node: Node, keyword: str) -> Step | None:
+def _bound_check(node: Node, keyword: str) -> Check | None:
     """Checks `minimum` or `maximum`."""
     bound, exclusive = node.schema.get(keyword), node.schema.get(f"exclusive{keyword.capitalize()}") is True
     if bound is None:
@@ -262,8 +262,8 @@ def _type_problem(path: Path, key: Any, found: str, wanted: str) -> Problem:
     return problem(path, key, lambda at: causes.type_invalid(at, found, f"{at} {text}"))
 
 
-def _kept_format(node: Node) -> str:
-    """The format, unless Kubernetes does not know it for this type and so ignores it."""
+def _known_format(node: Node) -> str:
+    """The format; empty if Kubernetes does not know it for this type, and therefore ignores it."""
     name = str(node.schema.get("format") or "")
     if node.type in ("string", "") and not node.int_or_string:
         return name if formats.checker(name) else ""
@@ -273,7 +273,7 @@ def _kept_format(node: Node) -> str:
 
 
 def _is_json_integer(value: float) -> bool:
-    """Whether a float is a whole number that no rounding has touched."""
+    """Whether a float is a whole number small enough to be exact."""
     return value.is_integer() and abs(value) < 2**53
 
 
