@@ -1,4 +1,4 @@
-# The chores of the house. `make demo` and `make test` need nothing but Python 3.11+, make and a C compiler.
+# The commands of the project. `make demo` and `make test` need nothing but Python 3.11+, make and a C compiler.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -11,20 +11,20 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test check format cluster-tests cluster-binaries compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests bench bench-device bench-abuse test-pythons lock types proto clean
 
-help:  ## what can be made
+help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 30
 
 $(READY): requirements/dev.lock
-	@echo "setting up $(VENV) with $$($(PYTHON) --version) (once; a minute or so)"
+	@echo "setting up $(VENV) with $$($(PYTHON) --version) (once, about a minute)"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "Pilotage needs Python 3.11 or newer; name one with: make PYTHON=python3.12 …" >&2; exit 1; }
+	  { echo "Pilotage needs Python 3.11 or newer; select one with: make PYTHON=python3.12 …" >&2; exit 1; }
 	@rm -rf $(VENV)
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: $(READY)  ## the main job on the embedded server (ONCE=1 ends by itself)
+demo: $(READY)  ## run an example operator on the embedded server (ONCE=1 exits at the end)
 	@$(BIN)/pilotage demo $(if $(ONCE),--once)
 
 test: $(READY)  ## all tests that need nothing but Python
@@ -37,7 +37,7 @@ check: $(READY)  ## format, lint, types (those of the docs too), layers
 	$(BIN)/python hack/check_docs.py
 	$(BIN)/lint-imports
 
-format: $(READY)  ## format and mend what the linter can
+format: $(READY)  ## format, and fix what the linter can fix
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
@@ -53,13 +53,13 @@ compatibility-binaries:  ## build the Go programs of the Device API's older gene
 compatibility-tests: $(READY) compatibility-binaries  ## the Device API with Go clients and Go servers
 	$(PYTEST) -m go
 
-go-stubs:  ## generate the Go stubs of these programs anew
+go-stubs:  ## generate the Go stubs of these programs
 	$(PYTHON) hack/device/go_stubs.py
 
 kill-tests: $(READY)  ## kill -9 a SQLite-backed process 200 times under load
 	$(PYTEST) -m long tests/storage
 
-soak-tests: $(READY)  ## every long run: kills, power loss, a hundred thousand reads of one's own writes
+soak-tests: $(READY)  ## every long run: kills, power loss, 100,000 reads of own writes
 	$(PYTEST) -m long
 
 bench: $(READY)  ## speed and memory, printed with ratios
@@ -68,22 +68,22 @@ bench: $(READY)  ## speed and memory, printed with ratios
 bench-device: $(READY)  ## the Device API under load, with many watchers, its start and its memory
 	$(BIN)/python -m bench.device
 
-bench-abuse: $(READY)  ## what other clients of the Device API notice while one user attacks it (needs root)
+bench-abuse: $(READY)  ## latency of other clients of the Device API while one user attacks it (needs root)
 	$(BIN)/python -m bench.device.abuse
 
-test-pythons:  ## the tests on each of Python 3.11, 3.12, 3.13 that is here
+test-pythons:  ## the tests on each installed Python of 3.11, 3.12, 3.13
 	@$(PYTHON) hack/pythons.py | while read version python; do \
 	  echo "Python $$version"; \
 	  $(MAKE) --no-print-directory test PYTHON=$$python VENV=.venv-$$version || exit 1; done
 
-lock: $(READY)  ## write requirements/dev.lock anew from pyproject.toml
+lock: $(READY)  ## write requirements/dev.lock from pyproject.toml
 	$(BIN)/python hack/lock.py
 
-types: $(READY)  ## generate the built-in types anew
+types: $(READY)  ## generate the built-in types
 	$(BIN)/python hack/generate_types.py
 
-proto: $(READY)  ## compile the .proto files of the Device API anew
+proto: $(READY)  ## compile the .proto files of the Device API
 	$(BIN)/python hack/proto.py
 
-clean:  ## remove what make made in this folder
+clean:  ## remove the files that make created in this directory
 	rm -rf .venv .venv-* .mypy_cache .ruff_cache .hypothesis dist
