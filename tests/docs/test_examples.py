@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -26,35 +25,21 @@ EXAMPLES = [
 ]
 
 
-Runs = dict[str, Future[subprocess.CompletedProcess[str]]]
-
-
-def run(folder: Path, code: str, target: str) -> subprocess.CompletedProcess[str]:
-    folder.mkdir()
-    (folder / "example.py").write_text(code)
-    command = [sys.executable, "-W", "error", "example.py"]
-    environment = os.environ | {"NVIDIA_DEVICE_API_TARGET": target}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
-
-
 @pytest.fixture(scope="module")
-def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
-    """The examples that were asked for, as many at a time as there are cores: most of their time is Python's start."""
-    folder = tmp_path_factory.mktemp("examples")
-    calls = [
-        item.callspec
-        for item in request.session.items
-        if isinstance(item, pytest.Function) and "runs" in item.fixturenames
-    ]
-    codes = [str(call.params["code"]) for call in calls]
-    fakes = device_server(folder, "--provider", "fake", "--log-level", "error")
-    with fakes as devices, ThreadPoolExecutor(os.cpu_count()) as pool:
-        yield {code: pool.submit(run, folder / str(number), code, devices.target) for number, code in enumerate(codes)}
+def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where the examples find a Device API."""
+    with device_server(tmp_path_factory.mktemp("devices"), "--provider", "fake", "--log-level", "error") as server:
+        yield server.target
 
 
 @pytest.mark.parametrize("code", EXAMPLES)
-def test_an_example_runs(code: str, runs: Runs) -> None:
-    ran = runs[code].result()
+def test_an_example_runs(code: str, target: str, tmp_path: Path) -> None:
+    (tmp_path / "example.py").write_text(code)
+    command = [sys.executable, "-W", "error", "example.py"]
+    environment = os.environ | {"NVIDIA_DEVICE_API_TARGET": target}
+    ran = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
     assert ran.returncode == 0, ran.stderr
 
 
