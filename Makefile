@@ -9,7 +9,7 @@ PARALLEL := --numprocesses=auto --dist=worksteal
 # Tests start some hundred Pythons: with their bytecode written once, they take two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check format cluster-tests cluster-binaries compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests bench bench-device bench-abuse test-pythons lock types proto clean
+.PHONY: help demo test check format cluster-tests cluster-binaries compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests short-soak-tests bench bench-device bench-abuse test-pythons lock types proto clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 30
@@ -59,8 +59,12 @@ go-stubs:  ## generate the Go stubs of these programs
 kill-tests: $(READY)  ## kill -9 a SQLite-backed process 200 times under load
 	$(PYTEST) -m long tests/storage
 
-soak-tests: $(READY)  ## every long run: kills, power loss, 100,000 reads of own writes
-	$(PYTEST) -m long
+soak-tests: $(READY)  ## every long run: kills, power loss, 100,000 reads of own writes, 1,000 examples for each property
+	$(PYTEST) $(PARALLEL) -m long
+	$(PYTEST) $(PARALLEL) -m "hypothesis and not cluster and not go and not long" --hypothesis-profile=soak
+
+short-soak-tests: $(READY)  ## the long runs, each with one seed only
+	$(PYTEST) $(PARALLEL) -m long --one-of-each
 
 bench: $(READY)  ## speed and memory, printed with ratios
 	$(BIN)/python -m bench

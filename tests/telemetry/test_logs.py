@@ -233,10 +233,10 @@ def test_debug_is_for_pilotage_and_the_programs_own_loggers_and_not_for_other_li
 
 
 def test_levels_are_set_by_logger_and_hold_for_its_children() -> None:
-    levels: dict[str, int | str] = {"pilotage.cache": logging.WARNING, "hpack": "debug", "tests.standard": "DEBUG"}
+    levels: dict[str, int | str] = {"pilotage.cache": logging.WARNING, "hpack": "debug", "tests.levels": "DEBUG"}
     configure_logging("debug", io.StringIO(), levels=levels)
-    names = ["pilotage.device", "pilotage.cache", "pilotage.cache.informer", "hpack.table", "tests.standard", "asyncio"]
-    assert shown_at_debug(*names) == ["pilotage.device", "hpack.table", "tests.standard"]
+    names = ["pilotage.device", "pilotage.cache", "pilotage.cache.informer", "hpack.table", "tests.levels", "asyncio"]
+    assert shown_at_debug(*names) == ["pilotage.device", "hpack.table", "tests.levels"]
     assert not logging.getLogger("pilotage.cache.informer").isEnabledFor(logging.INFO)
     configure_logging("info", io.StringIO(), levels={"": "debug"})
     assert shown_at_debug("hpack", "asyncio", "pilotage") == ["hpack", "asyncio", "pilotage"]
