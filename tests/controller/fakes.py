@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
+from pilotage.cache.cache import Cache
+from pilotage.cache.informer import Informer
+from pilotage.cache.listeners import Registration
+from pilotage.cache.options import InformerOptions
 from pilotage.cluster import Cluster
 from pilotage.controller import Controller, Event, Request, Source
-from pilotage.controller.sources import Registration
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ControllerDefaults, ManagerOptions
+from pilotage.meta.forms import Kind
 from pilotage.meta.models import Model, ObjectMeta, OwnerReference, Resource, resource
+from pilotage.rest.listing import ListerWatcher
 from pilotage.telemetry.metrics import REGISTRY
 from pilotage.workqueue import WorkQueue
 
@@ -49,10 +53,11 @@ def owner(
     return OwnerReference(api_version=group, kind=kind, name=name, uid=f"uid-{name}", controller=controller)
 
 
-class FakeInformer:
-    """Tells its listeners what a test says; synced when the test says so."""
+class FakeInformer(Informer[Any]):
+    """Notifies its listeners of the events of a test; synced when the test says so."""
 
-    def __init__(self, *objects: Any, synced: bool = True) -> None:
+    def __init__(self, *objects: Any, synced: bool = True, kind: Kind = Widget) -> None:
+        super().__init__(_no_server, InformerOptions(kind))
         self.listeners: list[Callable[[Any], None]] = []
         self._objects = objects
         self._synced = asyncio.Event()
@@ -60,7 +65,7 @@ class FakeInformer:
         if synced:
             self._synced.set()
 
-    def subscribe(self, listener: Callable[[Any], None], /) -> Registration:
+    def subscribe(self, listener: Callable[[Any], None], /) -> Registration:  # type: ignore[override]  # all it needs
         self.listeners.append(listener)
         for obj in self._objects:
             listener(Event.create(obj, is_in_initial_list=True)._change)
@@ -79,28 +84,37 @@ class FakeInformer:
             listener(event._change)
 
 
-@dataclass
-class _Registration:
-    informer: FakeInformer
-    listener: Callable[[Any], None]
+class _Registration(Registration):
+    def __init__(self, informer: FakeInformer, listener: Callable[[Any], None]) -> None:
+        self._informer = informer
+        self.listener = listener
 
     def remove(self) -> None:
-        self.informer.listeners.remove(self.listener)
+        self._informer.listeners.remove(self.listener)
 
 
-@dataclass
-class FakeCache:
-    """Gives informers by kind, and counts how often it was asked. What is an exception is raised, once."""
+class FakeCache(Cache):
+    """Returns informers by kind, and counts the calls. An exception among `failures` is raised, once."""
 
-    informers: dict[Any, FakeInformer] = field(default_factory=dict)
-    failures: list[Exception] = field(default_factory=list)
-    asked: Counter[Any] = field(default_factory=Counter)
+    def __init__(self, informers: dict[Any, FakeInformer] | None = None, failures: Sequence[Exception] = ()) -> None:
+        super().__init__(_no_lister_watcher)
+        self.fakes = informers if informers is not None else {}
+        self.failures = [*failures]
+        self.asked: Counter[Any] = Counter()
 
-    async def informer_for(self, kind: Any, /) -> FakeInformer:
+    async def informer_for(self, kind: Any, *, block_until_synced: bool = False) -> FakeInformer:
         self.asked[kind] += 1
         if self.failures:
             raise self.failures.pop(0)
-        return self.informers.setdefault(kind, FakeInformer())
+        return self.fakes.setdefault(kind, FakeInformer(kind=kind))
+
+
+async def _no_server() -> ListerWatcher:
+    raise AssertionError("a fake informer does not run")
+
+
+async def _no_lister_watcher(options: InformerOptions) -> ListerWatcher:
+    raise AssertionError("a fake cache has fake informers")
 
 
 class FakeManager(Manager):

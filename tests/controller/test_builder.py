@@ -118,7 +118,7 @@ async def test_changes_of_the_object_and_of_what_it_controls_are_reconciled() ->
     controller = ControllerBuilder(manager).for_(Widget).owns(Part).complete(recorder)
     async with running(controller):
         await asyncio.sleep(1)
-        widgets, parts = manager.cache.informers[Widget], manager.cache.informers[Part]
+        widgets, parts = manager.cache.fakes[Widget], manager.cache.fakes[Part]
         widgets.tell(Event.create(widget("a")))
         await asyncio.sleep(1)
         widgets.tell(Event.update(widget("a", version="1"), widget("a", version="2")))
@@ -138,7 +138,7 @@ async def test_every_owner_counts_if_so_asked() -> None:
     controller = ControllerBuilder(manager).for_(Widget).owns(Part, match_every_owner=True).complete(recorder)
     async with running(controller):
         await asyncio.sleep(1)
-        manager.cache.informers[Part].tell(Event.create(part("p", owner("Widget", "one"), owner("Widget", "two"))))
+        manager.cache.fakes[Part].tell(Event.create(part("p", owner("Widget", "one"), owner("Widget", "two"))))
         await asyncio.sleep(1)
         assert recorder.names() == ["one", "two"]
 
@@ -158,7 +158,7 @@ async def test_predicates_of_a_watch_hold_there_and_filters_everywhere_but_for_r
     async with running(controller):
         await asyncio.sleep(1)
         assert recorder.names() == ["unwanted"]
-        widgets, parts = manager.cache.informers[Widget], manager.cache.informers[Part]
+        widgets, parts = manager.cache.fakes[Widget], manager.cache.fakes[Part]
         widgets.tell(Event.update(widget("same", generation=1), widget("same", version="2", generation=1)))
         widgets.tell(Event.update(widget("new", generation=1), widget("new", generation=2)))
         for name in ("unwanted", "unloved", "loved"):
@@ -195,7 +195,7 @@ async def test_requests_of_one_s_own_reach_the_reconciler() -> None:
     controller = ControllerBuilder(manager).named("x").watches(Widget, enqueue_requests_from(mapped)).complete(recorder)
     async with running(controller):
         await asyncio.sleep(1)
-        manager.cache.informers[Widget].tell(Event.create(widget("a")))
+        manager.cache.fakes[Widget].tell(Event.create(widget("a")))
         await asyncio.sleep(1)
     assert recorder.requests == [Sync("a", "", "east"), Sync("a", "", "west")]
 
@@ -212,6 +212,6 @@ async def test_the_priority_of_the_initial_list_can_be_chosen() -> None:
     )
     async with running(controller):
         await asyncio.sleep(1)
-        manager.cache.informers[Widget].tell(Event.create(widget("a"), is_in_initial_list=True))
+        manager.cache.fakes[Widget].tell(Event.create(widget("a"), is_in_initial_list=True))
         await asyncio.sleep(1)
     assert seen == [0]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pilotage.client.reader import Reader
 from pilotage.controller import Abandoned, Controller, ControllerOptions, Request, Result, as_reconciler, wait
 from pilotage.controller.reconciler import reconcile_function
 from pilotage.errors import InvalidDefinition
@@ -182,8 +183,8 @@ async def test_a_thread_that_takes_too_long_fails_when_it_ends() -> None:
 
 @pytest.mark.covers("T167")
 async def test_an_object_reconciler_gets_the_object_or_is_not_called() -> None:
-    class Client:
-        async def find(self, kind: Any, name: str, /, *, namespace: str = "") -> Any:
+    class OneWidget(Reader):
+        async def find(self, kind: Any, name: Any, *, namespace: str = "") -> Any:
             assert kind is Widget
             return widget(name, namespace) if name == "a" else None
 
@@ -193,7 +194,7 @@ async def test_an_object_reconciler_gets_the_object_or_is_not_called() -> None:
         seen.append(f"{found.metadata.namespace}/{found.metadata.name}")
         return Result(requeue=True)
 
-    function = as_reconciler(Client(), Widget, reconcile)
+    function = as_reconciler(OneWidget(), Widget, reconcile)
     assert await function(Request("a", "b")) == Result(requeue=True)
     assert await function(Request("gone", "b")) is None
     assert seen == ["b/a"]

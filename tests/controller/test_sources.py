@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from pilotage.cache.event import InformerEvent
-from pilotage.cache.options import InformerOptions
 from pilotage.controller import (
     Channel,
     Event,
@@ -68,7 +67,7 @@ async def test_a_kind_gives_events_of_each_type() -> None:
     cache = FakeCache()
     async with Started(Kind(cache, Widget, enqueue_request_for_object)) as started:
         await started.source.wait_for_sync()
-        informer = cache.informers[Widget]
+        informer = cache.fakes[Widget]
         for event in (
             Event.create(widget("created")),
             Event.update(widget("old", version="1"), widget("updated", version="2")),
@@ -131,14 +130,11 @@ async def test_an_informer_source_uses_predicates_and_lets_go_of_the_informer() 
         informer.tell(Event.update(widget("new", generation=1), widget("new", generation=2)))
         assert await drain(started.queue) == ["new"]
     assert informer.listeners == []
-    assert str(started.source) == "informer source: FakeInformer"
+    assert str(started.source) == "informer source: Widget"
 
 
 @pytest.mark.parametrize("kind", [Widget.__resource__.gvk, metadata_only(Widget)])
 async def test_a_shared_informer_tells_each_source_in_its_own_form(kind: forms.Kind) -> None:
-    class Typed(FakeInformer):
-        options = InformerOptions(Widget)
-
     seen: list[Any] = []
 
     def mapped(obj: Any) -> list[Request]:
@@ -146,7 +142,7 @@ async def test_a_shared_informer_tells_each_source_in_its_own_form(kind: forms.K
         return []
 
     data = objects.encode(widget("a", labels={"x": "y"}))
-    informer = Typed()
+    informer = FakeInformer()
     async with Started(Kind(FakeCache({kind: informer}), kind, enqueue_requests_from(mapped))) as started:
         await started.source.wait_for_sync()
         for listener in informer.listeners:

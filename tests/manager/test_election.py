@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pilotage.client.client import Client
 from pilotage.errors import AlreadyExists, Conflict, InvalidDefinition, NotFound, ServiceUnavailable
 from pilotage.manager.election import (
     LeaderElectionRecord,
@@ -394,23 +395,23 @@ def test_record_and_lease_convert_both_ways_without_loss() -> None:
     assert spec_of(record_of(spec)) == spec
 
 
-class Leases:
-    """A client that knows one Lease."""
+class Leases(Client):
+    """A client of one Lease, without a server."""
 
     def __init__(self, lease: Lease | None = None) -> None:
         self.lease = lease
         self.conflict = False
 
-    async def get(self, kind: type[Lease], name: str, *, namespace: str = "") -> Lease:
+    async def get(self, *_: Any, **__: Any) -> Any:
         if self.lease is None:
-            raise NotFound(f"no {namespace}/{name}")
+            raise NotFound("there is no Lease")
         return self.lease
 
-    async def create(self, obj: Lease) -> Lease:
+    async def create(self, obj: Any, **_: Any) -> Any:
         self.lease = obj
         return obj
 
-    async def update(self, obj: Lease) -> Lease:
+    async def update(self, obj: Any, **_: Any) -> Any:
         if self.conflict:
             raise Conflict("no")
         self.lease = obj

@@ -14,8 +14,8 @@ from pilotage.meta.unstructured import Unstructured
 EventType = Literal["create", "update", "delete", "generic"]
 
 
-class Change(Protocol[T_co]):
-    """What an informer tells: objects and headers, read when they are asked for."""
+class EventData(Protocol[T_co]):
+    """The content of an event: the `InformerEvent` of a cache, or objects that the program has."""
 
     @property
     def type(self) -> EventType: ...
@@ -42,7 +42,7 @@ class Event(Generic[T_co]):
 
     __slots__ = ("_change", "type")
 
-    def __init__(self, change: Change[T_co]) -> None:
+    def __init__(self, change: EventData[T_co]) -> None:
         self.type: EventType = change.type
         """What happened: "create", "update", "delete" or "generic"."""
         self._change = change

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
+from pilotage.client.reader import Reader
 from pilotage.controller.reconciler import Outcome
 from pilotage.controller.request import Request
 from pilotage.controller.signature import check_signature
@@ -13,14 +14,8 @@ from pilotage.meta.models import Resource
 R = TypeVar("R", bound=Resource)
 
 
-class Finder(Protocol):
-    """What is needed of a client."""
-
-    async def find(self, kind: type[R], name: str, /, *, namespace: str = "") -> R | None: ...
-
-
 def as_reconciler(
-    client: Finder, kind: type[R], reconcile: Callable[[R], Awaitable[Outcome]]
+    client: Reader, kind: type[R], reconcile: Callable[[R], Awaitable[Outcome]]
 ) -> Callable[[Request[R]], Awaitable[Outcome]]:
     """A reconciler from a function of the object."""
     check_signature(reconcile, reconcile, f"obj: {kind.__name__}")

@@ -8,7 +8,7 @@ import math
 import sys
 from collections.abc import Awaitable, Sequence
 
-from pilotage.controller.event import Change, Event
+from pilotage.controller.event import Event, EventData
 from pilotage.controller.handlers import Handler, Requests
 from pilotage.controller.predicates import Predicate
 from pilotage.controller.request import Request
@@ -53,7 +53,7 @@ class EventPipeline:
         self._unanswered: set[_Postponed] = set()
         self._closed = False
 
-    def change(self, change: Change) -> None:
+    def change(self, change: EventData) -> None:
         """Take what an informer tells."""
         self.event(Event(change))
 

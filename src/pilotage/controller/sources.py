@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
-from typing import Any, Protocol
+from typing import Any
 
-from pilotage.controller.event import Change, Event
+from pilotage.cache.cache import AnyInformer, Cache
+from pilotage.cache.group import GroupRegistration, InformerGroup
+from pilotage.cache.informer import Informer
+from pilotage.cache.listeners import Registration
+from pilotage.controller.event import Event
 from pilotage.controller.handlers import Handler
 from pilotage.controller.pipeline import LOW_PRIORITY, EventPipeline
 from pilotage.controller.predicates import Predicate
 from pilotage.controller.request import Request
 from pilotage.errors import DecodeError, InvalidDefinition, NoMatch, PilotageError
 from pilotage.meta import forms
-from pilotage.meta.typevars import T, T_co
+from pilotage.meta.typevars import T
 from pilotage.telemetry.logs import logger
 from pilotage.workqueue import WorkQueue
 
@@ -53,25 +57,6 @@ class Source(ABC):
         return "" if self.idle(horizon) else "events are on their way to the queue"
 
 
-class Registration(Protocol):
-    """A listener's place at an informer."""
-
-    def remove(self) -> None: ...
-
-
-class Informer(Protocol[T_co]):
-    """What a source needs of an informer."""
-
-    def subscribe(self, listener: Callable[[Change[T_co]], None], /) -> Registration: ...
-    async def wait_for_sync(self) -> object: ...
-
-
-class Cache(Protocol):
-    """What a source needs of a cache."""
-
-    async def informer_for(self, kind: Any, /) -> Any: ...
-
-
 class _InformerBacked(Source):
     """What sources that listen to an informer have in common."""
 
@@ -79,7 +64,7 @@ class _InformerBacked(Source):
         self._handler = handler
         self._predicates = predicates
         self._low_priority = low_priority
-        self._registration: Registration | None = None
+        self._registration: Registration | GroupRegistration | None = None
         self._pipeline: EventPipeline | None = None
 
     def stop(self) -> None:
@@ -100,7 +85,7 @@ class _InformerBacked(Source):
         tasks.create_task(self._pipeline.run(), name=f"handlers of {self}")
         return self._pipeline
 
-    async def _synced(self, informer: Informer, pipeline: EventPipeline) -> None:
+    async def _synced(self, informer: AnyInformer, pipeline: EventPipeline) -> None:
         """Wait until everything that was there has been told and handled."""
         await informer.wait_for_sync()
         await pipeline.wait_idle()
@@ -111,7 +96,7 @@ class InformerSource(_InformerBacked):
 
     def __init__(
         self,
-        informer: Informer[T],
+        informer: Informer[T] | InformerGroup[T],
         handler: Handler[T],
         *predicates: Predicate[T],
         low_priority: int = LOW_PRIORITY,
@@ -127,8 +112,7 @@ class InformerSource(_InformerBacked):
             await self._synced(self._informer, self._pipeline)
 
     def __str__(self) -> str:
-        kind = getattr(getattr(self._informer, "options", None), "kind", None)
-        return f"informer source: {kind_name(kind) if kind is not None else type(self._informer).__name__}"
+        return f"informer source: {kind_name(self._informer.options.kind)}"
 
 
 class Kind(_InformerBacked):
@@ -163,19 +147,18 @@ class Kind(_InformerBacked):
         self._registration = informer.subscribe(self._listener(informer, pipeline))
         await self._synced(informer, pipeline)
 
-    def _listener(self, informer: Informer, pipeline: EventPipeline) -> Callable[[Any], None]:
+    def _listener(self, informer: AnyInformer, pipeline: EventPipeline) -> Callable[[Any], None]:
         """An informer is shared by all who want its kind in any form, and tells it in the form of the first of them."""
-        if getattr(getattr(informer, "options", None), "kind", self._kind) == self._kind:
+        if informer.options.kind == self._kind:
             return pipeline.change
         read, change = forms.reader_of(self._kind), pipeline.change
         return lambda told: change(told.read_as(read))
 
-    async def _informer(self) -> Informer:
+    async def _informer(self) -> AnyInformer:
         """The informer, once there is one."""
         while True:
             try:
-                informer: Informer = await self._cache.informer_for(self._kind)
-                return informer
+                return await self._cache.informer_for(self._kind)
             except NoMatch:
                 log.error("If the kind is a CRD, it should be installed before calling start", kind=str(self._gvk))
                 self.waits_for = "the server does not serve the kind; install its CRD"

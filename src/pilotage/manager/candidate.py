@@ -6,10 +6,11 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pilotage.client.client import Client
 from pilotage.cluster.cluster import Cluster
 from pilotage.errors import InvalidDefinition
 from pilotage.manager.election import LeaderElector, ResourceLock, in_cluster_namespace
-from pilotage.manager.lease import LeaseClient, LeaseLock
+from pilotage.manager.lease import LeaseLock
 from pilotage.manager.lifecycle import RunElection, run_here
 from pilotage.manager.options import ManagerOptions
 from pilotage.manager.supervision import Supervision
@@ -49,7 +50,7 @@ def new_candidate(
     return Candidate(elector, supervision.supervisor.run, separate[1])
 
 
-def _lease(options: ManagerOptions, client: LeaseClient) -> LeaseLock:
+def _lease(options: ManagerOptions, client: Client) -> LeaseLock:
     namespace = options.leader_election_namespace or in_cluster_namespace()
     if not namespace:
         raise InvalidDefinition(

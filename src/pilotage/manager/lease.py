@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
 
+from pilotage.client.client import Client
 from pilotage.errors import NotFound
 from pilotage.manager.election import LeaderElectionRecord
 from pilotage.meta.models import ObjectMeta
 from pilotage.types.coordination.v1 import Lease, LeaseSpec
 
 
-class LeaseClient(Protocol):
-    """What of a client the lease needs: live reads and writes."""
-
-    async def get(self, kind: type[Lease], name: str, *, namespace: str = "") -> Lease: ...
-
-    async def create(self, obj: Lease) -> Lease: ...
-
-    async def update(self, obj: Lease) -> Lease: ...
-
-
 class LeaseLock:
     """A record in a Lease. `labels` are put on it by whoever writes it; other labels stay."""
 
-    def __init__(self, client: LeaseClient, namespace: str, name: str, labels: Mapping[str, str] | None = None) -> None:
+    def __init__(self, client: Client, namespace: str, name: str, labels: Mapping[str, str] | None = None) -> None:
         self._client = client
         self._namespace = namespace
         self._name = name
