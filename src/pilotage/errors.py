@@ -1,39 +1,39 @@
 """The tree of errors, by what a caller can do about them.
 
 PilotageError
-├── ApiError                 the API server said no; carries its Status
-│   ├── BadRequest           400  mend the request
-│   ├── Unauthorized         401  mend the credentials
+├── ApiError                 the API server refused; carries its Status
+│   ├── BadRequest           400  fix the request
+│   ├── Unauthorized         401  fix the credentials
 │   ├── Forbidden            403  ask for the right, or stop
 │   ├── NotFound             404  it is not there
 │   ├── MethodNotSupported   405  this resource cannot do that
 │   ├── NotAcceptable        406
 │   ├── Conflict             409  read again, then write again
 │   │   └── AlreadyExists    409  it is there already
-│   ├── Gone                 410  the version is forgotten: list again
+│   ├── Gone                 410  the version is no longer in the history: list again
 │   ├── RequestTooLarge      413  send less
 │   ├── UnsupportedMediaType 415
-│   ├── Invalid              422  mend the object; causes say where
-│   ├── TooManyRequests      429  wait, then again
+│   ├── Invalid              422  fix the object; causes name the fields
+│   ├── TooManyRequests      429  wait, then retry
 │   ├── InternalError        500
-│   ├── ServiceUnavailable   503  wait, then again
-│   └── Timeout              504  wait, then again
+│   ├── ServiceUnavailable   503  wait, then retry
+│   └── Timeout              504  wait, then retry
 ├── NoMatch                  the server does not serve this kind: install its definition
-├── ConnectionLost           no answer came, or half of one
-├── NoCredentials            there is nothing to show the server: mend the kubeconfig, file or plugin
-├── StaleCache               the cache has not caught up with one's own write in time: try again later
-├── DecodeError              bytes that are not what they should be
+├── ConnectionLost           no response, or only a part of one
+├── NoCredentials            credentials cannot be loaded: fix the kubeconfig, file or plugin
+├── StaleCache               the cache does not show the program's own write in time: retry later
+├── DecodeError              bytes that cannot be decoded
 ├── UnexpectedAnswer         another kind or object than was asked for: check the server's URL, and proxies
 ├── InvalidDefinition        a class, schema or option that cannot work
-├── UnplacedItems            a changed list whose items cannot be told apart; nothing was written
+├── UnplacedItems            a changed list whose items cannot be matched; nothing was written
 ├── PatchError
-│   ├── MalformedPatch       the patch makes no sense on any object: mend it
-│   ├── PatchDoesNotApply    the object is not as the patch expects: read it again
+│   ├── MalformedPatch       the patch is invalid for any object: fix it
+│   ├── PatchDoesNotApply    the object differs from what the patch expects: read it again
 │   └── PatchTooLarge        send fewer operations, or smaller ones
 ├── MissingExtra             an optional dependency is not installed
 └── StorageError
     ├── RevisionConflict     a condition of the commit did not hold
-    ├── Compacted            the revision is forgotten
+    ├── Compacted            the revision is no longer kept
     ├── FutureRevision       the revision has not happened yet
     ├── StorageFull          no room: nothing was written
     ├── StorageBusy          another process holds the lock: nothing was written, try again later
@@ -74,14 +74,14 @@ class StatusDetails:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The Kubernetes Status object: how an API server says that something failed."""
+    """The Kubernetes Status object: how an API server reports a failure."""
 
     code: int
     reason: str
     message: str
     details: StatusDetails | None = None
     continue_token: str = ""
-    """A token to go on with, where the one sent has expired."""
+    """A continue token, where the one sent has expired."""
 
     def document(self) -> dict[str, Any]:
         """The wire form, as a plain document."""
@@ -149,7 +149,7 @@ def _integer(value: object) -> int:
 
 
 class ApiError(PilotageError):
-    """The API server refused. `status` is what it said; the client adds what the call was about."""
+    """The API server refused. `status` is its answer; the client adds the object of the call."""
 
     code: ClassVar[int] = 500
     reason: ClassVar[str] = ""
@@ -175,12 +175,12 @@ class ApiError(PilotageError):
 
     @property
     def retry_after_seconds(self) -> int:
-        """How long the server asks to wait before the next try; 0 if it does not say."""
+        """How long the server asks to wait before the next try; 0 if the server gives no time."""
         return self.status.details.retry_after_seconds if self.status.details else 0
 
 
 class BadRequest(ApiError):
-    """400: the request makes no sense as it stands; fix the call."""
+    """400: the request is malformed; fix the call."""
 
     code, reason = 400, "BadRequest"
 
@@ -258,7 +258,7 @@ class TooManyRequests(ApiError):
 
 
 class InternalError(ApiError):
-    """500: the server failed."""
+    """500: the server failed to handle the request."""
 
     code, reason = 500, "InternalError"
 
@@ -304,30 +304,30 @@ def from_status(status: Status) -> ApiError:
 
 
 class NoMatch(PilotageError):
-    """No served resource is of the kind that was asked for. It is not the object that is missing but its kind."""
+    """The server serves no resource of the requested kind: the kind is missing, not an object."""
 
 
 class ConnectionLost(PilotageError):
-    """No answer came, or only half of one. Whether a write took effect is not known, unless `sent` is False.
+    """There was no response, or only a part of one. Whether a write took effect is not known, unless `sent` is False.
 
-    `sent` False: nothing of the request reached the server, so that sending it again does no harm.
+    `sent` False: nothing of the request reached the server, so it is safe to send it again.
     """
 
     def __init__(self, message: str = "", *, sent: bool = True, timed_out: bool = False) -> None:
         self.sent = sent
         self.timed_out = timed_out
-        """Whether it was we who gave up waiting."""
+        """Whether the client stopped waiting."""
         super().__init__(message)
 
 
 class NoCredentials(PilotageError):
-    """What the server shall be shown cannot be had: a file is missing, or a plugin failed."""
+    """The credentials cannot be loaded: a file is missing, or a plugin failed."""
 
 
 class StaleCache(PilotageError):
-    """A read from a cache would not have shown a write of this very program. Nothing was read.
+    """A read from a cache would not have shown a write of this program. Nothing was read.
 
-    `resource` is what was read, `version` how far the cache has come, and `wanted` how far it should have.
+    `resource` is what was read, `version` the version that the cache has reached, and `wanted` the one it must reach.
     """
 
     def __init__(self, message: str, *, resource: str = "", version: str = "", wanted: str = "") -> None:
@@ -338,7 +338,7 @@ class StaleCache(PilotageError):
 
 
 class DecodeError(PilotageError):
-    """Bytes or a document that cannot be read. `path` says where, from the root (`.spec.size`)."""
+    """Bytes or a document that cannot be read. `path` is the place, from the root (`.spec.size`)."""
 
     def __init__(self, message: str, *, path: str = "") -> None:
         self.path = path
@@ -346,7 +346,7 @@ class DecodeError(PilotageError):
 
 
 class UnexpectedAnswer(PilotageError):
-    """The server answered with something else than was asked for: another kind, group, name or namespace."""
+    """The server returned something other than requested: another kind, group, name or namespace."""
 
 
 class InvalidDefinition(PilotageError):
@@ -354,20 +354,20 @@ class InvalidDefinition(PilotageError):
 
 
 class UnplacedItems(PilotageError):
-    """A list was changed so that fields unknown to its type cannot be placed any more. `path` says which list."""
+    """A list was changed so that fields unknown to its type cannot be placed. `path` is the list."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         super().__init__(
-            f"{path or '.'}: items of this list hold fields that the class does not know, and after the change it "
-            "cannot be told which item is which; nothing was written. Name the fields that tell items apart "
+            f"{path or '.'}: items of this list have fields that the class does not know, and after the change the "
+            "items cannot be matched; nothing was written. Name the fields that identify an item "
             '(Annotated[list[…], ListType("map", "name")]), add the missing fields to the class, '
             "change fewer items at a time, or write with a patch"
         )
 
 
 class PatchError(PilotageError):
-    """A patch that cannot be applied. `path` says where; `operation` is the index of a JSON Patch's operation."""
+    """A patch that cannot be applied. `path` is the place; `operation` is the index of a JSON Patch's operation."""
 
     def __init__(self, message: str, *, path: str = "", operation: int | None = None) -> None:
         self.path = path
@@ -376,11 +376,11 @@ class PatchError(PilotageError):
 
 
 class MalformedPatch(PatchError):
-    """The patch makes no sense whatever the object: mend the patch."""
+    """The patch is invalid for any object; fix the patch."""
 
 
 class PatchDoesNotApply(PatchError):
-    """The object is not as the patch expects it: a test failed, or a path is not there."""
+    """The object differs from what the patch expects: a test failed, or a path does not exist."""
 
 
 class PatchTooLarge(PatchError):
@@ -407,12 +407,14 @@ class RevisionConflict(StorageError):
     revision: int
 
     def __post_init__(self) -> None:
-        super().__init__(f"{self.key} is at revision {self.revision}, not where the writer expected it")
+        super().__init__(
+            f"{self.key} is at revision {self.revision}, which is not the revision that the writer expected"
+        )
 
 
 @dataclass
 class Compacted(StorageError):
-    """The history before `oldest` is forgotten, so `revision` cannot be read or watched from any more."""
+    """The history before `oldest` was compacted, so `revision` cannot be read, nor watched from."""
 
     revision: int
     oldest: int

@@ -211,7 +211,7 @@ async def test_a_cache_that_does_not_catch_up_says_so_and_never_lies(world: Worl
                     continue
         made.gate.open.clear()
         await client.delete(first)
-        with pytest.raises(StaleCache, match="gone or were changed"):
+        with pytest.raises(StaleCache, match="deleted or changed"):
             await client.find(ConfigMap, "first", namespace=namespace)
 
 

@@ -150,7 +150,7 @@ async def test_without_a_virtual_loop_the_time_is_the_machines() -> None:
 @pytest.mark.parametrize("wrong", [lambda: datetime(2030, 1, 1), time.time], ids=["naive", "seconds"])
 async def test_a_clock_without_a_zone_is_refused_when_the_cluster_opens(wrong: Any) -> None:
     with pytest.raises(
-        pt.InvalidDefinition, match=r"the clock of Cluster\.embedded returned .* datetime with its zone"
+        pt.InvalidDefinition, match=r"the clock of Cluster\.embedded returned .* datetime with a time zone"
     ):
         async with pt.Cluster.embedded(clock=wrong):
             pass

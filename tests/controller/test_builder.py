@@ -72,7 +72,7 @@ def test_what_cannot_work_is_refused_with_what_to_do() -> None:
         new().named("x").owns(Part).complete(recorder)
     with pytest.raises(InvalidDefinition, match="watches nothing"):
         new().named("x").complete(recorder)
-    with pytest.raises(InvalidDefinition, match="for_ may be said once, and Widget is there already"):
+    with pytest.raises(InvalidDefinition, match="for_ was called already, with Widget"):
         new().for_(Widget).for_(Part)
     with pytest.raises(InvalidDefinition, match="not a kind"):
         new().for_(nothing)

@@ -197,7 +197,7 @@ async def test_a_handler_that_gives_nonsense_is_told_so(
     pipeline = EventPipeline(queue, answer)
     pipeline.event(Event.create(widget()))
     assert len(queue) == 0
-    assert "a handler gives requests, not" in caplog.text
+    assert "a handler must return" in caplog.text
     assert not pipeline.idle(horizon=1)
 
 

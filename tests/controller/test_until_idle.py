@@ -138,7 +138,7 @@ async def test_a_request_that_never_succeeds_is_named_with_its_tries_and_its_las
     async with managed(reconcile, ItemFastSlowRateLimiter(1, 1000, 3)) as manager:
         busy = await report(manager, 10)
     assert busy == (
-        "controller web: shop/a failed 4 times, last with ConnectionError: no answer 4; the next try is in 993 s",
+        "controller web: shop/a failed 4 times, last with ConnectionError: no answer 4; the next attempt is in 993 s",
     )
 
 
@@ -170,7 +170,7 @@ async def test_a_request_that_asks_to_come_again_at_once_is_work() -> None:
 
     async with managed(reconcile, ItemExponentialFailureRateLimiter(1, 1000)) as manager:
         busy = await report(manager, 4)
-        assert busy == ("controller web: shop/a returned Result(requeue=True) 3 times; the next try is in 3 s",)
+        assert busy == ("controller web: shop/a returned Result(requeue=True) 3 times; the next attempt is in 3 s",)
         await manager.run_until_idle(timeout=60)
     assert tries == 5
 

@@ -309,7 +309,7 @@ async def test_a_reconciler_that_returns_nonsense_is_told_so(caplog: pytest.LogC
     async with running(controller("nonsense", script)):
         await asyncio.sleep(1)
     assert script.times == [0.0, 0.005]
-    assert f"{InvalidResult.__name__}: a reconciler returns a Result or None, not int" in caplog.text
+    assert f"{InvalidResult.__name__}: a reconciler must return a Result or None, not int" in caplog.text
     assert metric("controller_runtime_reconcile_panics_total", controller="nonsense") == 1
 
 

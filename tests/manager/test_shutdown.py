@@ -85,7 +85,7 @@ async def test_work_that_outlives_the_grace_is_cut_and_named() -> None:
         assert raised.value.cut == ("reconcile shop/worker (4.0 s)",)
         assert worker.cancelled == 1
         assert elapsed() == 4
-    assert any(line.startswith("The grace period is over") for line in lines)
+    assert any(line.startswith("Grace period is over") for line in lines)
     assert lines[-1].startswith("Shut down, but not gracefully")
     assert "shop/worker" in lines[-1]
 

@@ -35,8 +35,8 @@ from .apiserver import TOKEN, ApiServer, api_server
 from .fakes import FakeCluster
 
 THRESHOLD = 0.1
-BLOCKED = "The event loop is blocked"
-AGAIN = "The event loop runs again"
+BLOCKED = "Event loop is blocked"
+AGAIN = "Event loop runs again"
 
 
 class Lines(logging.Handler):
@@ -208,7 +208,7 @@ async def test_start_with_a_timeout_begins_no_reconcile_after_it_and_says_why_it
                 await manager.cluster.client.create(config_map(name))
             await manager.start(timeout=2)
     assert len(names) == 1
-    [late] = lines.having("The timeout was noticed late")
+    [late] = lines.having("Timeout was noticed late")
     assert f"controller late, namespace default, name {names[0]}" in late
     assert __file__ in late
 
@@ -350,7 +350,7 @@ async def test_a_leader_that_loses_its_lease_while_its_loop_is_blocked_writes_no
     with api_server() as server:
         async with Manager(Cluster.connect(server.url, token=TOKEN), election()) as manager:
             manager.add(write)
-            with pytest.raises(LeaderElectionLost, match="other holds it now"):
+            with pytest.raises(LeaderElectionLost, match="it is held by other"):
                 await manager.start()
         assert refused == [True]
         assert not server.call(server.cluster.client.find(ConfigMap, "forbidden", namespace="default"))

@@ -40,7 +40,7 @@ async def test_a_process_that_was_stopped_as_a_whole_is_not_taken_for_a_blocked_
     with recorded_logs("pilotage.watchdog") as lines:
         watchdog._forgive(60)
         watchdog._look()
-    assert lines == ["The process did not run: it was stopped, or code in C held the GIL seconds=60"]
+    assert lines == ["Process did not run, it was stopped or C code held the GIL seconds=60"]
     assert watchdog.blocked_seconds == 0.25
 
 

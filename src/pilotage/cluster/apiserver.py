@@ -1,4 +1,4 @@
-"""Where an API server is, and how to get at it: in this process, elsewhere, or nowhere."""
+"""API servers that a cluster can have: embedded in this process, remote, or none."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class APIServer(Protocol):
 
     @property
     def namespace(self) -> str:
-        """The namespace that is meant where none is named; empty if there is none such."""
+        """The default namespace; empty if there is none."""
 
     @property
     def silence_seconds(self) -> float:
-        """How long one of its watches may say nothing and still be alive."""
+        """How long one of its watches may be silent before it counts as dead."""
 
     @property
     def immediate(self) -> bool:
-        """Whether it may answer discovery without waiting."""
+        """Whether discovery returns without waiting for the network."""
 
     async def open(self, exits: AsyncExitStack) -> Transport: ...
 
@@ -58,12 +58,12 @@ class EmbeddedAPIServer:
         from pilotage.server.registry import Registry
 
         _check_clock(self._clock)
-        context = RegistryContext(await self._opened_storage(exits), self._tenant, self._clock)
+        context = RegistryContext(await self._open_storage(exits), self._tenant, self._clock)
         self.registry = await exits.enter_async_context(Registry(context))
         return self.registry
 
-    async def _opened_storage(self, exits: AsyncExitStack) -> Storage:
-        """The storage that was given, which is its owner's to close, or the one that the URL names."""
+    async def _open_storage(self, exits: AsyncExitStack) -> Storage:
+        """Open the storage at the URL. A storage that was passed in is closed by its owner."""
         if not isinstance(self._storage, str):
             return self._storage
         from pilotage.storage import open_storage
@@ -74,7 +74,7 @@ class EmbeddedAPIServer:
 
 
 class RemoteAPIServer:
-    """An API server at the other end of a connection."""
+    """An API server that is reached over HTTP."""
 
     silence_seconds = SILENCE_SECONDS
     immediate = False
@@ -91,17 +91,17 @@ class RemoteAPIServer:
         return transport
 
     def separate_transport(self) -> Transport:
-        """Another connection, which belongs to the event loop on which it is first used."""
+        """A second connection. It belongs to the event loop that uses it first."""
         from pilotage.client.http import HTTPTransport
 
         credentials = self._config.credentials
-        again = getattr(credentials, "for_another_loop", None)
-        own = credentials if again is None else again()
+        copy = getattr(credentials, "for_another_loop", None)
+        own = credentials if copy is None else copy()
         return HTTPTransport.from_config(replace(self._config, credentials=own))
 
 
 class NoAPIServer:
-    """No API server at all."""
+    """No API server: every request is refused."""
 
     namespace = ""
     silence_seconds = SILENCE_SECONDS
@@ -112,7 +112,7 @@ class NoAPIServer:
 
 
 class NoTransport:
-    """Refuses every request, and says what to do."""
+    """Refuses every request with an error that lists the alternatives."""
 
     async def call(self, request: Request) -> Response:
         _refuse(request)
@@ -145,15 +145,15 @@ def _check_clock(clock: times.Clock) -> None:
     moment: object = clock()
     if not isinstance(moment, datetime) or moment.tzinfo is None:
         raise InvalidDefinition(
-            f"the clock of Cluster.embedded returned {moment!r}; it must return a datetime with its zone, as "
+            f"the clock of Cluster.embedded returned {moment!r}; it must return a datetime with a time zone, as "
             "datetime.now(UTC) does"
         )
 
 
 def no_server_to_watch(resource: str) -> InvalidDefinition:
-    """The error for an informer that would have no API server to follow."""
+    """The error for an informer that has no API server to watch."""
     return InvalidDefinition(
-        f"cannot follow {resource}: {_NO_SERVER}. Give the cache an informer for this kind "
+        f"cannot watch {resource}: {_NO_SERVER}. Give the cache an informer for this kind "
         f"(CacheOptions(new_informer=…)), {_SERVERS}"
     )
 
@@ -162,12 +162,12 @@ def _refuse(request: Request) -> NoReturn:
     what = f"cannot {request.verb.value} {request.resource.group_resource}: {_NO_SERVER}"
     if request.verb in (Verb.GET, Verb.LIST, Verb.WATCH):
         raise InvalidDefinition(f"{what}. Read it through a cache that has an informer for this kind, {_SERVERS}")
-    raise InvalidDefinition(f"{what}, and an informer only reads: nothing was written; {_SERVERS}")
+    raise InvalidDefinition(f"{what}, and an informer cannot write; nothing was written; {_SERVERS}")
 
 
 _STORAGE_MEMBERS = ("revision", "oldest", "get", "list", "commit", "watch", "compact", "close")
 _NO_SERVER = "Cluster.none() has no API server"
 _SERVERS = (
-    "add the server that has the kind (manager.add_device_api() for GPUs), or use Cluster.connect() or "
+    "add the server that serves the kind (manager.add_device_api() for GPUs), or use Cluster.connect() or "
     "Cluster.embedded()"
 )

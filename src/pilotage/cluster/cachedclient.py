@@ -20,7 +20,7 @@ from pilotage.rest import ListOptions
 
 @dataclass(frozen=True, slots=True)
 class CachedClientOptions:
-    """What a client that reads from a cache does."""
+    """Options of a client that reads from a cache."""
 
     read_your_writes: bool = True
     """Whether a read waits until the cache shows what this program has written."""
@@ -31,10 +31,10 @@ class CachedClientOptions:
 
 
 class CachedClient(Client):
-    """Reads from a cache, writes live: `get`, `find` and `list` need no network; what they give is the caller's own.
+    """Reads from a cache, writes live: `get`, `find` and `list` need no network; the caller owns what they return.
 
-    A read waits until the cache shows what this program has written before, three seconds at most; then it raises
-    StaleCache. A kind that the cache does not have yet is listed and watched from its first read on. Reads that name a
+    A read waits until the cache shows the earlier writes of this program, for at most three seconds; then it raises
+    StaleCache. A kind that the cache does not have yet is listed and watched from its first read on. Reads with a
     version or a page go to the server, and so does everything through `live`.
     """
 
@@ -52,7 +52,7 @@ class CachedClient(Client):
 
     @property
     def live(self) -> Client:
-        """A client that asks the server, with the same defaults."""
+        """A client with the same defaults that reads from the server."""
         return self._client._with(self._session)
 
     async def _get(self, kind: Kind, name: str, namespace: str, resource_version: str) -> Object:
@@ -85,7 +85,7 @@ class CachedClient(Client):
             raise about(error, place) from error.__cause__
 
     def _is_current(self, kind: Kind) -> bool:
-        """The short way of a read: whether there is surely nothing to wait for."""
+        """The fast path of a read: whether it is certain that there is nothing to wait for."""
         if not self._options.read_your_writes:
             return True
         informer = self.cache.informer(kind)
@@ -96,19 +96,19 @@ class CachedClient(Client):
         """Wait until the cache shows what this program has written to this kind."""
         informer = self.cache.informer(kind)
         if informer is None or not informer.has_synced:
-            await self.cache.list(kind, limit=1)  # makes it, starts it, waits for it; or says why it cannot
+            await self.cache.list(kind, limit=1)  # creates and starts the informer and waits for its sync, or raises
             informer = self.cache.informer(kind)
             if informer is None:
-                return  # removed meanwhile
+                return  # it was removed in the meantime
         for barrier in self._barriers.get(informer) or self._new_barriers(informer, place):
             await barrier.wait(self._options.stale_after)
 
     def _new_barriers(self, informer: AnyInformer, place: Place) -> list[ReadBarrier]:
-        for gone in self._barriers.keys() - set(self.cache.informers()):
-            for barrier in self._barriers.pop(gone):
+        for removed in self._barriers.keys() - set(self.cache.informers()):
+            for barrier in self._barriers.pop(removed):
                 barrier.close()
         resource = place.target.resource.group_resource
         parts = informer.informers if isinstance(informer, InformerGroup) else (informer,)
-        made = [ReadBarrier(part, resource, self._writes) for part in parts]
-        self._barriers[informer] = made
-        return made
+        barriers = [ReadBarrier(part, resource, self._writes) for part in parts]
+        self._barriers[informer] = barriers
+        return barriers

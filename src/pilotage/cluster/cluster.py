@@ -1,4 +1,4 @@
-"""One API server as a program sees it: embedded in the process, elsewhere, or none."""
+"""One API server as a program sees it: embedded in the process, remote, or none."""
 
 from __future__ import annotations
 
@@ -65,11 +65,10 @@ class Cluster:
     ) -> Cluster:
         """An API server in this process.
 
-        `storage` is `memory:` or `sqlite:PATH`, which the cluster opens and closes, or a Storage, which stays the
-        caller's to close. Each `tenant` of a storage sees its own objects alone. `scheme` has the classes of kinds.
-        `clock` returns the server's time, with its
-        zone: creation and deletion times, the expiry of events, leases and recorded events use it. Without one it is
-        the machine's time, or the virtual time of `pilotage.testing.loop` where that loop runs.
+        `storage` is `memory:` or `sqlite:PATH`, which the cluster opens and closes, or a Storage, which the caller
+        closes. Each `tenant` of a storage sees only its own objects. `scheme` has the classes of kinds. `clock` returns
+        the server's time, with a time zone, for creation and deletion times, the expiry of events, leases and recorded
+        events. The default is the machine's time, or the virtual time of `pilotage.testing.loop` where that loop runs.
         """
         if not tenant or not TENANT_CHARACTERS.issuperset(tenant):
             raise InvalidDefinition(
@@ -89,12 +88,12 @@ class Cluster:
         context: str = "",
         scheme: Scheme | None = None,
     ) -> Cluster:
-        """An API server elsewhere. With a `url` (`https://127.0.0.1:6443`), that one, with a bearer `token` and the
-        `ca_file` of the authority that signed its certificate. `scheme` has the classes of kinds.
+        """A remote API server: the one at `url` (`https://127.0.0.1:6443`), with a bearer `token` and the `ca_file` of
+        the authority that signed its certificate. `scheme` has the classes of kinds.
 
-        Without, it is found as kubectl and controller-runtime do: by the file `kubeconfig`, by those that KUBECONFIG
-        names, by the service account of the Pod that this runs in, by `~/.kube/config`; and `context` names one of a
-        kubeconfig's contexts.
+        Without a `url` it is found as kubectl and controller-runtime do: by the file `kubeconfig`, by the files in
+        KUBECONFIG, by the service account of the Pod that this runs in, by `~/.kube/config`. `context` selects one of
+        the contexts of a kubeconfig.
         """
         from pilotage.client import config
         from pilotage.client.credentials import Material, StaticCredentials
@@ -123,24 +122,24 @@ class Cluster:
         return self._client
 
     def clock(self) -> datetime:
-        """The time now, with its zone: the embedded server's, else the machine's."""
+        """The current time, with a time zone: the embedded server's, else the machine's."""
         return self._clock()
 
     @property
     def registry(self) -> Registry:
-        """The embedded API server itself, for what wants to put a face on it."""
+        """The embedded API server itself, for programs that serve it over HTTP or gRPC."""
         if not isinstance(self._server, EmbeddedAPIServer):
             raise InvalidDefinition("only an embedded cluster has its registry in this process")
         return self._server.registry
 
     async def check(self) -> None:
-        """Raise StorageError if the embedded API server cannot write now. One elsewhere answers for itself."""
+        """Raise StorageError if the embedded API server cannot write now. A remote one has its own readiness."""
         if isinstance(self._server, EmbeddedAPIServer):
             await self._server.registry.check()
 
     @property
     def namespace(self) -> str:
-        """The namespace of the kubeconfig's context or of the Pod that this runs in; empty if neither says one."""
+        """The namespace of the kubeconfig's context or of the Pod that this runs in; empty if neither has one."""
         return self._server.namespace
 
     @property
@@ -148,33 +147,33 @@ class Cluster:
         return self._client is not None
 
     def aggregate(self, aggregation: Aggregation) -> None:
-        """Let a group of kinds come from another server than this cluster's, for all its clients and caches.
+        """Route a group of kinds to another server, for all clients and caches of this cluster.
 
-        Reads, writes and informers of that group go there, and its kinds are known without discovery. Before anything
-        of the group is used. The same server may be added again; another one is refused.
+        Reads, writes and informers of that group go there, and its kinds are known without discovery. Call it before
+        the group is used. The same server may be added again; another one is refused.
         """
         known = self._aggregations.get(aggregation.group)
         if known is not None and known.transport is not aggregation.transport:
             raise InvalidDefinition(
-                f"{aggregation.group} comes from another server already, and a group comes from one: those who share "
-                "this cluster share the connection too"
+                f"{aggregation.group} is routed to another server already, and a group has one server: managers that "
+                "share a cluster must share the connection too"
             )
         self._aggregations[aggregation.group] = aggregation
         self.rest_mapper.replace([*aggregation.mappings, *self._mappings_but(aggregation.group)])
 
     def withdraw(self, aggregation: Aggregation) -> None:
-        """The group no longer comes from there: its server is let go of. What never was aggregated stays as it is."""
+        """Stop routing the group to that server. A group that was not aggregated is left as it is."""
         known = self._aggregations.get(aggregation.group)
         if known is not None and known.transport is aggregation.transport:
             del self._aggregations[aggregation.group]
-            self.rest_mapper.replace(self._mappings_but(aggregation.group))  # discovery finds what else has it
+            self.rest_mapper.replace(self._mappings_but(aggregation.group))  # discovery may find another server for it
 
     async def install(self, *types: type[Resource]) -> None:
         """Apply the CRDs of these types and wait until they are served."""
         await install(self.client, types)
 
     async def lister_watcher_for(self, options: InformerOptions) -> ListerWatcher:
-        """What an informer with these options is to follow."""
+        """The list-watch for an informer with these options."""
         aggregation = self._aggregations.get(options.gvk.group)
         if aggregation is not None:
             return await aggregation.lister_watcher_for(options)
@@ -185,7 +184,7 @@ class Cluster:
         )
 
     def new_cache(self, options: CacheOptions | None = None) -> Cache:
-        """A cache of this cluster's objects. It fills while its `run` runs."""
+        """A cache of this cluster's objects. It is filled while its `run` runs."""
         from pilotage.cache.cache import Cache
 
         return Cache(self.lister_watcher_for, options, self.scheme, namespaced=self._namespaced)
@@ -199,7 +198,7 @@ class Cluster:
     ) -> CachedClient:
         """A client that reads from the cache and writes live, and reads its own writes.
 
-        `before_write` is called when a write is sent, and refuses it by raising.
+        `before_write` is called before each write is sent, and refuses it by raising.
         """
         from pilotage.cluster.cachedclient import CachedClient
         from pilotage.cluster.guard import GuardedTransport
@@ -211,15 +210,15 @@ class Cluster:
         return CachedClient(client, cache, self.writes, options)
 
     def separate_client(self) -> tuple[Client, Transport] | None:
-        """A client on a connection of its own, which another event loop than this cluster's may use, and its transport,
-        which the caller closes there. None where the API server is in this process, or there is none."""
+        """A client for another event loop, on a connection of its own, and its transport, which the caller closes on
+        that loop. None where the API server is in this process, or there is none."""
         if not isinstance(self._server, RemoteAPIServer):
             return None
         transport = self._server.separate_transport()
         return Client(transport, scheme=self.scheme), transport
 
     def event_recorder_for(self, name: str) -> EventRecorder:
-        """Records events under this name; they are written while the cluster is open."""
+        """A recorder of events with this name as their source. They are written while the cluster is open."""
         return self._events.recorder(name)
 
     async def __aenter__(self) -> Cluster:

@@ -1,6 +1,6 @@
-"""Correlation of events: what repeats is counted, what is similar is combined, what is too much is dropped.
+"""Correlation of events: repeated events are counted, similar events are combined, and too many are dropped.
 
-The rules and figures are client-go's. No I/O: an occurrence goes in, what to write comes out.
+The rules and figures are client-go's. No I/O: an occurrence in, the record to write out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ V = TypeVar("V")
 
 REMEMBERED = 4096
 SIMILAR = 10
-"""From the so-manieth different message of one object and reason on, they are combined."""
+"""Different messages of one object and reason, from which on they are combined into one event."""
 SIMILAR_SECONDS = 600
 BURST = 25
 REFILL_SECONDS = 300
@@ -44,13 +44,13 @@ class ObjectReference:
 
     @property
     def identity(self) -> Hashable:
-        """The object whatever its version."""
+        """What identifies the object, without its version."""
         return self.api_version, self.kind, self.namespace, self.name, self.uid
 
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """Something that happened to an object, as a recorder was told."""
+    """Something that happened to an object, as passed to a recorder."""
 
     component: str
     regarding: ObjectReference
@@ -62,7 +62,7 @@ class Occurrence:
 
     @property
     def namespace(self) -> str:
-        """Where its event goes: objects without a namespace have theirs in `default`."""
+        """The namespace of its event: `default` for objects without a namespace."""
         return self.regarding.namespace or "default"
 
     @property
@@ -76,7 +76,7 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """An event as it shall be on the server. `count` 1 is a new one; more is one that is there already."""
+    """An event as it should be on the server. A `count` of 1 is a new event, more than 1 an existing one."""
 
     occurrence: Occurrence
     name: str
@@ -104,7 +104,7 @@ class Record:
         }
 
     def patch(self) -> dict[str, object]:
-        """What changes when it happens once more."""
+        """The fields that change when it happens again."""
         occurrence = self.occurrence
         return {
             "message": occurrence.message,
@@ -114,7 +114,7 @@ class Record:
 
 
 class Correlator:
-    """Decides what becomes of each occurrence. Its memory is bounded: the longest unused is forgotten."""
+    """Decides how each occurrence is written. Its memory is bounded: the least recently used entry is dropped."""
 
     def __init__(self, new_uuid: Callable[[], str] = lambda: str(uuid.uuid4())) -> None:
         self._new_uuid = new_uuid
@@ -123,7 +123,7 @@ class Correlator:
         self._buckets: _Memory[TokenBucket] = _Memory()
 
     def correlate(self, occurrence: Occurrence) -> Record | None:
-        """The event to create or to count up; None where the object has had too many."""
+        """The event to create, or whose count is raised; None where the object has had too many events."""
         occurrence, key = self._combined(occurrence)
         last = self._records.get(key)
         if last is None:
@@ -145,7 +145,7 @@ class Correlator:
         similar.messages[occurrence.message] = None
         if len(similar.messages) < SIMILAR:
             return occurrence, _exactly(occurrence)
-        del similar.messages[next(iter(similar.messages))]  # how many there were is known well enough
+        del similar.messages[next(iter(similar.messages))]  # the number of messages counts, not which they are
         return replace(occurrence, message=COMBINED + occurrence.message), occurrence.similar
 
     def _name(self, occurrence: Occurrence) -> str:

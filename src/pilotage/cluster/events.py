@@ -1,4 +1,4 @@
-"""Recording events: told without waiting, correlated, and written by a task of their own."""
+"""Recording events: a recorder never waits; events are correlated and written by one task."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ _log = logger("pilotage.events")
 
 @dataclass(frozen=True, slots=True)
 class EventOptions:
-    """How patiently events are written. Times are seconds."""
+    """How events are written. Times are in seconds."""
 
     waiting: int = 1000
     """Events that may wait to be written; further ones are dropped."""
     tries: int = 12
-    """How often an event is tried to be written before it is dropped."""
+    """Attempts to write an event before it is dropped."""
     pause: float = 10.0
-    """Between two tries while the server cannot be reached; the first is of a random length up to this."""
+    """The pause between attempts while the server cannot be reached; the first one is random, up to this."""
     flush: float = 2.0
-    """How long events that still wait are given at the end."""
+    """How long the end of the block waits for events that are not written yet."""
 
 
 class EventRecorder:
-    """Tells users what happened to an object, as `kubectl describe` shows it."""
+    """Records what happened to an object, as `kubectl describe` shows it."""
 
     def __init__(self, broadcaster: EventBroadcaster, component: str) -> None:
         self._broadcaster = broadcaster
@@ -57,7 +57,7 @@ class EventRecorder:
         *,
         annotations: Mapping[str, str] | None = None,
     ) -> None:
-        """Record an event about `obj`. It neither waits nor fails: what cannot be written is logged and dropped.
+        """Record an event about `obj`. It neither waits nor fails: an event that cannot be written is logged.
 
         `reason` is one word for machines (`Created`), `message` is for people; `annotations` go into the metadata of
         the Event. May be called from any thread.
@@ -74,7 +74,7 @@ class EventRecorder:
 
 
 class EventBroadcaster:
-    """Writes what recorders are told. It takes events at any time, and writes them inside its `async with` block."""
+    """Writes the events of recorders. It accepts events at any time, and writes them inside its `async with` block."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class EventBroadcaster:
     ) -> None:
         self.now = clock
         self.dropped = 0
-        """Events that were not written because too many waited, or because it was too late."""
+        """Events that were dropped because too many waited, or because the program ended."""
         self._options = options or EventOptions()
         self._random = random or Random()  # noqa: S311 - spreads waits, hides nothing
         self._waiting: deque[Occurrence] = deque()
@@ -99,19 +99,19 @@ class EventBroadcaster:
         if self._closed or len(self._waiting) >= self._options.waiting:
             self.dropped += 1
             if not self._closed and self.dropped == 1:
-                _log.warning("Dropping events: too many wait to be written", waiting=len(self._waiting))
+                _log.warning("Dropping events, too many wait to be written", waiting=len(self._waiting))
             return
         self._waiting.append(occurrence)
         if self._sender is not None:
             self._sender.wake()
 
     def attach(self, transport: Transport) -> EventBroadcaster:
-        """Say where events go, before the block is entered."""
+        """Set the transport that events are written to, before the block is entered."""
         self._sender = _Sender(transport, self._waiting, self._options, self._random)
         return self
 
     async def __aenter__(self) -> EventBroadcaster:
-        assert self._sender is not None  # attach comes first
+        assert self._sender is not None  # `attach` is called first
         self._closed = False
         self._sender.start()
         return self
@@ -128,7 +128,7 @@ class EventBroadcaster:
 
 
 class _Sender:
-    """The task that writes, one event after the other."""
+    """The task that writes events, one after the other."""
 
     def __init__(self, transport: Transport, waiting: deque[Occurrence], options: EventOptions, random: Random) -> None:
         self._transport = transport
@@ -147,7 +147,7 @@ class _Sender:
         self._task = self._loop.create_task(self._run(), name="events")
 
     async def stop(self) -> None:
-        """Give what waits a little time, then end."""
+        """Wait for the remaining events for a short time, then end."""
         if self._task is None:
             return
         try:
@@ -175,8 +175,8 @@ class _Sender:
                 occurrence = self._waiting.popleft()
                 try:
                     await self._write(occurrence)
-                except Exception:  # an event is never worth more than the program
-                    _log.exception("An event could not be written", reason=occurrence.reason)
+                except Exception:  # a failed event must not end the program
+                    _log.exception("Failed to write an event", reason=occurrence.reason)
             self._more.clear()
             self._idle.set()
             await self._more.wait()
@@ -195,7 +195,7 @@ class _Sender:
             except (ApiError, PilotageError) as error:
                 _log.warning("The server refused an event", reason=occurrence.reason, error=str(error))
                 return
-        _log.warning("Unable to write an event: the server cannot be reached", reason=occurrence.reason)
+        _log.warning("Unable to write an event, the server cannot be reached", reason=occurrence.reason)
 
     async def _put(self, record: Record) -> None:
         if record.count > 1:
@@ -203,7 +203,7 @@ class _Sender:
                 await self._transport.call(_patch(record))
                 return
             except NotFound:
-                pass  # events live for an hour: this one is gone, and is made anew
+                pass  # events expire after an hour: it no longer exists and is created again
         await self._transport.call(_creation(record))
 
 

@@ -1,4 +1,4 @@
-"""A transport whose writes can be refused: for programs that may write only as long as they lead."""
+"""A transport whose writes can be refused: for programs that may write only while they lead."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pilotage.rest import Page, Request, Response, Transport, Verb, WatchEvent
 
 
 class GuardedTransport:
-    """Calls `before_write` at the moment a write is sent; what it raises, the writer gets, and nothing is sent."""
+    """Calls `before_write` when a write is sent; if it raises, the caller gets the error and nothing is sent."""
 
     def __init__(self, inner: Transport, before_write: Callable[[], None]) -> None:
         self._inner = inner
@@ -33,4 +33,4 @@ class GuardedTransport:
         return await self._inner.resources()
 
     async def close(self) -> None:
-        """Nothing: whoever opened the transport inside closes it."""
+        """Nothing: the inner transport is closed by its owner."""

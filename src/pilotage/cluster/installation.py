@@ -1,4 +1,4 @@
-"""Installing kinds: their CRDs are applied, and served when it returns, the same way on every API server."""
+"""Installing kinds: their CRDs are applied and served when it returns, on every API server alike."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ async def install(client: Client, types: Sequence[type[Resource]]) -> None:
     try:
         async with asyncio.timeout(WAIT_SECONDS):
             for document in documents:
-                await _established(client, document["metadata"]["name"])
+                await _wait_established(client, document["metadata"]["name"])
             for kind in types:
                 if kind.__resource__.served:
-                    await _served(client, kind)
+                    await _wait_served(client, kind)
             if any(changed):
                 await client.rest_mapper.discover()
             for kind in types:
                 if kind.__resource__.served:
-                    await _discovered(client, kind)
+                    await _wait_discovered(client, kind)
     except TimeoutError:
         names = ", ".join(document["metadata"]["name"] for document in documents)
         raise Timeout(f"not served {WAIT_SECONDS:.0f} s after being applied: {names}") from None
@@ -55,11 +55,11 @@ async def _apply(client: Client, document: dict[str, Any]) -> bool:
             await client.update(found)
             return True
         except (AlreadyExists, Conflict):
-            continue  # somebody installs it at the same moment: look again
+            continue  # another client installs it at the same time: read it again
 
 
 def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """The new spec with what it does not speak of kept: versions that other programs use, and the conversion."""
+    """The new spec, with what it does not set kept from the old: versions of other programs, the conversion."""
     known = {version["name"] for version in new["versions"]}
     others = [version for version in old["versions"] if version["name"] not in known]
     if any(version["storage"] for version in new["versions"]):
@@ -71,13 +71,13 @@ def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_defaults(version: dict[str, Any], olds: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    # What the server filled in (a printer column's priority …) is no reason to write again.
+    # Defaults that the server filled in (a printer column's priority …) are no reason to write.
     old = next((old for old in olds if old["name"] == version["name"]), None)
     return old if old is not None and _covers(old, version) else version
 
 
 def _covers(old: Any, new: Any) -> bool:
-    """Whether `old` says all that `new` says, and nothing else of weight."""
+    """Whether `old` has everything that `new` has, and nothing else that matters."""
     if isinstance(new, dict) and isinstance(old, dict):
         extra = [value for key, value in old.items() if key not in new]
         return not any(extra) and all(key in old and _covers(old[key], value) for key, value in new.items())
@@ -86,7 +86,7 @@ def _covers(old: Any, new: Any) -> bool:
     return bool(old == new)
 
 
-async def _established(client: Client, name: str) -> None:
+async def _wait_established(client: Client, name: str) -> None:
     delay = _FIRST_LOOK
     while True:
         document = (await client.get(DEFINITION, name)).document
@@ -100,7 +100,7 @@ async def _established(client: Client, name: str) -> None:
         delay = min(delay * 2, _LONGEST_LOOK)
 
 
-async def _served(client: Client, kind: type[Resource]) -> None:
+async def _wait_served(client: Client, kind: type[Resource]) -> None:
     delay = _FIRST_LOOK
     while True:
         try:
@@ -111,8 +111,8 @@ async def _served(client: Client, kind: type[Resource]) -> None:
             delay = min(delay * 2, _LONGEST_LOOK)
 
 
-async def _discovered(client: Client, kind: type[Resource]) -> None:
-    """Wait until the REST mapper knows it: a server may list it later than it serves it."""
+async def _wait_discovered(client: Client, kind: type[Resource]) -> None:
+    """Wait until the REST mapper has it: a server may serve a kind before its discovery lists it."""
     delay = _FIRST_LOOK
     while client.rest_mapper.known(kind.__resource__.gvk) is None:
         with suppress(NoMatch):

@@ -1,4 +1,4 @@
-"""Reading one's own writes: an informer, the writes that it has yet to see, and the wait until it has."""
+"""The read barrier: a read from an informer waits until it shows what this program has written."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pilotage.meta import objects
 from pilotage.meta.kinds import GroupResource
 
 _PRUNED_AT = 1000
-"""Outdated objects that wait to be seen before it is looked whether they have been."""
+"""Number of outdated objects from which on those that the informer has updated are dropped."""
 
 
 class _Outdated(NamedTuple):
-    """An object as an informer may still hold it: in a version older than `before`, or (None) at all."""
+    """An object that an informer must not show: in a version older than `before`, or (None) in any version."""
 
     namespace: str
     name: str
@@ -27,7 +27,7 @@ class _Outdated(NamedTuple):
 
 
 class UnseenWrite(NamedTuple):
-    """A write that an informer has yet to show. `name` is empty where it was written before the informer was there."""
+    """A write that an informer does not show yet. `name` is empty for a write before the informer existed."""
 
     namespace: str
     name: str
@@ -46,11 +46,11 @@ class UnseenWrite(NamedTuple):
 
 
 class ReadBarrier:
-    """An informer, and what this program has written that it must show before it may be read.
+    """An informer, and the writes of this program that it must show before it may be read.
 
-    Writes to objects that the informer does not select, or perhaps does not, are passed over unless it holds them:
-    then it must first let go of them, or show them as they were written. What was written to a server that has lost its
-    storage since then, and counts anew, is not waited for: it will never be shown.
+    Writes to objects that the informer does not select, or may not select, count only while it has them: it must
+    remove them, or show them as written. Writes to a server that has lost its storage since then, and whose resource
+    versions start again, are not waited for: no watch will ever report them.
     """
 
     def __init__(self, informer: Informer[Any], resource: GroupResource, tracker: WriteTracker) -> None:
@@ -62,7 +62,7 @@ class ReadBarrier:
         self._selects = bool(informer.options.namespace or selection.label_selector or selection.field_selector)
         self._version = 0
         self._newest = ("", "", 0.0)  # namespace and name of what was written with that version, and when
-        # What was written before anybody followed. Whether a selecting informer is to see it cannot be told any more.
+        # Writes before this barrier existed. Whether a selecting informer should see them is not known.
         self._before = tracker.highest(resource)
         self._since = asyncio.get_running_loop().time()
         self._outdated: dict[str, _Outdated] = {}  # by uid
@@ -70,15 +70,15 @@ class ReadBarrier:
 
     @property
     def behind(self) -> bool:
-        """Whether the informer has yet to show something that was written: a read would have to wait."""
-        self._forget_what_was_lost()
+        """Whether a read would have to wait for a write."""
+        self._forget_lost_writes()
         number = _number(self.informer.resource_version)
         if self._version > number or (self._before > number and not self._selects):
             return True
         return any(self._is_held(uid, outdated) for uid, outdated in self._outdated.items())
 
     def newest_unseen(self) -> UnseenWrite | None:
-        """The newest write that the informer has yet to show; None where it shows all."""
+        """The newest write that the informer does not show yet; None where it shows all."""
         if not self.behind:
             return None
         now, number = asyncio.get_running_loop().time(), _number(self.informer.resource_version)
@@ -92,19 +92,19 @@ class ReadBarrier:
 
     @property
     def is_current(self) -> bool:
-        """Whether the informer surely shows every write so far; what is outdated is looked for only by `wait`."""
-        self._forget_what_was_lost()
+        """Whether it is certain that the informer shows every write so far; only `wait` looks for outdated objects."""
+        self._forget_lost_writes()
         if self._outdated:
             return False
         wanted = max(self._version, self._before)
         return not wanted or wanted <= _number(self.informer.resource_version)
 
     async def wait(self, seconds: float) -> None:
-        """Wait until the informer shows every write so far; raises StaleCache when the time is over."""
-        self._forget_what_was_lost()
+        """Wait until the informer shows every write so far; raises StaleCache after `seconds`."""
+        self._forget_lost_writes()
         number = _number(self.informer.resource_version)
         if self._before > number:
-            await self._see_what_was_before(seconds)
+            await self._wait_for_earlier_writes(seconds)
         if self._version <= number and not self._outdated:
             return
         wanted = self._version
@@ -117,7 +117,7 @@ class ReadBarrier:
         except TimeoutError:
             raise self._stale(wanted, seconds) from None
 
-    async def _see_what_was_before(self, seconds: float) -> None:
+    async def _wait_for_earlier_writes(self, seconds: float) -> None:
         wanted, self._before = self._before, 0
         try:
             await self.informer.reached(wanted, timeout=seconds)
@@ -126,7 +126,7 @@ class ReadBarrier:
                 self._before = wanted
                 raise self._stale(wanted, seconds) from None
 
-    def _forget_what_was_lost(self) -> None:
+    def _forget_lost_writes(self) -> None:
         if self._setbacks != self.informer.setbacks:
             self._setbacks = self.informer.setbacks
             self._version = self._before = 0
@@ -148,7 +148,7 @@ class ReadBarrier:
         before = None if write.gone else write.version
         known = self._outdated.get(write.uid)
         if known is not None and (known.before is None or (before is not None and known.before > before)):
-            return  # answers need not come in the order of the writes
+            return  # responses may arrive in another order than the writes
         now = asyncio.get_running_loop().time()
         self._outdated[write.uid] = _Outdated(write.namespace, write.name, before, now)
         if len(self._outdated) >= _PRUNED_AT:
@@ -169,11 +169,11 @@ class ReadBarrier:
         missing = (
             f"version {wanted}"
             if wanted > _number(version)
-            else f"{len(self._outdated)} objects that are gone or were changed"
+            else f"{len(self._outdated)} objects that were deleted or changed"
         )
         return StaleCache(
             f"the cache of {self._resource} is at version {version or '0'} and has not seen this program's own writes "
-            f"({missing}) within {seconds:g} s; try again later, or read with client.live, which asks the server",
+            f"({missing}) within {seconds:g} s; retry later, or read from the server with client.live",
             resource=str(self._resource),
             version=version,
             wanted=str(wanted),

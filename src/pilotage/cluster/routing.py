@@ -1,4 +1,4 @@
-"""Routing: a group of kinds that another server serves, as if it were one of the cluster's own."""
+"""Routing: a group of kinds that another server serves, as API aggregation does it in Kubernetes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """Where a group's kinds are instead: what serves them, which they are, and how they are followed."""
+    """A group of kinds on another server: its transport, its kinds, and their list-watch."""
 
     group: str
     transport: Transport
@@ -28,8 +28,8 @@ class Aggregation:
 class RoutedTransport:
     """Sends requests for aggregated groups to their servers, and all others to the cluster's.
 
-    Neither needs the other: what is aggregated is known without discovery, and stays known while the cluster's API
-    server does not answer.
+    The servers are independent: aggregated kinds are known without discovery, also while the cluster's API server does
+    not answer.
     """
 
     def __init__(self, main: Transport, aggregations: dict[str, Aggregation]) -> None:
@@ -52,7 +52,7 @@ class RoutedTransport:
         return [*found, *(one for one in served if one.resource.group not in self._aggregations)]
 
     async def close(self) -> None:
-        """Close the cluster's; who has made the others closes them."""
+        """Close the cluster's transport; the others are closed by their owners."""
         await self._main.close()
 
     def _for(self, request: Request) -> Transport:

@@ -1,4 +1,4 @@
-"""What this program has written: noted on the way through the transport, for readers of caches to wait for."""
+"""The writes of this program, recorded in the transport, so that reads from caches can wait for them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pilotage.rest import Bytes, Page, Request, Response, Transport, Verb, Watch
 
 
 class Write(NamedTuple):
-    """One object that was written. `gone`: with that write it ceased to be."""
+    """One object that was written. `gone`: the write removed it."""
 
     namespace: str
     name: str
@@ -22,21 +22,21 @@ class Write(NamedTuple):
     version: int
     gone: bool
     data: Bytes
-    """The object as the server answered it; empty where it answered something else: that it is gone, or its scale."""
+    """The object in the response; empty where the response is something else: a Status, or a scale."""
 
 
 Subscriber = Callable[[Write], None]
-"""Is told of every write to a resource. It is on the way of every write: it must be quick."""
+"""Called with every write to a resource. It delays the writer, so it must be fast."""
 
 
 Observer = Callable[[GroupResource, Write], None]
-"""Is called with every write of the program, in the context of the task that wrote."""
+"""Called with every write of the program, in the context of the task that wrote."""
 
 
 class WriteTracker:
-    """The writes of this program, by resource: the highest version that was answered, and whoever wants to hear of all.
+    """The writes of this program, by resource: the highest resource version so far, and subscribers to every write.
 
-    Versions are compared as numbers, as Kubernetes allows since 1.35; one that is none is not noted.
+    Versions are compared as numbers, as Kubernetes allows since 1.35; one that is not a number is not recorded.
     """
 
     def __init__(self) -> None:
@@ -45,32 +45,32 @@ class WriteTracker:
         self._observers: list[Observer] = []
 
     def highest(self, resource: GroupResource) -> int:
-        """The highest version that a write to this resource was answered with; 0 if there was none."""
+        """The highest resource version in a response to a write of this resource; 0 if there was none."""
         return self._highest.get(resource, 0)
 
     def forget(self, resource: GroupResource) -> None:
-        """What was written so far is lost: the server has begun anew."""
+        """Forget the writes so far: the server has lost its storage."""
         self._highest.pop(resource, None)
 
     def subscribe(self, resource: GroupResource, subscriber: Subscriber) -> Callable[[], None]:
-        """Tell `subscriber` of every write to this resource from now on; what is returned ends it."""
+        """Call `subscriber` with every write to this resource from now on; the returned function ends it."""
         subscribers = self._subscribers.setdefault(resource, [])
         subscribers.append(subscriber)
         return lambda: subscribers.remove(subscriber)
 
     def observe(self, observer: Observer) -> Callable[[], None]:
-        """Call `observer` with every write to any resource from now on; what is returned ends it."""
+        """Call `observer` with every write to any resource from now on; the returned function ends it."""
         self._observers.append(observer)
         return lambda: self._observers.remove(observer)
 
     def note(self, request: Request, data: Bytes) -> None:
-        """Note what the server answered to a write. A dry run is none."""
+        """Record the response to a write. A dry run does not count."""
         if request.write.dry_run or request.delete.dry_run:
             return
         try:
             answer = _ANSWER.decode(data)
         except msgspec.DecodeError:
-            return  # no object: nothing can be said about it, and the caller has it as it is
+            return  # not an object: there is nothing to wait for
         details = answer.details
         if details is not None:
             if request.verb is Verb.DELETE and answer.kind == "Status" and details.uid and not request.subresource:
@@ -98,7 +98,7 @@ class WriteTracker:
 
 
 class TrackedTransport:
-    """Passes everything on, and notes the writes."""
+    """Passes every request on, and records the writes."""
 
     def __init__(self, inner: Transport, tracker: WriteTracker) -> None:
         self._inner = inner
@@ -155,12 +155,12 @@ class _NamespaceSpec(msgspec.Struct, gc=False):
 _ANSWER = msgspec.json.Decoder(_Answer)
 _NAMESPACE_SPEC = msgspec.json.Decoder(_NamespaceSpec)
 _WHOLE = ("", "status")
-"""What is answered with the whole object; a scale has the object's name, but not its labels."""
+"""Subresources whose response is the whole object; a scale has the object's name, but not its labels."""
 _DELETIONS = (Verb.DELETE, Verb.DELETE_COLLECTION)
 
 
 def _terminating_namespace(answer: _Answer) -> bool:
-    """Whether it is a namespace that is still being emptied: its finalizers are in its spec."""
+    """Whether it is a namespace that is still terminating: its finalizers are in its spec."""
     if answer.kind != "Namespace" or not answer.spec:
         return False
     return bool(_NAMESPACE_SPEC.decode(answer.spec).finalizers)

@@ -1,4 +1,4 @@
-"""What the requests of a controller are up to: which are unfinished, and how often each was reconciled lately."""
+"""The state of a controller's requests: which are unfinished, and how often each was reconciled recently."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from pilotage.controller.request import Request
 
 STANDSTILL = 1000
-"""Reconciles of one request at one moment of the loop's time, from which on it is certain that they trigger each
-other. Real time moves on meanwhile; virtual time does not, and so no timeout would ever end them."""
+"""Reconciles of one request at one moment of the loop's time, from which on they certainly trigger each other. Real
+time passes between reconciles; virtual time does not, so no timeout would ever end them."""
 
 
 @dataclass(slots=True)
 class Unfinished:
-    """A request that was tried and must be tried again: it failed, or asked for it with `Result(requeue=True)`."""
+    """A request that is retried: it failed, or returned `Result(requeue=True)`."""
 
     tries: int
     error: str
-    """The last one, as text: the exception itself would keep the whole stack of the reconcile in memory. Empty where
-    the request asked to be reconciled again."""
+    """The last one, as text: the exception itself would keep the whole stack of the reconcile in memory. Empty
+    where the reconciler returned `Result(requeue=True)`."""
 
     def __str__(self) -> str:
         if not self.error:
@@ -36,11 +36,11 @@ class Count:
     at_once: int = 0
     """How many of them in a row ended at the moment `last`."""
     is_delayed: bool = False
-    """Whether the last one asked for the next itself, by `requeue_after`."""
+    """Whether the last one returned `requeue_after`."""
 
 
 class Activity:
-    """Kept by the workers of one controller. Counting costs memory for each request, so it is done on demand."""
+    """Updated by the workers of one controller. Counting takes memory for each request, so it is done on demand."""
 
     def __init__(self) -> None:
         self.unfinished: dict[Request, Unfinished] = {}
@@ -48,14 +48,14 @@ class Activity:
         self._stalled: Callable[[], None] | None = None
 
     def count(self, stalled: Callable[[], None]) -> None:
-        """Count reconciles from now on. `stalled` is called when a request comes again and again at one moment."""
+        """Count reconciles from now on. `stalled` is called when a request repeats while the time stands still."""
         self.counts, self._stalled = {}, stalled
 
     def stop_counting(self) -> None:
         self.counts = self._stalled = None
 
-    def failed(self, request: Request, error: BaseException | None) -> None:
-        """The request is to be tried again. Without an error, because it asked for it."""
+    def record_retry(self, request: Request, error: BaseException | None) -> None:
+        """The request is retried: after an error, or (None) because the reconciler returned `requeue`."""
         text = f"{type(error).__name__}: {error}".removesuffix(": ") if error is not None else ""
         known = self.unfinished.get(request)
         if known is None or bool(known.error) != bool(text):
@@ -63,13 +63,13 @@ class Activity:
         else:
             known.tries, known.error = known.tries + 1, text
 
-    def finished(self, request: Request) -> None:
-        """The request has succeeded, or will not be tried again."""
+    def record_success(self, request: Request) -> None:
+        """The request has succeeded, or is not retried."""
         if self.unfinished:
             self.unfinished.pop(request, None)
 
-    def ended(self, request: Request, now: float, *, is_delayed: bool) -> None:
-        """A reconcile has ended, whatever came of it."""
+    def record_end(self, request: Request, now: float, *, is_delayed: bool) -> None:
+        """A reconcile has ended, successful or not."""
         if self.counts is None:
             return
         count = self.counts.get(request)

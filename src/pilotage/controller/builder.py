@@ -1,4 +1,4 @@
-"""The builder: says in one sentence what a controller watches, and gives the controller to the manager.
+"""The builder: declares what a controller watches, and adds the controller to the manager.
 
 ControllerBuilder(manager).for_(Database).owns(StatefulSet).watches(Secret, handler).complete(reconciler)
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Watch:
-    """A kind, what its events lead to, and which of them matter."""
+    """A kind, the handler of its events, and the predicates that filter them."""
 
     kind: forms.Kind
     handler: Callable[[], Handler]
@@ -36,11 +36,11 @@ class _Watch:
 
 
 class ControllerBuilder(Generic[Q_co]):
-    """Makes a controller step by step. `predicates` of a watch hold for it alone, `with_event_filter` holds for all.
+    """Makes a controller step by step. `predicates` of a watch apply to it alone, `with_event_filter` applies to all.
 
-    Handlers, predicates and reconcilers are checked against the kind by type checkers: a function of a Pod does not go
-    with a watch of ConfigMaps. What is given to `complete` takes the requests of the kind in `for_`. With
-    `only_metadata` the cache keeps nothing but the metadata of a kind.
+    Handlers, predicates and reconcilers are checked against the kind by type checkers: a handler of Pods is refused
+    for a watch of ConfigMaps. The reconciler of `complete` takes requests of the kind in `for_`. With
+    `only_metadata` the cache keeps only the metadata of a kind.
     """
 
     def __init__(self, manager: Manager) -> None:
@@ -58,10 +58,10 @@ class ControllerBuilder(Generic[Q_co]):
     def for_(
         self, kind: KindOf[O], *, predicates: Sequence[Predicate[O]] = (), only_metadata: bool = False
     ) -> ControllerBuilder[Request[O]]:
-        """The kind that is reconciled: each of its objects is a request. Just one; without it, `named` is needed."""
+        """The kind that is reconciled: each of its objects is a request. Called once; without it, `named` is needed."""
         if self._for is not None:
             raise InvalidDefinition(
-                f"for_ may be said once, and {self._for.kind} is there already; use watches(…) or owns(…) for "
+                f"for_ was called already, with {self._for.kind}; use watches(…) or owns(…) for "
                 f"{kind_name(kind)}, or a second controller"
             )
         self._for_kind = forms.untyped(kind)
@@ -77,11 +77,12 @@ class ControllerBuilder(Generic[Q_co]):
         only_metadata: bool = False,
         match_every_owner: bool = False,
     ) -> Self:
-        """A kind whose objects the reconciled ones control (or, with `match_every_owner`, own): their changes count."""
+        """A kind whose objects the reconciled ones control (with `match_every_owner`: own). Their events reconcile the
+        owner."""
 
         def handler() -> Handler:
             if self._for_kind is None:
-                raise InvalidDefinition(f"owns({kind_name(kind)}) needs for_(…): whose is it to be?")
+                raise InvalidDefinition(f"owns({kind_name(kind)}) needs for_(…), which names the kind of the owner")
             return enqueue_request_for_owner(
                 self._for_kind, only_controller=not match_every_owner, rest_mapper=self._manager.rest_mapper
             )
@@ -96,10 +97,10 @@ class ControllerBuilder(Generic[Q_co]):
         predicates: Sequence[Predicate[O]] = (),
         only_metadata: bool = False,
     ) -> Self:
-        """Another kind; the handler says which requests its events lead to.
+        """Another kind; the handler maps its events to requests.
 
-        With `only_metadata` a handler sees nothing but the metadata: one that looks at the object is given to
-        `watches_metadata`, whose handlers take a `PartialObjectMetadata`.
+        With `only_metadata` events have only the metadata. A handler that reads the object is passed to
+        `watches_metadata`, and takes a `PartialObjectMetadata`.
         """
         if not callable(handler):
             raise InvalidDefinition(
@@ -119,12 +120,12 @@ class ControllerBuilder(Generic[Q_co]):
         return self.watches(MetadataOnly(forms.gvk_of(forms.untyped(kind))), handler, predicates=predicates)
 
     def watches_raw_source(self, source: Source) -> Self:
-        """A source of any make. It has its own predicates: `with_event_filter` does not hold for it."""
+        """Any other source. It has its own predicates: `with_event_filter` does not apply to it."""
         self._sources.append(source)
         return self
 
     def with_event_filter(self, *predicates: Predicate) -> Self:
-        """Let only events count that pass; said again, all must be passed, and those of each watch too."""
+        """Only events that pass all these predicates, and those of their watch, are handled. May be called again."""
         self._filters += predicates
         return self
 
@@ -133,20 +134,20 @@ class ControllerBuilder(Generic[Q_co]):
         return self
 
     def named(self, name: str) -> Self:
-        """The controller's name; without it, the kind's in lower case."""
+        """The controller's name; the default is the kind in lower case."""
         self._name = name
         return self
 
     def complete(self, reconciler: AnyReconciler[Q_co]) -> Controller:
-        """Make the controller and add it to the manager, which starts it with everything else."""
+        """Create the controller and add it to the manager, which starts it."""
         return self.build(reconciler)
 
     def build(self, reconciler: AnyReconciler[Q_co]) -> Controller:
-        """The same; controller-runtime has both words."""
+        """The same as `complete`; controller-runtime has both."""
         name = self._checked_name()
         if reconciler is None:
             raise InvalidDefinition(f"the controller {name} needs a reconciler: complete(reconciler)")
-        reconcile_function(reconciler)  # before anything is claimed
+        reconcile_function(reconciler)  # raises before the name is claimed
         if not self._watches and not self._sources:
             raise InvalidDefinition(
                 f"the controller {name} watches nothing, so it would never run: use for_(…), watches(…) or "

@@ -1,4 +1,4 @@
-"""The controller: sources fill its queue, and its workers call the reconciler for what is on it."""
+"""The controller: sources fill its queue, and its workers call the reconciler for each request on it."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from pilotage.meta.kinds import GroupVersionKind
 from pilotage.workqueue import WorkQueue
 
 REPEATED = 5
-"""Reconciles of one request in one run from which on it may be triggering itself."""
+"""Reconciles of one request in one run from which on it may trigger itself."""
 
 LATELY = 1.0
-"""Seconds since its last reconcile after which a request does not seem to come again."""
+"""Seconds since the last reconcile after which a request no longer counts as repeated."""
 
 
 class Controller:
-    """A runnable that reconciles. Made by `ControllerBuilder`, or by itself for use without a manager.
+    """A runnable that reconciles. Created by `ControllerBuilder`, or directly for use without a manager.
 
-    `start` begins with the sources, waits until they are synced, and works until it is cancelled; after
-    `stop_accepting` it ends by itself when its workers have finished what they have. `stop` stops this controller
-    alone, while its manager and the other controllers go on.
+    `start` starts the sources, waits until they are synced, and runs the workers until it is cancelled; after
+    `stop_accepting` it returns when the running reconciles have ended. `stop` stops this controller alone; its manager
+    and the other controllers keep running.
     """
 
     def __init__(
@@ -47,9 +47,9 @@ class Controller:
         defaults: ControllerDefaults | None = None,
         tracker: WorkTracker | None = None,
     ) -> None:
-        """`kind`: what requests are about; `defaults`: a manager's; `tracker`: told of every reconcile."""
+        """`kind` is the kind of the requests, `defaults` are the manager's, `tracker` records every reconcile."""
         if not name:
-            raise InvalidDefinition("a controller needs a name: its metrics and its log go by it")
+            raise InvalidDefinition("a controller needs a name, which its metrics and logs use")
         options = options or ControllerOptions()
         self.name = name
         self.kind = kind
@@ -90,7 +90,7 @@ class Controller:
 
     @property
     def warm_up(self) -> Callable[[], Coroutine[Any, Any, None]] | None:
-        """Fills the queue before the election is won; None where that is not wanted or there is none to be won."""
+        """Fills the queue before the election is won; None where it is off or there is no election."""
         return self._warm_up if self.settings.enable_warmup and self.needs_leader_election else None
 
     async def start(self) -> None:
@@ -108,7 +108,7 @@ class Controller:
                 try:
                     await self._run(tasks)
                 finally:
-                    self._stopping.set()  # before the group cancels the workers, so that they know whose doing it is
+                    self._stopping.set()  # before the group cancels the workers: else they ignore it
         except BaseExceptionGroup as several:
             raise several.exceptions[0] from None
         finally:
@@ -127,11 +127,11 @@ class Controller:
         return [ActiveWork(RECONCILE, f"{self.name} {request}", seconds) for request, seconds in running]
 
     async def stop(self, timeout: float | None = None) -> bool:
-        """Stop this controller alone: take no more requests, and wait for the reconciles that are running.
+        """Stop this controller alone: accept no more requests, and wait for the running reconciles.
 
         After `timeout` seconds (None: no limit) they are cancelled. Returns whether all of them ended by themselves.
-        A controller that was stopped is not started again; one that has not started yet will not work. A reconcile
-        that stops its own controller is not waited for: that one returns at once, with False.
+        A stopped controller cannot be started again; one that has not started yet will never reconcile. A call from
+        a reconcile of this controller does not wait for that reconcile: it returns at once, with False.
         """
         self._log.info("Stopping Controller", active=[str(work) for work in self.active_work()])
         self._stop_asked = True
@@ -149,11 +149,11 @@ class Controller:
         return graceful
 
     def stop_accepting(self) -> None:
-        """Take no more requests; those that are being worked on go on. What is on the queue is dropped."""
+        """Accept no more requests. Running reconciles continue; what is on the queue is dropped."""
         self.queue.shut_down()
 
     def idle(self, horizon: float = 0.0) -> bool:
-        """Whether there is nothing to do now, nor within `horizon` seconds as far as is known."""
+        """Whether there is nothing to do now, and nothing is scheduled within `horizon` seconds."""
         return not self._job.activity.unfinished and self._running_sources.idle(horizon) and self.queue.idle(horizon)
 
     def busy(self, horizon: float = 0.0) -> list[str]:
@@ -163,15 +163,15 @@ class Controller:
         unfinished, waiting, running = self._job.activity.unfinished, self.queue.waiting(), self.queue.in_progress()
         found = self._running_sources.busy(horizon)
         found += reasons.tried_again(unfinished, waiting, running)
-        if self._job.tracker is None:  # else who has the tracker reports them
+        if self._job.tracker is None:  # else the owner of the tracker reports them
             found += reasons.running(running)
         found += reasons.due(waiting, unfinished, horizon)
         return [f"controller {self.name}: {each}" for each in found]
 
     def count_reconciles(self, stalled: Callable[[], None] | None) -> None:
-        """Count from now on how often each request is reconciled; None: count no longer.
+        """Count from now on how often each request is reconciled; None: stop counting.
 
-        `stalled` is called when one request is reconciled again and again while the loop's time stands still.
+        `stalled` is called when one request is reconciled repeatedly while the loop's time stands still.
         """
         if stalled is None:
             self._job.activity.stop_counting()
@@ -179,7 +179,7 @@ class Controller:
             self._job.activity.count(stalled)
 
     def repeated(self) -> list[Repeated]:
-        """The requests that were reconciled very often since the count began, and a moment ago too."""
+        """The requests that were reconciled very often since the count began, and again just now."""
         now = asyncio.get_running_loop().time()
         activity, running = self._job.activity, self.queue.in_progress()
         return [
@@ -191,9 +191,9 @@ class Controller:
 
     async def _run(self, tasks: asyncio.TaskGroup) -> None:
         feeding = None
-        if self._running_sources.claim():  # else the warm-up has
+        if self._running_sources.claim():  # else the warm-up runs them
             feeding = tasks.create_task(self._feed(), name=f"{self.name} sources")
-        await self._running_sources.synced()
+        await self._running_sources.wait_for_sync()
         if self._stop_asked:
             return
         self._log.info("Starting Controller")
@@ -217,11 +217,11 @@ class Controller:
     async def _warm_up(self) -> None:
         if self._running_sources.claim():
             await self._running_sources.run()
-            await self._running_sources.synced()
+            await self._running_sources.wait_for_sync()
 
     def _cancel_workers(self) -> None:
         active = [str(work) for work in self.active_work()]
-        self._log.warning("The reconciles do not end in time and are cancelled", active=active)
+        self._log.warning("Reconciles did not end in time and are cancelled", active=active)
         self._stopping.set()  # so that the workers end with it
         for worker in self._workers:
             worker.cancel()

@@ -34,9 +34,9 @@ class EventData(Protocol[T_co]):
 
 
 class Event(Generic[T_co]):
-    """Something happened to an object. The object is decoded when it is touched; its header costs little.
+    """Something happened to an object. The object is decoded on access; its header is cheap.
 
-    Predicates and handlers get it. Changing the objects in it changes nothing else. `Event[Pod]` is an event about a
+    Predicates and handlers receive it. Changing its objects does not change the cache. `Event[Pod]` is an event about a
     Pod; `Event` alone is one about any object.
     """
 
@@ -54,22 +54,22 @@ class Event(Generic[T_co]):
 
     @classmethod
     def update(cls, old: T, new: T) -> Event[T]:
-        """An object was changed, or is told of again."""
+        """An object was changed, or the cache was replayed."""
         return Event(_Objects("update", old=old, new=new))
 
     @classmethod
     def delete(cls, obj: T, *, unknown_final_state: bool = False) -> Event[T]:
-        """An object was deleted; `obj` is its last state, or with `unknown_final_state` the last one that was seen."""
+        """An object was deleted; `obj` is its last state, or with `unknown_final_state` the last known one."""
         return Event(_Objects("delete", old=obj, unknown_final_state=unknown_final_state))
 
     @classmethod
     def generic(cls, obj: T) -> Event[T]:
-        """Something else is the matter with an object: a timer, a message from outside."""
+        """Something else about an object: a timer, a message from another system."""
         return Event(_Objects("generic", new=obj))
 
     @property
     def object(self) -> T_co:
-        """The object as it is now; of a deleted one, its last state. None where the event came without one."""
+        """The object as it is now; of a deleted one, its last state. None where the event has none."""
         change = self._change
         return cast(T_co, change.new if change.new is not None else change.old)
 
@@ -96,17 +96,17 @@ class Event(Generic[T_co]):
 
     @property
     def is_in_initial_list(self) -> bool:
-        """A create that is none: the object was there before anybody looked."""
+        """Whether the object existed before it was watched, and was not just created."""
         return self._change.is_in_initial_list
 
     @property
     def unknown_final_state(self) -> bool:
-        """A delete that nobody saw: `object` is older than the deletion."""
+        """Whether the deletion itself was not observed: `object` is older than the deletion."""
         return self._change.unknown_final_state
 
     @property
     def is_unchanged(self) -> bool:
-        """Nothing new: of the initial list, or an update to the same resource version."""
+        """Whether nothing changed: an object of the initial list, or an update to the same resource version."""
         if self.type == "create":
             return self._change.is_in_initial_list
         if self.type != "update":
@@ -125,7 +125,7 @@ class Event(Generic[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class _Objects:
-    """A change whose objects are at hand."""
+    """A change made from objects instead of bytes."""
 
     type: EventType
     old: Any = None

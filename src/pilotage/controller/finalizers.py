@@ -1,4 +1,4 @@
-"""The finalizer registry: what is to be cleaned up before an object may go, by the name of the finalizer."""
+"""The finalizer registry: what is cleaned up before an object is removed, by the name of the finalizer."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pilotage.meta.finalizers import HasMetadata, add_finalizer, contains_finali
 T = TypeVar("T", bound=HasMetadata)
 
 Finalizer = Callable[[T], Awaitable[Any]]
-"""Cleans up after an object. What it returns counts as yes where it is true: the status was changed on the way."""
+"""Cleans up after an object. Returns whether it changed the status of the object."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finalized:
-    """What `finalize` did to the object in memory; the caller writes it."""
+    """What `finalize` changed in the object in memory; the caller writes it."""
 
     updated: bool = False
     """The finalizers changed: `client.update`."""
@@ -26,13 +26,13 @@ class Finalized:
 
 
 class FinalizationFailed(PilotageError):
-    """Some finalizers failed, and stay; `errors` says why, by key; `result` what the others did: write that first."""
+    """Some finalizers failed, and stay: `errors` by key. `result` is what the others changed: write that first."""
 
     def __init__(self, name: str, errors: Mapping[str, Exception], result: Finalized) -> None:
         self.errors = dict(errors)
         self.result = result
         reasons = "; ".join(f"{key}: {type(error).__name__}: {error}" for key, error in errors.items())
-        super().__init__(f"{name} cannot go yet: {reasons}")
+        super().__init__(f"{name} cannot be removed yet: {reasons}")
 
 
 class Finalizers(Generic[T]):
@@ -56,9 +56,9 @@ class Finalizers(Generic[T]):
         self._finalizers[key] = finalizer
 
     async def finalize(self, obj: T) -> Finalized:
-        """Put all finalizers on a living object; of one that is being deleted, run those it has, and take them off.
+        """Add all finalizers to an object; for one that is being deleted, run those it has and remove them.
 
-        One that fails does not keep the others from running. Then FinalizationFailed is raised, with all errors.
+        If one fails, the others still run, then FinalizationFailed is raised with all errors.
         """
         if obj.metadata.deletion_timestamp is None:
             return Finalized(updated=sum(add_finalizer(obj, key) for key in self._finalizers) > 0)

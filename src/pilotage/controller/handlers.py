@@ -1,7 +1,7 @@
-"""Handlers: which requests an event leads to. A handler is a function from an Event to requests.
+"""Handlers map an event to requests. A handler is a function from an Event to requests.
 
-Those for one event melt into one each. A handler may be async (it reads from the cache, say); one that fails is tried
-again with growing delays, so that the event is not lost.
+Equal requests are deduplicated. A handler may be async (to read from the cache, for example); one that fails is retried
+with growing delays, so that the event is not lost.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def enqueue_request_for_owner(
     """The owners of a kind: all of them, or with `only_controller` just the one that controls the object.
 
     Owners are matched by group and kind, whatever version their references name. On an update both the old and the new
-    owners are meant. `rest_mapper` tells whether a kind that is given without its class has a namespace.
+    owners are reconciled. `rest_mapper` is asked whether a kind that is given without its class has a namespace.
     """
     wanted = gvk_of(owner).group_kind
     is_namespaced = _scope(owner, rest_mapper)
@@ -54,9 +54,9 @@ def enqueue_request_for_owner(
 
 
 def enqueue_requests_from(function: Callable[[T], Requests | Awaitable[Requests]]) -> Handler[T]:
-    """What the function, async or not, makes of the object; on an update it is called for the old and for the new one.
+    """The requests that the function, async or not, returns for the object; on an update, for the old and the new one.
 
-    An object that has nothing to do with anybody gives an empty list.
+    For an object that concerns no request it returns an empty list.
     """
 
     def requests(event: Event[T]) -> Requests | Awaitable[Requests]:
@@ -95,12 +95,12 @@ def _owners(header: Header | None, only_controller: bool) -> list[OwnerReference
 def _group_kind(reference: OwnerReference) -> GroupKind | None:
     try:
         return GroupKind(GroupVersion.parse(reference.api_version).group, reference.kind)
-    except ValueError:  # somebody's nonsense in a reference leads to nobody
+    except ValueError:  # a malformed owner reference has no owner
         return None
 
 
 def _scope(owner: Kind, rest_mapper: RESTMapper | None) -> Callable[[], bool]:
-    """Whether owners have a namespace. Asked for each event: the kind may not be served yet when this is set up."""
+    """Whether owners have a namespace. Looked up for each event: the kind may not be served yet at the start."""
     info: Any = getattr(owner, "__resource__", None)
     if info is not None:
         namespaced: bool = info.namespaced

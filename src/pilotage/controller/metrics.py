@@ -13,7 +13,7 @@ _BUCKETS = (
 
 
 class ControllerMetrics:
-    """The metrics of one controller; all are there, with 0, before anything happens."""
+    """The metrics of one controller; all exist, with the value 0, from the start."""
 
     def __init__(self, controller: str, registry: Registry = REGISTRY) -> None:
         labels = ("controller",)

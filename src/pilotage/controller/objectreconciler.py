@@ -1,4 +1,4 @@
-"""A reconciler of objects: gets the object itself, and is not called for one that is gone."""
+"""A reconciler of objects: receives the object itself, and is not called for one that does not exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a controller can be told, under controller-runtime's names."""
+"""The options of a controller, under controller-runtime's names."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ NewQueue = Callable[[str, RateLimiter[Any] | None], WorkQueue[Request]]
 
 @dataclass(frozen=True, slots=True)
 class ControllerOptions:
-    """Options of a Controller; None: what the manager's options say, then the default. Times are in seconds."""
+    """Options of a Controller; None: the manager's option, then the default. Times are in seconds."""
 
     max_concurrent_reconciles: int | None = None
-    """How many requests are worked on at a time; 1 unless told otherwise. Never two for the same object."""
+    """How many requests are reconciled at a time; 1 by default. Never two for the same object."""
 
     cache_sync_timeout: float | None = None
     """How long the sources may take to start and to sync; 120 s."""
 
     recover_panic: bool | None = None
-    """Whether a reconciler that raises what is no `Exception`, or returns nonsense, fails like any other (the default);
-    if not, the controller ends with it, and so does its manager."""
+    """Whether a reconciler that raises something other than an `Exception`, or returns something other than a Result,
+    counts as failed and is retried (the default). If not, the controller and its manager end with that error."""
 
     needs_leader_election: bool | None = None
-    """Whether it runs in the leader alone; it does unless told otherwise."""
+    """Whether it runs only in the leader; True by default."""
 
     enable_warmup: bool | None = None
-    """Whether its sources start before the election is won, so that the queue is filled when it is."""
+    """Whether its sources start before the election is won, so that the queue is filled by then."""
 
     reconciliation_timeout: float | None = None
-    """How long one reconcile may take; for ever unless told otherwise."""
+    """How long one reconcile may take; no limit by default."""
 
     rate_limiter: RateLimiter[Request] | None = None
-    """How long failed requests wait; from 5 ms to 1000 s, each for itself."""
+    """How long a failed request waits; by default from 5 ms to 1000 s, growing with its failures."""
 
     new_queue: NewQueue | None = None
     """Makes the queue, given the controller's name and rate limiter."""
@@ -49,13 +49,13 @@ class ControllerOptions:
     """Whether another controller of the manager may have the same name; their metrics are then counted together."""
 
     low_priority: int = LOW_PRIORITY
-    """The priority of objects of the initial list, and of replays of the cache. 0: like anything else, so that a
+    """The priority of objects of the initial list, and of replays of the cache. 0: as all others, so that a
     constant stream of changes cannot starve them."""
 
     def __post_init__(self) -> None:
         if self.max_concurrent_reconciles is not None and self.max_concurrent_reconciles < 1:
             raise InvalidDefinition(
-                f"max_concurrent_reconciles={self.max_concurrent_reconciles}: a controller needs a worker, so 1 or more"
+                f"max_concurrent_reconciles={self.max_concurrent_reconciles}: a controller needs at least 1 worker"
             )
         for name in ("cache_sync_timeout", "reconciliation_timeout"):
             seconds = getattr(self, name)
@@ -65,16 +65,16 @@ class ControllerOptions:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The options with nothing left open."""
+    """The resolved options."""
 
     max_concurrent_reconciles: int = 1
-    """How many requests are worked on at a time."""
+    """How many requests are reconciled at a time."""
     cache_sync_timeout: float = 120.0
     """Seconds that the sources may take to start and to sync."""
     recover_panic: bool = True
-    """Whether a reconciler that raises something other than an `Exception` fails like any other."""
+    """Whether a reconciler that raises something other than an `Exception` counts as failed and is retried."""
     needs_leader_election: bool = True
-    """Whether the controller runs in the leader alone."""
+    """Whether the controller runs only in the leader."""
     enable_warmup: bool = False
     """Whether its sources start before the election is won."""
     reconciliation_timeout: float = 0.0
@@ -86,9 +86,9 @@ class Settings:
 def resolve(
     options: ControllerOptions, defaults: ControllerDefaults | None = None, kind: GroupKind | None = None
 ) -> Settings:
-    """What holds: the controller's own option, else the manager's, else the default.
+    """Resolve each option: the controller's own, else the manager's, else the default.
 
-    The number of workers for a kind goes before the manager's number for all.
+    The manager's number of workers for a kind takes precedence over its number for all.
     """
     chosen: dict[str, Any] = {}
     for name in Settings.__slots__:

@@ -1,4 +1,4 @@
-"""An event's way into the queue: past the predicates, through the handler, with its priority."""
+"""The event pipeline: predicates filter an event, the handler maps it to requests, which are queued with a priority."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from pilotage.telemetry.logs import logger
 from pilotage.workqueue import ItemExponentialFailureRateLimiter, WorkQueue
 
 LOW_PRIORITY = -100
-"""The priority of what is nothing new: objects of the initial list, replays of the cache."""
+"""The priority of events that report no change: objects of the initial list, replays of the cache."""
 
 MAX_POSTPONED = 10_000
-"""Events of one source that may wait for a handler that fails; further ones are dropped, and that is logged."""
+"""Events of one source that may wait for a retry of a failed handler; further ones are dropped and logged."""
 
 _LONGEST_RETRY = 60.0
 _PLAIN = (tuple, list, dict)
@@ -30,10 +30,10 @@ log = logger("pilotage.controller")
 
 
 class EventPipeline:
-    """Takes events, and puts the requests they lead to on the queue.
+    """Receives events, and puts the requests of their handler on the queue.
 
-    What the handler can say at once is on the queue when the call returns. An async handler, and one that failed, go on
-    in `run`, in which events wait for their turn; a failed one is tried again with growing delays.
+    The requests of a handler that is not async are on the queue when the call returns. Async handlers are awaited by
+    `run`, one event after the other, and so are the retries of handlers that failed, with growing delays.
     """
 
     def __init__(
@@ -54,11 +54,11 @@ class EventPipeline:
         self._closed = False
 
     def change(self, change: EventData) -> None:
-        """Take what an informer tells."""
+        """Receive a change of an informer."""
         self.event(Event(change))
 
     def event(self, event: Event) -> None:
-        """Take an event."""
+        """Receive an event."""
         try:
             for predicate in self._predicates:
                 if not predicate(event):
@@ -69,12 +69,12 @@ class EventPipeline:
             else:
                 self._enqueue(event, requests)  # type: ignore[arg-type]  # not awaitable, so requests
         except DecodeError:
-            raise  # no try makes the object readable; the informer reports it
+            raise  # a retry cannot decode the object either; the informer reports it
         except USER_FAILURES:
-            self._failed(_Postponed(event))
+            self._schedule_retry(_Postponed(event))
 
     async def run(self) -> None:
-        """Do what takes time."""
+        """Await async handlers and retry failed ones, until cancelled."""
         task = asyncio.current_task()
         assert task is not None  # a coroutine runs in one
         while True:
@@ -84,12 +84,12 @@ class EventPipeline:
                 except USER_FAILURES:
                     if task.cancelling():
                         raise
-                    self._failed(postponed)
+                    self._schedule_retry(postponed)
                 else:
                     self._postponed.forget(postponed)
 
     def close(self) -> None:
-        """Take nothing more, and let go of the answers that nobody waits for any more."""
+        """Accept no more events, and close the coroutines that will not be awaited."""
         self._postponed.shut_down()
         self._closed = True
         for postponed in self._unanswered:
@@ -97,22 +97,22 @@ class EventPipeline:
         self._unanswered.clear()
 
     async def wait_idle(self) -> None:
-        """Wait until the handler was called, and has answered or failed, for every event so far."""
+        """Wait until the handler has returned or failed for every event so far."""
         await self._postponed.wait_idle()
 
     def idle(self, horizon: float = 0.0) -> bool:
-        """Whether no event waits. One whose handler failed is work until it was handled, whatever the `horizon`."""
+        """Whether no event waits. One whose handler failed waits until it is handled, whatever the `horizon`."""
         return self._postponed.idle(math.inf)
 
     def busy(self) -> str:
-        """What is not done, in words; empty where everything is."""
+        """What is not finished, as a sentence; empty where everything is."""
         if self.idle():
             return ""
         failing = [one for one in self._postponed.waiting() if one.error]
         if not failing:
-            return "a handler has not answered yet"
+            return "a handler has not returned yet"
         first = failing[0]
-        more = f", and {len(failing) - 1} more events wait for it" if len(failing) > 1 else ""
+        more = f", and {len(failing) - 1} more events wait for a retry" if len(failing) > 1 else ""
         return (
             f"the handler or a predicate failed {self._postponed.num_requeues(first)} times for {first.event}, "
             f"last with {first.error}{more}"
@@ -133,7 +133,9 @@ class EventPipeline:
         priority = self._low_priority if event.is_unchanged else 0
         for request in requests if type(requests) in _PLAIN else _listed(requests):
             if not isinstance(request, Request):
-                raise TypeError(f"a handler gives requests, not {type(request).__name__}: Request(name, namespace)")
+                raise TypeError(
+                    f"a handler must return requests, Request(name, namespace), not {type(request).__name__}"
+                )
             self._queue.add(request, priority=priority)
 
     def _postpone(self, postponed: _Postponed) -> None:
@@ -143,24 +145,24 @@ class EventPipeline:
         self._unanswered.add(postponed)
         self._postponed.add(postponed)
 
-    def _failed(self, postponed: _Postponed) -> None:
+    def _schedule_retry(self, postponed: _Postponed) -> None:
         error = sys.exception()
         postponed.error = f"{type(error).__name__}: {error}"
         log.exception(
-            "Event handler failed; it is tried again",
+            "Event handler failed, retrying",
             event=postponed.event,
             tries=self._postponed.num_requeues(postponed) + 1,
         )
         if self._postponed.statistics().delayed >= MAX_POSTPONED:
             log.error(
-                "Event dropped: too many wait for a handler that fails", event=postponed.event, limit=MAX_POSTPONED
+                "Event dropped, too many wait for a retry of their handler", event=postponed.event, limit=MAX_POSTPONED
             )
             return
         self._postponed.add_rate_limited(postponed)
 
 
 class _Postponed:
-    """An event whose requests are not known yet. Each is an item of its own, compared by identity."""
+    """An event whose requests are not known yet. Items are compared by identity."""
 
     __slots__ = ("answer", "error", "event")
 
@@ -168,18 +170,18 @@ class _Postponed:
         self.event = event
         self.answer = answer
         self.error = ""
-        """What the handler raised at the last try."""
+        """The error of the last attempt."""
 
     def close(self) -> None:
-        """An answer that was never awaited would be warned of."""
+        """Close the coroutine: Python warns of one that was never awaited."""
         if inspect.iscoroutine(self.answer):
             self.answer.close()
 
 
 def _listed(requests: object) -> Requests:
     try:
-        return list(requests)  # type: ignore[call-overload,no-any-return]  # whatever a user's function gave
+        return list(requests)  # type: ignore[call-overload,no-any-return]  # the value comes from user code
     except TypeError:
         raise TypeError(
-            f"a handler gives requests, not {type(requests).__name__}: return a list, and an empty one for none"
+            f"a handler must return a list of requests (an empty one for none), not {type(requests).__name__}"
         ) from None

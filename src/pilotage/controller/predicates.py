@@ -1,6 +1,6 @@
-"""Predicates: which events matter. A predicate is a function from an Event to a bool; these are ready-made ones.
+"""Predicates filter events. A predicate is a function from an Event to a bool; these are ready-made ones.
 
-They keep work from the queue, not objects from the cache.
+They reduce what is queued, not what is cached.
 """
 
 from __future__ import annotations
@@ -22,46 +22,46 @@ log = logger("pilotage.controller")
 
 
 def resource_version_changed(event: Event) -> bool:
-    """Leave out updates that change nothing: a replay of the cache."""
+    """Filters out updates without a change: replays of the cache."""
     return _changed(event, lambda header: header.resource_version)
 
 
 def generation_changed(event: Event) -> bool:
-    """Leave out updates that do not change the spec.
+    """Filters out updates that do not change the spec.
 
-    For kinds whose generation the server keeps: those with a status subresource, and most built-in ones. Updates of
+    For kinds whose generation the server maintains: those with a status subresource, and most built-in ones. Updates of
     status, labels, annotations and finalizers do not pass; a deletion that waits for finalizers does.
     """
     return _changed(event, lambda header: header.generation)
 
 
 def label_changed(event: Event) -> bool:
-    """Leave out updates that do not change the labels."""
+    """Filters out updates that do not change the labels."""
     return _changed(event, lambda header: header.labels)
 
 
 def annotation_changed(event: Event) -> bool:
-    """Leave out updates that do not change the annotations."""
+    """Filters out updates that do not change the annotations."""
     return _changed(event, lambda header: header.annotations)
 
 
 def and_(*predicates: Predicate[T]) -> Predicate[T]:
-    """What passes all of them."""
+    """Passes events that pass all of them."""
     return lambda event: all(predicate(event) for predicate in predicates)
 
 
 def or_(*predicates: Predicate[T]) -> Predicate[T]:
-    """What passes one of them."""
+    """Passes events that pass at least one of them."""
     return lambda event: any(predicate(event) for predicate in predicates)
 
 
 def not_(predicate: Predicate[T]) -> Predicate[T]:
-    """What does not pass."""
+    """Passes events that do not pass."""
     return lambda event: not predicate(event)
 
 
 def on_object(function: Callable[[T], bool]) -> Predicate[T]:
-    """What the function says of the object: of the new one for an update, of the last state for a delete."""
+    """Passes events for whose object the function is true: the new one of an update, the last state of a delete."""
 
     def passes(event: Event[T]) -> bool:
         obj = event.object
@@ -71,9 +71,9 @@ def on_object(function: Callable[[T], bool]) -> Predicate[T]:
 
 
 def label_selector(selector: Selector | Mapping[str, Any] | str) -> Predicate:
-    """What a label selector selects: by its text, in the form that objects hold (`matchLabels` …), or parsed.
+    """Passes objects that a label selector selects. It is text, a LabelSelector (`matchLabels` …), or parsed.
 
-    An update counts by the new object's labels.
+    For an update, the labels of the new object decide.
     """
     try:
         if isinstance(selector, str):

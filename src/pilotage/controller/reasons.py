@@ -1,4 +1,4 @@
-"""Why a controller is not idle, in words: for the message of NotIdle."""
+"""Why a controller is not idle, as sentences for the message of NotIdle."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from pilotage.controller.request import Request
 V = TypeVar("V")
 
 NAMED = 10
-"""Requests that are named; further ones are counted."""
+"""Requests that a sentence names; further ones are counted."""
 
 
 def tried_again(
     unfinished: Mapping[Request, Unfinished], waiting: Mapping[Request, float], running: Collection[Request]
 ) -> list[str]:
-    """The requests that failed, or asked to be reconciled again: how often, why, and when next."""
+    """The requests that are retried: how often, why, and when next."""
     found = [
         f"{request} {state}; "
-        + ("it is being tried again" if request in running else f"the next try is in {waiting.get(request, 0.0):.3g} s")
+        + ("it is being retried" if request in running else f"the next attempt is in {waiting.get(request, 0.0):.3g} s")
         for request, state in _first(unfinished.items())
     ]
     more = len(unfinished) - len(found)
-    return found + ([f"{more} more requests are to be tried again"] if more > 0 else [])
+    return found + ([f"{more} more requests wait for a retry"] if more > 0 else [])
 
 
 def due(waiting: Mapping[Request, float], unfinished: Collection[Request], horizon: float) -> list[str]:

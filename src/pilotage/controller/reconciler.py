@@ -1,4 +1,4 @@
-"""Reconcilers in their several forms, made into one: an async function from a Request to a Result.
+"""Reconcilers in all their forms, converted to one: an async function from a Request to a Result.
 
 A reconciler is an object with `reconcile`, or a function; async or not. One that is not async runs in a thread of its
 own, and calls what is async through `wait`, which runs it on the loop:
@@ -33,7 +33,7 @@ Reconcile = Callable[[Request], Awaitable[Outcome]]
 
 
 class Reconciler(Protocol[Q_contra]):
-    """Makes the world what an object says. `reconcile` may be async, and should be."""
+    """Brings the actual state to the state that an object declares. `reconcile` should be async, but need not be."""
 
     def reconcile(self, request: Q_contra, /) -> Awaitable[Outcome] | Outcome: ...
 
@@ -43,14 +43,14 @@ AnyReconciler = Reconciler[Q] | Callable[[Q], Awaitable[Outcome] | Outcome]
 
 
 class Abandoned(PilotageError):
-    """The controller waits for this reconcile no longer, because its time was over or the program is ending. Nothing
-    more is done for it: let the function end."""
+    """The controller no longer waits for this reconcile: its timeout has passed, or the program is ending. Raised
+    by `wait`; the function should return."""
 
 
 def reconcile_function(reconciler: AnyReconciler, is_stopping: Callable[[], bool] = lambda: False) -> Reconcile:
-    """The async function of a reconciler in any form. Raises InvalidDefinition for what is none.
+    """The async function of a reconciler in any form. Raises InvalidDefinition for anything else.
 
-    A thread cannot be cancelled. When its time is over, it is waited for all the same, unless `is_stopping`.
+    A thread cannot be cancelled. After its timeout it is still waited for, unless `is_stopping`.
     """
     function: Any = getattr(reconciler, "reconcile", reconciler)
     if not callable(function) or isinstance(reconciler, type):
@@ -65,14 +65,14 @@ def reconcile_function(reconciler: AnyReconciler, is_stopping: Callable[[], bool
 
     async def reconcile(request: Request) -> Outcome:
         outcome: Outcome | Awaitable[Outcome] = await _Thread(function, request).run(is_stopping)
-        # A function that is not async may still return something to be awaited: a lambda around one that is.
+        # A function that is not async may still return an awaitable: a lambda around an async function.
         return await outcome if inspect.isawaitable(outcome) else outcome
 
     return reconcile
 
 
 def wait(awaitable: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine on the controller's loop, from a reconciler that is not async, and wait for what it gives."""
+    """Run a coroutine on the controller's loop, from a reconciler that is not async, and return its result."""
     thread: _Thread | None = getattr(_running, "thread", None)
     if thread is None:
         awaitable.close()
@@ -86,7 +86,7 @@ _running = threading.local()
 
 
 class _Thread:
-    """One reconcile in a thread. Daemonic: one that never ends must not keep the program from ending."""
+    """One reconcile in a daemon thread, so that one that never ends does not keep the program from exiting."""
 
     def __init__(self, function: Callable[[Request], Any], request: Request) -> None:
         self._function = function
@@ -105,7 +105,7 @@ class _Thread:
         except asyncio.CancelledError:
             self._abandon()
             if not is_stopping():
-                await asyncio.wait([self._ended])  # until then the request is with this thread, and with nobody else
+                await asyncio.wait([self._ended])  # until then no other worker may have the request
             raise
         return self._ended.result()
 
@@ -120,7 +120,9 @@ class _Thread:
             return answer.result()
         except concurrent.futures.CancelledError:
             coroutine.close()
-            raise Abandoned(f"the reconcile of {self._request} was given up; nothing more is done for it") from None
+            raise Abandoned(
+                f"the reconcile of {self._request} was abandoned: its timeout has passed, or the program is ending"
+            ) from None
 
     def _start(
         self, coroutine: Coroutine[Any, Any, T], answer: concurrent.futures.Future[T], context: contextvars.Context
@@ -137,7 +139,7 @@ class _Thread:
         if task.cancelled() and self._abandoned:
             answer.cancel()
         elif task.cancelled():
-            answer.set_exception(asyncio.CancelledError())  # its own doing
+            answer.set_exception(asyncio.CancelledError())  # the coroutine cancelled itself
         elif (error := task.exception()) is not None:
             answer.set_exception(error)
         else:
@@ -154,7 +156,7 @@ class _Thread:
             result, error = self._function(self._request), None
         except BaseException as raised:
             result, error = None, raised
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed: nothing waits for it
             self._loop.call_soon_threadsafe(self._end, result, error)
 
     def _end(self, result: object, error: BaseException | None) -> None:
@@ -164,7 +166,7 @@ class _Thread:
         if isinstance(error, StopIteration):  # a future cannot hold one
             error = RuntimeError(f"the reconciler raised {error!r}")
         self._ended.set_exception(error)
-        self._ended.exception()  # where nobody waits any more, nobody misses it
+        self._ended.exception()  # else nothing waits for the result
 
 
 def _is_async(function: Any) -> bool:

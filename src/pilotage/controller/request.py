@@ -1,4 +1,4 @@
-"""A request: the name of the object to reconcile, and nothing else, so that many events about it melt into one."""
+"""A request: the name of the object to reconcile, and nothing else, so that its events are deduplicated."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ O = TypeVar("O", bound=Identified)  # noqa: E741
 
 
 class Request(msgspec.Struct, Generic[T_co], frozen=True, gc=False):
-    """Which object is to be reconciled. A value: compared by what it says, and usable as a key.
+    """Names the object to reconcile. A value: compared by its fields, and hashable.
 
-    A controller may have requests of its own that say more: `class Sync(Request, frozen=True): cluster: str = ""`.
+    A controller may have requests of its own with more fields: `class Sync(Request, frozen=True): cluster: str = ""`.
 
     `Request[Database]` is for type checkers: a reconciler that takes it is refused for any other kind. `Request` alone
-    goes with every kind.
+    is accepted for every kind.
     """
 
     name: str
@@ -56,4 +56,4 @@ Q_co = TypeVar("Q_co", bound=Request, covariant=True, default=Any)
 """The requests of a controller."""
 
 Q_contra = TypeVar("Q_contra", bound=Request, contravariant=True, default=Any)
-"""The same, of what takes requests."""
+"""The same, for parameters."""

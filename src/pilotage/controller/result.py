@@ -1,4 +1,4 @@
-"""What a reconcile comes to: done, again later, or never again."""
+"""The outcome of a reconcile: done, again later, or a terminal error."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from pilotage.errors import InvalidDefinition, PilotageError
 
 
 class Result(msgspec.Struct, frozen=True, gc=False):
-    """What is to happen next, when nothing went wrong. Without anything: the object is as it should be.
+    """What happens after a successful reconcile. By default nothing: the object is reconciled when it changes.
 
     `Result(requeue_after=30)`, `Result(requeue_after=timedelta(minutes=5))` and
     `Result(requeue_after=Duration.parse("5m"))` ask for another reconcile after that time.
     """
 
     requeue: bool = False
-    """Reconcile again, rate limited, with a growing delay. An older way; `requeue_after` wins over it."""
+    """Reconcile again, rate limited, with a growing delay. Deprecated upstream; `requeue_after` takes precedence."""
 
     requeue_after: float = 0.0
     """Reconcile again after this time. A number is seconds; a `timedelta` or a `Duration` is converted to seconds."""
 
     priority: int | None = None
-    """The priority of that reconcile; None keeps the one that the request had."""
+    """The priority of that reconcile; None: that of the request."""
 
-    if TYPE_CHECKING:  # what is given is more than what is kept
+    if TYPE_CHECKING:  # accepts more types than it stores
 
         def __init__(
             self, requeue: bool = False, requeue_after: float | timedelta = 0.0, priority: int | None = None
@@ -39,7 +39,7 @@ class Result(msgspec.Struct, frozen=True, gc=False):
         after = given.total_seconds() if isinstance(given, timedelta) else given
         if after and not (isinstance(after, int | float) and 0 < after < math.inf):
             raise InvalidDefinition(
-                f"requeue_after={given!r} is not a time to wait: give seconds, a timedelta or a Duration, 0 or more"
+                f"requeue_after={given!r} is not valid: use seconds, a timedelta or a Duration, 0 or more"
             )
         if after is not given:
             msgspec.structs.force_setattr(self, "requeue_after", after)
@@ -51,7 +51,7 @@ class Result(msgspec.Struct, frozen=True, gc=False):
 
 
 class TerminalError(PilotageError):
-    """Trying again is no use: the error is counted and logged, and the object left alone until it changes.
+    """An error that is not retried: it is counted and logged, and the object is not reconciled until it changes.
 
     `raise TerminalError("the name is taken") from error`, or `TerminalError(error)` to wrap one.
     """
@@ -64,12 +64,12 @@ class TerminalError(PilotageError):
 
 
 def is_terminal(error: BaseException) -> bool:
-    """Whether an error is terminal: itself, by what it was raised from, or as a group of such errors alone."""
+    """Whether an error is terminal: itself, one of its causes, or as a group of terminal errors."""
     return all(any(isinstance(link, TerminalError) for link in _chain(leaf)) for leaf in leaves(error))
 
 
 def leaves(error: BaseException) -> Iterator[BaseException]:
-    """The errors in a group, or the one that is none."""
+    """The errors in a group, or the error itself."""
     if isinstance(error, BaseExceptionGroup):
         for part in error.exceptions:
             yield from leaves(part)
@@ -79,7 +79,7 @@ def leaves(error: BaseException) -> Iterator[BaseException]:
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
     seen: set[int] = set()
-    while error is not None and id(error) not in seen:  # a chain can be closed to a ring
+    while error is not None and id(error) not in seen:  # a chain of causes can be a cycle
         seen.add(id(error))
         yield error
         error = error.__cause__

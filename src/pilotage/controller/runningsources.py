@@ -1,4 +1,4 @@
-"""The sources of a controller: started once, together, and waited for until they are synced."""
+"""The running sources of a controller: started once, together, and run until the controller ends."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class CacheSyncTimeout(PilotageError, TimeoutError):
 
 @dataclass(frozen=True, slots=True)
 class Feeding:
-    """What sources are started with."""
+    """What sources are started with: the queue that they feed."""
 
     queue: WorkQueue[Request]
     timeout: float
@@ -27,11 +27,11 @@ class Feeding:
 
 
 class _Stopped(Exception):
-    """Ends the task group of the sources, and is never seen outside."""
+    """Ends the task group of the sources; never raised to a caller."""
 
 
 class RunningSources:
-    """Sources that run as long as `run` does. One that is added meanwhile starts at once."""
+    """Sources that run while `run` runs. One that is added later starts at once."""
 
     def __init__(self, feeding: Feeding) -> None:
         self._feeding = feeding
@@ -47,16 +47,16 @@ class RunningSources:
             self._tasks.create_task(self._start(source, self._tasks), name=f"start of {source}")
 
     def claim(self) -> bool:
-        """Whether the caller is the first, and thus the one who has to `run`."""
+        """Whether the caller is the first one, which must call `run`."""
         if self._synced is not None:
             return False
         self._synced = asyncio.get_running_loop().create_future()
         return True
 
     async def run(self) -> None:
-        """Start the sources and keep them until cancelled or stopped. What fails before they are synced, `synced`
-        raises."""
-        assert self._synced is not None  # whoever runs has claimed it
+        """Start the sources and keep them until cancelled or stopped. An error before they are synced is raised by
+        `wait_for_sync`."""
+        assert self._synced is not None  # the caller has claimed it
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._tasks = tasks
@@ -74,21 +74,21 @@ class RunningSources:
             self._synced.cancel()
 
     def stop(self) -> None:
-        """Let `run` end, or do nothing if it has not begun. `synced` raises nothing for it."""
+        """End `run`. `wait_for_sync` then returns normally."""
         self._stop_asked.set()
 
-    async def synced(self) -> None:
-        """Wait until all sources that were there at the start are synced. Raises what went wrong."""
-        assert self._synced is not None  # somebody has claimed to run
+    async def wait_for_sync(self) -> None:
+        """Wait until all sources that were added before the start are synced. Raises the error of a source."""
+        assert self._synced is not None  # a caller has claimed it
         await asyncio.shield(self._synced)
 
     def idle(self, horizon: float) -> bool:
-        """Whether everything the sources know is on the queue."""
+        """Whether all events of the sources are on the queue."""
         synced = self._synced is not None and self._synced.done()
         return synced and all(source.idle(horizon) for source in self._sources)
 
     def busy(self, horizon: float) -> list[str]:
-        """What the sources are still doing, in words."""
+        """Why the sources are not idle, as sentences."""
         if self._synced is None:
             return ["it has not started"]
         if not self._synced.done():
@@ -98,7 +98,7 @@ class RunningSources:
         return [f"{source}: {found}" for source in self._sources if (found := source.busy(horizon))]
 
     def _end(self, error: BaseException) -> None:
-        """The sources have ended: they were stopped, or one has failed."""
+        """Report the end of the sources: they were stopped, or one has failed."""
         assert self._synced is not None
         if isinstance(error, _Stopped):
             if not self._synced.done():
@@ -107,7 +107,7 @@ class RunningSources:
         if self._synced.done():
             raise error from None
         self._synced.set_exception(error)
-        self._synced.exception()  # if nobody waits for it, it is not worth a warning
+        self._synced.exception()  # marks it as retrieved: without a waiter asyncio would log it
 
     async def _sync(self, tasks: asyncio.TaskGroup, synced: asyncio.Future[None]) -> None:
         await self._start_all(tasks)
@@ -126,17 +126,19 @@ class RunningSources:
         feeding = self._feeding
         feeding.log.info("Starting EventSource", source=str(source))
         deadline = asyncio.get_running_loop().time() + feeding.timeout
-        await self._in_time(
+        await self._wait_until(
             source.start(feeding.queue, tasks),
             deadline,
-            f"{source} to start: its start must not block; what takes time goes into a task of the group it is given",
+            f"{source} to start: its start must not block; long work belongs in a task of the group that it is given",
         )
-        await self._in_time(
-            source.wait_for_sync(), deadline, f"{source} to sync: is its kind served, and may it be listed and watched?"
+        await self._wait_until(
+            source.wait_for_sync(),
+            deadline,
+            f"{source} to sync; check that its kind is served, and that this program may list and watch it",
         )
         self._ready.add(source)
 
-    async def _in_time(self, awaitable: Awaitable[None], deadline: float, what: str) -> None:
+    async def _wait_until(self, awaitable: Awaitable[None], deadline: float, what: str) -> None:
         limit = asyncio.timeout_at(deadline)
         try:
             async with limit:

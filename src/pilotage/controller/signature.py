@@ -1,4 +1,4 @@
-"""The signature of a reconciler, checked when its controller is made and not at the first request."""
+"""The signature of a reconciler, checked when its controller is created and not at the first request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ARGUMENT = object()
 def check_signature(reconciler: object, function: Callable[..., Any], argument: str = "request: Request") -> None:
     """Raise InvalidDefinition unless `function` can be called with one positional argument, the request.
 
-    A callable that has no signature, such as one written in C, is accepted: its first call decides.
+    A callable that has no signature, such as one written in C, is accepted; its first call shows.
     """
     try:
         signature = inspect.signature(function)
@@ -49,7 +49,7 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 def _parameters(signature: inspect.Signature) -> str:
-    """Names and defaults alone: annotations make the line too long to read."""
+    """Names and defaults only: annotations would make the line too long."""
     bare = [one.replace(annotation=inspect.Parameter.empty) for one in signature.parameters.values()]
     return str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty))
 

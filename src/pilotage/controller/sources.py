@@ -1,4 +1,4 @@
-"""Sources: where events come from. A controller starts its sources, waits until they are synced, then works."""
+"""Sources of events. A controller starts its sources, waits until they are synced, then starts its workers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pilotage.telemetry.logs import logger
 from pilotage.workqueue import WorkQueue
 
 RETRY_SECONDS = 10.0
-"""How often a kind that is not served yet is asked for again."""
+"""Seconds between two attempts to watch a kind that is not served yet."""
 
 log = logger("pilotage.controller")
 
@@ -31,34 +31,34 @@ log = logger("pilotage.controller")
 class Source(ABC):
     """Feeds a controller's queue.
 
-    `start` returns as soon as the source is set up: what takes time goes into a task of the group it is given. Those
+    `start` returns as soon as the source is set up; long work belongs in a task of the group that it is given. Those
     tasks end with the controller.
     """
 
     @abstractmethod
     async def start(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> None:
-        """Begin to feed the queue."""
+        """Start to feed the queue."""
 
-    async def wait_for_sync(self) -> None:  # noqa: B027 most sources of one's own have nothing to wait for
-        """Wait until everything that was there at the beginning has been put on the queue."""
+    async def wait_for_sync(self) -> None:  # noqa: B027 - most custom sources have nothing to wait for
+        """Wait until all objects that existed at the start are on the queue."""
 
     def stop(self) -> None:  # noqa: B027
-        """The controller ends: let go of what is not a task of the group."""
+        """Release what is not a task of the group: the controller ends."""
 
     waits_for: str = ""
-    """Why it does not sync, where that is known, for the message of NotIdle."""
+    """Why it is not synced, where that is known, for the message of NotIdle."""
 
     def idle(self, horizon: float) -> bool:
-        """Whether nothing is on its way to the queue now, or will be within `horizon` seconds."""
+        """Whether no event waits to be queued, now or within `horizon` seconds."""
         return True
 
     def busy(self, horizon: float) -> str:
-        """What is on its way to the queue, in words, for the message of NotIdle; empty where it is idle."""
-        return "" if self.idle(horizon) else "events are on their way to the queue"
+        """Which events wait to be queued, as a sentence for the message of NotIdle; empty where it is idle."""
+        return "" if self.idle(horizon) else "events wait to be queued"
 
 
 class _InformerBacked(Source):
-    """What sources that listen to an informer have in common."""
+    """Base of sources that listen to an informer."""
 
     def __init__(self, handler: Handler, predicates: tuple[Predicate, ...], low_priority: int) -> None:
         self._handler = handler
@@ -85,8 +85,8 @@ class _InformerBacked(Source):
         tasks.create_task(self._pipeline.run(), name=f"handlers of {self}")
         return self._pipeline
 
-    async def _synced(self, informer: AnyInformer, pipeline: EventPipeline) -> None:
-        """Wait until everything that was there has been told and handled."""
+    async def _wait_for_sync(self, informer: AnyInformer, pipeline: EventPipeline) -> None:
+        """Wait until the initial list was delivered and handled."""
         await informer.wait_for_sync()
         await pipeline.wait_idle()
 
@@ -109,14 +109,14 @@ class InformerSource(_InformerBacked):
 
     async def wait_for_sync(self) -> None:
         if self._pipeline is not None:
-            await self._synced(self._informer, self._pipeline)
+            await self._wait_for_sync(self._informer, self._pipeline)
 
     def __str__(self) -> str:
         return f"informer source: {kind_name(self._informer.options.kind)}"
 
 
 class Kind(_InformerBacked):
-    """The events of a kind, from a cache's informer. While the kind is not served, it is asked for again and again.
+    """The events of a kind, from a cache's informer. While the kind is not served, the source retries.
 
     `low_priority` is the priority of the objects of the initial list, and of replays of the cache.
     """
@@ -133,29 +133,31 @@ class Kind(_InformerBacked):
         self._kind = forms.untyped(kind)
         self._gvk = forms.gvk_of(self._kind)
         self._cache = cache
-        self._starting: asyncio.Task[None] | None = None
+        self._subscribing: asyncio.Task[None] | None = None
 
     async def start(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> None:
-        self._starting = tasks.create_task(self._subscribe(self._start_pipeline(queue, tasks)), name=f"start of {self}")
+        self._subscribing = tasks.create_task(
+            self._subscribe(self._start_pipeline(queue, tasks)), name=f"start of {self}"
+        )
 
     async def wait_for_sync(self) -> None:
-        if self._starting is not None:
-            await asyncio.shield(self._starting)
+        if self._subscribing is not None:
+            await asyncio.shield(self._subscribing)
 
     async def _subscribe(self, pipeline: EventPipeline) -> None:
         informer = await self._informer()
         self._registration = informer.subscribe(self._listener(informer, pipeline))
-        await self._synced(informer, pipeline)
+        await self._wait_for_sync(informer, pipeline)
 
     def _listener(self, informer: AnyInformer, pipeline: EventPipeline) -> Callable[[Any], None]:
-        """An informer is shared by all who want its kind in any form, and tells it in the form of the first of them."""
+        """An informer is shared by all users of a kind, and its events have the form that the first user asked for."""
         if informer.options.kind == self._kind:
             return pipeline.change
         read, change = forms.reader_of(self._kind), pipeline.change
-        return lambda told: change(told.read_as(read))
+        return lambda reported: change(reported.read_as(read))
 
     async def _informer(self) -> AnyInformer:
-        """The informer, once there is one."""
+        """The informer, as soon as the kind is served."""
         while True:
             try:
                 return await self._cache.informer_for(self._kind)
@@ -163,7 +165,7 @@ class Kind(_InformerBacked):
                 log.error("If the kind is a CRD, it should be installed before calling start", kind=str(self._gvk))
                 self.waits_for = "the server does not serve the kind; install its CRD"
             except InvalidDefinition:
-                raise  # waiting does not mend it
+                raise  # a retry cannot succeed
             except PilotageError as error:
                 log.error("Failed to get an informer from the cache", kind=str(self._gvk), error=error)
                 self.waits_for = str(error)
@@ -177,8 +179,8 @@ class Kind(_InformerBacked):
 class Channel(Source):
     """Generic events from the program itself: from an `asyncio.Queue`, or anything that can be iterated over.
 
-    What comes out of it is an Event, or an object for which a generic one is made. What was put in before the
-    controller started is not lost. When the iteration ends, the source has ended, and the controller goes on.
+    Its items are Events, or objects, for which a generic event is made. Items that were added before the controller
+    started are not lost. When the iteration ends, the source ends and the controller continues.
     """
 
     def __init__(
@@ -212,14 +214,14 @@ class Channel(Source):
             try:
                 pipeline.event(found if isinstance(found, Event) else Event.generic(found))
             except DecodeError as error:
-                log.error("Dropped what is no object", source=str(self), error=error)
+                log.error("Dropped an item that is not an object", source=str(self), error=error)
 
     def __str__(self) -> str:
         return f"channel source: {type(self._events).__name__} {hex(id(self._events))}"
 
 
 class Func(Source):
-    """A function that is given the queue and does with it what it likes, for as long as the controller runs."""
+    """A function that is called with the queue and may add to it while the controller runs."""
 
     def __init__(self, function: Callable[[WorkQueue[Request]], Awaitable[None]]) -> None:
         self._function = function
@@ -235,7 +237,7 @@ class Func(Source):
 
 
 def kind_name(kind: Any) -> str:
-    """A kind for people: the class's name, `apps/v1, Kind=Deployment`, or that of its metadata."""
+    """A kind as shown in messages: the class's name, `apps/v1, Kind=Deployment`, or that of its metadata."""
     if isinstance(kind, type):
         return kind.__name__
     return str(forms.gvk_of(kind))

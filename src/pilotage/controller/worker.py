@@ -1,4 +1,4 @@
-"""The worker: takes a request, calls the reconciler, and does with the request what came of it."""
+"""The worker: takes a request, calls the reconciler, and requeues or forgets the request by the outcome."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from pilotage.workqueue import QueueShutDown, WorkQueue
 log = logger("pilotage.controller")
 
 _DONE = Result()
-_PASSING = (Conflict, StaleCache)
-"""Somebody else was faster, or the cache is late: it will pass, and no traceback explains it."""
+_TRANSIENT = (Conflict, StaleCache)
+"""Transient: another writer was faster, or the cache is late. Logged without a traceback, which would not help."""
 
 
 class ReconciliationTimeout(PilotageError, TimeoutError):
@@ -31,11 +31,11 @@ class ReconciliationTimeout(PilotageError, TimeoutError):
 
 
 class InvalidResult(PilotageError):
-    """A reconciler returned what is no Result."""
+    """A reconciler returned something other than a Result."""
 
 
 class Panic(PilotageError):
-    """A reconciler did what none should (raised something that is no `Exception`, or returned what is no Result), and
+    """A reconciler raised something other than an `Exception`, or returned something other than a Result, and
     `recover_panic` is off."""
 
 
@@ -45,12 +45,12 @@ class Job:
 
     controller: str
     kind: GroupVersionKind | None
-    """The kind of the objects that requests are about, where it is known."""
+    """The kind of the objects of the requests, where it is known."""
     reconcile: Reconcile
     queue: WorkQueue[Request]
     metrics: ControllerMetrics
     stopping: asyncio.Event
-    """Set before the workers are cancelled: else it is a reconciler's doing, and no reason to end."""
+    """Set before the workers are cancelled. A cancellation without it came from a reconciler, and is ignored."""
     tracker: WorkTracker | None = None
     activity: Activity = field(default_factory=Activity)
     timeout: float = 0.0
@@ -58,7 +58,7 @@ class Job:
 
     @property
     def log_fields(self) -> dict[str, object]:
-        """What every line of this controller's log has."""
+        """The fields of every log line of this controller."""
         if self.kind is None:
             return {"controller": self.controller}
         return {
@@ -69,12 +69,12 @@ class Job:
 
 
 def reconcile_id() -> str:
-    """The id of the reconcile that this is called in; empty outside of one."""
+    """The id of the current reconcile; empty outside of one."""
     return str(logged_fields().get("reconcileID", ""))
 
 
 class Worker:
-    """Works on one request after the other, until the queue is shut down."""
+    """Reconciles one request after the other, until the queue is shut down."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -90,7 +90,7 @@ class Worker:
                 async with queue.take() as request:
                     if tracker is not None and not tracker.accepting:
                         return
-                    await self._work(request, loop)
+                    await self._process(request, loop)
                     if task.cancelling() and not self._job.stopping.is_set():
                         await _ignore_cancellation(task)
         except QueueShutDown:
@@ -99,7 +99,7 @@ class Worker:
             self._job.stopping.set()  # the whole controller ends, and the other workers with it
             raise
 
-    async def _work(self, request: Request, loop: asyncio.AbstractEventLoop) -> None:
+    async def _process(self, request: Request, loop: asyncio.AbstractEventLoop) -> None:
         job = self._job
         fields = {
             **self._fields,
@@ -117,7 +117,7 @@ class Worker:
             ended = loop.time()
             job.metrics.active.dec()
             job.metrics.seconds.observe(ended - began)
-            job.activity.ended(request, ended, is_delayed=self._is_delayed)
+            job.activity.record_end(request, ended, is_delayed=self._is_delayed)
 
     def _tracked(self, request: Request) -> AbstractContextManager[object]:
         tracker = self._job.tracker
@@ -127,19 +127,19 @@ class Worker:
         try:
             result = await self._call(request)
         except KeyboardInterrupt:
-            raise  # the user's, and not the reconciler's
+            raise  # from the user, not from the reconciler
         except asyncio.CancelledError as error:
             if self._job.stopping.is_set():
                 raise
-            self._panicked(request, error)
+            self._handle_panic(request, error)
         except InvalidResult as error:
-            self._panicked(request, error)
+            self._handle_panic(request, error)
         except Exception as error:
-            self._failed(request, error)
+            self._fail(request, error)
         except BaseException as error:  # sys.exit() in a library must not end the program, nor the worker
-            self._panicked(request, error)
+            self._handle_panic(request, error)
         else:
-            self._finished(request, result)
+            self._finish(request, result)
 
     async def _call(self, request: Request) -> Result:
         job = self._job
@@ -158,53 +158,53 @@ class Worker:
             if limit.expired():
                 job.metrics.timeouts.inc()
 
-    def _finished(self, request: Request, result: Result) -> None:
+    def _finish(self, request: Request, result: Result) -> None:
         queue, results, activity = self._job.queue, self._job.metrics.results, self._job.activity
         if result is _DONE or not (result.requeue_after or result.requeue):
             queue.forget(request)
-            activity.finished(request)
+            activity.record_success(request)
             results["success"]()
             return
         priority = queue.priority_of(request) if result.priority is None else result.priority
         if result.requeue_after:
             queue.forget(request)
-            activity.finished(request)
+            activity.record_success(request)
             self._is_delayed = True
             queue.add(request, after=result.requeue_after, priority=priority)
             results["requeue_after"]()
         else:
-            activity.failed(request, None)
+            activity.record_retry(request, None)
             queue.add(request, rate_limited=True, priority=priority)
             results["requeue"]()
 
-    def _failed(self, request: Request, error: BaseException) -> None:
-        """Called while the error is being handled, so that the log has its traceback."""
+    def _fail(self, request: Request, error: BaseException) -> None:
+        """Count, log and requeue. Called in the `except` block, so that the log line has the traceback."""
         job = self._job
         if self._is_gone(request, error):
-            log.debug("The object is gone")
-            self._finished(request, _DONE)
+            log.debug("Object not found, nothing to reconcile")
+            self._finish(request, _DONE)
             return
         job.metrics.errors.inc()
         job.metrics.results["error"]()
         if is_terminal(error):
             job.metrics.terminal_errors.inc()
-            job.activity.finished(request)
+            job.activity.record_success(request)
         else:
-            job.activity.failed(request, error)
+            job.activity.record_retry(request, error)
             job.queue.add(request, rate_limited=True, priority=job.queue.priority_of(request))
-        if isinstance(error, _PASSING):
+        if isinstance(error, _TRANSIENT):
             log.error("Reconciler error", error=error)
         else:
             log.exception("Reconciler error", error=error)
 
-    def _panicked(self, request: Request, error: BaseException) -> None:
+    def _handle_panic(self, request: Request, error: BaseException) -> None:
         self._job.metrics.panics.inc()
         if not self._job.recover_panic:
             raise Panic(f"the reconciler of {self._job.controller} raised {error!r} for {request}") from error
-        self._failed(request, error)
+        self._fail(request, error)
 
     def _is_gone(self, request: Request, error: BaseException) -> bool:
-        """Whether all that is wrong is that the request's own object is not there."""
+        """Whether the only error is that the request's own object does not exist."""
         kind = self._job.kind
         return kind is not None and all(
             isinstance(leaf, NotFound)
@@ -215,7 +215,7 @@ class Worker:
 
 
 class _ReconcileID:
-    """A random id, made when somebody looks at it."""
+    """A random id, created when it is first read: most reconciles log nothing."""
 
     __slots__ = ("_text",)
 
@@ -229,7 +229,7 @@ class _ReconcileID:
 
 
 async def _ignore_cancellation(task: asyncio.Task[object]) -> None:
-    """A reconciler that cancels its own task cancels the worker, perhaps only at its next wait: this is that wait."""
+    """Discard a cancellation of the worker by its own reconciler. It may arrive at the next await, which is here."""
     with suppress(asyncio.CancelledError):
         await asyncio.sleep(0)
     while task.cancelling():
@@ -240,5 +240,5 @@ def _checked(result: object) -> Result:
     if result is None:
         return _DONE
     if not isinstance(result, Result):
-        raise InvalidResult(f"a reconciler returns a Result or None, not {type(result).__name__}")
+        raise InvalidResult(f"a reconciler must return a Result or None, not {type(result).__name__}")
     return result

@@ -1,4 +1,4 @@
-"""A manager's candidate in the leader election: with which lock, on which connection, and on which loop."""
+"""A manager's candidate in the leader election: its lock, its connection, and the loop that renews the lease."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An elector, and what runs its coroutines."""
+    """An elector, and the function that runs its coroutines."""
 
     elector: LeaderElector
     run: RunElection = run_here
     transport: Transport | None = None
-    """A connection of its own, which is closed by `close`."""
+    """A connection of its own; `close` closes it."""
 
     async def close(self) -> None:
         if self.transport is not None:
@@ -37,12 +37,12 @@ class Candidate:
 def new_candidate(
     options: ManagerOptions, cluster: Cluster, supervision: Supervision | None, clock: Clock
 ) -> Candidate:
-    """The supervisor renews a lease that another process keeps. An embedded server is on the program's loop and stands
-    still with it, and a lock of the user's own may use what belongs to that loop: these are renewed there."""
+    """A lease on a remote API server is renewed by the supervisor. An embedded server runs on the program's loop and
+    blocks with it, and a custom lock may use objects of that loop: these are renewed on the program's loop."""
     own = options.leader_election_resource_lock_interface
     separate = cluster.separate_client() if supervision is not None and own is None else None
     lock: ResourceLock = own or _lease(options, cluster.client if separate is None else separate[0])
-    # A loop may keep the time of its last turn (uvloop does), which is too old after a block.
+    # `loop.time()` may be the time of the last iteration (uvloop), which is too old after a block.
     now = time.monotonic if supervision is not None else None
     if supervision is None or separate is None:
         return Candidate(LeaderElector(lock, options.lease_timings, clock=clock, now=now))
@@ -55,6 +55,6 @@ def _lease(options: ManagerOptions, client: Client) -> LeaseLock:
     if not namespace:
         raise InvalidDefinition(
             "leader_election needs leader_election_namespace: this process does not run in a Pod, so there is "
-            "no namespace to take instead"
+            "no default"
         )
     return LeaseLock(client, namespace, options.leader_election_id, options.leader_election_labels)

@@ -1,4 +1,4 @@
-"""The Device API as a part of a manager's cluster."""
+"""The Device API, aggregated into a manager's cluster."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pilotage.device.client.transport import MAPPING
 from pilotage.device.v1alpha1 import GROUP
 
 
-def attached(cluster: Cluster, target: str | Devices) -> Devices:
-    """The Devices that were given, or those of the server at a target: from now on the cluster's GPUs are theirs."""
+def attach(cluster: Cluster, target: str | Devices) -> Devices:
+    """Route the GPUs of the cluster to these Devices, or to the server at a target."""
     devices = target if isinstance(target, Devices) else connect(target)
     cluster.aggregate(_aggregation(devices))
     return devices
 
 
-async def let_go_of(devices: Devices, cluster: Cluster) -> None:
-    """Close the connection, so that a cluster that outlives it does not ask there any more."""
+async def detach(devices: Devices, cluster: Cluster) -> None:
+    """Stop routing to the Devices and close the connection; the cluster may outlive it."""
     cluster.withdraw(_aggregation(devices))
     await devices.close()
 

@@ -1,10 +1,11 @@
 """Leader election: one of several replicas holds a lease and works, the others stand by.
 
-Who holds the lease writes it anew every `retry_period`. A replica that has not seen it change for the lease's duration
-takes it. Only the local clock's *rate* matters: times written in the lease are never compared with it.
+The holder renews the lease every `retry_period`. A replica that has not seen it change for the lease's duration takes
+it. Only the *rate* of the local clock matters: times in the lease are never compared with the local time.
 
-Leadership ends `renew_deadline` after the last good renewal was *sent*, not after it was answered: an answer may be
-late, and meanwhile the lease has been running out.
+Fencing: leadership ends `renew_deadline` after the last successful renewal was *sent*, not after its response. The
+response may be late, and other replicas count the duration from the write. From then on writes through the manager's
+client are refused, whether or not the loop has had time to cancel the controllers.
 """
 
 from __future__ import annotations
@@ -29,16 +30,16 @@ from pilotage.telemetry.metrics import REGISTRY
 log = logger("pilotage.leaderelection")
 
 JITTER = 1.2
-"""A standby waits between one and 1 + JITTER retry periods, so that standbys do not ask in step."""
+"""A standby waits between one and 1 + JITTER retry periods, so that standbys do not retry at the same time."""
 
 NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
-_MASTER = REGISTRY.gauge("leader_election_master_status", "1 while this process leads.", ("name",))
+_MASTER = REGISTRY.gauge("leader_election_master_status", "1 while this process is the leader.", ("name",))
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderElectionRecord:
-    """What stands in a lease."""
+    """The content of a lease."""
 
     holder_identity: str = ""
     lease_duration_seconds: int = 0
@@ -50,7 +51,7 @@ class LeaderElectionRecord:
 
 
 class ResourceLock(Protocol):
-    """Where the record is kept. `update` fails with Conflict if somebody else has written since we last saw it."""
+    """Stores the record. `update` fails with Conflict if another replica has written since the last read."""
 
     @property
     def name(self) -> str: ...
@@ -77,22 +78,22 @@ class LeaseTimings:
         if self.lease_duration <= self.renew_deadline:
             raise InvalidDefinition(
                 f"lease_duration ({self.lease_duration:g} s) must be more than renew_deadline "
-                f"({self.renew_deadline:g} s), else another replica leads before this one gives up"
+                f"({self.renew_deadline:g} s), else another replica leads before this one stops"
             )
         if self.renew_deadline <= JITTER * self.retry_period:
             raise InvalidDefinition(
                 f"renew_deadline ({self.renew_deadline:g} s) must be more than {JITTER:g} times retry_period "
-                f"({self.retry_period:g} s), else one failed try ends the leadership"
+                f"({self.retry_period:g} s), else one failed attempt ends the leadership"
             )
 
     @property
     def request_timeout(self) -> float:
-        """For one try, so that a silent server leaves time for another."""
+        """The timeout of one attempt, so that a silent server leaves time for another one."""
         return max(1.0, self.renew_deadline / 2)
 
 
 class LeaderElector:
-    """One candidate. `acquire` returns when it leads, `renew` keeps it leading and ends with LeaderElectionLost."""
+    """One candidate. `acquire` returns when it leads; `renew` renews the lease and ends with LeaderElectionLost."""
 
     def __init__(
         self,
@@ -105,28 +106,28 @@ class LeaderElector:
         now: Callable[[], float] | None = None,
         obstacle: Callable[[], str] = lambda: "",
     ) -> None:
-        """`now` gives the seconds that deadlines are counted in: the running loop's, unless the lease is renewed in
-        another thread than the one that asks `is_leader`. `obstacle` says why this process must not lead any longer,
-        and is asked before each renewal; empty: it may."""
+        """`now` is the clock of deadlines: the running loop's, unless the lease is renewed in another thread than the
+        one that reads `is_leader`. `obstacle` is called before each renewal and returns why this process must stop
+        leading; empty: it may lead."""
         self.identity = identity or new_identity()
         self._lock = lock
         self._timings = timings or LeaseTimings()
         self._clock = clock
         self._now = now or _loop_time
         self._obstacle = obstacle
-        self._random = chooser or random.Random()  # noqa: S311 spreads tries, guards nothing
+        self._random = chooser or random.Random()  # noqa: S311 - spreads attempts, not for security
         self._observed: LeaderElectionRecord | None = None
         self._observed_at = -math.inf
-        self._current = False  # whether the lock still has what we last wrote or read
+        self._current = False  # whether the lock still has the record that was last written or read
         self._deadline = -math.inf
         self._trouble = ""
         self._leading = False
         self.has_led = False
-        """Whether this process has led, and perhaps leads."""
+        """Whether this process leads or has led."""
 
     @property
     def is_leader(self) -> bool:
-        """Whether this process may act as the leader at this moment."""
+        """Whether this process may act as the leader now."""
         return self._leading and self._now() < self._deadline
 
     @property
@@ -141,11 +142,11 @@ class LeaderElector:
 
     @property
     def leader(self) -> str:
-        """The identity of whoever leads, as far as we have seen."""
+        """The identity of the current leader, as last seen."""
         return self._observed.holder_identity if self._observed else ""
 
     async def campaign(self, acquired: Callable[[], object]) -> None:
-        """Get the lease, call `acquired`, and keep the lease. Raises LeaderElectionLost when it is lost."""
+        """Acquire the lease, call `acquired`, and renew the lease. Raises LeaderElectionLost when it is lost."""
         await self.acquire()
         acquired()
         await self.renew()
@@ -161,7 +162,7 @@ class LeaderElector:
         log.info("Successfully acquired lease", lease=self._lock.name, identity=self.identity)
 
     async def renew(self) -> None:
-        """Keep the lease; raises LeaderElectionLost when it is gone or could not be renewed in time."""
+        """Renew the lease; raises LeaderElectionLost when it is lost or could not be renewed in time."""
         try:
             while True:
                 async with asyncio.timeout(self._deadline - self._now()):
@@ -173,7 +174,7 @@ class LeaderElector:
             _MASTER.labels(self._lock.name).set(0)
 
     async def release(self) -> bool:
-        """Give the lease up, if it is ours, so that another replica takes it at once; whether it was given up."""
+        """Release the lease, if this process holds it, so that another replica takes it at once; whether it did."""
         try:
             async with asyncio.timeout(self._timings.renew_deadline):
                 while True:
@@ -187,32 +188,30 @@ class LeaderElector:
                     log.info("Released the leader lease", lease=self._lock.name)
                     return True
         except (PilotageError, OSError, TimeoutError) as error:
-            log.warning(
-                "Failed to release the leader lease; it runs out by itself", error=error or type(error).__name__
-            )
+            log.warning("Failed to release the leader lease; it expires", error=error or type(error).__name__)
             return False
 
     def check(self, tolerance: float = 20.0) -> None:
         """A health check: raises if this process leads but its lease is overdue by more than `tolerance` seconds."""
         overdue = self._now() - self._observed_at - self._timings.lease_duration
         if self._leading and overdue > tolerance:
-            raise LeaderElectionLost(f"the lease {self._lock.name} ran out {overdue:.1f} s ago and was not renewed")
+            raise LeaderElectionLost(f"the lease {self._lock.name} expired {overdue:.1f} s ago and was not renewed")
 
     async def _renew_once(self) -> None:
         while True:
             await asyncio.sleep(self._timings.retry_period)
             if self._now() >= self._deadline:
-                raise TimeoutError  # after a pause of the process, this task may have its turn before the timeout does
+                raise TimeoutError  # after a pause of the process, this task may run before the timeout does
             if obstacle := self._obstacle():
                 raise self._lost(f"it is not renewed: {obstacle}")
             outcome = await self._try()
             if outcome is _Try.HELD:
                 return
             if outcome is _Try.TAKEN:
-                raise self._lost(f"{self.leader} holds it now")
+                raise self._lost(f"it is held by {self.leader}")
 
     async def _try(self) -> _Try:
-        """One attempt to get or keep the lease."""
+        """One attempt to acquire or renew the lease."""
         try:
             async with asyncio.timeout(self._timings.request_timeout):
                 held = await self._acquire_or_renew()
@@ -229,7 +228,7 @@ class LeaderElector:
                 await self._write(self._record(self._observed))
                 return True
             except Conflict:
-                pass  # somebody has written it: look what it says
+                pass  # another replica has written it: read it again
         found = await self._lock.get()
         if found is None:
             await self._write(self._record(None), create=True)
@@ -257,7 +256,7 @@ class LeaderElector:
         self._observed_at = self._now()
 
     def _valid(self) -> bool:
-        """Whether the lease we see still runs, by its holder's duration since we saw it change."""
+        """Whether the lease is valid: its duration has not passed since it was last seen to change."""
         assert self._observed is not None
         duration = self._observed.lease_duration_seconds or self._timings.lease_duration
         return self._now() < self._observed_at + duration
@@ -287,10 +286,10 @@ class LeaderElector:
         return replace(record, holder_identity="", lease_duration_seconds=1, acquire_time=now, renew_time=now)
 
     def _note(self, trouble: str) -> None:
-        """Say when the lease cannot be reached, and when it can be again: not at every try."""
+        """Log when the lease cannot be reached, and when it can be again: not at every attempt."""
         if bool(trouble) != bool(self._trouble):
             if trouble:
-                log.warning("Cannot read or write the leader lease; trying on", lease=self._lock.name, error=trouble)
+                log.warning("Cannot read or write the leader lease, retrying", lease=self._lock.name, error=trouble)
             else:
                 log.info("The leader lease can be reached again", lease=self._lock.name)
         self._trouble = trouble
@@ -315,12 +314,12 @@ def _loop_time() -> float:
 
 
 def new_identity() -> str:
-    """Host name, underscore, a UUID: two processes on one host differ too."""
+    """Host name, underscore and a UUID, so that processes on one host differ."""
     return f"{socket.gethostname()}_{uuid.uuid4()}"
 
 
 def in_cluster_namespace(file: Path = NAMESPACE_FILE) -> str:
-    """The namespace of the Pod this process runs in; empty if it runs elsewhere."""
+    """The namespace of the Pod that this process runs in; empty outside a Pod."""
     try:
         return file.read_text(encoding="utf-8").strip()
     except OSError:

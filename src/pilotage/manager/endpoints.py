@@ -1,4 +1,4 @@
-"""The manager's HTTP endpoints: metrics, and the answers to whoever asks after its health."""
+"""The manager's HTTP endpoints: metrics and health probes."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Server:
     """An HTTP server as a runnable, for the manager's endpoints and for users' own.
 
     `bind_address` is `HOST:PORT`, as in `127.0.0.1:8080`, `[::1]:8080`, `:8080` (every address) or `127.0.0.1:0` (any
-    free port). With `only_serve_when_leader` it is up in the leader alone. `log_name` names its logger.
-    With a `supervisor`, the handler runs on that one's loop, and so does the server.
+    free port). With `only_serve_when_leader` it is served only in the leader. `log_name` names its logger.
+    With a `supervisor`, the server and its handler run on the supervisor's loop.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Server:
     ) -> None:
         address = parse_address(bind_address)
         if address is None:
-            raise InvalidDefinition(f"{name} needs an address to be served at, not {bind_address!r}")
+            raise InvalidDefinition(f"{name} needs a bind address, not {bind_address!r}")
         self.name = name
         self.bind_address = bind_address
         self.runnable_group = Group.LEADER_ELECTION if only_serve_when_leader else Group.HTTP_SERVERS
@@ -59,13 +59,13 @@ class Server:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Where it listens: the port is the real one, whatever was asked for."""
+        """Where it listens, with the actual port."""
         if self._address is None:
             raise InvalidDefinition(f"{self.name} is not served yet")
         return self._address
 
     async def open(self) -> None:
-        """Bind and begin to answer. Raises AddressUnavailable; doing it twice is fine."""
+        """Bind and start to serve. Raises AddressUnavailable; a second call does nothing."""
         if self._opened is None:
             await self._run(self._open())
 
@@ -92,7 +92,7 @@ class Server:
             await self.close()
 
     async def close(self) -> None:
-        """Stop answering, after the requests under way."""
+        """Stop serving, after the active requests."""
         if self._opened is not None:
             opened, self._opened = self._opened, None
             await self._run(opened.aclose())
@@ -102,9 +102,9 @@ class Server:
 
 
 class Routes:
-    """Hands a request to the handler of its path, or of the longest path above it that ends in `/`; else 404.
+    """Passes a request to the handler of its path, or of the longest path above it that ends in `/`; else 404.
 
-    The map is looked at anew for each request.
+    The map is read for each request, so it may change.
     """
 
     def __init__(self, handlers: Mapping[str, Handler]) -> None:
@@ -122,7 +122,7 @@ class Routes:
 
 
 def metrics_handler(registry: Registry = REGISTRY) -> Handler:
-    """Answers with all metrics in Prometheus' text."""
+    """Serves all metrics in Prometheus' text format."""
 
     async def answer(request: Request) -> Response:
         if request.method not in ("GET", "HEAD"):
@@ -140,6 +140,6 @@ def parse_address(text: str) -> tuple[str, int] | None:
     bracketed = host.startswith("[") and host.endswith("]")
     if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65535 or (":" in host and not bracketed):
         raise InvalidDefinition(
-            f"{text[:100]!r} is not a bind address: write HOST:PORT, :PORT for every address, or 0 for none"
+            f"{text[:100]!r} is not a bind address: use HOST:PORT, :PORT for every address, or 0 for none"
         )
     return (host[1:-1] if bracketed else host, int(port))

@@ -13,11 +13,11 @@ from pilotage.telemetry.logs import logger
 log = logger("pilotage.manager")
 
 Report = Callable[[str, BaseException], None]
-"""Told the name of a runnable and how it failed."""
+"""Called with the name of a runnable and its error."""
 
 
 class RunnableGroup:
-    """Runnables that start together. One that is added later starts at once."""
+    """Runnables that start and stop together. One that is added later starts at once."""
 
     def __init__(self, report: Report) -> None:
         self._report = report
@@ -37,9 +37,9 @@ class RunnableGroup:
             self._launch(entry)
 
     async def start(self) -> None:
-        """Start everything that was added, and wait until all of it runs and the ready checks of it hold.
+        """Start all runnables that were added, and wait until they run and their ready checks pass.
 
-        Raises what a ready check raises.
+        Raises the error of a ready check.
         """
         if self._started or self._stopping:
             return
@@ -59,7 +59,7 @@ class RunnableGroup:
         return wait
 
     def cancel(self) -> None:
-        """Tell everything to stop, and start nothing any more."""
+        """Cancel all runnables, and start no more."""
         self._stopping = True
         for task in self._tasks:
             task.cancel()
@@ -74,7 +74,7 @@ class RunnableGroup:
         return set(self._tasks)
 
     def running(self) -> list[Entry]:
-        """Whose task has not ended."""
+        """The names of runnables whose task has not ended."""
         return list(self._tasks.values())
 
     def __iter__(self) -> Iterator[Entry]:
@@ -83,23 +83,23 @@ class RunnableGroup:
     def _launch(self, entry: Entry) -> asyncio.Event:
         begun = asyncio.Event()
         task = asyncio.get_running_loop().create_task(
-            self._supervised(entry, begun), name=f"{entry.group}: {entry.name}"
+            self._run_reported(entry, begun), name=f"{entry.group}: {entry.name}"
         )
         self._tasks[task] = entry
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._forget)
         return begun
 
-    async def _supervised(self, entry: Entry, begun: asyncio.Event) -> None:
+    async def _run_reported(self, entry: Entry, begun: asyncio.Event) -> None:
         """Run a runnable to its end; a failure is reported, once, and never lost."""
-        begun.set()  # whoever waits for it has its turn only when the runnable itself waits for something
+        begun.set()  # the waiter runs when the runnable first awaits
         try:
             await entry.run()
         except asyncio.CancelledError:
             raise
-        except BaseException as error:  # SystemExit too: the whole program is to end by it, in order
+        except BaseException as error:  # SystemExit too: it ends the program, by an orderly shutdown
             self._report(entry.name, error)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _forget(self, task: asyncio.Task[None]) -> None:
         entry = self._tasks.pop(task)
         if task.cancelled() and not self._stopping:
             self._report(entry.name, RunnableCancelled(f"{entry.name} was cancelled, and not by its manager"))
@@ -120,12 +120,12 @@ class Groups:
             self._groups[entry.group].add(entry)
 
     async def start(self) -> None:
-        """Start all groups but the leader's, each when the one before is ready."""
+        """Start all groups except the leader's, each when the one before is ready."""
         for group in START_ORDER:
             await self._groups[group].start()
 
     def starting(self) -> list[str]:
-        """What the start waits for: the names of runnables, with what each of them waits for where it says so."""
+        """The runnables that the start waits for, with the kinds that are not synced where they are known."""
         found: list[str] = []
         for group in self._groups.values():
             for name, runnable in group.unready.items():
@@ -139,7 +139,7 @@ class Groups:
             group.cancel()
 
     def entries(self) -> list[Entry]:
-        """Everything that was added."""
+        """All entries that were added."""
         return [entry for group in self._groups.values() for entry in group]
 
     def running(self) -> list[Entry]:
@@ -151,7 +151,7 @@ class Groups:
 
 
 async def _together(checks: Iterable[Callable[[], Awaitable[object]]]) -> None:
-    """Await all; the first that fails ends the others, and is raised itself."""
+    """Await all; the first error cancels the others and is raised."""
 
     def awaiting(check: Callable[[], Awaitable[object]]) -> Coroutine[Any, Any, None]:
         async def run() -> None:

@@ -1,4 +1,4 @@
-"""Whether there is anything left to do, for programs that end when there is not."""
+"""Whether there is anything left to do, for programs that end when they are idle."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from pilotage.manager.work import WorkTracker
 from pilotage.meta.kinds import GroupResource
 from pilotage.telemetry.logs import logged_fields
 
-_SHORTEST = 0.001  # seconds between two looks
+_SHORTEST = 0.001  # seconds between two checks
 _LONGEST = 0.05
-_LATE = 1.0  # seconds after which a cache is behind by more than the usual way of an event
+_LATE = 1.0  # seconds after which a cache is later than an event usually takes
 _REMEMBERED = 1000  # requests whose last write is remembered
 
 
 class Repeated(NamedTuple):
-    """A request that a controller reconciles again and again."""
+    """A request that a controller reconciles repeatedly."""
 
     controller: str
     namespace: str
@@ -32,7 +32,7 @@ class Repeated(NamedTuple):
 
 
 class Idleness:
-    """Looks at everything that could still have something to do."""
+    """Checks controllers, caches and active work for anything left to do."""
 
     def __init__(self, lifecycle: Lifecycle, work: WorkTracker, lag: Lag | None, writes: WriteTracker) -> None:
         self._lifecycle = lifecycle
@@ -54,7 +54,7 @@ class Idleness:
         )
 
     def busy(self, horizon: float = 0) -> tuple[str, ...]:
-        """What is not idle, in words; the most specific reason first."""
+        """Why it is not idle, as sentences; the most specific reason first."""
         if not self._lifecycle.ready:
             return (self._lifecycle.starting,)
         if not self._lifecycle.elected.is_set():
@@ -64,13 +64,13 @@ class Idleness:
         found = [*repeated, *(reason for entry in entries for reason in _reasons(entry, horizon))]
         found += [f"{work.kind} {work.name} has been running for {work.seconds:.1f} s" for work in self._work.active()]
         for kind, missing in (self._lag.behind() if self._lag is not None else {}).items():
-            # A reconcile that writes without end always has a write on its way to the cache, which says nothing.
+            # A reconcile that writes at each run always has a write that the cache does not show: that is no reason.
             if missing.seconds >= _LATE or not repeated:
                 found.append(f"the cache of {kind} has not seen what was written: {missing}")
         return tuple(found) or ("a worker has not finished yet",)
 
     async def wait(self, timeout: float | None, horizon: float) -> bool:
-        """Wait until two looks in a row find nothing; False if the manager is asked to stop first. Raises NotIdle."""
+        """Wait until two checks in a row find nothing; False if the manager is stopped first. Raises NotIdle."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         pause, quiet = _SHORTEST, 0
@@ -78,7 +78,7 @@ class Idleness:
             while not self._lifecycle.stop_asked:
                 idle = self.idle(horizon)
                 quiet = quiet + 1 if idle else 0
-                if quiet == 2:  # between the looks, an event may have been on its way from a cache to a queue
+                if quiet == 2:  # between the checks, an event may have been between a cache and a queue
                     return True
                 passed = loop.time() - began
                 if not idle and ((timeout is not None and passed >= timeout) or self._stalled):
@@ -97,14 +97,14 @@ class Idleness:
             self._limit = None
 
     def _on_stalled(self) -> None:
-        """A request comes again and again while virtual time stands still: no timer ends the pause, so this does."""
+        """A request repeats while virtual time stands still: no timer would fire, so end the pause here."""
         self._stalled = True
         if self._limit is not None:
             self._limit.reschedule(asyncio.get_running_loop().time())
 
     @contextmanager
     def _counting(self) -> Iterator[None]:
-        """Count reconciles and remember the last write of each request, so that one that triggers itself is found."""
+        """Count reconciles and keep the last write of each request, to find one that triggers itself."""
         counting = [entry.runnable for entry in self._lifecycle.groups.entries()]
         _count(counting, self._on_stalled)
         stop_observing = self._writes.observe(self._note)
@@ -126,9 +126,9 @@ class Idleness:
     def _repeated(self, one: Repeated) -> str:
         last = self._last_writes.get((one.controller, one.namespace, one.name))
         return (
-            f"controller {one.controller}: {_key(one)} was reconciled {one.reconciles} times in this run and goes on"
+            f"controller {one.controller}: {_key(one)} was reconciled {one.reconciles} times in this run and repeats"
             + (f", the last write of its reconcile was to {_described(*last)}" if last is not None else "")
-            + "; a reconcile that changes a watched object at each run triggers itself: write only what differs"
+            + "; a reconcile that changes a watched object at each run triggers itself: write only differences"
         )
 
 
@@ -159,7 +159,7 @@ def _is_idle(entry: Entry, horizon: float) -> bool:
 
 
 def _reasons(entry: Entry, horizon: float) -> list[str]:
-    """Why a runnable is not idle, in its own words where it has any."""
+    """Why a runnable is not idle: what its `busy` returns, if it has one."""
     if _is_idle(entry, horizon):
         return []
     busy = getattr(entry.runnable, "busy", None)

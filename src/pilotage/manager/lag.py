@@ -1,4 +1,4 @@
-"""How far a cache is behind what this program has written."""
+"""The lag of a cache behind the writes of this program."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pilotage.meta.mapper import RESTMapper
 
 
 class Lag:
-    """Looks at all informers of a cache; those that come later are looked at from then on."""
+    """Has a read barrier for each informer of a cache, including those that are added later."""
 
     def __init__(self, cache: Cache, writes: WriteTracker, rest_mapper: RESTMapper) -> None:
         self._cache = cache
@@ -25,11 +25,11 @@ class Lag:
 
     @property
     def is_behind(self) -> bool:
-        """Whether the cache has not yet seen all writes."""
+        """Whether the cache does not show all writes yet."""
         return any(barrier.behind for barrier in self._all().values())
 
     def behind(self) -> dict[str, UnseenWrite]:
-        """The kinds of which the cache has not yet seen all writes, each with the newest of those writes."""
+        """The kinds of which the cache does not show all writes yet, each with the newest of them."""
         missing = {informer: barrier.newest_unseen() for informer, barrier in self._all().items()}
         return {str(informer.options.gvk): one for informer, one in missing.items() if one is not None}
 
@@ -58,7 +58,7 @@ class Lag:
         return barrier
 
     def _resource(self, kind: Kind) -> GroupResource | None:
-        """What the objects of a kind are written to. A class says so itself, and is perhaps never looked up."""
+        """The resource of a kind. A class has it, and need not be looked up."""
         gvk = gvk_of(kind)
         if isinstance(kind, type):
             return GroupResource(gvk.group, kind.__resource__.plural)

@@ -12,7 +12,7 @@ from pilotage.types.coordination.v1 import Lease, LeaseSpec
 
 
 class LeaseLock:
-    """A record in a Lease. `labels` are put on it by whoever writes it; other labels stay."""
+    """A record in a Lease. Each writer adds its `labels`; other labels stay."""
 
     def __init__(self, client: Client, namespace: str, name: str, labels: Mapping[str, str] | None = None) -> None:
         self._client = client
@@ -40,14 +40,14 @@ class LeaseLock:
         lease = self._lease
         if lease is None:
             raise NotFound(f"the Lease {self.name} was not read yet")
-        self._lease = None  # of no use if this fails: read it again
+        self._lease = None  # outdated if the write fails: it is read again
         lease.spec = spec_of(record)
         lease.metadata.labels = {**lease.metadata.labels, **self._labels}
         self._lease = await self._client.update(lease)
 
 
 def record_of(spec: LeaseSpec | None) -> LeaderElectionRecord:
-    """What a Lease says."""
+    """The record in a Lease."""
     if spec is None:
         return LeaderElectionRecord()
     return LeaderElectionRecord(
@@ -62,7 +62,7 @@ def record_of(spec: LeaseSpec | None) -> LeaderElectionRecord:
 
 
 def spec_of(record: LeaderElectionRecord) -> LeaseSpec:
-    """The Lease that says this. No holder: the lease was released."""
+    """The Lease for a record. Without a holder the lease was released."""
     return LeaseSpec(
         holder_identity=record.holder_identity or None,
         lease_duration_seconds=record.lease_duration_seconds,

@@ -1,4 +1,4 @@
-"""The life of a manager's runnables: started once in order, stopped once in order."""
+"""The lifecycle of a manager's runnables: started once in order, stopped once in order."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ RunElection = Callable[[Coroutine[Any, Any, Any]], Coroutine[Any, Any, None]]
 
 
 async def run_here(coroutine: Coroutine[Any, Any, Any]) -> None:
-    """Run it on the loop that asks for it."""
+    """Run the election on the loop of the caller."""
     await coroutine
 
 
 class Lifecycle:
-    """Runs groups of runnables. The first failure asks for the stop and is what `stop` raises in the end."""
+    """Runs groups of runnables. The first failure requests the stop, and `stop` raises it at the end."""
 
     def __init__(self, work: WorkTracker, grace_seconds: float) -> None:
         self.groups = Groups(self._fail)
         self.elected = asyncio.Event()
         self.elector: LeaderElector | None = None
-        """Who gets the lease; None: this process leads at once."""
+        """The candidate for the lease; None: this process leads at once."""
         self.release_lease = False
-        """Whether a clean stop gives the lease up."""
+        """Whether a clean stop releases the lease."""
         self.run_election: RunElection = run_here
-        """Runs what the elector does: here, or on the loop of the supervisor."""
+        """Runs the coroutines of the elector: on this loop, or on that of the supervisor."""
         self._work = work
         self._grace_seconds = grace_seconds
         self._launching: asyncio.Task[None] | None = None
@@ -55,7 +55,7 @@ class Lifecycle:
         self._stop_asked = asyncio.Event()
         self._error: BaseException | None = None
         self._signals = 0
-        self._told = False
+        self._raised = False
 
     @property
     def launched(self) -> bool:
@@ -63,18 +63,18 @@ class Lifecycle:
 
     @property
     def ready(self) -> bool:
-        """Whether everything that does not wait for the election has started, caches are filled, and no stop began."""
+        """Whether runnables that need no leader have started, caches are synced, and no stop was requested."""
         return self._launching is not None and self._launching.done() and not self._stop_asked.is_set()
 
     @property
     def starting(self) -> str:
-        """What the start waits for, in words."""
+        """What the start waits for, as a sentence."""
         waiting = self.groups.starting()
         return f"the manager is starting: it waits for {', '.join(waiting)}" if waiting else "the manager is starting"
 
     @property
     def electing(self) -> str:
-        """What the election waits for, in words."""
+        """What the election waits for, as a sentence."""
         elector = self.elector
         if elector is None:
             return "the runnables that need a leader are starting"
@@ -85,15 +85,15 @@ class Lifecycle:
         return self._stop_asked.is_set()
 
     def add(self, runnable: AnyRunnable) -> None:
-        """Add a runnable; it starts at once where its group has started already."""
+        """Add a runnable; it starts at once if its group has started."""
         if self._stop_asked.is_set():
             raise ManagerStopped(f"{name_of(runnable)} cannot be added: the manager is stopping")
         self.groups.add(runnable)
 
     def launch(self) -> None:
-        """Begin to start everything; doing it twice is fine."""
+        """Begin to start all groups; a second call does nothing."""
         if self._stop_asked.is_set():
-            raise ManagerStopped("the manager has stopped, and cannot be started again: make a new one")
+            raise ManagerStopped("the manager has stopped, and cannot be started again: create another one")
         if self._launching is None:
             self._launching = self._own(self._launch(), "manager: start")
 
@@ -103,7 +103,7 @@ class Lifecycle:
             self._begin_stop()
 
     def on_signal(self, number: signal.Signals) -> None:
-        """The first asks for the stop, the second ends it."""
+        """The first signal requests the stop, the second one ends its grace period."""
         self._signals += 1
         if self._signals == 1:
             if not self._stop_asked.is_set():
@@ -115,12 +115,12 @@ class Lifecycle:
             self._grace.force()
 
     def _begin_stop(self) -> None:
-        """From this moment on no work is begun, however many turns of the loop pass until the shutdown runs."""
+        """Request the stop. No work is accepted from now on, even before the shutdown task runs."""
         self._work.stop_accepting()
         self._stop_asked.set()
 
     async def wait_stop_asked(self, timeout: float | None = None) -> bool:
-        """Wait until the stop is asked for; whether that was before `timeout` seconds."""
+        """Wait until the stop is requested; False after `timeout` seconds."""
         try:
             async with asyncio.timeout(timeout):
                 await self._stop_asked.wait()
@@ -129,14 +129,14 @@ class Lifecycle:
         return True
 
     async def stop(self, *, raising: bool = True) -> None:
-        """Stop everything, however often it is called; then raise what went wrong, if anything did.
+        """Stop all runnables, then raise the error that led to the stop, if any. May be called again.
 
-        A cancellation meanwhile ends the grace, not the stop: nothing is left running without need.
+        A cancellation of the caller ends the grace period, not the shutdown: no task is left running.
         """
         if self._launching is None:
             self._stop_asked.set()
             return
-        self.ask_stop("the manager ends")
+        self.ask_stop("the block of the manager ended")
         cancelled: asyncio.CancelledError | None = None
         while (stopping := self._shutdown()) is not None:
             try:
@@ -154,7 +154,7 @@ class Lifecycle:
             raise problem
 
     def _shutdown(self) -> asyncio.Task[None] | None:
-        """The shutdown that is under way, which is begun with this if need be; None once it is over."""
+        """The task of the shutdown, started on the first call; None when it has ended."""
         if self._stopping is not None and self._stopping.done() and not self._stopping.cancelled():
             self._stopping.result()
             return None
@@ -165,18 +165,20 @@ class Lifecycle:
         return self._stopping
 
     def _own(self, coroutine: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
-        """A task of the manager's own. It too must not vanish: who cancels it from elsewhere stops the manager."""
+        """Start a task of the manager itself. If other code cancels it, the manager stops: it must not end silently."""
 
-        def ended(task: asyncio.Task[None]) -> None:
+        def on_end(task: asyncio.Task[None]) -> None:
             if not task.cancelled() or self._stop_asked.is_set():
                 return
             if task is self._electing:
-                self._lose(LeaderElectionLost("leader election lost: somebody cancelled the renewal"))
+                self._lose(
+                    LeaderElectionLost("leader election lost: the renewal was cancelled, and not by the manager")
+                )
             else:
                 self._fail(name, RunnableCancelled(f"{name} was cancelled, and not by its manager"))
 
         task = asyncio.get_running_loop().create_task(coroutine, name=name)
-        task.add_done_callback(ended)
+        task.add_done_callback(on_end)
         return task
 
     async def _launch(self) -> None:
@@ -192,7 +194,7 @@ class Lifecycle:
 
     async def _elect(self, elector: LeaderElector) -> None:
         loop, acquired = asyncio.get_running_loop(), asyncio.Event()
-        # The lease is renewed from the moment it is ours, whatever this loop does until the runnables have started.
+        # The lease is renewed from its acquisition on: the start of the runnables may take longer than it lasts.
         campaign = loop.create_task(
             self.run_election(elector.campaign(partial(loop.call_soon_threadsafe, acquired.set))),
             name="manager: campaign",
@@ -208,14 +210,14 @@ class Lifecycle:
         except Exception as error:
             self._fail("leader election", error)
         finally:
-            await _cancelled(campaign)
+            await _cancel(campaign)
 
     async def _lead(self) -> None:
         await self.groups[Group.LEADER_ELECTION].start()
         self.elected.set()
 
     def _lose(self, error: LeaderElectionLost) -> None:
-        """Another may lead by now: what only a leader may do is cancelled in this very moment, without grace."""
+        """Another replica may lead already: cancel what only a leader may do at once, without a grace period."""
         self.groups[Group.LEADER_ELECTION].cancel()
         self._grace_seconds = 0
         self.release_lease = False
@@ -233,22 +235,22 @@ class Lifecycle:
         self.ask_stop(f"{name} failed")
 
     async def _stop(self, grace: Grace) -> None:
-        await _cancelled(self._launching)
+        await _cancel(self._launching)
         if not self.elected.is_set():
-            await _cancelled(self._electing)  # so that nothing that needs a leader starts during the stop
+            await _cancel(self._electing)  # so that no runnable that needs a leader starts during the stop
         cut = self._cut = await Shutdown(self.groups, self._work, grace).run()
-        await _cancelled(self._electing)  # after the last runnable: the lease protects them to their end
+        await _cancel(self._electing)  # after the last runnable: until its end it is protected by the lease
         if self.release_lease and self.elector is not None:
             if cut:
-                log.warning("The leader lease is not released: what was cut may still be running", cut=cut)
+                log.warning("The leader lease is not released, cancelled runnables may still be running", cut=cut)
             else:
                 await self.run_election(self.elector.release())
 
     def _problem(self) -> BaseException | None:
-        """What the end was like: the error that led to it, that it was not graceful, both, or neither. Told once."""
-        if self._told:
+        """The error of the stop, raised once: the one that led to it, that it was not graceful, both, or none."""
+        if self._raised:
             return None
-        self._told = True
+        self._raised = True
         errors = [self._error] if self._error is not None else []
         if self._cut and self._signals > 1:
             errors.append(ShutdownForced(self._cut))
@@ -259,7 +261,7 @@ class Lifecycle:
         return errors[0] if errors else None
 
 
-async def _cancelled(task: asyncio.Task[None] | None) -> None:
+async def _cancel(task: asyncio.Task[None] | None) -> None:
     """Cancel a task and wait for its end."""
     if task is not None and not task.done():
         task.cancel()

@@ -1,5 +1,5 @@
-"""The health endpoint on the supervisor's loop. The program's loop runs the checks; while it is blocked, the probe is
-answered without it."""
+"""The health endpoint on the supervisor's loop. The program's loop runs the checks; while it is blocked, the supervisor
+answers the probe."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ EVENT_LOOP = "eventLoop"
 """The check that the event loop is not blocked."""
 
 PATIENCE_SECONDS = 0.5
-"""How long the loop may not answer before the probe is answered without it: a kubelet waits for one second."""
+"""How long the supervisor waits for the loop before it answers the probe itself: a kubelet waits for one second."""
 
 _LOOK_SECONDS = 0.1
 
 
 class SupervisedHealth:
-    """Hands a probe to the handler on the program's loop.
+    """Passes a probe to the handler on the program's loop.
 
-    While that loop is blocked, the checks count as they were at the last probe, and `eventLoop` as `holds` says of the
-    seconds that the loop has been blocked for.
+    While that loop is blocked, the checks have the results of the last probe, and `eventLoop` has the result of `holds`
+    for the seconds that the loop has been blocked.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The manager: starts what a program consists of in order, watches over it, and stops it in order."""
+"""The manager: starts the runnables of a program in order, supervises them, and stops them in order."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ log = logger("pilotage.manager")
 
 
 class Manager:
-    """Runs controllers and other runnables on one cluster. It is open inside `async with`, and opens the cluster too.
+    """Runs controllers and other runnables on one cluster. It is open inside `async with`, and opens the cluster.
 
         async with Manager(cluster, ManagerOptions(metrics_bind_address=":8080")) as manager:
             manager.add(...)
             await manager.start()
 
     `start` runs until a signal, a failure or its cancellation. `run_until_idle` is for programs that end by themselves.
-    Whatever still runs when the block ends is shut down then.
+    What still runs at the end of the block is shut down.
     """
 
     def __init__(self, cluster: Cluster, options: ManagerOptions | None = None) -> None:
@@ -58,7 +58,7 @@ class Manager:
         self.cluster = cluster
         self.options = options if options is not None else ManagerOptions()
         self.work = WorkTracker()
-        """The work under way, the controllers' and your own. A shutdown waits for it."""
+        """Active work: the controllers' reconciles and your own. A shutdown waits for it."""
         self._lifecycle = Lifecycle(self.work, self.options.graceful_shutdown_timeout)
         self._healthz: dict[str, Check] = {}
         self._readyz: dict[str, Check] = {}
@@ -90,7 +90,7 @@ class Manager:
 
     @property
     def cache(self) -> Cache:
-        """What `client` reads from; filled once the manager has started."""
+        """The cache that `client` reads from; filled once the manager has started."""
         if self._cache is None:
             raise _closed()
         return self._cache
@@ -104,30 +104,30 @@ class Manager:
         return self.cluster.rest_mapper
 
     def clock(self) -> datetime:
-        """The time now, with its zone: the embedded server's clock, virtual time in tests, else the machine's."""
+        """The current time, with a time zone: the embedded server's, virtual time in tests, else the machine's."""
         return self.cluster.clock()
 
     @property
     def elected(self) -> asyncio.Event:
-        """Set once this process leads, or has started where there is no election."""
+        """Set when this process leads; without an election, when it has started."""
         return self._lifecycle.elected
 
     @property
     def metrics_address(self) -> tuple[str, int]:
-        """Where metrics are served."""
+        """The address of the metrics server."""
         return self._server(_METRICS).address
 
     @property
     def health_probe_address(self) -> tuple[str, int]:
-        """Where health is served."""
+        """The address of the health probe server."""
         return self._server(_HEALTH).address
 
     def event_recorder_for(self, name: str) -> EventRecorder:
-        """Records core/v1 events that come from `name`."""
+        """A recorder of core/v1 events with `name` as their source."""
         return self.cluster.event_recorder_for(name)
 
     def add(self, runnable: AnyRunnable) -> None:
-        """Add a runnable. After the start it starts at once; once a stop has begun it is refused (ManagerStopped)."""
+        """Add a runnable. After `start` it starts at once; during a shutdown it is refused (ManagerStopped)."""
         self._lifecycle.add(runnable)
 
     def claim_controller_name(self, name: str) -> None:
@@ -140,46 +140,46 @@ class Manager:
         self._controller_names.add(name)
 
     def add_device_api(self, target: str | Devices = "") -> Devices:
-        """Let GPUs come from the Device API of this node: read from this manager's cache, written to that server.
+        """Read and write GPUs through the Device API of this node: reads use the manager's cache, writes that server.
 
-        All other kinds come from the cluster as before. `target` is as for `device.connect`, and the connection is
-        closed with the manager, which takes GPUs away from the cluster again; `Devices` that are connected already
-        stay the caller's, and several managers of one cluster may be given the same. Before the start only.
+        All other kinds are read from the cluster as before. `target` is as for `device.connect`; that connection is
+        closed with the manager, and the cluster then has no GPUs. `Devices` that are passed in are closed by the
+        caller, and several managers of one cluster may share them. Before the start only.
         """
-        from pilotage.manager.devices import attached, let_go_of
+        from pilotage.manager.devices import attach, detach
 
         self._check_not_started("the Device API")
-        devices = attached(self.cluster, target)
+        devices = attach(self.cluster, target)
         if devices is not target:
             self._devices = devices
             if self._exits is not None:
-                self._exits.push_async_callback(let_go_of, devices, self.cluster)
+                self._exits.push_async_callback(detach, devices, self.cluster)
         return devices
 
     def add_healthz_check(self, name: str, check: Check) -> None:
-        """Add to what `/healthz` looks at: whether the process should be restarted. Before the start only."""
+        """Add a check to `/healthz`: whether the process should be restarted. Before the start only."""
         self._add_check(self._healthz, name, check)
 
     def add_readyz_check(self, name: str, check: Check) -> None:
-        """Add to what `/readyz` looks at: whether the process can do its work. Before the start only."""
+        """Add a check to `/readyz`: whether the process can do its work. Before the start only."""
         self._add_check(self._readyz, name, check)
 
     def add_metrics_server_extra_handler(self, path: str, handler: Handler) -> None:
-        """Serve more beside the metrics; a path that ends in `/` stands for all below it. Before the start only."""
+        """Serve a path beside the metrics; one that ends in `/` includes all paths below. Before the start only."""
         self._check_not_started(f"the handler of {path}")
         if not path.startswith("/") or path in self._metrics_routes:
-            raise InvalidDefinition(f"{path!r} must begin with '/' and not be served already")
+            raise InvalidDefinition(f"{path!r} must start with '/' and not be in use")
         self._metrics_routes[path] = handler
 
     async def start(self, timeout: float | None = None) -> None:
         """Run until SIGTERM, SIGINT, `timeout` seconds or cancellation, then shut down in order.
 
-        Raises what a runnable raised, LeaderElectionLost, ShutdownTimeout if not all ended in the grace period, or an
-        exception group of two of them. When it is cancelled it shuts down, then lets the cancellation go on;
-        cancelling again ends the grace period.
+        Raises the error of a runnable, LeaderElectionLost, ShutdownTimeout if not all ended in the grace period, or an
+        exception group of two of them. A cancellation is passed on after the shutdown; a second one ends the grace
+        period.
         """
         if self._started:
-            raise AlreadyStarted("the manager was started already; a manager is started once")
+            raise AlreadyStarted("the manager was started already; create another one")
         self._launch()
         self._started = True
         lifecycle = self._lifecycle
@@ -189,7 +189,7 @@ class Manager:
                 with supervision.ending_after(timeout) if supervision is not None else nullcontext():
                     is_over = not await lifecycle.wait_stop_asked(timeout)
                 if is_over:
-                    lifecycle.ask_stop(f"the timeout of {timeout:g} s is over")
+                    lifecycle.ask_stop(f"the timeout of {timeout:g} s has passed")
             except asyncio.CancelledError:
                 lifecycle.ask_stop("cancelled")
                 await lifecycle.stop(raising=False)
@@ -197,12 +197,12 @@ class Manager:
             await lifecycle.stop()
 
     async def run_until_idle(self, timeout: float | None = None, horizon: float = 0) -> None:
-        """Start everything unless it runs, and wait until there is nothing left to do.
+        """Start all runnables unless they run, and wait until there is nothing left to do.
 
         That is: queues are empty, no request waits for a retry, nothing that returned `requeue_after` is due within
-        `horizon` seconds, no work is under way, and the cache has seen what was written through the cluster.
-        Everything goes on running until the block ends, so it can be called again. Raises NotIdle after `timeout`
-        seconds, naming what is busy; what a runnable raised; and ManagerStopped if a signal came first.
+        `horizon` seconds, no work is active, and the cache shows what was written through the cluster.
+        All keeps running until the block ends, so it can be called again. Raises NotIdle after `timeout` seconds, with
+        what is busy; the error of a runnable; and ManagerStopped after a signal.
         """
         self._launch()
         idleness = Idleness(self._lifecycle, self.work, self._lag, self.cluster.writes)
@@ -213,12 +213,12 @@ class Manager:
 
     async def __aenter__(self) -> Manager:
         if self._exits is not None:
-            raise AlreadyStarted("the manager was opened already; make another one")
+            raise AlreadyStarted("the manager was opened already; create another one")
         async with AsyncExitStack() as exits:
             if self._devices is not None:
-                from pilotage.manager.devices import let_go_of
+                from pilotage.manager.devices import detach
 
-                exits.push_async_callback(let_go_of, self._devices, self.cluster)
+                exits.push_async_callback(detach, self._devices, self.cluster)
             if not self.cluster.is_open:
                 await exits.enter_async_context(self.cluster)
             if has_threads(asyncio.get_running_loop()):
@@ -258,13 +258,13 @@ class Manager:
         return signals.handled(self._lifecycle.on_signal) if self.options.handle_signals else nullcontext()
 
     def _check_leadership(self) -> None:
-        """Refuse a write of an ex-leader. A process that has not led yet may write: not all it does needs a leader."""
+        """Fencing: refuse writes of a former leader. One that never led may write: not all work needs a leader."""
         elector = self._lifecycle.elector
         if elector is not None and elector.has_led and not elector.is_leader:
-            raise LeaderElectionLost("this process leads no longer: nothing was written")
+            raise LeaderElectionLost("this process is no longer the leader; nothing was written")
 
     async def _open_servers(self, exits: AsyncExitStack) -> None:
-        """Bind now, so that an address in use is an error of the program's start."""
+        """Bind now, so that an address in use is an error at the start of the program."""
         options = self.options
         if parse_address(options.metrics_bind_address) is not None:
             server = Server(
@@ -273,7 +273,7 @@ class Manager:
             await self._open_server(exits, server)
         if parse_address(options.health_probe_bind_address) is not None:
             live, ready = options.liveness_endpoint_name.rstrip("/"), options.readiness_endpoint_name.rstrip("/")
-            assert self._supervision is not None  # where there are no threads, there are no sockets either
+            assert self._supervision is not None  # a loop without threads has no sockets either
             healthz = self._supervision.liveness(HealthHandler(live, self._healthz_checks))
             readyz = self._supervision.readiness(HealthHandler(ready, self._readyz_checks))
             routes = Routes({live: healthz, f"{live}/": healthz, ready: readyz, f"{ready}/": readyz})
@@ -289,20 +289,20 @@ class Manager:
     def _healthz_checks(self) -> dict[str, Check]:
         elector = self._lifecycle.elector
         own: dict[str, Check] = {} if elector is None else {"leaderElection": elector.check}
-        return {**(self._healthz or {"ping": ping}), **own, EVENT_LOOP: ping}  # this runs on the loop: it holds
+        return {**(self._healthz or {"ping": ping}), **own, EVENT_LOOP: ping}  # always passes: it runs on the loop
 
     def _readyz_checks(self) -> dict[str, Check]:
         return {**readiness(self._lifecycle, self._readyz), "cluster": self.cluster.check, EVENT_LOOP: ping}
 
     def _server(self, name: str) -> Server:
         if name not in self._servers:
-            raise InvalidDefinition(f"there is no {name}: its bind address is off, or the manager is not open")
+            raise InvalidDefinition(f"there is no {name}: its bind address is not set, or the manager is not open")
         return self._servers[name]
 
     def _add_check(self, checks: dict[str, Check], name: str, check: Check) -> None:
         self._check_not_started(f"the check {name}")
         if name in checks or not name or "/" in name:
-            raise InvalidDefinition(f"{name!r} is not a name for a check: it is taken, empty or has a '/'")
+            raise InvalidDefinition(f"{name!r} is not a valid name for a check: it is in use, empty or has a '/'")
         checks[name] = check
 
     def _check_not_started(self, what: str) -> None:

@@ -1,4 +1,4 @@
-"""What a manager can be told, under controller-runtime's names."""
+"""The options of a manager, under controller-runtime's names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ControllerDefaults:
-    """What holds for every controller of a manager that does not say otherwise. None: the controller's own default."""
+    """Defaults of the controllers of a manager. None: the controller's own default."""
 
     skip_name_validation: bool = False
     """Whether two controllers of one manager may have the same name."""
@@ -26,14 +26,14 @@ class ControllerDefaults:
     """How many reconciles at once for a kind, by `Kind.group` (`Pod` for the core group)."""
 
     max_concurrent_reconciles: int | None = None
-    """How many requests a controller works on at a time."""
+    """How many requests a controller reconciles at a time."""
     cache_sync_timeout: float | None = None
     """Seconds that a controller waits for its caches when it starts."""
 
     recover_panic: bool | None = None
-    """Whether a reconciler that raises something other than an `Exception` fails like any other."""
+    """Whether a reconciler that raises something other than an `Exception` counts as failed and is retried."""
     needs_leader_election: bool | None = None
-    """Whether controllers run in the leader alone."""
+    """Whether controllers run only in the leader."""
     enable_warmup: bool | None = None
     """Whether caches of a standby are filled before it leads."""
 
@@ -49,10 +49,10 @@ class ManagerOptions:
     """Where metrics are served: `HOST:PORT`, `:8080` for every address; "0" (the default) or "": nowhere."""
 
     metrics_extra_handlers: Mapping[str, Handler] = field(default_factory=dict)
-    """More to serve beside the metrics, by path."""
+    """More handlers beside the metrics, by path."""
 
     health_probe_bind_address: str = ""
-    """Where health is served, in the same way."""
+    """Where health probes are served, in the same form; "" (the default) or "0": nowhere."""
 
     readiness_endpoint_name: str = "/readyz"
     """The path of the readiness checks."""
@@ -69,68 +69,68 @@ class ManagerOptions:
     """The namespace of the Lease; in a cluster, the Pod's own unless given."""
 
     leader_election_labels: Mapping[str, str] = field(default_factory=dict)
-    """Put on the Lease while this replica leads."""
+    """Labels that this replica sets on the Lease while it leads."""
 
     leader_election_release_on_cancel: bool = False
-    """Whether a clean stop gives the lease up, so that another replica takes over at once. For programs that end then:
-    whatever goes on after the manager has stopped is not protected by the lease."""
+    """Whether a clean stop releases the lease, so that another replica takes over at once. For programs that exit then:
+    what runs after the manager has stopped is not protected by the lease."""
 
     leader_election_resource_lock: str = "leases"
     """The kind of the lock; `leases` is the only one."""
     leader_election_resource_lock_interface: ResourceLock | None = None
-    """A lock of your own instead of a Lease."""
+    """A custom lock instead of a Lease."""
 
     lease_duration: float = 15.0
     """How long a standby waits after it last saw the lease change before it takes it."""
 
     renew_deadline: float = 10.0
-    """How long after a renewal was sent the leader gives up unless another one succeeds."""
+    """How long after the last successful renewal was sent the leader stops leading."""
 
     retry_period: float = 2.0
-    """How often the lease is tried for, or renewed."""
+    """How often the lease is requested or renewed."""
 
     namespace: str = ""
     """The one namespace that the cache reads; empty: all."""
 
     cache: CacheOptions | None = None
-    """What the manager's cache keeps; all objects of every kind that is asked for, unless told otherwise."""
+    """Options of the manager's cache; by default it has all objects of every kind that is used."""
 
     controller: ControllerDefaults = field(default_factory=ControllerDefaults)
-    """What holds for every controller that does not say otherwise."""
+    """Defaults of the controllers."""
 
     graceful_shutdown_timeout: float = 30.0
-    """How long a shutdown waits for what runs. 0: it does not wait; negative: for ever."""
+    """How long a shutdown waits for active work and runnables. 0: not at all; negative: without limit."""
 
     blocked_loop_threshold: float = 1.0
     """Seconds after which a blocked event loop is logged and counted. 1 s, because a kubelet waits that long for the
     answer to a probe. `math.inf`: never."""
 
     blocked_loop_deadline: float = 20.0
-    """Seconds after which a process whose event loop is blocked counts as hung: `/healthz` fails, and a leader renews
-    its lease no longer. `math.inf`: never."""
+    """Seconds after which a process whose event loop is blocked counts as hung: `/healthz` fails, and a leader no
+    longer renews its lease. `math.inf`: never."""
 
     handle_signals: bool = True
-    """Whether SIGTERM and SIGINT end `start` and `run_until_idle` in order. Off inside a program that handles them."""
+    """Whether SIGTERM and SIGINT shut the manager down in order. Turn it off in a program that handles them itself."""
 
     def __post_init__(self) -> None:
         parse_address(self.metrics_bind_address)
         parse_address(self.health_probe_bind_address)
         for path in (self.readiness_endpoint_name, self.liveness_endpoint_name, *self.metrics_extra_handlers):
             if not path.startswith("/"):
-                raise InvalidDefinition(f"the path of an endpoint begins with '/', and {path!r} does not")
+                raise InvalidDefinition(f"the path of an endpoint must start with '/', not {path!r}")
         if METRICS_PATH in self.metrics_extra_handlers:
-            raise InvalidDefinition(f"{METRICS_PATH} is where the metrics are; choose another path for your handler")
+            raise InvalidDefinition(f"{METRICS_PATH} is the path of the metrics; choose another path for your handler")
         for name in ("blocked_loop_threshold", "blocked_loop_deadline"):
             if not getattr(self, name) > 0:
-                raise InvalidDefinition(f"{name}={getattr(self, name)!r}: give seconds, more than 0")
+                raise InvalidDefinition(f"{name}={getattr(self, name)!r}: must be more than 0 seconds")
         if self.leader_election_resource_lock != "leases":
             raise InvalidDefinition(
-                f"a leader is elected by a lock of the kind 'leases', not {self.leader_election_resource_lock!r}; "
-                "for a lock of your own use leader_election_resource_lock_interface"
+                f"leader_election_resource_lock must be 'leases', not {self.leader_election_resource_lock!r}; "
+                "for a custom lock use leader_election_resource_lock_interface"
             )
         if self.namespace and self.cache is not None and self.cache.default_namespaces is not None:
             raise InvalidDefinition(
-                "namespaces are said twice: give namespace or the cache's default_namespaces, not both"
+                "namespaces are set twice: use namespace or the cache's default_namespaces, not both"
             )
         if self.leader_election:
             self._check_election()

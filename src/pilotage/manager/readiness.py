@@ -1,4 +1,4 @@
-"""The manager's own health checks, beside those that users add."""
+"""The manager's own readiness checks, beside those that users add."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def readiness(lifecycle: Lifecycle, added: Mapping[str, Check]) -> dict[str, Che
 
 
 def _check_of(entry: Entry) -> Check | None:
-    """A runnable's `ready`, or a cache's `live`: a value, or a function that gives it."""
+    """A runnable's `ready`, or a cache's `live`: a value, or a function that returns it."""
     if entry.group is Group.WARM_UP:
         return None
     name = "live" if entry.group is Group.CACHES else "ready"

@@ -12,7 +12,7 @@ from pilotage.errors import InvalidDefinition
 
 
 class Group(StrEnum):
-    """What starts and stops together. A runnable may name its own in the attribute `runnable_group`."""
+    """Groups that start and stop together. A runnable may set its group in the attribute `runnable_group`."""
 
     HTTP_SERVERS = "http-servers"
     WEBHOOKS = "webhooks"
@@ -23,25 +23,25 @@ class Group(StrEnum):
 
 
 START_ORDER = (Group.HTTP_SERVERS, Group.WEBHOOKS, Group.CACHES, Group.OTHERS, Group.WARM_UP)
-"""Then the election, then LEADER_ELECTION. Servers come before caches, because listing may need a conversion webhook
-of this very program, and the kubelet must not think a program dead that fills a large cache."""
+"""The start order; then the election, then LEADER_ELECTION. Servers start before caches: a list may need a conversion
+webhook of this program, and the kubelet must not restart a program that still fills a large cache."""
 
 STOP_ORDER = (Group.WARM_UP, Group.OTHERS, Group.LEADER_ELECTION, Group.CACHES, Group.WEBHOOKS, Group.HTTP_SERVERS)
-"""Readers of the caches end before the caches, and those who ask how it goes are answered until the end."""
+"""The stop order: users of the caches stop before the caches, and probes are answered until the end."""
 
 
 class Runnable(Protocol):
-    """Something with a life: `start` runs until it is cancelled or has nothing left to do.
+    """Something that runs: `start` returns when it is cancelled or has nothing left to do.
 
     It may also have (all optional):
 
-    - `needs_leader_election: bool`, True if absent: whether it runs in the leader alone;
-    - `async warm_up()`: run before the election is won, so that taking over is quick;
+    - `needs_leader_election: bool`, True if absent: whether it runs only in the leader;
+    - `async warm_up()`: run before the election is won, so that the failover is fast;
     - `stop_accepting()`: called when a shutdown begins, before anything is cancelled;
     - `idle(horizon: float) -> bool`: whether there is nothing to do now or in the next `horizon` seconds;
-    - `busy(horizon: float) -> Sequence[str]`: why it is not idle, in sentences for the message of NotIdle;
-    - `ready`: a bool, or a function that gives one or raises: part of the manager's readiness while it runs;
-    - `name: str`: what it is called in logs.
+    - `busy(horizon: float) -> Sequence[str]`: why it is not idle, as sentences for the message of NotIdle;
+    - `ready`: a bool, or a function that returns one or raises: part of the manager's readiness while it runs;
+    - `name: str`: its name in logs.
     """
 
     async def start(self) -> None: ...
@@ -49,7 +49,7 @@ class Runnable(Protocol):
 
 @runtime_checkable
 class CacheLike(Protocol):
-    """A cache: runs for ever, and says when it is filled."""
+    """A cache: runs until cancelled, and can be waited for until it is synced."""
 
     async def run(self) -> None: ...
 
@@ -63,18 +63,18 @@ Start = Callable[[], Coroutine[Any, Any, None]]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A runnable's part in one group."""
+    """A runnable in one group."""
 
     group: Group
     name: str
     run: Start
     runnable: object
     ready: Callable[[], Awaitable[object]] | None = None
-    """Awaited before the next group starts, for what was added before the start."""
+    """Awaited before the next group starts, for runnables that were added before the start."""
 
 
 def entries(runnable: AnyRunnable) -> list[Entry]:
-    """Where a runnable belongs. One that warms up has two parts: its warm-up and its start."""
+    """The entries of a runnable. One that warms up has two: its warm-up and its start."""
     name = name_of(runnable)
     run = _start_of(runnable)
     if isinstance(group := getattr(runnable, "runnable_group", None), str):
@@ -89,7 +89,7 @@ def entries(runnable: AnyRunnable) -> list[Entry]:
 
 
 def name_of(runnable: object) -> str:
-    """What a runnable is called in logs and errors."""
+    """The name of a runnable in logs and errors."""
     name = getattr(runnable, "name", None)
     if isinstance(name, str) and name:
         return name
@@ -107,7 +107,9 @@ def _group(group: str, name: str) -> Group:
     try:
         return Group(group)
     except ValueError:
-        raise InvalidDefinition(f"{name} is to run in the group {group!r}; there are {', '.join(Group)}") from None
+        raise InvalidDefinition(
+            f"{name} has the unknown runnable_group {group!r}; use one of {', '.join(Group)}"
+        ) from None
 
 
 def _start_of(runnable: AnyRunnable) -> Start:

@@ -1,4 +1,8 @@
-"""Shutting down in three phases: take no more work, let what runs finish, then cancel the rest."""
+"""Shutdown in three phases: accept no more work, wait for active work, then cancel the runnables.
+
+The order matters. Work is refused first, so that waiting for it ends. Runnables are cancelled only after their work,
+group by group, so that users of the caches end before the caches, and probes are answered until the end.
+"""
 
 from __future__ import annotations
 
@@ -15,25 +19,25 @@ from pilotage.telemetry.logs import logger
 log = logger("pilotage.manager")
 
 PROGRESS_SECONDS = 0.5
-"""How often a shutdown says what it waits for."""
+"""How often a shutdown logs what it waits for."""
 
 UNWIND_SECONDS = 1.0
-"""How long cancelled tasks have after the grace period: in asyncio, ending a task takes that task's help."""
+"""How long cancelled tasks have after the grace period: in asyncio a task ends only by its own code."""
 
-_NAMED = 10  # pieces of work that one line names
+_NAMED = 10  # active work that one log line names
 
 
 class Grace:
-    """One deadline for a whole shutdown. It can be brought forward to now."""
+    """One deadline for the whole shutdown. `force` moves it to now."""
 
     def __init__(self, seconds: float) -> None:
-        """`seconds` from now; negative: for ever."""
+        """`seconds` from now; negative: without limit."""
         self._loop = asyncio.get_running_loop()
         self._deadline = math.inf if seconds < 0 else self._loop.time() + seconds
         self._forced: asyncio.Future[None] = self._loop.create_future()
 
     def force(self) -> None:
-        """The grace is over now."""
+        """End the grace period now."""
         self._deadline = min(self._deadline, self._loop.time())
         if not self._forced.done():
             self._forced.set_result(None)
@@ -48,11 +52,11 @@ class Grace:
 
     @property
     def unwinding(self) -> float:
-        """Seconds until even cancelled tasks are given up."""
+        """Seconds until cancelled tasks are no longer waited for."""
         return max(0.0, self._deadline + UNWIND_SECONDS - self._loop.time())
 
     async def wait(self, futures: Collection[asyncio.Future[Any]], timeout: float) -> bool:
-        """Wait for all of them, but no longer than `timeout` or until somebody forces; whether all are done."""
+        """Wait for all of them, at most for `timeout` or until `force`; whether all are done."""
         end = self._loop.time() + timeout
         pending = {future for future in futures if not future.done()}
         while pending and (left := end - self._loop.time()) > 0:
@@ -78,13 +82,13 @@ class Shutdown:
         self._cut: list[str] = []
 
     async def run(self) -> tuple[str, ...]:
-        """Stop everything; gives the names of what had to be cut."""
+        """Stop all runnables; returns the names of those that were cancelled in the middle of their work."""
         self._stop_accepting()
         await self._wait_for_work()
         log.info("Phase 3: Force stopping all controllers", seconds_left=_rounded(self._grace.left))
         await self._stop_groups()
         if self._cut:
-            log.error("Shut down, but not gracefully: cut what was still running", cut=self._cut)
+            log.error("Shut down, but not gracefully, cancelled what was still running", cut=self._cut)
         else:
             log.info("All controllers shut down gracefully")
         return tuple(self._cut)
@@ -98,7 +102,7 @@ class Shutdown:
                 continue
             try:
                 stop()
-            except Exception:  # one that fails must not keep the others from stopping
+            except Exception:  # an error of one must not keep the others from stopping
                 log.exception("Failed to stop accepting work", runnable=entry.name)
 
     async def _wait_for_work(self) -> None:
@@ -117,14 +121,14 @@ class Shutdown:
                 log.info("Still waiting for active work", active=_names(active), count=len(active), seconds_left=left)
             idle.cancel()
         if active := self._work.active():
-            log.warning("The grace period is over: cancelling active work", active=_names(active), count=len(active))
+            log.warning("Grace period is over, cancelling active work", active=_names(active), count=len(active))
             self._cut += [str(work) for work in active]
         else:
             log.info("All reconciliation work completed")
 
     async def _stop_groups(self) -> None:
-        """Cancel group by group while there is time, then the rest at once."""
-        self._groups[Group.WARM_UP].cancel()  # beside all others
+        """Cancel group by group until the deadline, then all others at once."""
+        self._groups[Group.WARM_UP].cancel()  # these stop last
         for group in (self._groups[name] for name in STOP_ORDER):
             if self._grace.left <= 0:
                 break
@@ -133,9 +137,9 @@ class Shutdown:
         self._groups.cancel()
         while not await self._grace.wait(self._groups.tasks, self._grace.unwinding):
             if self._grace.unwinding > 0:
-                continue  # somebody has forced what was on its way already: that leaves the tasks their time to unwind
+                continue  # a forced stop still gives cancelled tasks their time to unwind
             stuck = sorted(task.get_name() for task in self._groups.tasks)
-            log.error("Runnables do not end although they were cancelled; left alone", runnables=stuck)
+            log.error("Runnables did not end after they were cancelled, no longer waiting for them", runnables=stuck)
             self._cut += [name for name in stuck if name not in self._cut]
             return
 

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT for the length of a block: the first asks for an orderly end, the second for a quick one."""
+"""SIGTERM and SIGINT for the length of a block: the first requests an orderly shutdown, the second an immediate one."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 @contextmanager
 def handled(listener: Listener) -> Iterator[None]:
-    """Call `listener` on the loop for each signal; at the end the handlers are what they were.
+    """Call `listener` on the loop for each signal; at the end the previous handlers are restored.
 
-    Several blocks at once all hear a signal. After the second one the default handlers are back, so that a third ends
-    the process whatever it does. Outside the main thread, and on loops that know no signals, nothing is handled.
+    A signal reaches all blocks that are active. After the second one the default handlers are restored, so that a third
+    one ends the process in any case. Outside the main thread, and on loops without signals, nothing is handled.
     """
     loop = asyncio.get_running_loop()
     handlers = _INSTALLED.get(loop)
@@ -35,7 +35,7 @@ def handled(listener: Listener) -> Iterator[None]:
 
 
 class _Handlers:
-    """The handlers of one loop, and what was there before them."""
+    """The handlers of one loop, and the previous ones."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.listeners: list[Listener] = []
@@ -47,7 +47,7 @@ class _Handlers:
         for number in SIGNALS:
             previous = signal.getsignal(number)
             if previous is signal.SIG_IGN:
-                continue  # nohup and its like: whoever started us wants it so
+                continue  # ignored by the parent process (nohup): keep it so
             try:
                 loop.add_signal_handler(number, self._receive, number)
             except NotImplementedError:
@@ -57,7 +57,7 @@ class _Handlers:
     def restore(self) -> None:
         for number, previous in self._previous.items():
             self._loop.remove_signal_handler(number)
-            if previous is not None:  # None: set by something other than Python, and not ours to put back
+            if previous is not None:  # None: it was not set by Python, and cannot be restored
                 signal.signal(number, previous)
         self._previous = {}
 

@@ -1,4 +1,4 @@
-"""Where a thread stands: the line of the program in it, below the libraries that it calls."""
+"""The current line of the program in a thread, below the libraries that it calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import FrameType
 
 _PACKAGE = str(Path(__file__).parents[1])
 _LOOP = ("asyncio/base_events.py", "asyncio/events.py", "asyncio/runners.py")
-"""Below these files of the standard library is what started the loop, and not what the loop runs."""
+"""Frames below these files of the standard library started the loop, and are not run by it."""
 
 
 def frame_of(thread: int) -> FrameType | None:
@@ -20,7 +20,7 @@ def frame_of(thread: int) -> FrameType | None:
 
 
 def is_waiting(frame: FrameType) -> bool:
-    """Whether the thread of an event loop waits for something to do: no code that the loop runs is on its stack."""
+    """Whether the thread of an event loop is idle: no code that the loop runs is on its stack."""
     return next(_of_the_loop(frame), None) is None
 
 
@@ -35,7 +35,7 @@ def place(frame: FrameType) -> str:
 
 
 def _of_the_loop(frame: FrameType | None) -> Iterator[FrameType]:
-    """The frames that the loop runs, from the innermost; without those of the selector, where it waits."""
+    """The frames that the loop runs, from the innermost, without those of the selector, in which it waits."""
     while frame is not None and not frame.f_code.co_filename.endswith(_LOOP):
         if not frame.f_code.co_filename.endswith("/selectors.py"):
             yield frame

@@ -1,4 +1,8 @@
-"""What a manager's supervisor does: the watchdog of its loop, the answers to probes, and the renewal of its lease."""
+"""The tasks of a manager's supervisor: the watchdog of its loop, health probes, and the renewal of its lease.
+
+They run on a second thread, because the program's loop can be blocked by user code. Then a kubelet must not restart a
+program that is only busy, and a leader that is only busy must not lose its lease; one that hangs must.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ log = logger("pilotage.manager")
 
 
 class Supervision:
-    """The supervisor of one manager. Made on the program's loop; the thread runs from `start` to `stop`."""
+    """The supervisor of one manager. Created on the program's loop; the thread runs from `start` to `stop`."""
 
     def __init__(self, options: ManagerOptions, work: WorkTracker, lifecycle: Lifecycle) -> None:
         self.supervisor = Supervisor()
@@ -37,7 +41,7 @@ class Supervision:
         self.supervisor.stop()
 
     def obstacle(self) -> str:
-        """Why a leader must not renew its lease: one that hangs must not keep others from leading."""
+        """Why a leader must not renew its lease: one that hangs must not keep other replicas from leading."""
         seconds = self._watchdog.blocked_seconds
         if seconds < self._deadline:
             return ""
@@ -48,17 +52,17 @@ class Supervision:
         )
 
     def liveness(self, handler: HealthHandler) -> Handler:
-        """Answers on the supervisor's loop; alive until the loop has been blocked for `blocked_loop_deadline`."""
+        """The liveness handler, on the supervisor's loop: fails after a block of `blocked_loop_deadline` seconds."""
         return self._supervised(handler, lambda seconds: seconds < self._deadline)
 
     def readiness(self, handler: HealthHandler) -> Handler:
-        """The same; not ready while the loop is blocked."""
+        """The readiness handler, on the supervisor's loop: fails while the loop is blocked."""
         return self._supervised(handler, lambda _: False)
 
     @contextmanager
     def ending_after(self, seconds: float | None) -> Iterator[None]:
-        """For a block that is to end after some seconds: no work is begun later than that, whatever the loop does, and
-        why the block ended late is logged."""
+        """For a block with a timeout: no work is accepted after it, even while the loop is blocked, and a late end of
+        the block is logged with its reason."""
         if seconds is None:
             yield
             return
@@ -72,7 +76,7 @@ class Supervision:
         late = loop.time() - deadline
         if late >= self._threshold:
             why = str(self._watchdog.last) if self._watchdog.last is not None else "unknown; the machine may be busy"
-            log.warning("The timeout was noticed late: the event loop was blocked", seconds=round(late, 1), by=why)
+            log.warning("Timeout was noticed late, the event loop was blocked", seconds=round(late, 1), by=why)
 
     def _supervised(self, handler: HealthHandler, holds: Callable[[float], bool]) -> Handler:
         return SupervisedHealth(handler, lambda: self._watchdog.blocked_seconds, holds)

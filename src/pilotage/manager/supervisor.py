@@ -1,7 +1,7 @@
-"""The supervisor: a thread with an event loop of its own, for what must go on while the program's loop is blocked.
+"""The supervisor: a thread with its own event loop, for tasks that must run while the program's loop is blocked.
 
-It renews the leader lease, answers the health probes, and runs the watchdog that notices a blocked loop. Nothing of the
-program itself runs in it.
+It renews the leader lease, answers the health probes, and runs the watchdog that detects a blocked loop. No code of the
+program itself runs in it, so reconcilers need no locks.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ T = TypeVar("T")
 THREAD_NAME = "pilotage supervisor"
 
 STOP_SECONDS = 5.0
-"""How long the thread may take to end. What it waits for cannot always be cancelled."""
+"""How long `stop` waits for the thread. A host name lookup, for example, cannot be cancelled."""
 
 log = logger("pilotage.manager")
 
 
 class SupervisorEnded(PilotageError):
-    """The supervisor thread has ended, and runs nothing more."""
+    """The supervisor thread has ended."""
 
 
 def has_threads(loop: asyncio.AbstractEventLoop) -> bool:
-    """Whether a loop works with threads. One with a virtual time, which has a clock of its own (`now`), does not."""
+    """Whether a loop works with threads. A loop with virtual time, which has a clock of its own (`now`), does not."""
     return not hasattr(loop, "now")
 
 
@@ -48,16 +48,16 @@ class Supervisor:
         self._begun.wait()
 
     def stop(self) -> None:
-        """Cancel what still runs in the thread, and wait for its end."""
+        """Cancel the tasks of the thread, and wait for its end."""
         with suppress(RuntimeError):  # it has ended already
             self._loop.call_soon_threadsafe(self._stop_asked.set)
         self._thread.join(STOP_SECONDS)
         if self._thread.is_alive():
-            log.warning("The supervisor thread does not end, and is left alone: a look-up of a host name may hang")
+            log.warning("Supervisor thread did not end, no longer waiting for it; a host name lookup may hang")
 
     async def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine on the supervisor's loop, and wait for it on the caller's. Cancelling this cancels it too,
-        and waits for its end."""
+        """Run a coroutine on the supervisor's loop, and wait for it on the caller's. A cancellation is passed on, and
+        the end of the coroutine is waited for."""
         job = _Job(coroutine, asyncio.get_running_loop())
         self._submit(job.begin, coroutine)
         try:
@@ -73,7 +73,7 @@ class Supervisor:
         self._submit(lambda: self._tasks.add(self._loop.create_task(coroutine, name="supervisor")), coroutine)
 
     def call_later(self, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call a function in the supervisor's thread; what is returned takes that back."""
+        """Call a function in the supervisor's thread; the returned function cancels the call."""
         timers: list[asyncio.TimerHandle] = []
         self._submit(lambda: timers.append(self._loop.call_later(seconds, callback)))
 
@@ -92,7 +92,7 @@ class Supervisor:
             raise SupervisorEnded("the manager has ended, and its supervisor thread with it") from error
 
     def _run(self) -> None:
-        with asyncio.Runner() as runner:  # at its end it cancels the tasks that are left
+        with asyncio.Runner() as runner:  # cancels the remaining tasks at its end
             runner.run(self._wait())
 
     async def _wait(self) -> None:
@@ -104,7 +104,7 @@ class Supervisor:
 
 
 class _Job(Generic[T]):
-    """A coroutine on one loop, and what another loop waits for."""
+    """A coroutine on one loop, and the future that another loop awaits."""
 
     def __init__(self, coroutine: Coroutine[Any, Any, T], waiting: asyncio.AbstractEventLoop) -> None:
         self._coroutine = coroutine
@@ -122,7 +122,7 @@ class _Job(Generic[T]):
             self._task.cancel()
 
     def _report(self, task: asyncio.Task[T]) -> None:
-        with suppress(RuntimeError):  # the other loop is closed: nothing waits there any more
+        with suppress(RuntimeError):  # the other loop is closed: nothing waits
             self._waiting.call_soon_threadsafe(self._end, task)
 
     def _end(self, task: asyncio.Task[T]) -> None:
@@ -132,6 +132,6 @@ class _Job(Generic[T]):
             self.ended.cancel()
         elif (error := task.exception()) is not None:
             self.ended.set_exception(error)
-            self.ended.exception()  # where nothing waits any more, it is not worth a warning
+            self.ended.exception()  # without a waiter asyncio would log it
         else:
             self.ended.set_result(task.result())

@@ -1,7 +1,7 @@
-"""The watchdog: notices that the program's event loop is blocked, and logs by what, where and for how long.
+"""The watchdog: detects that the program's event loop is blocked, and logs by what, where and for how long.
 
-It runs in the supervisor's thread. It asks the loop for an answer a few times a second; an answer that does not come
-means that some code does not return to the loop.
+It runs in the supervisor's thread and calls a function on the loop a few times a second. If the call is not made in
+time, some code does not return to the loop.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SECONDS = REGISTRY.counter(
 )
 
 PING_SECONDS = 0.25
-"""How often the loop is asked; a block may have begun so much earlier than it seems."""
+"""How often the loop is probed; a block may have started this much earlier than it was detected."""
 
 _SHORTEST_PERIOD = 0.01
 
@@ -44,7 +44,7 @@ class Block:
     """Code that does not return to the event loop."""
 
     fields: Mapping[str, object]
-    """Controller, namespace, name and id of the reconcile; of other code, the name of its task."""
+    """Controller, namespace, name and id of the reconcile; for other code, the name of its task."""
     place: str
     seconds: float
 
@@ -53,11 +53,11 @@ class Block:
 
 
 _WATCHDOGS: WeakKeyDictionary[asyncio.AbstractEventLoop, list[Watchdog]] = WeakKeyDictionary()
-"""Each manager has one; those of one loop must not report and count a block twice."""
+"""The watchdogs of each loop, one for each manager: only one of them reports and counts a block."""
 
 
 class Watchdog:
-    """Made on the loop that it watches. `run` is for another thread's loop; the rest may be called anywhere."""
+    """Created on the loop that it watches. `run` is for the loop of another thread; the rest is thread-safe."""
 
     def __init__(
         self,
@@ -77,11 +77,11 @@ class Watchdog:
         self._waiting = False
         self._block: Block | None = None
         self.last: Block | None = None
-        """The block that was reported last."""
+        """The last block that was reported."""
 
     @property
     def blocked_seconds(self) -> float:
-        """For how long the loop has not answered; 0 while it does."""
+        """How long the loop has been blocked; 0 while it runs."""
         return max(0.0, self._clock() - self._sent) if self._waiting else 0.0
 
     async def run(self) -> None:
@@ -96,8 +96,8 @@ class Watchdog:
                 self._forgive(self._clock() - before - period)
                 try:
                     self._look()
-                except Exception:  # a report that fails must not end the watch: the loop would seem blocked for ever
-                    log.exception("The watchdog failed to look at the event loop")
+                except Exception:  # a failed report must not end the watchdog: the loop would seem blocked for ever
+                    log.exception("Watchdog failed to inspect the event loop")
         finally:
             watchdogs.remove(self)
             if self._block is not None:  # the manager ends with it
@@ -118,10 +118,10 @@ class Watchdog:
         self._waiting = False
 
     def _forgive(self, overslept: float) -> None:
-        """Time in which this thread did not run either: the process was stopped, or code in C kept the interpreter."""
+        """Report time in which this thread did not run either: the process was stopped, or C code held the GIL."""
         if overslept < self._threshold:
             return
-        log.warning("The process did not run: it was stopped, or code in C held the GIL", seconds=round(overslept, 1))
+        log.warning("Process did not run, it was stopped or C code held the GIL", seconds=round(overslept, 1))
         if self._waiting:
             self._sent += overslept
 
@@ -139,11 +139,11 @@ class Watchdog:
     def _notice(self) -> None:
         frame = stack.frame_of(self._thread)
         if frame is None or stack.is_waiting(frame):
-            return  # the machine is busy, and the loop has not had its turn
+            return  # the machine is busy, and the loop was not scheduled
         block = self._block = self.last = Block(self._culprit(), stack.place(frame), self.blocked_seconds)
         _BLOCKS.labels(str(block.fields.get("controller", ""))).inc()
         log.warning(
-            "The event loop is blocked; nothing else runs until this code returns or awaits",
+            "Event loop is blocked, nothing else runs until this code returns or awaits",
             **block.fields,
             at=block.place,
             seconds=round(block.seconds, 1),
@@ -154,10 +154,10 @@ class Watchdog:
         total = max(block.seconds, answered - self._sent)
         self._block, self.last = None, Block(block.fields, block.place, total)
         _SECONDS.labels(str(block.fields.get("controller", ""))).inc(total)
-        log.warning("The event loop runs again", **block.fields, at=block.place, seconds=round(total, 1))
+        log.warning("Event loop runs again", **block.fields, at=block.place, seconds=round(total, 1))
 
     def _culprit(self) -> dict[str, object]:
-        """What runs on the loop: a reconcile where it is one, else a task, else a callback."""
+        """The code that runs on the loop: a reconcile, else a task, else a callback."""
         task = asyncio.current_task(self._loop)
         if task is None:
             return {"task": "a callback"}

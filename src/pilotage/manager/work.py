@@ -1,9 +1,9 @@
-"""Work under way: what is being done now, since when, and whether more of it is taken.
+"""Active work: what is being done now, since when, and whether more is accepted.
 
     with tracker.track("backup", "shop/orders"):
         ...
 
-The manager has a tracker for its controllers' reconciles; programs use the same one for work of their own, so that a
+The manager has a tracker for its controllers' reconciles; programs use the same one for their own work, so that a
 shutdown waits for it.
 """
 
@@ -26,13 +26,13 @@ from pilotage.telemetry.metrics import REGISTRY
 RECONCILE = "controller.reconcile"
 """The kind of the work of one reconcile; its name is the controller's name and the request."""
 
-_IN_FLIGHT = REGISTRY.gauge("pilotage_work_in_flight", "Pieces of work under way.", ("kind",))
+_IN_FLIGHT = REGISTRY.gauge("pilotage_work_in_flight", "Active pieces of work.", ("kind",))
 _TRACKERS: WeakSet[WorkTracker] = WeakSet()
 
 
 @dataclass(frozen=True, slots=True)
 class ActiveWork:
-    """A piece of work under way, and for how long."""
+    """A piece of active work, and how long it has been running."""
 
     kind: str
     name: str
@@ -44,7 +44,7 @@ class ActiveWork:
 
 @dataclass(frozen=True, slots=True)
 class WorkStatistics:
-    """How much there was so far: `finished` well, `failed` or cancelled, and under way now and at most."""
+    """Counters of work so far: `finished` successfully, `failed` or cancelled, active now and at most."""
 
     in_flight: int = 0
     peak: int = 0
@@ -54,7 +54,7 @@ class WorkStatistics:
 
 
 class WorkTracker:
-    """Knows every piece of work from its start to its end. Safe to use from threads."""
+    """Tracks every piece of work from its start to its end. Thread-safe."""
 
     def __init__(self, clock: Callable[[], float] | None = None) -> None:
         self._clock = clock or _seconds
@@ -71,11 +71,11 @@ class WorkTracker:
         return Work(self, kind, name)
 
     def start(self, kind: str, name: str) -> Work:
-        """Begin a piece of work that no block can hold; its `end` must be called. Raises ShuttingDown."""
+        """Start a piece of work outside a `with` block; its `end` must be called. Raises ShuttingDown."""
         return Work(self, kind, name).__enter__()
 
     def stop_accepting(self) -> None:
-        """Take no more work. What is under way goes on, with its parts. Doing it twice is fine."""
+        """Accept no more work. Active work continues, with its parts. A second call does nothing."""
         self._accepting = False
 
     @property
@@ -87,13 +87,13 @@ class WorkTracker:
         return bool(self._active)
 
     def active(self) -> list[ActiveWork]:
-        """What is under way, the longest running first."""
+        """The active work, the longest running first."""
         now = self._clock()
         with self._lock:
             return [ActiveWork(work.kind, work.name, now - work.began) for work in self._active]
 
     async def wait_idle(self, timeout: float | None = None) -> bool:
-        """Wait until nothing is under way, and say whether it came to that in `timeout` seconds (None: for ever)."""
+        """Wait until no work is active; False after `timeout` seconds (None: no limit)."""
         idle = asyncio.Event()
         waiting = (asyncio.get_running_loop(), idle)
         with self._lock:
@@ -126,7 +126,7 @@ class WorkTracker:
             )
 
     def kinds(self) -> dict[str, WorkStatistics]:
-        """The counters of each kind that there was."""
+        """The counters of each kind so far."""
         with self._lock:
             return {name: kind.statistics() for name, kind in self._kinds.items()}
 
@@ -134,9 +134,9 @@ class WorkTracker:
         work.began = self._clock()
         work.task, work.fields = _current_task(), logged_fields()
         with self._lock:
-            # Under the lock, so that no work slips in between the last refusal and the first look at what is active.
+            # Under the lock, so that a shutdown sees all work that was accepted before `stop_accepting`.
             if not self._accepting and not work.is_part:
-                raise ShuttingDown(f"{work.kind} {work.name} is not begun: the program is shutting down")
+                raise ShuttingDown(f"{work.kind} {work.name} is not started: the program is shutting down")
             kind = self._kinds.get(work.kind) or self._new_kind(work.kind)
             self._active[work] = None
             if len(self._active) > self._peak:
@@ -149,7 +149,7 @@ class WorkTracker:
     def _end(self, work: Work, failed: bool) -> None:
         with self._lock:
             if work not in self._active:
-                return  # ended before, or never begun
+                return  # ended before, or never started
             del self._active[work]
             kind = self._kinds[work.kind]
             kind.in_flight -= 1
@@ -171,7 +171,7 @@ class WorkTracker:
 
 
 def work_of(task: asyncio.Task[Any]) -> Work | None:
-    """The work under way that was begun in this task, whichever tracker it belongs to; the last begun."""
+    """The active work of this task, of any tracker; the last one started."""
     for tracker in list(_TRACKERS):
         with tracker._lock:
             for work in reversed(tracker._active):
@@ -195,11 +195,11 @@ class Work:
         self._tracker = tracker
 
     def part(self, kind: str, name: str) -> Work:
-        """Work inside this one, which is taken even when no more is: what has begun must be able to finish."""
+        """Work inside this one. It is accepted also during a shutdown: work that has started must be able to finish."""
         return Work(self._tracker, kind, name, is_part=True)
 
     def end(self, *, failed: bool = False) -> None:
-        """The work is over; with `failed`, it is counted as such. Doing it twice is fine."""
+        """End the work; `failed` counts it as such. A second call does nothing."""
         self._tracker._end(self, failed)
 
     def __enter__(self) -> Work:
@@ -225,7 +225,7 @@ class _Kind:
 
 
 def _measured(kind: str) -> float:
-    """What is under way of a kind in the whole process; asked for when metrics are read, so that work pays nothing."""
+    """The active work of a kind in the whole process, counted when metrics are read, so that it costs work nothing."""
     return float(sum(tracker.statistics(kind).in_flight for tracker in list(_TRACKERS)))
 
 
@@ -237,7 +237,7 @@ def _current_task() -> asyncio.Task[Any] | None:
 
 
 def _seconds() -> float:
-    """The running loop's time, so that virtual time is seen; in threads the clock that loops go by."""
+    """The running loop's time, so that virtual time counts; in threads the clock of event loops."""
     try:
         return asyncio.get_running_loop().time()
     except RuntimeError:
