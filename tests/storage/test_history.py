@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from typing import Protocol
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotage.errors import Compacted, StorageError
-from pilotage.storage import Delete, Put
+from pilotage.storage import Delete, Put, Storage, open_served_storage, open_storage
 from pilotage.storage.history import EVENT_BYTES, History
 from pilotage.storage.interface import Operation
 from pilotage.storage.memory import MemoryStorage
@@ -19,8 +20,14 @@ from pilotage.storage.transaction import plan
 LIMIT = 100_000
 
 
-async def test_history_of_a_large_object_is_bounded_by_bytes() -> None:
-    storage = MemoryStorage(max_history_bytes=LIMIT)
+class Open(Protocol):
+    async def __call__(self, url: str, *, max_history_bytes: int) -> Storage: ...
+
+
+@pytest.mark.parametrize("open_", [open_storage, open_served_storage])
+@pytest.mark.parametrize("url", ["memory:", "sqlite:{path}"])
+async def test_history_of_a_large_object_is_bounded_by_bytes(open_: Open, url: str, path: str) -> None:
+    storage = await open_(url.format(path=path), max_history_bytes=LIMIT)
     for number in range(100):
         await storage.commit(Put("a", b"%d" % number * 5_000))
     kept = storage.revision - storage.oldest
@@ -29,6 +36,7 @@ async def test_history_of_a_large_object_is_bounded_by_bytes() -> None:
         await anext(storage.watch("", since=storage.oldest - 1))
     events = await anext(storage.watch("", since=storage.oldest))
     assert [event.revision for event in events] == list(range(storage.oldest + 1, storage.revision + 1))
+    await storage.close()
 
 
 async def test_history_in_a_file_is_bounded_by_bytes_and_the_bound_survives_a_restart(path: str) -> None:

@@ -6,6 +6,7 @@ import time
 
 from pilotage.errors import StorageError
 
+from .history import MAX_HISTORY_BYTES
 from .interface import Check, Delete, Entry, Event, Operation, Put, Snapshot, Storage, Watch
 
 __all__ = [
@@ -23,19 +24,22 @@ __all__ = [
 ]
 
 
-async def open_storage(url: str) -> Storage:
-    """Open what the URL names: `memory:`, or `sqlite:PATH`. The backend is imported only then."""
+async def open_storage(url: str, *, max_history_bytes: int = MAX_HISTORY_BYTES) -> Storage:
+    """Open what the URL names: `memory:`, or `sqlite:PATH`. The backend is imported only then.
+
+    The storage compacts its oldest commits when its history takes more than `max_history_bytes`.
+    """
     scheme, separator, rest = url.partition(":")
     if separator and scheme == "memory":
-        return _open_memory(url, rest)
+        return _open_memory(url, rest, max_history_bytes)
     if separator and scheme == "sqlite":
-        return await _open_sqlite(url, rest)
+        return await _open_sqlite(url, rest, max_history_bytes)
     if separator and scheme == "etcd":
         raise StorageError(f"{url}: storage on etcd arrives with a later version; use memory: or sqlite:PATH")
     raise StorageError(f"{url!r} names no storage; use memory:, or sqlite:PATH such as sqlite:demo.db")
 
 
-async def open_served_storage(url: str) -> Storage:
+async def open_served_storage(url: str, *, max_history_bytes: int = MAX_HISTORY_BYTES) -> Storage:
     """Open a storage for a server whose clients outlive it.
 
     One in memory begins at the time in microseconds, and not at 1: a client that asks for changes since a revision of
@@ -44,23 +48,23 @@ async def open_served_storage(url: str) -> Storage:
     if url == "memory:":
         from .memory import MemoryStorage
 
-        return MemoryStorage(first_revision=time.time_ns() // 1000)
-    return await open_storage(url)
+        return MemoryStorage(first_revision=time.time_ns() // 1000, max_history_bytes=max_history_bytes)
+    return await open_storage(url, max_history_bytes=max_history_bytes)
 
 
-def _open_memory(url: str, rest: str) -> Storage:
+def _open_memory(url: str, rest: str, max_history_bytes: int) -> Storage:
     if rest:
         raise StorageError(f"{url!r}: memory: takes no name; every opening is a storage of its own")
     from .memory import MemoryStorage
 
-    return MemoryStorage()
+    return MemoryStorage(max_history_bytes=max_history_bytes)
 
 
-async def _open_sqlite(url: str, path: str) -> Storage:
+async def _open_sqlite(url: str, path: str, max_history_bytes: int) -> Storage:
     if not path:
         raise StorageError(f"{url!r} names no file; write sqlite:PATH, such as sqlite:demo.db")
     if path == ":memory:":
         raise StorageError(f"{url!r}: for a storage that is in memory only, use memory:")
     from .sqlite import SqliteStorage
 
-    return await SqliteStorage.open(path)
+    return await SqliteStorage.open(path, max_history_bytes=max_history_bytes)

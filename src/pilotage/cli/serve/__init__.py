@@ -50,6 +50,13 @@ def register(subparsers: Any) -> None:
         help="where to store the certificate authority and the token, created at the first start (default: beside the "
         "SQLite file; with memory: they are not stored)",
     )
+    command.add_argument(
+        "--max-history",
+        type=size,
+        default="64Mi",
+        metavar="SIZE",
+        help="how much memory replaced and deleted objects may take, which watches resume from (default: %(default)s)",
+    )
     command.set_defaults(run=run)
 
 
@@ -60,10 +67,24 @@ def run(options: argparse.Namespace) -> int:
     from pilotage.cli.serve.server import ServeOptions, serve
 
     host, port = options.bind
-    asyncio.run(
-        serve(ServeOptions(options.storage, options.tenant, host, port, options.kubeconfig, options.credentials))
+    serving = ServeOptions(
+        options.storage, options.tenant, host, port, options.kubeconfig, options.credentials, options.max_history
     )
+    asyncio.run(serve(serving))
     return 0
+
+
+def size(text: str) -> int:
+    """A number of bytes, as Kubernetes writes quantities."""
+    from pilotage.meta.quantity import Quantity
+
+    try:
+        found = Quantity(text).value()
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size, such as 64Mi or 1Gi") from error
+    if found < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size of 1 byte or more")
+    return found
 
 
 def address(bind: str) -> tuple[str, int]:

@@ -17,6 +17,7 @@ from pilotage.http import server
 from pilotage.server.http import certificates, kubeconfigs
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.storage import open_served_storage
+from pilotage.storage.history import MAX_HISTORY_BYTES
 
 
 @dataclass(frozen=True)
@@ -24,12 +25,19 @@ class ServeOptions:
     """The storage to serve, the address, and the files to write."""
 
     storage: str
+    """`memory:` or `sqlite:PATH`."""
     tenant: str
+    """The tenant of the storage to serve."""
     host: str
+    """The address to listen on."""
     port: int
+    """The port to listen on. 0 selects a free port."""
     kubeconfig: Path
+    """Where to write the kubeconfig."""
     credentials: Path | None = None
     """The file of the certificate authority and the token. None selects the file beside the storage."""
+    max_history_bytes: int = MAX_HISTORY_BYTES
+    """How many bytes of replaced and deleted objects to keep for watches."""
 
 
 async def serve(options: ServeOptions) -> None:
@@ -41,7 +49,7 @@ async def serve(options: ServeOptions) -> None:
     certificates.check_available()
     with Stop.on_signals() as stop:
         async with AsyncExitStack() as exits:
-            storage = await open_served_storage(options.storage)
+            storage = await open_served_storage(options.storage, max_history_bytes=options.max_history_bytes)
             exits.push_async_callback(storage.close)
             cluster = await exits.enter_async_context(Cluster.embedded(storage, tenant=options.tenant))
             credentials = load_or_create(options.credentials or default_path(options.storage, options.tenant))
