@@ -105,7 +105,7 @@ def test_a_change_that_breaks_is_named_and_fails(tmp_path: Path, capsys: pytest.
     assert capsys.readouterr().out == (
         "breaks: databases.demo.pilotage.dev v1alpha1 .spec.replicas: "
         "the smallest value (minimum) changed from 0 to 1: "
-        "stored objects and clients that have another value are refused\n"
+        "stored objects and clients with other values are rejected\n"
         "1 change breaks stored objects or clients.\n"
     )
 
@@ -117,7 +117,7 @@ def test_a_kind_that_is_gone_counts_only_where_whole_modules_are_compared(
     old = tmp_path / "old.yaml"
     old.write_text("---\n".join((golden / name).read_text() for name in ("backups.yaml", "database.yaml")))
     assert cli.main(["crd", DATABASE, "--against", str(old)]) == 1
-    assert "backups.test.pilotage.dev metadata.name: the kind is gone" in capsys.readouterr().out
+    assert "backups.test.pilotage.dev metadata.name: the kind was removed" in capsys.readouterr().out
     assert cli.main(["crd", f"{DATABASE}:Database", "--against", str(old)]) == 0
 
 

@@ -1,4 +1,4 @@
-"""The string formats that Kubernetes checks. Every check takes time linear in the string; unknown formats pass."""
+"""The string formats that Kubernetes validates, each in linear time. It ignores unknown formats."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Check = Callable[[str], bool]
 
 
 def checker(name: str) -> Check | None:
-    """The check for a format; None for one that Kubernetes ignores. Dashes do not count (`date-time`, `datetime`)."""
+    """The check of a format; None for one that Kubernetes ignores. Dashes are ignored (`date-time`, `datetime`)."""
     return _CHECKS.get(name.replace("-", ""))
 
 
@@ -50,7 +50,7 @@ _CARD = re.compile(
 
 
 def _uri(text: str) -> bool:
-    """Absolute, or a path that begins with a slash; no fragment of its own, no control characters."""
+    """An absolute URI, or a path that starts with a slash, without spaces and control characters."""
     if not text or any(character <= " " or character == "\x7f" for character in text):
         return False
     try:

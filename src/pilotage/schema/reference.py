@@ -21,13 +21,13 @@ _LIMITS = (
 
 
 def reference(documents: Sequence[Mapping[str, Any]]) -> str:
-    """The page: for each kind its names, and for each version its fields, rules and columns."""
+    """The page as Markdown: for each kind its names, and for each version its fields, rules and columns."""
     return "\n".join(_page(documents)).rstrip() + "\n"
 
 
 @dataclass(frozen=True)
 class _Row:
-    """One field: where it is, whether it must be there, and its schema."""
+    """One field: its path, its schema, and whether it is required."""
 
     path: str
     schema: Mapping[str, Any]
@@ -100,7 +100,7 @@ def _rows(path: str, schema: Mapping[str, Any]) -> Iterator[_Row]:
     for key, step in (("items", "[]"), ("additionalProperties", "{}")):
         inner = schema.get(key)
         if isinstance(inner, Mapping):
-            # a plain item is told by the list's own type; one with limits, rules or fields has a line
+            # The type of a plain item is in the row of its list; one with constraints or rules has a row.
             if set(inner) - {"type", "format", "description", "properties", "required"} and not _nested(inner):
                 yield _Row(path + step, inner)
             yield from _rows(path + step, inner)

@@ -108,7 +108,7 @@ def test_objects_of_the_old_storage_version_must_fit_the_new_one() -> None:
 def test_a_kind_that_is_gone_loses_its_objects() -> None:
     (change,) = all_changes([crd(Widget)], [])
     assert str(change) == (
-        "breaks: widgets.test.pilotage.dev metadata.name: the kind is gone: with its CRD, all its objects are deleted"
+        "breaks: widgets.test.pilotage.dev metadata.name: the kind was removed: deleting its CRD deletes all objects"
     )
 
 

@@ -154,14 +154,14 @@ def test_a_schema_that_is_too_deep_or_too_large_is_refused() -> None:
     for _ in range(5_000):
         deep = {"type": "object", "properties": {"x": deep}}
     (cause,) = definition_causes(definition(deep))
-    assert "levels deep" in cause.message
+    assert "at most 60 levels" in cause.message
     rules = [{"rule": "true"}] * 1_001
     (cause,) = definition_causes(definition({"type": "object", "x-kubernetes-validations": rules}))
     assert "at most 1000" in cause.message
     wide = {"type": "object", "properties": {f"p{index}": {"type": "string"} for index in range(300_000)}}
     start = time.process_time()
     (cause,) = definition_causes(definition(wide))
-    assert "places large" in cause.message
+    assert "at most 50000 schemas" in cause.message
     assert time.process_time() - start < 5
 
 
@@ -186,7 +186,7 @@ def test_patterns_that_take_long_to_compile_are_refused(patterns: list[str]) -> 
     start = time.process_time()
     (cause,) = definition_causes(definition({"type": "object", "properties": properties}))
     assert cause.reason == "FieldValueForbidden"
-    assert "patterns are too large together" in cause.message
+    assert "takes too long" in cause.message
     assert time.process_time() - start < 1  # the first took 17 s
 
 
@@ -202,4 +202,4 @@ def test_rules_that_are_large_when_they_are_compiled_are_refused() -> None:
     start = time.process_time()
     (cause,) = definition_causes(definition(schema))
     assert time.process_time() - start < 5  # all of them take minutes
-    assert "the rules up to here are too large together" in cause.message
+    assert "the compiled rules of the definition are too large" in cause.message

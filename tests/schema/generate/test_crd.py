@@ -67,16 +67,16 @@ def test_names_and_metadata_of_all_versions_come_together() -> None:
 @pytest.mark.parametrize(
     ("types", "message"),
     [
-        ((ThingV1, ThingStoredToo), "several versions are stored"),
+        ((ThingV1, ThingStoredToo), "several versions are storage versions"),
         ((ThingV1, ThingV1), "version v1 is defined twice"),
-        ((ThingV1, ThingOfTheCluster), "namespaced is True, and False in"),
-        ((ThingV1, ThingWithOtherAnnotation), "annotations give 'a' another value"),
+        ((ThingV1, ThingOfTheCluster), "namespaced is True, but False in"),
+        ((ThingV1, ThingWithOtherAnnotation), "annotations have another value for 'a'"),
         (
             (ThingV1, database.Database),
-            "a CRD is for one kind, not for Thing.example.com and Database.demo.pilotage.dev",
+            "takes classes of one kind, not of Thing.example.com and Database.demo.pilotage.dev",
         ),
         ((Pod,), "Pod is built into Kubernetes"),
-        ((), "a CRD needs a class"),
+        ((), "a CRD needs at least one class"),
     ],
 )
 def test_classes_that_do_not_go_together_are_refused(types: tuple[type[Resource], ...], message: str) -> None:

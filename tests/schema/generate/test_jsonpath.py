@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pilotage.schema.generate.jsonpath import Dead, resolve
+from pilotage.schema.generate.jsonpath import Unresolved, resolve
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -43,5 +43,5 @@ def test_a_path_leads_to_a_schema(path: str, schema: Any) -> None:
 )
 def test_a_path_that_leads_nowhere_says_why(path: str) -> None:
     found = resolve(SCHEMA, path)
-    assert isinstance(found, Dead)
+    assert isinstance(found, Unresolved)
     assert found.reason

@@ -1,1 +1,1 @@
-"""Which changes of a CustomResourceDefinition break stored objects or clients."""
+"""Compares CustomResourceDefinitions (`definitions`) and their schemas (`schemas`)."""

@@ -1,4 +1,4 @@
-"""What a changed CustomResourceDefinition would break: objects that are stored already, or clients that use it."""
+"""Compares two CustomResourceDefinitions: which changes break stored objects or clients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NAMES = (("shortNames", "short name"), ("categories", "category"))
 
 @dataclass(frozen=True)
 class Change:
-    """One change: where, what, and why it matters."""
+    """One change: where, what, and its effect."""
 
     crd: str
     """The CRD's name, `plural.group`."""
@@ -28,7 +28,7 @@ class Change:
 
 
 def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
-    """What is different for stored objects and clients, from one CRD document to the next. Additions are no change."""
+    """The changes between two versions of a CRD that stored objects or clients notice. Additions are not among them."""
     name = _name(old)
     return [Change(name, finding.path, finding.message, finding.level) for finding in _findings(old, new)]
 
@@ -40,7 +40,7 @@ def all_changes(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any
         after = _match(before, new)
         if after is None:
             found.append(
-                Change(_name(before), "metadata.name", "the kind is gone: with its CRD, all its objects are deleted")
+                Change(_name(before), "metadata.name", "the kind was removed: deleting its CRD deletes all objects")
             )
         else:
             found += changes(before, after)
@@ -61,8 +61,8 @@ def _findings(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Findin
     yield from _stored(old, old_versions, new_versions)
     for name, version in old_versions.items():
         if name not in new_versions:
-            why = "clients that use it fail" if version.get("served") else "nobody can serve it again"
-            yield breaks(f"spec.versions[{name}]", f"the version is gone: {why}")
+            effect = "clients that use it fail" if version.get("served") else "it cannot be served again"
+            yield breaks(f"spec.versions[{name}]", f"the version was removed: {effect}")
         else:
             yield from _version(name, version, new_versions[name])
 
@@ -76,29 +76,34 @@ def _identity(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[F
     ):
         if old != new:
             yield breaks(
-                path, f"changed from {old} to {new}: no update can do that; it means a new CRD and new objects"
+                path, f"changed from {old} to {new}: API servers reject the update; it needs a new CRD and new objects"
             )
     for key, word in _NAMES:
-        for gone in [name for name in values(old_names, key) if name not in values(new_names, key)]:
-            yield warns(f"spec.names.{key}", f"the {word} {gone!r} is gone: people and scripts that use it fail")
+        for removed in [name for name in values(old_names, key) if name not in values(new_names, key)]:
+            yield warns(
+                f"spec.names.{key}", f"the {word} {removed!r} was removed: commands and scripts that use it fail"
+            )
 
 
 def _stored(
     old: Mapping[str, Any], before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[Finding]:
-    """What becomes of objects that are stored in the old versions."""
+    """What happens to objects that are stored in the old versions."""
     for name in values(mapping(old, "status"), "storedVersions"):
         if name not in after:
-            yield breaks(f"status.storedVersions[{name}]", "objects may be stored in this version, which is gone")
+            yield breaks(f"status.storedVersions[{name}]", "the version was removed, but objects may be stored in it")
     was = next((name for name, version in before.items() if version.get("storage")), None)
     now = next((name for name, version in after.items() if version.get("storage")), None)
     if was is None or now is None or was == now:
         return
     if was not in after:
-        yield breaks(f"spec.versions[{was}]", "objects are stored in this version, and it is gone: they cannot be read")
+        yield breaks(
+            f"spec.versions[{was}]", "the version was removed, but objects are stored in it: they cannot be read"
+        )
         return
     yield warns(
-        f"spec.versions[{now}]", f"objects are stored in it from now on; write each once more before {was} can go"
+        f"spec.versions[{now}]",
+        f"new writes are stored in this version: write each object once more before {was} is removed",
     )
     yield from schema_changes(f"{was} -> {now} ", _schema(before[was]), _schema(after[now]))
 
@@ -106,31 +111,36 @@ def _stored(
 def _version(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Finding]:
     path = f"spec.versions[{name}]"
     if before.get("served") and not after.get("served"):
-        yield breaks(f"{path}.served", "the version is not served any more: clients that use it fail")
+        yield breaks(f"{path}.served", "the version is no longer served: clients that use it fail")
     if after.get("deprecated") and not before.get("deprecated"):
-        yield warns(f"{path}.deprecated", "the version is deprecated now: its users see a warning")
+        yield warns(f"{path}.deprecated", "the version is now deprecated: its clients receive a warning")
     yield from _subresources(path, mapping(before, "subresources"), mapping(after, "subresources"))
     kept = [field.get("jsonPath") for field in mappings(after, "selectableFields")]
     for field in mappings(before, "selectableFields"):
         if field.get("jsonPath") not in kept:
             yield breaks(
-                f"{path}.selectableFields", f"{field.get('jsonPath')} is gone: lists and watches that select by it fail"
+                f"{path}.selectableFields",
+                f"{field.get('jsonPath')} was removed: lists and watches that select by it fail",
             )
     yield from schema_changes(f"{name} ", _schema(before), _schema(after))
 
 
 def _subresources(path: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
     if "status" in old and "status" not in new:
-        yield breaks(f"{path}.subresources.status", "the status subresource is gone: controllers that write it fail")
+        yield breaks(
+            f"{path}.subresources.status", "the status subresource was removed: controllers that write it fail"
+        )
     if "status" in new and "status" not in old:
         yield breaks(
             f"{path}.subresources.status",
-            "status is a subresource now: what writes it with the whole object is ignored",
+            "status is now a subresource: status in writes of the whole object is ignored",
         )
     if "scale" in old and "scale" not in new:
-        yield breaks(f"{path}.subresources.scale", "the scale subresource is gone: kubectl scale and autoscalers fail")
+        yield breaks(
+            f"{path}.subresources.scale", "the scale subresource was removed: kubectl scale and autoscalers fail"
+        )
     elif "scale" in old and old["scale"] != new["scale"]:
-        yield warns(f"{path}.subresources.scale", "the scale subresource reads other fields now")
+        yield warns(f"{path}.subresources.scale", "the scale subresource now uses other fields")
 
 
 def _schema(version: Mapping[str, Any]) -> Mapping[str, Any]:

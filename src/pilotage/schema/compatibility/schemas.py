@@ -1,4 +1,4 @@
-"""Where one schema takes less than another, or means something else: pure comparison of two OpenAPI schemas."""
+"""Compares two OpenAPI schemas: where the new one accepts less than the old one, or has another meaning."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _UPPER = {
 _RULES = "x-kubernetes-validations"
 _PRESERVE = "x-kubernetes-preserve-unknown-fields"
 _EMBEDDED = "x-kubernetes-embedded-resource"
-_REFUSED = "stored objects and clients that have another value are refused"
+_REJECTED = "stored objects and clients with other values are rejected"
 _WIDER_FORMATS = [["int32", "int64"], ["float", "double"]]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A change at a path, and whether it breaks something."""
+    """A change at a path, and whether it breaks stored objects or clients."""
 
     path: str
     message: str
@@ -42,12 +42,12 @@ def breaks(path: str, message: str) -> Finding:
 
 
 def warns(path: str, message: str) -> Finding:
-    """A change that somebody may notice."""
+    """A change that clients may notice."""
     return Finding(path, message, "warning")
 
 
 def mapping(parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """What stands at `key`, if it is a mapping; else an empty one. A file that is compared may hold anything."""
+    """The value of `key` if it is a mapping, else an empty one. The file that is compared may contain anything."""
     value = parent.get(key)
     return value if isinstance(value, Mapping) else {}
 
@@ -58,23 +58,23 @@ def mappings(parent: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
 
 
 def values(parent: Mapping[str, Any], key: str) -> list[Any]:
-    """The list at `key`, empty if there is none."""
+    """The list at `key`; empty if there is none."""
     value = parent.get(key)
     return value if isinstance(value, list) else []
 
 
 def schema_changes(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
-    """What changed for the values of a schema, and for everything inside them."""
+    """The changes between two schemas, and between the schemas inside them."""
     here = path if not path.endswith(" ") else f"{path}."
     was, now = _type(old), _type(new)
     if was != now and was != "anything":
         if now == "anything":
-            yield warns(here, f"it may be anything now, and was {was}")
+            yield warns(here, f"any value is accepted now; it was {was}")
         else:
-            yield breaks(here, f"the type changed from {was} to {now}: clients and stored objects have the old one")
+            yield breaks(here, f"the type changed from {was} to {now}: stored objects and clients have the old one")
         return
     if was == "anything" and now != "anything":
-        yield breaks(here, f"it could be anything and must be {now} now: stored objects may hold something else")
+        yield breaks(here, f"any value was accepted, now only {now}: stored objects may have another one")
         return
     yield from _limits(here, old, new)
     yield from _meaning(here, old, new)
@@ -99,59 +99,60 @@ def _limits(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
         for key, what in table.items():
             was, now = _number(old.get(key)), _number(new.get(key))
             if now is not None and (was is None or (now - was) * sign > 0):
-                before = f"to {now}, and there was none" if was is None else f"from {was} to {now}"
-                yield breaks(path, f"{what} ({key}) changed {before}: {_REFUSED}")
+                change = f"was added: {now}" if was is None else f"changed from {was} to {now}"
+                yield breaks(path, f"{what} ({key}) {change}: {_REJECTED}")
     for bound in ("minimum", "maximum"):
         exclusive = f"exclusive{bound.capitalize()}"
         if new.get(exclusive) and not old.get(exclusive) and bound in old and old[bound] == new.get(bound):
-            yield breaks(path, f"{old[bound]} itself is not allowed any more ({exclusive}): {_REFUSED}")
+            yield breaks(path, f"{old[bound]} itself is no longer allowed ({exclusive}): {_REJECTED}")
     for key in ("pattern", "multipleOf"):
         if key in new and new[key] != old.get(key):
-            yield breaks(path, f"{key} changed from {_shown(old.get(key))} to {_shown(new[key])}: {_REFUSED}")
+            yield breaks(path, f"{key} changed from {_shown(old.get(key))} to {_shown(new[key])}: {_REJECTED}")
     yield from _format(path, old.get("format"), new.get("format"))
     if new.get("enum") is not None:
         yield from _enumeration(path, values(old, "enum") if old.get("enum") is not None else None, values(new, "enum"))
     if old.get("nullable") and not new.get("nullable"):
-        yield breaks(path, "null is not allowed any more: stored nulls become absent or the default")
+        yield breaks(path, "null is no longer allowed: stored nulls are removed or become the default")
 
 
 def _format(path: str, old: Any, new: Any) -> Iterator[Finding]:
     if new and new != old and [old, new] not in _WIDER_FORMATS:
-        yield breaks(path, f"the format changed from {_shown(old)} to {new}: {_REFUSED}")
+        yield breaks(path, f"the format changed from {_shown(old)} to {new}: {_REJECTED}")
 
 
 def _enumeration(path: str, old: list[Any] | None, new: list[Any]) -> Iterator[Finding]:
     if old is None:
-        yield breaks(path, f"only {', '.join(map(_shown, new))} are allowed now: {_REFUSED}")
+        yield breaks(path, f"only {', '.join(map(_shown, new))} are now allowed: {_REJECTED}")
         return
     for value in old:
         if value not in new:
             yield breaks(
-                path, f"the value {_shown(value)} is not allowed any more: stored objects and clients may have it"
+                path, f"the value {_shown(value)} is no longer allowed: stored objects and clients may have it"
             )
 
 
 def _meaning(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
     if old.get("default") != new.get("default"):
         before, after = _shown(old.get("default")), _shown(new.get("default"))
-        yield warns(path, f"the default changed from {before} to {after}: objects that do not say get another value")
+        yield warns(path, f"the default changed from {before} to {after}: objects without the field get another value")
     was, now = old.get("x-kubernetes-list-type") or "atomic", new.get("x-kubernetes-list-type") or "atomic"
     if was != now:
         yield breaks(
-            path, f"the list type changed from {was} to {now}: merges and stored duplicates mean something else"
+            path,
+            f"the list type changed from {was} to {now}: apply merges it in another way",
         )
     elif old.get("x-kubernetes-list-map-keys") != new.get("x-kubernetes-list-map-keys"):
         yield breaks(
             path,
-            f"the list's keys changed from {_keys(old)} to {_keys(new)}: items are told apart in another way",
+            f"the keys of the list changed from {_keys(old)} to {_keys(new)}: items are identified in another way",
         )
     was, now = old.get("x-kubernetes-map-type") or "granular", new.get("x-kubernetes-map-type") or "granular"
     if was != now:
-        yield warns(path, f"the map type changed from {was} to {now}: who owns its fields changes with the next apply")
+        yield warns(path, f"the map type changed from {was} to {now}: the field managers change with the next apply")
     if old.get(_PRESERVE) and not new.get(_PRESERVE):
-        yield breaks(path, "unknown fields are not kept any more: those of stored objects are dropped")
+        yield breaks(path, "unknown fields are no longer preserved: those of stored objects are dropped")
     if new.get(_EMBEDDED) and not old.get(_EMBEDDED):
-        yield breaks(path, "it must be a whole Kubernetes object now: stored values may have no kind or apiVersion")
+        yield breaks(path, "it must now be a whole Kubernetes object: stored values may have no kind or apiVersion")
 
 
 def _rules(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
@@ -159,7 +160,7 @@ def _rules(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
     for rule in mappings(new, _RULES):
         if (rule.get("rule"), rule.get("optionalOldSelf")) not in known:
             text = " ".join(str(rule.get("rule")).split())
-            yield breaks(path, f"the rule {text!r} is new: it may refuse stored objects")
+            yield breaks(path, f"the rule {text!r} is new: it may reject stored objects")
 
 
 def _fields(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
@@ -169,22 +170,26 @@ def _fields(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
         if name in after:
             yield from schema_changes(f"{base}.{name}", mapping(before, name), mapping(after, name))
         elif new.get(_PRESERVE):
-            yield warns(f"{base}.{name}", "the field has no schema any more: its values are kept unchecked")
+            yield warns(
+                f"{base}.{name}", "the field no longer has a schema: its values are preserved without validation"
+            )
         else:
-            yield breaks(f"{base}.{name}", "the field is gone: what stored objects and clients have there is dropped")
+            yield breaks(
+                f"{base}.{name}", "the field was removed: its values in stored objects and requests are dropped"
+            )
     for name in after:
         if name not in before and old.get(_PRESERVE):
-            yield breaks(f"{base}.{name}", "the field has a schema now: stored objects may hold something else there")
+            yield breaks(f"{base}.{name}", "the field now has a schema: stored objects may have other values")
     yield from _required(base, old, new)
 
 
 def _required(base: str, old: Schema, new: Schema) -> Iterator[Finding]:
-    def demanded(schema: Schema) -> set[str]:
+    def required(schema: Schema) -> set[str]:
         properties = mapping(schema, "properties")
         return {str(name) for name in values(schema, "required") if "default" not in mapping(properties, str(name))}
 
-    for name in sorted(demanded(new) - demanded(old)):
-        yield breaks(f"{base}.{name}", "the field is required now and has no default: objects without it are refused")
+    for name in sorted(required(new) - required(old)):
+        yield breaks(f"{base}.{name}", "the field is now required and has no default: objects without it are rejected")
 
 
 def _keys(schema: Schema) -> str:

@@ -1,4 +1,4 @@
-"""What an API server does with a CustomResourceDefinition itself: default and validate it."""
+"""Defaults and validates CustomResourceDefinitions as an API server does, with its messages."""
 
 from pilotage.schema.definition.validate import (
     apply_definition_defaults,

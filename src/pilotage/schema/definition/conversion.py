@@ -1,4 +1,4 @@
-"""How a definition's versions are converted into each other."""
+"""Validates `spec.conversion`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which keywords a schema may use, and what list types ask of a place."""
+"""Validates the keywords of a schema, and the list types with their keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _META = ("apiVersion", "kind", "metadata")
 
 @dataclass(frozen=True)
 class Place:
-    """Where in a schema we are, and what holds there."""
+    """The position of a schema within the schema of a version."""
 
     at: str
     root: bool = False
@@ -28,7 +28,7 @@ class Place:
     forbidden_default: str = ""
     in_metadata: bool = False
     uncorrelated: str = ""
-    """The place above it where the server loses track of which old value belongs to which new one."""
+    """The path of the outer list whose items cannot be matched with old ones; rules inside it cannot use oldSelf."""
     branch: bool = False
 
     def below(self, at: str) -> Place:
@@ -36,7 +36,7 @@ class Place:
 
 
 def places(schema: Schema, place: Place) -> Iterator[tuple[Schema, Place]]:
-    """A schema and everything below it, branches too."""
+    """A schema and all schemas in it, also those of allOf, anyOf, oneOf and not."""
     yield schema, place
     for name, child in (schema.get("properties") or {}).items():
         yield from places(child, _property(schema, name, place, child))
@@ -55,7 +55,7 @@ def places(schema: Schema, place: Place) -> Iterator[tuple[Schema, Place]]:
 
 
 def keyword_causes(schema: Schema, place: Place) -> Iterator[Cause]:
-    """What is wrong with the keywords of one place."""
+    """What is wrong with the keywords of one schema."""
     at, kind = place.at, schema.get("type") or ""
     if kind and kind not in _TYPES:
         yield causes.not_supported(f"{at}.type", kind, _TYPES)

@@ -1,4 +1,4 @@
-"""Names in a definition: labels and domains as DNS has them."""
+"""Validates `spec.names`."""
 
 from __future__ import annotations
 

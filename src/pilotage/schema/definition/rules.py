@@ -1,4 +1,4 @@
-"""CEL rules and defaults of a definition's schema: they must compile, and be valid themselves."""
+"""Validates the CEL rules and the defaults in a schema."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ from pilotage.schema.structural.validate import NON_VALIDATING, SCALARS
 Schema = Mapping[str, Any]
 
 MAXIMUM_PROGRAMS = 2 * 2**20
-"""Bytes of compiled rules in one definition: a thousand usual ones have a third of that."""
+"""The most bytes of compiled rules in one definition. A thousand usual rules have a third of that."""
 _REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _RULES = "x-kubernetes-validations"
 _IGNORED = NON_VALIDATING - {_RULES}
 
 
 def rule_form_causes(schema: Schema, place: Place) -> Iterator[Cause]:
-    """What is wrong with rules before anybody compiles them."""
+    """What is wrong with rules before they are compiled."""
     for index, rule in enumerate(schema.get(_RULES) or ()):
         yield from _form_causes(rule, f"{place.at}.{_RULES}[{index}]", schema)
 
 
 class ProgramBudget:
-    """The bytes of all compiled rules of a definition, which may not be too many."""
+    """The bytes that the compiled rules of a definition may still have."""
 
     def __init__(self) -> None:
         self._left = MAXIMUM_PROGRAMS
 
-    def add(self, expression: Expression) -> None:
+    def spend(self, expression: Expression) -> None:
         self._left -= expression.size
 
     @property
-    def too_large(self) -> bool:
+    def exceeded(self) -> bool:
         return self._left < 0
 
 
 def rule_compile_causes(schema: Schema, place: Place, program_budget: ProgramBudget) -> Iterator[Cause]:
-    """What the compiler says, and transition rules where the server knows no old value."""
+    """What does not compile, and transition rules on values that cannot be matched with old ones."""
     if place.branch:
         return
     node = Tree(None).node(schema, root=place.root)
@@ -54,15 +54,17 @@ def rule_compile_causes(schema: Schema, place: Place, program_budget: ProgramBud
         at = f"{place.at}.{_RULES}[{index}]"
         optional = rule.get("optionalOldSelf")
         uses_old = False
-        if program_budget.too_large:
-            yield causes.forbidden(f"{at}.rule", "the rules up to here are too large together: simplify them")
+        if program_budget.exceeded:
+            yield causes.forbidden(
+                f"{at}.rule", "the compiled rules of the definition are too large: simplify them, or use fewer"
+            )
             return
         try:
             compiled = compile_expression(rule["rule"], node, resource=place.resource, optional_old=optional is True)
         except CompileError as error:
             yield _rule_cause(f"{at}.rule", rule, f"compilation failed: {error}")
         else:
-            program_budget.add(compiled)
+            program_budget.spend(compiled)
             uses_old = compiled.uses_old
             if compiled.returns not in ("BOOL", "DYN"):
                 yield _rule_cause(f"{at}.rule", rule, "cel expression must evaluate to a bool")
@@ -75,12 +77,12 @@ def rule_compile_causes(schema: Schema, place: Place, program_budget: ProgramBud
 
 
 def default_causes(schema: Schema, place: Place) -> Iterator[Cause]:
-    """A default must be what it would be after pruning, and valid."""
+    """A default must be valid, and must not have fields that pruning would drop."""
     default = schema.get("default")
     if default is None or place.branch:
         return
     at = f"{place.at}.default"
-    if schema.get("type") in SCALARS:  # most are: many places with one schema, which is compiled once
+    if schema.get("type") in SCALARS:  # the usual case: fields with the same keywords share one compiled schema
         compiled = _compiled_scalar(msgspec.json.encode({key: schema[key] for key in schema if key not in _IGNORED}))
     else:
         compiled = StructuralSchema.compile(schema, embedded=place.resource)
@@ -97,7 +99,7 @@ def _compiled_scalar(schema: bytes) -> StructuralSchema:
 
 
 def _moved(cause: Cause, at: str) -> Cause:
-    """A cause about a value, as one about the place where the value stands in the definition."""
+    """A cause for a default, with the path of the default in the definition."""
     if cause.field in ("", "<nil>"):
         return Cause(cause.reason, cause.message, at)
     return Cause(cause.reason, cause.message, f"{at}.{cause.field}")
@@ -136,22 +138,22 @@ def _message_causes(rule: Schema, at: str, node: Any, place: Place, program_budg
     text = rule.get("messageExpression")
     if not text:
         return
-    told = ""
+    problem = ""
     try:
         compiled = compile_expression(
             text, node, resource=place.resource, optional_old=rule.get("optionalOldSelf") is True
         )
-        program_budget.add(compiled)
+        program_budget.spend(compiled)
         if compiled.returns not in ("STRING", "DYN"):
-            told = "messageExpression must evaluate to a string"
+            problem = "messageExpression must evaluate to a string"
     except CompileError as error:
-        told = f"messageExpression compilation failed: {error}"
-    if told:
-        yield _rule_cause(f"{at}.messageExpression", rule, told)
+        problem = f"messageExpression compilation failed: {error}"
+    if problem:
+        yield _rule_cause(f"{at}.messageExpression", rule, problem)
 
 
 def _rule_cause(at: str, rule: Schema, detail: str) -> Cause:
-    """Kubernetes shows the whole rule, by its own names of the fields and in their order."""
+    """Kubernetes shows the whole rule, with the names and in the order of the fields of its Go struct."""
     whole = {
         "Rule": rule.get("rule", ""),
         "Message": rule.get("message", ""),

@@ -1,4 +1,4 @@
-"""The shape of a CustomResourceDefinition document: what must be right before anything else can be looked at."""
+"""Checks the types and sizes of a CustomResourceDefinition before anything else: the other modules rely on them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pilotage.schema.patterns import compile_cost
 from pilotage.schema.structural import StructuralSchema
 
 MAXIMUM_DEPTH = 60
-"""How deep schemas nest at most (properties in properties …)."""
+"""The most levels of a schema (properties in properties …)."""
 MAXIMUM_NODES = 50_000
-"""How many places a schema describes at most."""
+"""The most schemas within one definition."""
 MAXIMUM_RULES = 1_000
 MAXIMUM_VERSIONS = 100
-"""Clients ask for each version of a group when they discover what is served."""
+"""Clients request each version of a group during discovery."""
 MAXIMUM_PATTERN_COST = 1e9
-"""Nanoseconds that it may take to compile all the patterns of a definition."""
+"""The most nanoseconds for compiling all patterns of a definition."""
 
 _SCHEMA = {"$ref": "#/JSONSchemaProps"}
 _SCHEMA_OR_OTHER = {"$ref": "#/JSONSchemaPropsOrOther"}
@@ -49,7 +49,7 @@ _KEYWORDS: dict[str, Any] = {
     "required": _TEXTS,
     "enum": {"type": "array", "items": _ANYTHING},
     "not": _SCHEMA,
-    # A schema, or a list of them, or a yes or no: of the right type where it is one, and judged later where not.
+    # A schema, a list of schemas or a bool. Which of them is allowed is checked by `keywords`.
     **dict.fromkeys(("items", "additionalProperties", "additionalItems"), _SCHEMA_OR_OTHER),
     **dict.fromkeys(("default", "example"), _ANYTHING),
     "dependencies": {"type": "object", "additionalProperties": _ANYTHING},
@@ -96,9 +96,9 @@ _DEFINITION = _object(
 
 
 def shape_causes(definition: Any) -> list[Cause]:
-    """What is of a wrong type in a definition, or too large. Nothing else needs to be looked at if there is some."""
+    """What has a wrong type in a definition, or is too large. If there is something, nothing else can be checked."""
     if not isinstance(definition, dict):
-        return [causes.type_invalid("<nil>", "null", "a CustomResourceDefinition is an object")]
+        return [causes.type_invalid("<nil>", "null", "a CustomResourceDefinition must be an object")]
     return _size_causes(definition) or _shape().validate(definition)
 
 
@@ -111,7 +111,7 @@ def _shape() -> StructuralSchema:
 
 
 def _size_causes(definition: dict[str, Any]) -> list[Cause]:
-    """Measured without recursion, for it protects everything else from deep documents."""
+    """Iterative, because it protects all other checks, which are recursive, from deep documents."""
     nodes = rules = 0
     patterns: set[str] = set()
     stack: list[tuple[Any, int]] = [(definition, 0)]
@@ -120,8 +120,8 @@ def _size_causes(definition: dict[str, Any]) -> list[Cause]:
         nodes += 1
         # Each level of a schema is two levels of the document: `properties`, and the name.
         if depth > 2 * MAXIMUM_DEPTH or nodes > 10 * MAXIMUM_NODES:
-            what = f"{MAXIMUM_DEPTH} levels deep" if depth > 2 * MAXIMUM_DEPTH else f"{MAXIMUM_NODES} places large"
-            return [causes.forbidden("spec.versions", f"a schema may be at most {what}")]
+            what = f"{MAXIMUM_DEPTH} levels" if depth > 2 * MAXIMUM_DEPTH else f"{MAXIMUM_NODES} schemas"
+            return [causes.forbidden("spec.versions", f"a schema may have at most {what}")]
         if isinstance(value, dict):
             written = value.get("x-kubernetes-validations")
             rules += len(written) if isinstance(written, list) else 0
@@ -131,11 +131,9 @@ def _size_causes(definition: dict[str, Any]) -> list[Cause]:
         elif isinstance(value, list):
             stack.extend((each, depth + 1) for each in value)
     if rules > MAXIMUM_RULES:
-        return [causes.forbidden("spec.versions", f"{rules} validation rules: at most {MAXIMUM_RULES} are allowed")]
+        return [causes.forbidden("spec.versions", f"{rules} validation rules: may have at most {MAXIMUM_RULES}")]
     if sum(map(compile_cost, patterns)) > MAXIMUM_PATTERN_COST:
-        text = (
-            f"the {len(patterns)} patterns are too large together: use fewer, shorter ones, or ones that are the same"
-        )
+        text = f"compiling the {len(patterns)} patterns takes too long: use fewer or shorter ones"
         return [causes.forbidden("spec.versions", text)]
     return _version_count_causes(definition.get("spec"))
 

@@ -1,4 +1,4 @@
-"""Whether a schema is structural: every place has a type, and what anyOf and its like say is only about values."""
+"""Validates that a schema is structural: all schemas have a type; allOf, anyOf, oneOf and not only add constraints."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _NESTED_UNDEFINED = ("additionalProperties", "default", "x-kubernetes-list-type"
 
 
 def structure_causes(schema: Schema, at: str) -> list[Cause]:
-    """What keeps a schema from being structural, sorted as Kubernetes does."""
+    """Why a schema is not structural, in Kubernetes' order."""
     found = [*_place(schema, at, "root"), *_complete(schema, schema, at, at)]
     return sorted(found, key=lambda cause: f"{cause.field}: {cause.message}")
 
 
 def branches(schema: Schema, at: str) -> Iterator[tuple[str, Schema]]:
-    """The schemas of anyOf, allOf, oneOf and not, with their places."""
+    """The schemas of anyOf, allOf, oneOf and not, with their paths."""
     for keyword in ("anyOf", "allOf", "oneOf"):
         for index, branch in enumerate(schema.get(keyword) or ()):
             yield f"{at}.{keyword}[{index}]", branch
@@ -48,7 +48,7 @@ def branches(schema: Schema, at: str) -> Iterator[tuple[str, Schema]]:
 
 
 def children(schema: Schema, at: str) -> Iterator[tuple[str, Schema]]:
-    """The schemas of properties, items and additional properties, with their places."""
+    """The schemas of properties, items and additionalProperties, with their paths."""
     for name, child in (schema.get("properties") or {}).items():
         yield f"{at}.properties[{name}]", child
     for keyword in ("items", "additionalProperties"):
@@ -110,15 +110,15 @@ def _head_causes(schema: Schema, at: str, level: str) -> Iterator[Cause]:
 
 
 def _only_names(metadata: Schema) -> bool:
-    """Whether a root's metadata says nothing but what names may look like."""
-    said = {keyword for keyword, value in metadata.items() if value not in (None, "", [], {}, False)}
-    if not said <= {"type", "properties", "default"}:
+    """Whether the metadata of a root constrains nothing except name and generateName."""
+    keywords = {keyword for keyword, value in metadata.items() if value not in (None, "", [], {}, False)}
+    if not keywords <= {"type", "properties", "default"}:
         return False
     return not (metadata.get("properties") or {}).keys() - {"name", "generateName"}
 
 
 def _values(schema: Schema, at: str) -> Iterator[Cause]:
-    """Checks of what a place says about values, and of the branches that say more."""
+    """Checks of the pattern and of the branches of a schema."""
     for where, branch in branches(schema, at):
         if not (where.startswith(f"{at}.anyOf") and schema.get("anyOf") == _EITHER):
             yield from _branch(branch, where, first=where == f"{at}.allOf[0]")
@@ -138,7 +138,7 @@ def _go_words(reason: str) -> str:
 
 
 def _branch(schema: Schema, at: str, *, first: bool = False) -> Iterator[Cause]:
-    # The first of allOf may hold the pattern of int-or-string, so that further ones can be added to it.
+    # Kubernetes allows the anyOf of int-or-string in the first schema of allOf, so that others can follow.
     either = first and schema.get("anyOf") == _EITHER
     yield from _values({**schema, "anyOf": []} if either else schema, at)
     for where, child in children({**schema, "additionalProperties": None}, at):
@@ -157,7 +157,7 @@ def _branch(schema: Schema, at: str, *, first: bool = False) -> Iterator[Cause]:
 
 
 def _complete(schema: Schema, spine: Any, at: str, spine_at: str) -> Iterator[Cause]:
-    """Everything a branch speaks of must be on the spine, with a type."""
+    """Each field in a branch must be defined outside of the branches, too (on the spine), where it has its type."""
     for where, branch in branches(schema, at):
         yield from _branch_complete(branch, spine, where, spine_at)
 

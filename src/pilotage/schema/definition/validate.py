@@ -1,7 +1,7 @@
-"""What an API server asks of a CustomResourceDefinition, and what it fills in.
+"""Defaults and validates a CustomResourceDefinition as an API server does.
 
-Paths are Kubernetes' own: where all versions share one schema (or subresources, or columns) it speaks of
-`spec.validation`, `spec.subresources` and `spec.additionalPrinterColumns`, which documents have not had for long.
+Causes have Kubernetes' paths. If all versions have the same schema (or subresources, or columns), these are
+`spec.validation`, `spec.subresources` and `spec.additionalPrinterColumns`: fields of v1beta1, which v1 does not have.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ APPROVAL = "api-approved.kubernetes.io"
 
 
 def apply_definition_defaults(definition: dict[str, Any]) -> None:
-    """Fill in, in place, what a definition may leave out."""
+    """Set the defaults of a definition in place."""
     spec = definition.get("spec")
     if not isinstance(spec, dict):
         return
@@ -52,7 +52,7 @@ def apply_definition_defaults(definition: dict[str, Any]) -> None:
 def definition_causes(definition: Any) -> list[Cause]:
     """Everything that is wrong with a definition, after `apply_definition_defaults`.
 
-    MissingExtra if it has CEL rules and CEL is not installed.
+    Raises MissingExtra if it has CEL rules and CEL is not installed.
     """
     if wrong := shape_causes(definition):
         return wrong
@@ -60,9 +60,9 @@ def definition_causes(definition: Any) -> list[Cause]:
 
 
 def definition_update_causes(definition: Any, old: Any) -> list[Cause]:
-    """What is wrong, beside `definition_causes`, with a definition that replaces another.
+    """What is wrong with the update of a definition, in addition to `definition_causes`.
 
-    `definition` has the status that it will have.
+    `definition` has the status that it will have after the update.
     """
     if shape_causes(definition):
         return []
@@ -142,7 +142,7 @@ def _group_and_scope_causes(spec: Mapping[str, Any]) -> Iterator[Cause]:
 
 
 def _shared(versions: list[Any], key: str) -> bool:
-    """Whether all versions say the same under a key, so that Kubernetes speaks of it as one."""
+    """Whether all versions have the same value for a key, so that Kubernetes reports it once."""
     first = versions[0].get(key) if versions else None
     return bool(first) and all(version.get(key) == first for version in versions)
 
@@ -200,6 +200,7 @@ def _schema_causes(version: Mapping[str, Any], at: str, program_budget: ProgramB
     yield from structural
     keywords = [cause for each, place in every for cause in keyword_causes(each, place)]
     forms = [cause for each, place in every for cause in rule_form_causes(each, place)]
+    # As in Kubernetes: rules are compiled only if the schema is valid, defaults validated only if the rules compile.
     defaults: list[Cause] = []
     compiled: list[Cause] = []
     if not (structural or keywords or forms):

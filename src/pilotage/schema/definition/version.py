@@ -1,4 +1,4 @@
-"""What a definition says of a version beside its schema: columns, subresources, selectable fields, deprecation."""
+"""Validates the parts of a version other than its schema: columns, subresources, selectable fields, deprecation."""
 
 from __future__ import annotations
 
@@ -117,9 +117,8 @@ def selectable_causes(version: Mapping[str, Any], at: str) -> Iterator[Cause]:
         if not path:
             yield causes.required(where)
             continue
-        told = _selectable_problem(path, schema)
-        if told:
-            yield causes.invalid(where, path, told)
+        if problem := _selectable_problem(path, schema):
+            yield causes.invalid(where, path, problem)
         elif path in seen:
             yield causes.duplicate(where, path)
         seen.add(path)

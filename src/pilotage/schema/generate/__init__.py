@@ -1,1 +1,1 @@
-"""Python classes to structural OpenAPI schemas (`openapi`) and CustomResourceDefinitions (`crd`)."""
+"""Python classes to OpenAPI schemas (`openapi`) and CustomResourceDefinitions (`crd`)."""

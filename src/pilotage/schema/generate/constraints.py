@@ -1,4 +1,4 @@
-"""What the markers of a value add to its schema, and what they may not ask for."""
+"""The keywords that markers add to a schema, and checks that they fit its type."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pilotage.meta import markers as m
-from pilotage.schema.generate.description import refusal
+from pilotage.schema.generate.description import invalid
 from pilotage.schema.patterns import PatternError, compile_re2
 
 Schema = dict[str, Any]
@@ -27,14 +27,14 @@ _KEYWORDS: dict[type[m.Marker], tuple[str, set[str]]] = {
     m.Title: ("title", set()),
     m.Description: ("description", set()),
 }
-"""The keyword for a marker's value, and the types it is for; an empty set is every type."""
+"""The keyword for a marker's value, and the types that it applies to; an empty set means every type."""
 
 _FLAGS: dict[type[m.Marker], str] = {
     m.Nullable: "nullable",
     m.EmbeddedResource: "x-kubernetes-embedded-resource",
     m.PreserveUnknownFields: "x-kubernetes-preserve-unknown-fields",
 }
-_CALLED = {"string": "a string", "array": "a list", "boolean": "true or false"}
+_TYPE_WORDS = {"array": "a list"}
 _BOUNDS = (
     ("minimum", "maximum"),
     ("minLength", "maxLength"),
@@ -44,7 +44,7 @@ _BOUNDS = (
 
 
 def constrain(schema: Schema, markers: Sequence[m.Marker], place: str) -> None:
-    """Add to `schema`, in place, what the markers say; where two say the same thing, the later counts."""
+    """Add the keywords of the markers to `schema` in place. Of two markers of one kind the later one is used."""
     for marker in markers:
         if type(marker) in _KEYWORDS:
             _keyword(schema, marker, place)
@@ -57,16 +57,16 @@ def constrain(schema: Schema, markers: Sequence[m.Marker], place: str) -> None:
 
 
 def last(markers: Sequence[m.Marker], kind: type[m.Marker]) -> Any:
-    """The marker of a kind that counts, or None."""
+    """The marker of a kind that is used (the last), or None."""
     return next((marker for marker in reversed(markers) if isinstance(marker, kind)), None)
 
 
 def type_of(schema: Schema) -> str:
-    """What messages call the type of a value."""
+    """The type of a schema in words, for messages."""
     type_ = schema.get("type", "")
     if schema.get("x-kubernetes-int-or-string"):
         return "an integer or a string"
-    return _CALLED.get(type_, f"an {type_}" if type_[:1] in "aeiou" else f"a {type_}") if type_ else "of any type"
+    return _TYPE_WORDS.get(type_, f"an {type_}" if type_[:1] in "aeiou" else f"a {type_}") if type_ else "of any type"
 
 
 def _keyword(schema: Schema, marker: Any, place: str) -> None:
@@ -75,16 +75,16 @@ def _keyword(schema: Schema, marker: Any, place: str) -> None:
     either = "x-kubernetes-int-or-string" in schema
     fits = type_ in types or (type_ is None and (not either or types & {"string", "integer"}))
     if types and not fits:
-        wanted = " or ".join(_CALLED.get(each, each) for each in sorted(types))
-        raise refusal(
-            place, f"{type(marker).__name__} is for {wanted}, and this is {type_of(schema)}", "take the marker away"
+        wanted = " or ".join(type_of({"type": each}) for each in sorted(types))
+        raise invalid(
+            place, f"{type(marker).__name__} is for {wanted}, but this is {type_of(schema)}", "remove the marker"
         )
     if keyword == "pattern":
         _check_pattern(marker.value, place)
     if keyword.startswith(("minL", "maxL", "minI", "maxI", "minP", "maxP")) and marker.value < 0:
-        raise refusal(place, f"{type(marker).__name__}({marker.value}) is less than nothing", "give 0 or more")
+        raise invalid(place, f"{type(marker).__name__}({marker.value}) is negative", "use 0 or more")
     if keyword == "multipleOf" and marker.value <= 0:
-        raise refusal(place, f"MultipleOf({marker.value}) is not above zero", "give a number above zero")
+        raise invalid(place, f"MultipleOf({marker.value}) is not positive", "use a positive number")
     schema[keyword] = marker.value
     if isinstance(marker, m.Minimum | m.Maximum):
         exclusive = "exclusive" + keyword.capitalize()
@@ -96,10 +96,10 @@ def _keyword(schema: Schema, marker: Any, place: str) -> None:
 def _special(schema: Schema, marker: m.Marker, place: str) -> None:
     match marker:
         case m.UniqueItems(value=True):
-            raise refusal(
+            raise invalid(
                 place,
-                "UniqueItems is refused by every API server, for comparing all items takes quadratic time",
-                'use ListType("set") for a list of scalars, or ListType("map", key) for one of objects',
+                "API servers reject UniqueItems, because comparing all items takes quadratic time",
+                'use ListType("set") for scalars, or ListType("map", key) for objects',
             )
         case m.Enum(values=values):
             _check_values(schema, values, place)
@@ -110,17 +110,19 @@ def _special(schema: Schema, marker: m.Marker, place: str) -> None:
             schema["externalDocs"] = {"url": url} | ({"description": description} if description else {})
         case m.MapType(value=value):
             if schema.get("type") != "object":
-                raise refusal(place, f"MapType is for maps and objects, and this is {type_of(schema)}", "take it away")
+                raise invalid(
+                    place, f"MapType is for maps and objects, but this is {type_of(schema)}", "remove the marker"
+                )
             schema["x-kubernetes-map-type"] = value
         case m.Items() if schema.get("type") not in ("array", "object") or "properties" in schema:
-            raise refusal(place, f"Items is for lists and maps, and this is {type_of(schema)}", "take it away")
+            raise invalid(place, f"Items is for lists and maps, but this is {type_of(schema)}", "remove the marker")
 
 
 def _check_pattern(pattern: str, place: str) -> None:
     try:
         compile_re2(pattern)
     except PatternError as error:
-        raise refusal(
+        raise invalid(
             place, str(error), "API servers use RE2, which has no look-around and no back-references"
         ) from error
 
@@ -133,27 +135,31 @@ def _check_values(schema: Schema, values: Sequence[Any], place: str) -> None:
         "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
     }.get(schema.get("type", ""))
     if not values:
-        raise refusal(place, "Enum() allows nothing", "name the allowed values")
+        raise invalid(place, "Enum() has no values", "list the allowed values")
     wrong = [value for value in values if fits is not None and not fits(value)]
     if wrong:
-        raise refusal(
-            place, f"Enum has the value {wrong[0]!r}, and this is {type_of(schema)}", "give values of its type"
+        raise invalid(
+            place, f"Enum has the value {wrong[0]!r}, but this is {type_of(schema)}", "use values of that type"
         )
     if len({repr(value) for value in values}) != len(values):
-        raise refusal(place, "Enum names a value twice", "name each once")
+        raise invalid(place, "Enum has a value twice", "list each value once")
 
 
 def _check_bounds(schema: Schema, place: str) -> None:
     for low, high in _BOUNDS:
         if low in schema and high in schema and schema[low] > schema[high]:
-            raise refusal(
-                place, f"nothing has {low} {schema[low]} and {high} {schema[high]}", "make the first the smaller one"
+            raise invalid(
+                place,
+                f"{low} {schema[low]} is greater than {high} {schema[high]}",
+                "no value is valid: change one of them",
             )
 
 
 def _check_flags(schema: Schema, place: str) -> None:
     type_ = schema.get("type")
     if schema.get("x-kubernetes-embedded-resource") and type_ != "object":
-        raise refusal(place, f"EmbeddedResource is for objects, and this is {type_of(schema)}", "use dict[str, Any]")
+        raise invalid(place, f"EmbeddedResource is for objects, but this is {type_of(schema)}", "use dict[str, Any]")
     if schema.get("x-kubernetes-preserve-unknown-fields") and type_ not in (None, "object", "array"):
-        raise refusal(place, f"PreserveUnknownFields is for objects, and this is {type_of(schema)}", "take it away")
+        raise invalid(
+            place, f"PreserveUnknownFields is for objects, but this is {type_of(schema)}", "remove the marker"
+        )

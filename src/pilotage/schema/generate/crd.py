@@ -12,7 +12,7 @@ from pilotage.meta.kinds import GroupKind
 from pilotage.meta.models import Resource, ResourceInfo
 from pilotage.meta.versions import version_priority
 from pilotage.schema.generate import names
-from pilotage.schema.generate.description import Description, ObjectOf, inside, refusal
+from pilotage.schema.generate.description import Description, ObjectOf, inside, invalid
 from pilotage.schema.generate.hints import describe, place_of
 from pilotage.schema.generate.openapi import with_rules
 from pilotage.schema.generate.version import version_of
@@ -24,16 +24,16 @@ _VERSION = re.compile(r"spec\.versions\[([0-9]+)\]")
 
 
 def crd(*types: type[Resource]) -> dict[str, Any]:
-    """The CustomResourceDefinition of one kind, given as one class a version.
+    """The CustomResourceDefinition of one kind, with a version for each class.
 
-    InvalidDefinition says where in Python the definition is wrong, why, and what to do.
+    Raises InvalidDefinition with the place in Python, the reason and what to do.
     """
     classes = _classes(types)
     infos = [cls.__resource__ for cls in classes]
     _check_versions(classes)
     for cls, info in zip(classes, infos, strict=True):
-        for what, remedy in names.complaints(info):
-            raise refusal(place_of(cls), what, remedy)
+        for what, remedy in names.name_problems(info):
+            raise invalid(place_of(cls), what, remedy)
     trees = [with_rules(describe(cls), info) for cls, info in zip(classes, infos, strict=True)]
     versions = [version_of(cls, tree) for cls, tree in zip(classes, trees, strict=True)]
     document = _document(classes, versions)
@@ -53,9 +53,11 @@ def crds(types: Iterable[type[Resource]]) -> list[dict[str, Any]]:
 def _info(cls: type[Resource]) -> ResourceInfo:
     info = getattr(cls, "__resource__", None)
     if not isinstance(info, ResourceInfo):
-        raise refusal(place_of(cls), "it is not named in the API", 'decorate it with @resource(group="…", version="…")')
+        raise invalid(
+            place_of(cls), "it has no group and version", 'decorate it with @resource(group="…", version="…")'
+        )
     if info.builtin:
-        raise refusal(
+        raise invalid(
             place_of(cls), f"{info.gvk.kind} is built into Kubernetes", "it needs no CustomResourceDefinition"
         )
     return info
@@ -65,10 +67,10 @@ def _classes(types: Sequence[type[Resource]]) -> list[type[Resource]]:
     """The classes that become versions, in the order of Kubernetes' version priority."""
     kinds = {_info(cls).gvk.group_kind: cls for cls in types}
     if len(kinds) > 1:
-        raise InvalidDefinition(f"a CRD is for one kind, not for {' and '.join(map(str, kinds))}; crds() makes several")
+        raise InvalidDefinition(f"crd() takes classes of one kind, not of {' and '.join(map(str, kinds))}; use crds()")
     kept = [cls for cls in types if not _info(cls).skip]
     if not kept:
-        raise InvalidDefinition("a CRD needs a class that is not skipped; give one Resource class for each version")
+        raise InvalidDefinition("a CRD needs at least one class without skip=True; pass one class for each version")
     return sorted(kept, key=lambda cls: version_priority(_info(cls).gvk.version))
 
 
@@ -78,21 +80,27 @@ def _check_versions(classes: Sequence[type[Resource]]) -> None:
     for cls, info in zip(classes[1:], infos[1:], strict=True):
         for what in ("plural", "singular", "namespaced", "list_kind"):
             if getattr(info, what) != getattr(first, what):
-                raise refusal(
+                raise invalid(
                     place_of(cls),
-                    f"{what} is {getattr(info, what)!r}, and {getattr(first, what)!r} in {place}",
-                    "all versions of a kind have the same",
+                    f"{what} is {getattr(info, what)!r}, but {getattr(first, what)!r} in {place}",
+                    "use the same in all versions of a kind",
                 )
     versions = [info.gvk.version for info in infos]
     for cls, version in zip(classes, versions, strict=True):
         if versions.count(version) > 1:
-            raise refusal(place_of(cls), f"version {version} is defined twice", "give each class its own version")
+            raise invalid(
+                place_of(cls), f"version {version} is defined twice", "use another version in one of the classes"
+            )
     stored = [place_of(cls) for cls, info in zip(classes, infos, strict=True) if info.storage]
     if len(stored) != 1:
-        which = f"several versions are stored ({', '.join(stored)})" if stored else "no version is stored"
-        raise refusal(place, which, "leave storage=True on just one class")
+        which = (
+            f"several versions are storage versions ({', '.join(stored)})"
+            if stored
+            else "no version is the storage version"
+        )
+        raise invalid(place, which, "set storage=True on exactly one class")
     if not any(info.served for info in infos):
-        raise refusal(place, "no version is served", "give served=True to at least one")
+        raise invalid(place, "no version is served", "set served=True on at least one class")
 
 
 def _document(classes: Sequence[type[Resource]], versions: list[dict[str, Any]]) -> dict[str, Any]:
@@ -129,21 +137,23 @@ def _merged(classes: Sequence[type[Resource]], attribute: str) -> dict[str, str]
     for cls in classes:
         for key, value in getattr(cls.__resource__, attribute).items():
             if merged.setdefault(key, value) != value:
-                raise refusal(
-                    place_of(cls), f"{attribute} give {key!r} another value than another version", "give it once"
+                raise invalid(
+                    place_of(cls),
+                    f"{attribute} have another value for {key!r} than another version",
+                    "set the same value, or set it once",
                 )
     return merged
 
 
 def _check_document(document: dict[str, Any], classes: Sequence[type[Resource]], trees: Sequence[ObjectOf]) -> None:
-    """Hold the whole document against the rules that an API server has for it."""
+    """Validate the whole document as an API server does."""
     from pilotage.schema.definition import (
         definition_causes,
-    )  # it brings CEL with it, which a schema alone does not need
+    )  # loads the CEL modules, which a schema alone does not need
 
     try:
         causes = definition_causes(document)
-    except MissingExtra:  # a definition can be written without it: what installs it checks the rules
+    except MissingExtra:  # CEL is optional here: the server that gets the CRD checks the rules
         causes = definition_causes(_without_rules(document))
     if causes:
         found = [f"{_locate(cause.field, classes, trees)}: {_reason(cause)} (at {cause.field})" for cause in causes]
@@ -157,7 +167,7 @@ def _without_rules(value: Any) -> Any:
 
 
 def _reason(cause: Cause) -> str:
-    """A cause's message in one line. Servers show a rule's whole object, of which only the expression helps."""
+    """The message of a cause in one line. Kubernetes shows the whole rule; only the expression is useful here."""
     message = cause.message
     if message.startswith(_INVALID + "{"):
         shown, end = json.JSONDecoder().raw_decode(message, len(_INVALID))
@@ -166,7 +176,7 @@ def _reason(cause: Cause) -> str:
 
 
 def _locate(field: str, classes: Sequence[type[Resource]], trees: Sequence[ObjectOf]) -> str:
-    """The Python place of a path in the document: the field's, or else the class's."""
+    """The place in Python for a path in the document: the field, or else the class."""
     version = _VERSION.match(field)
     index = int(version[1]) if version else 0
     here, place = trees[index], place_of(classes[index])

@@ -1,6 +1,6 @@
-"""A small tree that describes a type: what `hints` reads from a class, and `openapi` writes as a schema.
+"""The description of a type: a tree that `hints` reads from a class, and `openapi` writes as a schema.
 
-Every part knows its place in the Python source, so that whatever is wrong with it can be named there.
+Every part has its place in Python, which errors name.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ ScalarType: TypeAlias = Literal["string", "integer", "number", "boolean"]
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
-    """What is known of a value whatever its type."""
+    """What values of all types have."""
 
     place: str
-    """Where it stands in Python: `module.Class.field`, with `[]` for a list's items and `{}` for a map's values."""
+    """The place in Python: `module.Class.field`, with `[]` for the items of a list and `{}` for the values of a map."""
     markers: tuple[Marker, ...] = ()
-    """Inner ones first; where two say the same thing, the later counts."""
+    """Inner ones first. Of two of one kind the later one is used."""
     nullable: bool = False
     text: str = ""
-    """What its class says about itself; a field's own text is the field's."""
+    """The docstring of its class. A field has a text of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ class Scalar(Description):
     type: ScalarType
     format: str = ""
     values: tuple[Any, ...] = ()
-    """The allowed ones, where not all are."""
+    """The allowed values; empty if all are allowed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,11 +73,11 @@ class Field:
     """One field of an object."""
 
     name: str
-    """The wire's name."""
+    """The name in JSON."""
     value: Description
     required: bool
     default: Any = None
-    """As plain data; counts only with `has_default`."""
+    """As plain data; used only with `has_default`."""
     has_default: bool = False
     text: str = ""
 
@@ -86,18 +86,18 @@ class Field:
 class ObjectOf(Description):
     fields: tuple[Field, ...]
     attributes: Mapping[str, str]
-    """Wire names by Python names, to help whoever mixes them up."""
+    """JSON names by Python names, for errors about a Python name."""
     resource: bool = False
-    """It has apiVersion, kind and metadata beside its fields."""
+    """Whether it has apiVersion, kind and metadata beside its fields."""
 
 
-def refusal(place: str, what: str, remedy: str = "") -> InvalidDefinition:
-    """The error for a definition that cannot work: where it is, what is wrong, and what to do."""
+def invalid(place: str, what: str, remedy: str = "") -> InvalidDefinition:
+    """The error for a class that cannot become a CRD: where, what is wrong, and what to do."""
     return InvalidDefinition(f"{place}: {what}; {remedy}" if remedy else f"{place}: {what}")
 
 
 def inside(tree: Description, step: str) -> Description | None:
-    """The part of `tree` one step down: a field's wire name, or any step for a list's items or a map's values."""
+    """The part of `tree` one step down: a field by its JSON name; the items of a list or values of a map by any."""
     match tree:
         case ObjectOf(fields=fields):
             return next((field.value for field in fields if field.name == step), None)

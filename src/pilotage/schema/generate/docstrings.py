@@ -1,4 +1,4 @@
-"""What a class says about itself and its fields: docstrings, and the string literals that stand under fields."""
+"""Descriptions of classes and fields: docstrings, and the string literals below fields."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import itertools
 import sys
 from functools import cache, lru_cache
 
-_HOLDERS = (ast.stmt, ast.excepthandler, ast.match_case)  # what a class can stand in
+_HOLDERS = (ast.stmt, ast.excepthandler, ast.match_case)  # the nodes that can contain a class
 
 
 def of_class(cls: type) -> str:
@@ -18,7 +18,7 @@ def of_class(cls: type) -> str:
 
 
 def of_fields(cls: type) -> dict[str, str]:
-    """The text under each field by its Python name, those of base classes too. Empty where there is no source."""
+    """The text below each field by its Python name, also of base classes. Empty if the source is not available."""
     found: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         found |= _own(base)
@@ -31,9 +31,9 @@ def _own(cls: type) -> dict[str, str]:
         return {}
     try:
         definitions = _definitions(inspect.getsource(sys.modules[cls.__module__])).get(cls.__qualname__, [])
-    except (KeyError, OSError, TypeError, SyntaxError):  # made by hand or in a console: nothing to read
+    except (KeyError, OSError, TypeError, SyntaxError):  # created at run time or in a console: no source
         return {}
-    line = cls.__dict__.get("__firstlineno__")  # known since Python 3.13; before, the last of one name is meant
+    line = cls.__dict__.get("__firstlineno__")  # since Python 3.13; before, the last class of that name is used
     return next((texts for first, texts in reversed(definitions) if line in (None, first)), {})
 
 
@@ -41,7 +41,7 @@ def _own(cls: type) -> dict[str, str]:
 def _definitions(source: str) -> dict[str, list[tuple[int, dict[str, str]]]]:
     """The first line and the texts of every class of a module, by qualified name.
 
-    A module is read once for all its classes: to look for each class in it takes seconds for the built-in types.
+    A module is parsed once for all its classes: parsing it for each of the built-in types takes seconds.
     """
     found: dict[str, list[tuple[int, dict[str, str]]]] = {}
     waiting: list[tuple[str, ast.AST]] = [("", ast.parse(source))]

@@ -1,4 +1,4 @@
-"""Where a JSONPath of a CRD (a printer column's, a selectable field's, a scale's) leads in a schema."""
+"""Resolves the JSONPaths of a CRD (printer columns, selectable fields, scale) in its schema."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _METADATA = {
 }
 _METADATA_TEXTS = ("name", "generateName", "namespace", "uid", "resourceVersion", "selfLink")
 FREE: dict[str, Any] = {"x-kubernetes-preserve-unknown-fields": True}
-"""The schema of what nothing is known about."""
+"""The schema that accepts any value."""
 
 
 @dataclass(frozen=True)
@@ -37,35 +37,35 @@ class Step:
     name: str = ""
     items: bool = False
     many: bool = False
-    """It may lead to several values."""
+    """Whether it may select several values."""
 
 
 @dataclass(frozen=True)
-class Dead:
-    """A path that leads nowhere, and why."""
+class Unresolved:
+    """A path that cannot be resolved, and why."""
 
     reason: str
 
 
-def parse(path: str) -> list[Step] | Dead:
-    """Take a path apart. Kubernetes' JSONPath has more; these are the forms that lead to a field."""
+def parse(path: str) -> list[Step] | Unresolved:
+    """The steps of a path. Kubernetes' JSONPath has more forms; these are the ones that select a field."""
     if not path.startswith("."):
-        return Dead("it does not begin with a dot")
+        return Unresolved("it does not start with a dot")
     steps: list[Step] = []
     position = 0
     while position < len(path):
         match = _STEP.match(path, position)
         if match is None:
-            return Dead(f"it cannot be read from {path[position:]!r} on")
+            return Unresolved(f"it cannot be parsed from {path[position:]!r} on")
         steps.append(_step(match))
         position = match.end()
     return steps
 
 
-def resolve(schema: dict[str, Any], path: str) -> dict[str, Any] | Dead:
-    """The schema of what a path leads to, in the schema of a whole resource."""
+def resolve(schema: dict[str, Any], path: str) -> dict[str, Any] | Unresolved:
+    """The schema of the values that a path selects, in the schema of a whole resource."""
     steps = parse(path)
-    if isinstance(steps, Dead):
+    if isinstance(steps, Unresolved):
         return steps
     properties = dict(schema.get("properties", {}))
     texts = {name: {"type": "string"} for name in _METADATA_TEXTS}
@@ -73,7 +73,7 @@ def resolve(schema: dict[str, Any], path: str) -> dict[str, Any] | Dead:
     here: dict[str, Any] = {**schema, "properties": properties}
     for step in steps:
         there = _into(here, step)
-        if isinstance(there, Dead):
+        if isinstance(there, Unresolved):
             return there
         here = there
     return {"type": "array", "items": here} if any(step.many for step in steps) else here
@@ -87,7 +87,7 @@ def _step(match: re.Match[str]) -> Step:
     return Step(items=True, many=match["index"] is not None and not match["index"].lstrip("-").isdigit())
 
 
-def _into(schema: dict[str, Any], step: Step) -> dict[str, Any] | Dead:
+def _into(schema: dict[str, Any], step: Step) -> dict[str, Any] | Unresolved:
     inner: dict[str, Any] | None = schema.get("items") if step.items else schema.get("properties", {}).get(step.name)
     if inner is None and not step.items:
         inner = schema.get("additionalProperties")
@@ -96,6 +96,6 @@ def _into(schema: dict[str, Any], step: Step) -> dict[str, Any] | Dead:
     if schema.get("x-kubernetes-preserve-unknown-fields"):
         return FREE
     if step.items:
-        return Dead("it takes an item of what is no list")
+        return Unresolved("it selects an item of something that is not a list")
     close = get_close_matches(step.name, schema.get("properties", {}), 1)
-    return Dead(f"there is no field {step.name!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
+    return Unresolved(f"there is no field {step.name!r}" + (f" (did you mean {close[0]!r}?)" if close else ""))

@@ -1,4 +1,4 @@
-"""Types whose schema is the same wherever they stand: Quantity, times, object metadata, conditions."""
+"""Types with a fixed schema: Quantity, times, object metadata, conditions."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ SCALARS: dict[Any, tuple[ScalarType, str]] = {
     UUID: ("string", "uuid"),
     Duration: ("string", ""),
 }
-"""The type and format of each scalar. Duration has none: the server's `duration` takes words that ours does not."""
+"""The type and format of each scalar. Duration has no format: the server's `duration` accepts more forms."""
 
 INTEGER_OR_STRING: dict[Any, str] = {Quantity: QUANTITY_PATTERN}
-"""Types that stand as a number or as a text, with the text's pattern."""
+"""Types that are written as a number or as a string, with the pattern of the string."""
 
 
 def object_metadata() -> dict[str, Any]:
-    """ObjectMeta inside an object, as in a template: what a template may set is named, for the rest would be pruned."""
+    """ObjectMeta inside an object, as in a template: the fields that a template may set. Others are pruned."""
     return {
         "type": "object",
         "properties": {

@@ -1,4 +1,4 @@
-"""The names of a kind: what a group, a version, a plural and the rest may look like."""
+"""Checks of the names of a kind: group, version, plural and the others."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pilotage.meta.names import dns_1035_label, dns_1123_subdomain
 
 _PROTECTED = ("k8s.io", "kubernetes.io")
 APPROVED = "api-approved.kubernetes.io"
-_LOWER = "lower-case letters, digits and '-', a letter first, 63 characters at most"
+_LOWER = "at most 63 lower-case letters, digits and '-', starting with a letter"
 
 
-def complaints(info: ResourceInfo) -> Iterator[tuple[str, str]]:
-    """What is wrong with the names of a kind, and what to do about it."""
-    yield from _group_complaints(info)
-    labels = [("kind in lower case", info.gvk.kind.lower()), ("list kind in lower case", info.list_kind.lower())]
+def name_problems(info: ResourceInfo) -> Iterator[tuple[str, str]]:
+    """What is wrong with the names of a kind, and what to do, in pairs."""
+    yield from _group_problems(info)
+    labels = [("lower-case kind", info.gvk.kind.lower()), ("lower-case list kind", info.list_kind.lower())]
     labels += [("version", info.gvk.version), ("plural", info.plural), ("singular", info.singular)]
     labels += [("short name", name) for name in info.short_names]
     labels += [("category", name) for name in info.categories]
@@ -24,13 +24,13 @@ def complaints(info: ResourceInfo) -> Iterator[tuple[str, str]]:
             yield f"the {what} {text!r} is not a DNS label", f"use {_LOWER}"
     for twice in sorted(_repeated([*info.short_names, info.plural, info.singular])):
         if (twice == info.plural == info.singular) and twice not in info.short_names:
-            continue  # a word that has no other plural
-        yield f"the name {twice!r} is given twice", "give each short name once, and none that is the plural or singular"
+            continue  # plural and singular may be the same word
+        yield f"the name {twice!r} is used twice", "list each short name once, without the plural and singular"
     for twice in sorted(_repeated(info.categories)):
-        yield f"the category {twice!r} is given twice", "name it once"
+        yield f"the category {twice!r} is listed twice", "list it once"
 
 
-def _group_complaints(info: ResourceInfo) -> Iterator[tuple[str, str]]:
+def _group_problems(info: ResourceInfo) -> Iterator[tuple[str, str]]:
     group = info.gvk.group
     if "." not in group:
         yield f"the group {group!r} has no dot", "use a domain of your own, as in 'databases.example.com'"
@@ -40,7 +40,7 @@ def _group_complaints(info: ResourceInfo) -> Iterator[tuple[str, str]]:
     if protected and not info.annotations.get(APPROVED):
         yield (
             f"the group {group!r} belongs to the Kubernetes project",
-            f"use a domain of your own, or the annotation {APPROVED} with the address of the approval",
+            f"use a domain of your own, or set the annotation {APPROVED} to the URL of the approval",
         )
 
 

@@ -1,4 +1,4 @@
-"""From a class to the OpenAPI v3 schema of its objects, in the structural form that CRDs need."""
+"""The OpenAPI v3 schema of a class, in the structural form that CRDs need."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from pilotage.schema.generate.description import (
     MapOf,
     ObjectOf,
     Scalar,
-    refusal,
+    invalid,
 )
 from pilotage.schema.generate.hints import describe
 from pilotage.schema.generate.rules import validations
-from pilotage.schema.generate.topology import list_type, share
+from pilotage.schema.generate.topology import add_list_type, list_type
 
 _ORDER = (
     *("description", "title", "type", "anyOf", "format", "enum", "pattern", "minLength", "maxLength"),
@@ -32,7 +32,7 @@ _ORDER = (
     *("x-kubernetes-embedded-resource", "x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields"),
     *("x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type", "x-kubernetes-validations"),
 )
-_NO_TYPE = "a schema needs a type, unless it keeps unknown fields or is an integer or a string"
+_NO_TYPE = "a schema needs a type, unless it preserves unknown fields or is int-or-string"
 
 
 def openapi(model: type[Model]) -> dict[str, Any]:
@@ -44,12 +44,12 @@ def openapi(model: type[Model]) -> dict[str, Any]:
 
 
 def with_rules(tree: ObjectOf, info: Any) -> ObjectOf:
-    """The tree of a resource, with the rules of its options."""
+    """The description of a resource, with the rules from the options of its decorator."""
     return replace(tree, markers=(*tree.markers, *(info.rules if info else ())))
 
 
 def schema_of(tree: Description, correlated: bool = True) -> Schema:
-    """The schema that a tree describes. `correlated`: an old value can be found for it on updates."""
+    """The schema for a description. `correlated`: on updates the server can find the old value that belongs to it."""
     override = last(tree.markers, m.Type)
     if last(tree.markers, m.XIntOrString) is not None:
         tree = IntegerOrString(place=tree.place, markers=tree.markers, nullable=tree.nullable, text=tree.text)
@@ -61,7 +61,7 @@ def schema_of(tree: Description, correlated: bool = True) -> Schema:
     if tree.nullable:
         schema["nullable"] = True
     constrain(schema, tree.markers, tree.place)
-    share(schema, tree)
+    add_list_type(schema, tree)
     if rules := validations(tree, correlated):
         schema["x-kubernetes-validations"] = schema.get("x-kubernetes-validations", []) + rules
     _check_shape(schema, tree)
@@ -107,7 +107,7 @@ def _anything(tree: Anything) -> Schema:
 
 
 def _inner(outer: Description, inner: Description) -> Description:
-    """The items of a list, with what the list's `Items` say about them."""
+    """The items of a list, with the markers in the list's `Items`."""
     given = tuple(marker for items in outer.markers if isinstance(items, m.Items) for marker in items.markers)
     return replace(inner, markers=inner.markers + given)
 
@@ -142,9 +142,9 @@ def _check_shape(schema: Schema, tree: Description) -> None:
     type_ = schema.get("type")
     free = schema.get("x-kubernetes-preserve-unknown-fields") or schema.get("x-kubernetes-int-or-string")
     if type_ is None and not free:
-        raise refusal(tree.place, _NO_TYPE, "add PreserveUnknownFields(), XIntOrString() or Type(…)")
+        raise invalid(tree.place, _NO_TYPE, "add PreserveUnknownFields(), XIntOrString() or Type(…)")
     if type_ == "array" and "items" not in schema:
-        raise refusal(tree.place, "a list needs a type for its items", "hint it as list[…]")
+        raise invalid(tree.place, "a list needs a type for its items", "annotate it as list[…]")
     for marker in tree.markers:
         if isinstance(marker, m.AtMostOneOf) and type_ != "object":
-            raise refusal(tree.place, f"{type(marker).__name__} is for objects, and this is {type_of(schema)}")
+            raise invalid(tree.place, f"{type(marker).__name__} is for objects, but this is {type_of(schema)}")

@@ -1,4 +1,4 @@
-"""CEL rules: those that are written out, and those that other markers stand for."""
+"""The CEL rules of a value: those that are written as `Rule`, and those that other markers imply."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from pilotage.meta import markers as m
 from pilotage.schema.cel.source import escaped, uses_old_self
-from pilotage.schema.generate.description import Description, ObjectOf, refusal
+from pilotage.schema.generate.description import Description, ObjectOf, invalid
 
 _COUNTS = {
     m.AtMostOneOf: ("<= 1", "at most"),
@@ -17,7 +17,7 @@ _COUNTS = {
 
 
 def validations(tree: Description, correlated: bool) -> list[dict[str, Any]]:
-    """The rules on a value. `correlated` says whether the server knows its old value, which transition rules need."""
+    """The rules of a value. `correlated`: the server can find its old value, which transition rules need."""
     found = [*_written(tree.markers, tree.place), *_implied(tree)]
     for rule in found:
         _check(rule, correlated, tree.place)
@@ -49,18 +49,18 @@ def _implied(tree: Description) -> Iterator[m.Rule]:
 def _count(marker: m.AtMostOneOf, tree: Description) -> m.Rule:
     kind = type(marker).__name__
     if not isinstance(tree, ObjectOf):
-        raise refusal(tree.place, f"{kind} is for a class with fields", "put it on a Model")
+        raise invalid(tree.place, f"{kind} is for classes with fields", "mark a Model with it")
     if len(set(marker.fields)) < 2:
-        raise refusal(tree.place, f"{kind} needs two fields or more", "name them by their wire names")
+        raise invalid(tree.place, f"{kind} needs two fields or more", "list their JSON names")
     names = [field.name for field in tree.fields]
     for name in marker.fields:
         if name not in names:
             remedy = (
-                f"its wire name is {tree.attributes[name]!r}"
+                f"use its JSON name {tree.attributes[name]!r}"
                 if name in tree.attributes
-                else f"it has: {', '.join(names)}"
+                else f"the fields are: {', '.join(names)}"
             )
-            raise refusal(tree.place, f"{kind} names {name!r}, which is no field on the wire", remedy)
+            raise invalid(tree.place, f"{kind} refers to {name!r}, which is not the JSON name of a field", remedy)
     comparison, words = _COUNTS[type(marker)]
     present = ", ".join(f"has(self.{_cel_name(name, tree.place)})" for name in marker.fields)
     message = f"{words} one of {', '.join(marker.fields)} {'may' if words == 'at most' else 'must'} be set"
@@ -70,7 +70,7 @@ def _count(marker: m.AtMostOneOf, tree: Description) -> m.Rule:
 def _cel_name(name: str, place: str) -> str:
     found = escaped(name)
     if found is None:
-        raise refusal(
+        raise invalid(
             place, f"a CEL rule cannot refer to the field {name!r}", "rename it: letters, digits, '_', '-', '.'"
         )
     return found
@@ -79,19 +79,19 @@ def _cel_name(name: str, place: str) -> str:
 def _check(rule: m.Rule, correlated: bool, place: str) -> None:
     shown = " ".join(rule.rule.split())
     if not shown:
-        raise refusal(place, "a rule is empty", "write a CEL expression that must be true")
+        raise invalid(place, "a rule is empty", "write a CEL expression that must be true")
     if "\n" in rule.rule.strip() and not (rule.message or rule.message_expression):
-        raise refusal(place, f"the rule {shown!r} has several lines and no message", "give it a message")
+        raise invalid(place, f"the rule {shown!r} has several lines and no message", "add a message")
     if "\n" in rule.message or (rule.message and not rule.message.strip()):
-        raise refusal(place, f"the message of the rule {shown!r} is not one line", "write it in one line")
+        raise invalid(place, f"the message of the rule {shown!r} is empty or has several lines", "write one line")
     transition = uses_old_self(rule.rule)
     if rule.optional_old_self is not None and not transition:
-        raise refusal(place, f"the rule {shown!r} has optional_old_self but no oldSelf", "take the option away")
+        raise invalid(place, f"the rule {shown!r} has optional_old_self, but does not use oldSelf", "remove the option")
     if transition and not correlated:
-        raise refusal(
+        raise invalid(
             place,
-            f"the rule {shown!r} compares with oldSelf, but the server cannot tell which old item an item was",
-            'give the list around it ListType("map", key), or put the rule on the list itself',
+            f"the rule {shown!r} uses oldSelf, but there are no old values in atomic maps and lists without keys",
+            'mark the list with ListType("map", key), or move the rule to the list itself',
         )
 
 

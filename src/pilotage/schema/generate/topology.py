@@ -1,4 +1,4 @@
-"""How writers share a list: `x-kubernetes-list-type` and its keys, checked by the server's rules."""
+"""List types: `x-kubernetes-list-type` and the keys of list maps, checked by the rules of API servers."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from typing import Any
 
 from pilotage.meta.markers import ListType
 from pilotage.schema.generate.constraints import Schema, last, type_of
-from pilotage.schema.generate.description import Description, ListOf, refusal
+from pilotage.schema.generate.description import Description, ListOf, invalid
 
 _BUILTIN = "pilotage.types."
 _SCALARS = ("string", "integer", "number", "boolean")
 
 
 def list_type(tree: ListOf) -> tuple[str, tuple[str, ...]]:
-    """The type of a list and its keys: the marker's, else what the Python type says, else none (atomic)."""
+    """The list type and its keys: those of the marker, else of the Python type, else none (atomic)."""
     marker = last(tree.markers, ListType)
     return (marker.value, marker.keys) if marker is not None else (tree.list_type, tree.keys)
 
 
-def share(schema: Schema, tree: Description) -> None:
-    """Add the list type to a list's schema."""
+def add_list_type(schema: Schema, tree: Description) -> None:
+    """Add the list type to the schema of a list."""
     if not isinstance(tree, ListOf):
         if last(tree.markers, ListType) is not None:
-            raise refusal(tree.place, f"ListType is for lists, and this is {type_of(schema)}", "take it away")
+            raise invalid(tree.place, f"ListType is for lists, but this is {type_of(schema)}", "remove the marker")
         return
     value, keys = list_type(tree)
     if keys and value != "map":
-        raise refusal(tree.place, f'ListType("{value}") has no keys', 'take them away, or use ListType("map", key)')
+        raise invalid(tree.place, f'ListType("{value}") must not have keys', 'remove them, or use ListType("map", key)')
     if value == "set":
         _check_set(schema["items"], tree.place)
     if value == "map":
@@ -40,7 +40,7 @@ def share(schema: Schema, tree: Description) -> None:
 
 
 def _default_keys(items: Schema, keys: Sequence[str]) -> None:
-    """Give a built-in type's optional keys the defaults they have in Kubernetes: a CRD's keys need one."""
+    """Set the defaults that Kubernetes has for the optional keys of built-in types: the keys of a CRD need one."""
     for key in keys:
         if key in items["properties"] and key not in items.get("required", ()):
             items["properties"][key].setdefault("default", "TCP" if key == "protocol" else "")
@@ -49,48 +49,52 @@ def _default_keys(items: Schema, keys: Sequence[str]) -> None:
 def _check_set(items: Schema, place: str) -> None:
     if items.get("type") in _SCALARS or items.get("x-kubernetes-int-or-string"):
         if items.get("nullable"):
-            raise refusal(place, "the items of a set may not be null", "take the None away from the items")
+            raise invalid(place, "the items of a set cannot be null", "remove None from their type")
         return
     atomic = items.get("x-kubernetes-map-type") == "atomic" or items.get("x-kubernetes-list-type") == "atomic"
     if not atomic:
-        raise refusal(
+        raise invalid(
             place,
-            f"a set holds scalars, and each item here is {type_of(items)}",
+            f"the items of a set are scalars, but here each is {type_of(items)}",
             'use ListType("map", key), or leave the list atomic',
         )
 
 
 def _check_map(items: Schema, keys: Sequence[str], place: str) -> None:
     if not keys:
-        raise refusal(
-            place, 'ListType("map") does not say by what items are told apart', 'name the keys: ListType("map", "name")'
+        raise invalid(
+            place, 'ListType("map") has no keys', 'add the fields that identify an item: ListType("map", "name")'
         )
     if items.get("type") != "object":
-        raise refusal(
+        raise invalid(
             place,
-            f'ListType("map") is for lists of objects, and each item here is {type_of(items)}',
+            f'ListType("map") is for lists of objects, but here each item is {type_of(items)}',
             'use ListType("set")',
         )
     if len(set(keys)) != len(keys):
-        raise refusal(place, "ListType names a key twice", "name each once")
+        raise invalid(place, "ListType has a key twice", "list each key once")
     properties: dict[str, Any] = items.get("properties", {})
     for key in keys:
         if key not in properties:
             known = ", ".join(properties) or "none"
-            raise refusal(
-                place, f"the list's key {key!r} is no field of its items", f"name one by its wire name: {known}"
+            raise invalid(
+                place,
+                f"the key {key!r} of the list is not a field of its items",
+                f"use one of their JSON names: {known}",
             )
         _check_key(key, properties[key], key in items.get("required", ()), place)
 
 
 def _check_key(key: str, schema: Schema, required: bool, place: str) -> None:
     if schema.get("type") not in _SCALARS and not schema.get("x-kubernetes-int-or-string"):
-        raise refusal(
-            place, f"the list's key {key!r} is {type_of(schema)}", "a key is a string, a number or true or false"
+        raise invalid(
+            place, f"the key {key!r} of the list is {type_of(schema)}", "use a string, number or boolean field"
         )
     if schema.get("nullable"):
-        raise refusal(place, f"the list's key {key!r} may be null", "take its Nullable or None away")
+        raise invalid(place, f"the key {key!r} of the list is nullable", "remove Nullable or None from it")
     if not required and "default" not in schema:
-        raise refusal(
-            place, f"the list's key {key!r} may be absent", "make it required, or give it a default in the item's class"
+        raise invalid(
+            place,
+            f"the key {key!r} of the list is optional",
+            "make it required, or set a default in the class of the items",
         )

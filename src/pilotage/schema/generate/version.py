@@ -8,22 +8,22 @@ from typing import Any
 from pilotage.meta.markers import Column
 from pilotage.meta.models import Resource, ResourceInfo
 from pilotage.schema.generate.constraints import Schema, type_of
-from pilotage.schema.generate.description import ObjectOf, refusal
+from pilotage.schema.generate.description import ObjectOf, invalid
 from pilotage.schema.generate.hints import place_of
-from pilotage.schema.generate.jsonpath import Dead, Step, parse, resolve
+from pilotage.schema.generate.jsonpath import Step, Unresolved, parse, resolve
 from pilotage.schema.generate.openapi import schema_of
 
 MAX_SELECTABLE_FIELDS = 8
 _SELECTABLE = ("string", "integer", "boolean")
-_NAME_A_FIELD = "name a field of the class"
+_USE_A_FIELD = "use the path of a field of the class"
 
 
 def version_of(cls: type[Resource], tree: ObjectOf) -> dict[str, Any]:
-    """An entry of `spec.versions`. `tree` describes the class, with the rules of its options."""
+    """An entry of `spec.versions`. `tree` describes the class, with the rules from its decorator."""
     info, place = cls.__resource__, place_of(cls)
     schema = schema_of(tree)
     if schema.get("nullable"):
-        raise refusal(place, "a whole object cannot be null", "take Nullable away from the class")
+        raise invalid(place, "a resource cannot be nullable", "remove Nullable from the class")
     version: dict[str, Any] = {"name": info.gvk.version, "served": info.served, "storage": info.storage}
     if info.deprecated:
         version["deprecated"] = True
@@ -43,7 +43,9 @@ def _subresources(info: ResourceInfo, schema: Schema, place: str) -> dict[str, A
     subresources: dict[str, Any] = {}
     if info.status:
         if "status" not in schema["properties"]:
-            raise refusal(place, "status=True, but there is no field status", "add it, or every status is pruned")
+            raise invalid(
+                place, "status=True, but the class has no field status", "add it, or API servers prune every status"
+            )
         subresources["status"] = {}
     if info.scale is not None:
         scale = {
@@ -61,46 +63,52 @@ def _subresources(info: ResourceInfo, schema: Schema, place: str) -> dict[str, A
 def _check_scale(key: str, path: str, schema: Schema, place: str) -> None:
     roots = {"specReplicasPath": (".spec.",), "statusReplicasPath": (".status.",)}.get(key, (".spec.", ".status."))
     steps = parse(path)
-    if not path.startswith(roots) or isinstance(steps, Dead) or any(step.items for step in steps):
-        raise refusal(
-            place, f"the scale's {key} {path!r} is not a plain path under {' or '.join(roots)}", "name the field"
+    if not path.startswith(roots) or isinstance(steps, Unresolved) or any(step.items for step in steps):
+        raise invalid(
+            place, f"the {key} {path!r} of scale is not a path of fields under {' or '.join(roots)}", _USE_A_FIELD
         )
     found = resolve(schema, path)
-    if isinstance(found, Dead):
-        raise refusal(place, f"the scale's {key} {path!r} leads nowhere: {found.reason}", _NAME_A_FIELD)
+    if isinstance(found, Unresolved):
+        raise invalid(place, f"the {key} {path!r} of scale cannot be resolved: {found.reason}", _USE_A_FIELD)
     wanted = "string" if key == "labelSelectorPath" else "integer"
     if found.get("type", wanted) != wanted:
-        raise refusal(place, f"the scale's {key} {path!r} is {type_of(found)}", f"name a field of type {wanted}")
+        raise invalid(place, f"the {key} {path!r} of scale is {type_of(found)}", f"use a field of type {wanted}")
 
 
 def _selectable(fields: Sequence[str], schema: Schema, place: str) -> list[dict[str, str]]:
     if len(fields) > MAX_SELECTABLE_FIELDS:
-        raise refusal(place, f"{len(fields)} selectable fields are too many", f"choose {MAX_SELECTABLE_FIELDS} at most")
+        raise invalid(
+            place, f"{len(fields)} selectable fields exceed the limit", f"select at most {MAX_SELECTABLE_FIELDS}"
+        )
     for path in fields:
         steps = parse(path)
         found = resolve(schema, path)
         if fields.count(path) > 1:
-            raise refusal(place, f"the selectable field {path!r} is given twice", "give it once")
-        if isinstance(found, Dead):
-            raise refusal(place, f"the selectable field {path!r} leads nowhere: {found.reason}", _NAME_A_FIELD)
+            raise invalid(place, f"the selectable field {path!r} is listed twice", "list it once")
+        if isinstance(found, Unresolved):
+            raise invalid(place, f"the selectable field {path!r} cannot be resolved: {found.reason}", _USE_A_FIELD)
         if not isinstance(steps, list) or any(step.items for step in steps) or steps[0] == Step("metadata"):
-            raise refusal(place, f"{path!r} cannot be selectable", "choose a plain field outside metadata and lists")
+            raise invalid(
+                place, f"{path!r} cannot be a selectable field", "select a field outside of metadata and lists"
+            )
         if found.get("type") not in _SELECTABLE:
-            raise refusal(
+            raise invalid(
                 place,
                 f"the selectable field {path!r} is {type_of(found)}",
-                "choose a string, an integer or true or false",
+                "select a string, integer or boolean field",
             )
     return [{"jsonPath": path} for path in fields]
 
 
 def _column(column: Column, schema: Schema, place: str) -> dict[str, Any]:
     if not column.name:
-        raise refusal(place, f"the column for {column.json_path!r} has no name", "give it one")
+        raise invalid(place, f"the column for {column.json_path!r} has no name", "add a name")
     found = resolve(schema, column.json_path)
-    if isinstance(found, Dead):
-        raise refusal(
-            place, f"the column {column.name!r} has the path {column.json_path!r}: {found.reason}", _NAME_A_FIELD
+    if isinstance(found, Unresolved):
+        raise invalid(
+            place,
+            f"the path {column.json_path!r} of the column {column.name!r} cannot be resolved: {found.reason}",
+            _USE_A_FIELD,
         )
     document: dict[str, Any] = {"name": column.name, "type": column.type or _column_type(found)}
     for key in ("description", "format", "priority"):
