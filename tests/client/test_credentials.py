@@ -30,9 +30,9 @@ async def test_a_token_is_read_again_after_a_while_or_at_once_if_it_is_refused(t
     second = await credentials.material()
     assert second.token == "two"
     path.write_text("three")
-    credentials.refused(first)
+    credentials.invalidate(first)
     assert (await credentials.material()).token == "two"
-    credentials.refused(second)
+    credentials.invalidate(second)
     assert (await credentials.material()).token == "three"
     assert REREAD_SECONDS <= 60
 
@@ -42,7 +42,7 @@ async def test_a_token_that_has_not_changed_is_the_same_material(tmp_path: Path)
     path.write_text("one")
     credentials = TokenFile(str(path))
     first = await credentials.material()
-    credentials.refused(first)
+    credentials.invalidate(first)
     assert await credentials.material() is first
 
 

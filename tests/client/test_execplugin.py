@@ -48,10 +48,10 @@ async def test_a_token_is_kept_until_it_expires_or_is_refused(tmp_path: Path, ve
     clock[0] = NOW + timedelta(minutes=59, seconds=55)  # nearly over
     second = await credentials.material()
     assert second.token == "token-2"
-    credentials.refused(first)  # an old one: nothing new is known about the second
+    credentials.invalidate(first)  # an old one: nothing new is known about the second
     clock[0] = NOW
     assert await credentials.material() is second
-    credentials.refused(second)
+    credentials.invalidate(second)
     assert (await credentials.material()).token == "token-3"
 
 

@@ -238,24 +238,24 @@ def test_material_that_cannot_be_used_is_said_once_and_the_last_is_kept(
     shutil.copy(authority.ca_file, ca)
     clock = Clock()
     trust = Trust(Config("https://a", ca_file=str(ca)), clock=clock)
-    assert trust.renewed(None) is not None
-    assert trust.renewed(None) is None
+    assert trust.renew(None) is not None
+    assert trust.renew(None) is None
     with caplog.at_level(logging.WARNING, logger="pilotage.client"):
         for content in ("half a fi", "half a fi", None):
             clock.now += REREAD_SECONDS
             ca.write_text(content) if content is not None else ca.unlink()
-            assert trust.renewed(None) is None
+            assert trust.renew(None) is None
     assert caplog.text.count("using the last ones") == 2
     clock.now += REREAD_SECONDS
     shutil.copy(authority.issue("another").cert_file, ca)
-    assert trust.renewed(None) is not None
+    assert trust.renew(None) is not None
 
 
 def test_the_first_material_must_be_good(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     one, other = authority.issue("one"), authority.issue("other")
     with pytest.raises(NoCredentials, match=r"one.*other.*key must be the certificate's"):
-        Trust(Config("https://a", source="here")).renewed(Certificate(one.cert_file, other.key_file))
+        Trust(Config("https://a", source="here")).renew(Certificate(one.cert_file, other.key_file))
     assert not [*Path(tmp_path).glob("pilotage-*")]
 
 

@@ -73,7 +73,7 @@ class Informer(Generic[T]):
         self._read: Callable[[bytes], T] = reader_of(options.kind)
         self._log = logger("pilotage.cache").bind(kind=str(options.gvk), **_named(options.namespace))
         self._store = Store(self._report)
-        self._listeners = Listeners(self._log, self._handler_failed, self._event_unreadable)
+        self._listeners = Listeners(self._log, self._count_handler_failure, self._event_unreadable)
         self._lister: Lister[T] = Lister({options.namespace: self._store}, options.kind, lambda: self._progress.version)
         self._progress = Progress()
         self._recounts: Callable[[], bool] = lambda: False
@@ -453,7 +453,7 @@ class Informer(Generic[T]):
     def _event_unreadable(self, event: InformerEvent[Any], error: DecodeError) -> None:
         self._report((event.namespace, event.name), error)
 
-    def _handler_failed(self) -> None:
+    def _count_handler_failure(self) -> None:
         self._handler_failures += 1
         metrics.HANDLER_FAILURES.labels(str(self.options.gvk)).inc()
 

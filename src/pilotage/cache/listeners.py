@@ -51,7 +51,7 @@ class Listeners:
         self._unreadable = unreadable
         self.synced = False
         self.registrations: tuple[Registration, ...] = ()
-        """A tuple, so that a loop over it is not affected by listeners that are added or removed meanwhile."""
+        """A tuple, so that a loop over it is not affected by listeners that are added or removed during it."""
 
     def add(self, listener: Listener, resync: float, now: float, read: Read | None = None) -> Registration:
         """Notify a listener of changes from now on; `read` decodes the objects in its form."""

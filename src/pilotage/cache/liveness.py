@@ -34,7 +34,7 @@ class Liveness:
     def record_success(self) -> None:
         """The watch works."""
         self.stop()
-        self._log.recovered(self._progress.version)
+        self._log.log_recovery(self._progress.version)
         self.last_error = None
         self._progress.mark_live()
 
@@ -42,7 +42,7 @@ class Liveness:
         """The list or the watch failed, and is retried after a wait."""
         self.stop()
         self.last_error = trouble.error
-        self._log.failed(trouble)
+        self._log.log_failure(trouble)
         if not trouble.is_repaired:
             self._progress.mark_failed()
 

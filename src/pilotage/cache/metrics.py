@@ -14,4 +14,4 @@ HANDLER_FAILURES = REGISTRY.counter(
 )
 UNDECODABLE = REGISTRY.counter("pilotage_informer_undecodable_total", "Objects that could not be read.", ("kind",))
 OBJECTS = REGISTRY.gauge("pilotage_informer_objects", "Objects that are kept.", _LABELS)
-LIVE = REGISTRY.gauge("pilotage_informer_live", "1 while the informer follows its collection.", _LABELS)
+LIVE = REGISTRY.gauge("pilotage_informer_live", "1 while the watch of the informer is open.", _LABELS)

@@ -1,15 +1,15 @@
 """The store: an object's bytes by namespace and name, with indexes. Its informer alone writes to it; any thread reads.
 
-Nothing is decoded to be kept. What is needed beyond the bytes (labels, values of an index) is read from them the first
-time that somebody asks, and kept up from then on.
+Objects are stored undecoded. What is needed beyond the bytes (labels, values of an index) is decoded on first use, and
+kept up to date from then on.
 
-A read is of one moment, and copies nothing but what it returns, by a sequence lock: a write counts before and after it
-changes anything, and a read that finds the count changed is done again. On the thread that writes nothing can come in
-between, so there a read costs two looks at a number. After some reads in vain a thread takes the lock of the writes,
-so that it ends however much is written. What is relied on: single operations on dicts are safe from any thread, and a
-dict that changes during an iteration gives RuntimeError or a wrong result, never a crash. CPython promises that with
-the GIL, and without it too; but there the count is not ordered with the reads around it on every processor, so that
-readers take the lock.
+A read sees one moment and copies nothing but its result, by a sequence lock: a write increments a counter before and
+after it changes anything, and a read that finds another counter afterwards is repeated. No write can come in between on
+the writing thread, so a read there costs two loads of the counter. After some repetitions a thread takes the lock of
+the writes, so that a read ends however much is written. This relies on two properties of dicts: single operations are
+safe from any thread, and an iteration over a dict that changes raises RuntimeError or returns a wrong result, but does
+not crash. CPython has both with the GIL and without it. Without it the counter is not ordered with the reads around it
+on every processor, so there readers take the lock.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class Client(Reader, Writer):
     ) -> RestListerWatcher:
         """The lister-watcher of a kind, for an informer or a reflector.
 
-        A watch that says nothing for `silence_seconds` counts as broken, and is opened again.
+        A watch that is silent for `silence_seconds` is closed and opened again.
         """
         target = await self._session.catalogue.target(kind)
         return RestListerWatcher(

@@ -49,7 +49,7 @@ class Credentials(Protocol):
     async def material(self) -> Material:
         """What to show now; raises NoCredentials."""
 
-    def refused(self, material: Material) -> None:
+    def invalidate(self, material: Material) -> None:
         """The server answered 401 to this: read the credentials again before they are used again."""
 
 
@@ -62,7 +62,7 @@ class StaticCredentials:
     async def material(self) -> Material:
         return self._material
 
-    def refused(self, material: Material) -> None:
+    def invalidate(self, material: Material) -> None:
         pass  # there is nothing else
 
 
@@ -91,7 +91,7 @@ class TokenFile:
             self._read()
         return self._material
 
-    def refused(self, material: Material) -> None:
+    def invalidate(self, material: Material) -> None:
         if material is self._material:
             self._due = float("-inf")
 

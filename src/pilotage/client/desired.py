@@ -19,7 +19,7 @@ from pilotage.meta.unstructured import Unstructured
 from pilotage.rest import PatchType
 from pilotage.types import builtin
 
-_SAID_IN_METADATA = ("labels", "annotations", "ownerReferences", "finalizers")
+_SETTABLE_METADATA = ("labels", "annotations", "ownerReferences", "finalizers")
 _SHARED_LISTS = ("ownerReferences", "finalizers")
 """Others have their entries in these lists: what the desired object does not name stays."""
 
@@ -50,13 +50,13 @@ class Difference:
 
 def desired_state(found: Object, desired: Object, owner: Owner | None) -> Document:
     """The found object with the fields of the desired one, as a document."""
-    before, said = document(found), saying(document(desired))
-    metadata, there = said.get("metadata", {}), before.get("metadata", {})
+    before, wanted = document(found), settable(document(desired))
+    metadata, there = wanted.get("metadata", {}), before.get("metadata", {})
     for name in _SHARED_LISTS:
         if name in metadata:
-            metadata[name] = _united(there.get(name) or [], metadata[name])
+            metadata[name] = _union(there.get(name) or [], metadata[name])
     model = strategy_of(desired)
-    after = merge.apply(before, said) if model is None else strategic.apply(before, said, model)
+    after = merge.apply(before, wanted) if model is None else strategic.apply(before, wanted, model)
     for name in _SHARED_LISTS:  # merged here: a strategic merge would add an owner that was created again a second time
         if name in metadata:
             after["metadata"] = after["metadata"] | {name: metadata[name]}
@@ -96,12 +96,14 @@ def document(obj: Object) -> Document:
     return made
 
 
-def saying(said: Document) -> Document:
+def settable(wanted: Document) -> Document:
     """The fields of a desired object, without those that only the server sets."""
-    metadata = said.get("metadata") or {}
-    kept = {name: metadata[name] for name in _SAID_IN_METADATA if metadata.get(name)}
-    result = {key: value for key, value in said.items() if key not in ("apiVersion", "kind", "metadata")}
-    if (said.get("apiVersion"), said.get("kind")) == ("v1", "Secret") and isinstance(said.get("stringData"), Mapping):
+    metadata = wanted.get("metadata") or {}
+    kept = {name: metadata[name] for name in _SETTABLE_METADATA if metadata.get(name)}
+    result = {key: value for key, value in wanted.items() if key not in ("apiVersion", "kind", "metadata")}
+    if (wanted.get("apiVersion"), wanted.get("kind")) == ("v1", "Secret") and isinstance(
+        wanted.get("stringData"), Mapping
+    ):
         # It is write-only: the server stores it as `data`, which is what must be compared.
         encoded = {key: base64.b64encode(value.encode()).decode() for key, value in result.pop("stringData").items()}
         result["data"] = (result.get("data") or {}) | encoded
@@ -128,10 +130,10 @@ def _without_status(document: Document) -> Document:
     return {key: value for key, value in document.items() if key != "status"}
 
 
-def _united(there: list[Any], said: list[Any]) -> list[Any]:
+def _union(there: list[Any], wanted: list[Any]) -> list[Any]:
     """The entries of both lists; owners are identified by kind and name."""
-    names = [_name(entry) for entry in said]
-    return [*(entry for entry in there if _name(entry) not in names), *said]
+    names = [_name(entry) for entry in wanted]
+    return [*(entry for entry in there if _name(entry) not in names), *wanted]
 
 
 def _name(entry: Any) -> Any:

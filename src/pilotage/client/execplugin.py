@@ -86,10 +86,10 @@ class ExecCredentials:
             return self._material
         async with self._lock:  # many requests that miss at once are served by one run
             if self._material is None or self._expired():
-                self._material, self._expires = await self._fetched()
+                self._material, self._expires = await self._fetch()
         return self._material
 
-    def refused(self, material: Material) -> None:
+    def invalidate(self, material: Material) -> None:
         if material is self._material:
             self._material = None
 
@@ -102,7 +102,7 @@ class ExecCredentials:
     def _expired(self) -> bool:
         return self._expires is not None and self._clock() + _LEEWAY >= self._expires
 
-    async def _fetched(self) -> tuple[Material, datetime | None]:
+    async def _fetch(self) -> tuple[Material, datetime | None]:
         plugin = self._plugin
         _log.debug("Running a credential plugin", command=plugin.command, where=plugin.where)
         return credential_in(await self._output(), plugin)
@@ -116,8 +116,8 @@ class ExecCredentials:
         except process.Overrun as overrun:
             raise _failed(plugin, f"{overrun}, and was ended") from None
         if finished.code != 0:
-            said = finished.complaint[-_SHOWN:].decode(errors="replace").strip()
-            raise _failed(plugin, f"ended with exit code {finished.code}" + (f": {said}" if said else ""))
+            output = finished.complaint[-_SHOWN:].decode(errors="replace").strip()
+            raise _failed(plugin, f"ended with exit code {finished.code}" + (f": {output}" if output else ""))
         return finished.output
 
     def _variables(self) -> dict[str, str]:

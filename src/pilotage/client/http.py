@@ -23,8 +23,8 @@ class HTTPTransport:
 
     `url` is `https://host:port`, with a path where the server is behind a proxy. The CA that signed the server's
     certificate is `ca_file` or `ca_data` (PEM); without either, the system's CAs are trusted. ConnectionLost means
-    that no whole answer came. Reads are sent again where the connection broke, and everything where the server says
-    that it did nothing and when to come back; a write that may have been done is never sent again.
+    that no complete answer came. Reads are sent again after a lost connection, and any request that the server refuses
+    with Retry-After. A write that may have been executed is never sent again.
     """
 
     def __init__(

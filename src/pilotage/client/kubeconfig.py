@@ -1,6 +1,6 @@
 """Kubeconfig files: merged, checked, made into a Config. Every error names the file and the entry.
 
-Where several files say the same thing, the first wins. Paths are relative to the file that they stand in.
+Where several files have the same entry, the first wins. Paths are relative to the file that has them.
 """
 
 from __future__ import annotations

@@ -122,10 +122,10 @@ class _Task:
         await self._apply_mutation(obj)
         if self._owner is not None:
             set_controller_reference(self._owner, obj)
-        said = wanted.document(obj).get("status")
+        status = wanted.document(obj).get("status")
         await self._client.create(obj)
-        if said and await self._has_status():
-            difference = wanted.difference(obj, wanted.document(obj) | {"status": said}, status_apart=True)
+        if status and await self._has_status():
+            difference = wanted.difference(obj, wanted.document(obj) | {"status": status}, status_apart=True)
             if difference.status:
                 await self._client.patch(obj, difference.status_patch(), subresource="status")
         replace_content(self._desired, objects.updated(obj))

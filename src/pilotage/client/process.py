@@ -43,7 +43,7 @@ async def run(command: str, args: Sequence[str], env: Mapping[str, str], seconds
     )
     try:
         async with asyncio.timeout(seconds):
-            await watched.ended()
+            await watched.wait_for_end()
     except TimeoutError:
         raise Overrun(f"did not end within {seconds:g} s") from None
     finally:
@@ -65,7 +65,7 @@ class _Watched(asyncio.SubprocessProtocol):
         self._open = {_STDOUT, _STDERR}
         self._complained = 0
 
-    async def ended(self) -> None:
+    async def wait_for_end(self) -> None:
         """Wait until the program has ended and its output is closed, or need not be waited for. Raises Overrun."""
         await asyncio.wait((self.exited, self._overrun), return_when=asyncio.FIRST_COMPLETED)
         if not self._overrun.done():

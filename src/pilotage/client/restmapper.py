@@ -56,7 +56,7 @@ class DynamicRESTMapper(RESTMapper):
         self._loop, self._lock = asyncio.get_running_loop(), asyncio.Lock()
         self._limiter = self._given_limiter or BucketRateLimiter(RATE, BURST)  # by the time of this loop
         try:
-            await self._opening()
+            await self._discover_at_open()
             yield
         finally:
             self._loop = self._transport = None
@@ -89,7 +89,7 @@ class DynamicRESTMapper(RESTMapper):
             number = self._next()
             self._apply(number, await self._transport.resources())
 
-    def _missed(self) -> bool:
+    def _discover_missing(self) -> bool:
         running, loop = asyncio._get_running_loop(), self._loop
         if loop is None:
             return False
@@ -126,7 +126,7 @@ class DynamicRESTMapper(RESTMapper):
         except PilotageError as error:
             _log.warning("Discovery failed; the next lookup of something unknown asks again", error=str(error))
 
-    async def _opening(self) -> None:
+    async def _discover_at_open(self) -> None:
         try:
             async with asyncio.timeout(OPENING_SECONDS):
                 await self._discover(limited=False)

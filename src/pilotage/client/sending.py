@@ -53,7 +53,7 @@ class Sender:
         self._client = Client(
             address.host,
             address.port,
-            ssl=self._trust.renewed(None) if self._trust is not None else None,
+            ssl=self._trust.renew(None) if self._trust is not None else None,
             server_hostname=config.tls_server_name or None,
             proxy=proxy_of(config.proxy_url) if config.proxy_url else None,
             limits=limits,
@@ -65,7 +65,7 @@ class Sender:
         time = asyncio.get_running_loop().time
         deadline, attempt, renewed = time() + self._retries.total, 0, False
         while True:
-            material = await self._prepared()
+            material = await self._prepare()
             pause: float | None
             try:
                 answer = await self._once(sent)
@@ -76,7 +76,7 @@ class Sender:
             else:
                 if answer.status < 300:
                     return answer
-                if answer.status == _UNAUTHORIZED and not renewed and await self._renewed(material):
+                if answer.status == _UNAUTHORIZED and not renewed and await self._renew_credentials(material):
                     renewed = True
                     continue
                 refusal = error_of(sent, answer.status, answer.headers, answer.body)
@@ -92,12 +92,12 @@ class Sender:
         """Send a request whose answer is read as it comes. It is not sent again: a consumer opens a new stream."""
         async with AsyncExitStack() as stack:
             for last in (False, True):
-                material = await self._prepared()
-                stream = await stack.enter_async_context(self._opened(sent))
+                material = await self._prepare()
+                stream = await stack.enter_async_context(self._open_stream(sent))
                 if stream.status < 300:
                     break
                 body = await stream.read()
-                if last or stream.status != _UNAUTHORIZED or not await self._renewed(material):
+                if last or stream.status != _UNAUTHORIZED or not await self._renew_credentials(material):
                     raise error_of(sent, stream.status, stream.headers, body)
                 await stack.aclose()
             yield stream
@@ -105,14 +105,14 @@ class Sender:
     async def close(self) -> None:
         await self._client.close()
 
-    async def _prepared(self) -> Material:
-        """Get what is to be shown, and use it from now on."""
+    async def _prepare(self) -> Material:
+        """Get the credentials, and use them from now on."""
         material = await self._config.credentials.material()
         if material is not self._material:
             self._check(material.token)
             self._material = material
             self._authorization = (("authorization", f"Bearer {material.token}"),) if material.token else ()
-        if self._trust is not None and (context := self._trust.renewed(material.certificate)) is not None:
+        if self._trust is not None and (context := self._trust.renew(material.certificate)) is not None:
             self._client.renew(context)
         return material
 
@@ -124,9 +124,9 @@ class Sender:
                 "pass it without surrounding whitespace (token.strip() removes the end of a line)"
             )
 
-    async def _renewed(self, material: Material) -> bool:
-        """After a 401: whether there is something else to show. What was refused did nothing and may be sent again."""
-        self._config.credentials.refused(material)
+    async def _renew_credentials(self, material: Material) -> bool:
+        """Get other credentials after a 401, and return whether there are any. The request may be sent again."""
+        self._config.credentials.invalidate(material)
         return await self._config.credentials.material() != material
 
     async def _once(self, sent: HTTPRequest) -> ClientResponse:
@@ -139,7 +139,7 @@ class Sender:
         return answer
 
     @asynccontextmanager
-    async def _opened(self, sent: HTTPRequest) -> AsyncIterator[Stream]:
+    async def _open_stream(self, sent: HTTPRequest) -> AsyncIterator[Stream]:
         async with AsyncExitStack() as stack:
             try:
                 opening = self._client.stream(sent.method, self._target(sent), self._headers(sent))

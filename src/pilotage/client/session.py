@@ -144,7 +144,7 @@ class Session:
             response = await self.transport.call(request)
         except ApiError as error:
             raise await self._explained(error, place, request.subresource) from error.__cause__
-        self._warned(place, response.warnings)
+        self._warn_all(place, response.warnings)
         if request.verb is not Verb.DELETE and request.subresource in ANSWERED_WHOLE:
             place.target.expected.check_object(response.body, namespace=request.namespace, name=request.name)
         return response
@@ -154,7 +154,7 @@ class Session:
             page = await self.transport.list(request)
         except ApiError as error:
             raise await self._explained(error, place) from error.__cause__
-        self._warned(place, page.warnings)
+        self._warn_all(place, page.warnings)
         if request.verb is Verb.LIST:
             place.target.expected.check_page(page)
         return page
@@ -215,7 +215,7 @@ class Session:
     def _refusal(self, target: Target[Any], namespace: str, name: str, message: str) -> ApiError:
         return about(BadRequest(message), Place(target, namespace, name))
 
-    def _warned(self, place: Place, warnings: tuple[str, ...]) -> None:
+    def _warn_all(self, place: Place, warnings: tuple[str, ...]) -> None:
         for text in warnings:
             self.warn(ServerWarning(text, place.target.gvk, place.namespace, place.name))
 

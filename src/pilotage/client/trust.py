@@ -21,10 +21,10 @@ _log = logger("pilotage.client")
 
 
 class Trust:
-    """Keeps a TLS context in step with files that others renew.
+    """Keeps a TLS context up to date with files that other programs renew.
 
-    What cannot be used (a certificate without its new key yet, a file that is gone for a moment) is said once in the
-    log, and the last good context stays.
+    Files that cannot be used (a certificate without its new key yet, a missing file) are logged once, and the last good
+    context is used.
     """
 
     def __init__(self, config: Config, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -41,8 +41,8 @@ class Trust:
                 source=config.source,
             )
 
-    def renewed(self, certificate: Certificate | None) -> ssl.SSLContext | None:
-        """A new context if there is reason for one; None: the last one is still right. Raises NoCredentials."""
+    def renew(self, certificate: Certificate | None) -> ssl.SSLContext | None:
+        """Create a new context if the files have changed; None: the last one is still valid. Raises NoCredentials."""
         now = self._clock()
         if now < self._due and certificate == self._certificate:
             return None

@@ -150,7 +150,7 @@ class Writer:
         """Change a part of an object that is there: `patch(database, {"spec": {"size": 3}})`.
 
         Instead of the object, its kind and `name` (or a request as the `name`) will do. The object's version is not a
-        condition, unless the patch says it (`merge_from(before, optimistic_lock=True)`). A document uses the API's
+        condition, unless the patch has it (`merge_from(before, optimistic_lock=True)`). A document uses the API's
         field names (`themeRef`); one with a Python name that the object's class knows (`theme_ref`) raises BadRequest,
         and nothing is sent.
         """
@@ -217,9 +217,9 @@ class Writer:
         """Delete an object: `delete(database)`, `delete(Database, "a", namespace="b")` or `delete(Database, request)`.
 
         Raises NotFound. An object with finalizers stays, marked as terminating, until they are gone.
-        `propagation_policy` (Background, Foreground, Orphan) says what becomes of what it owns, and
-        `grace_period_seconds` is the time that a Pod has to end. `uid` and `resource_version` are conditions, and raise
-        Conflict where they do not hold.
+        `propagation_policy` (Background, Foreground, Orphan) decides about its dependents, and
+        `grace_period_seconds` is the time that a Pod has to terminate. `uid` and `resource_version` are preconditions:
+        Conflict if they do not hold.
         """
         if isinstance(obj, Resource | Unstructured | PartialObjectMetadata):
             place = await self._session.place_of(obj)

@@ -70,7 +70,7 @@ class RESTMapper:
         A GroupVersionKind stands for its own version and no other. Raises NoMatch.
         """
         found = self._tables.of_kind(kind, versions)
-        if found is None and self._missed():
+        if found is None and self._discover_missing():
             found = self._tables.of_kind(kind, versions)
         if found is None:
             raise NoMatch(f'no matches for kind "{kind.kind}" in {_shown_place(kind, versions)}{self._hint()}')
@@ -79,7 +79,7 @@ class RESTMapper:
     def mappings_for(self, resource: str | GroupVersionResource) -> list[RESTMapping]:
         """Everything that goes by a name, preferred versions first; plurals come before other names."""
         found = self._tables.of_resource(resource)
-        return self._tables.of_resource(resource) if not found and self._missed() else found
+        return self._tables.of_resource(resource) if not found and self._discover_missing() else found
 
     def mapping_for(self, resource: str | GroupVersionResource) -> RESTMapping:
         """The one that is meant by a name. Raises NoMatch, and AmbiguousMatch if several groups have it.
@@ -108,7 +108,7 @@ class RESTMapper:
         """The full name of the resource that is meant by a name. Raises as `mapping_for`."""
         return self.mapping_for(resource).resource
 
-    def _missed(self) -> bool:
+    def _discover_missing(self) -> bool:
         """Called where something is not known: whether what is known has changed by that."""
         return False
 

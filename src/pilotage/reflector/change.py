@@ -63,7 +63,7 @@ class Trouble(msgspec.Struct, frozen=True):
 
     @property
     def is_repaired(self) -> bool:
-        """Whether a list follows at once that makes up for an expired version: an ordinary event in a long watch."""
+        """Whether it is an expired version after which the collection is listed at once: usual in a long watch."""
         return isinstance(self.error, Gone) and self.retry_seconds == 0
 
 

@@ -37,11 +37,11 @@ async def follow(
                 case Trouble(error=error):
                     if closed() or not isinstance(error, _TRANSIENT):
                         raise error
-                    troubles.failed(change)
+                    troubles.log_failure(change)
                 case Undecodable(error=error):
                     raise error
                 case Listening(resource_version=version, trial_seconds=0.0):
-                    troubles.recovered(version)
+                    troubles.log_recovery(version)
                 case _:
                     events = known.update(change)
                     if events or isinstance(change, Replaced):

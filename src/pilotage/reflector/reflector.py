@@ -89,7 +89,7 @@ async def changes(
 
 
 class _Reflector:
-    """Lists and watches as its state says, and keeps the state up to date."""
+    """Lists and watches according to its state, and updates the state."""
 
     def __init__(self, lister_watcher: ListerWatcher, options: ReflectorOptions) -> None:
         self._lister_watcher = lister_watcher
@@ -118,7 +118,7 @@ class _Reflector:
         return backoff.next_wait(asyncio.get_running_loop().time(), requested)
 
     def react(self, error: Exception) -> Reaction:
-        """Choose the stage that follows the watch that has just failed."""
+        """Choose the stage after the watch that has just failed."""
         return self.state.record_failure(error, self._attempt, asyncio.get_running_loop().time())
 
     async def watch(self) -> AsyncGenerator[Change, None]:

@@ -1,4 +1,4 @@
-"""Stages: what follows a list or a watch that failed, decided from plain values.
+"""Stages: the next step after a list or a watch that failed, decided from plain values.
 
 The rules are those of client-go's reflector, with one difference: a watch that fails with 5xx or breaks is first opened
 again at the same version, because a list costs the server more. After `MAX_UNPRODUCTIVE` watches in a row without an

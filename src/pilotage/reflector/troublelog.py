@@ -1,4 +1,4 @@
-"""What the log says of a collection that cannot be listed or watched: each failure once, and when it works again."""
+"""The log of a collection that cannot be listed or watched: each failure once, and when it works again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TroubleLog:
         self._silent_until: dict[tuple[str, str], float] = {}
         self._failing = False
 
-    def failed(self, trouble: Trouble) -> None:
+    def log_failure(self, trouble: Trouble) -> None:
         """Log a failure: as a warning the first time, and for debugging if the same was logged a short time ago."""
         stage, error, expired = trouble.stage, trouble.error, isinstance(trouble.error, Gone)
         if trouble.is_repaired:
@@ -39,7 +39,7 @@ class TroubleLog:
         log = self._log.debug if self._is_known(stage, "Gone again" if expired else text) else self._log.warning
         log(f"The {stage} failed; retrying", error=text, retry_seconds=round(trouble.retry_seconds, 2))
 
-    def recovered(self, version: str) -> None:
+    def log_recovery(self, version: str) -> None:
         """Log that a watch is open again, if there was a failure before."""
         if self._failing:
             self._log.info("The watch is open again", version=version)

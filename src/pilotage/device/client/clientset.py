@@ -24,8 +24,8 @@ from pilotage.meta.mapper import RESTMapper
 from pilotage.rest.request import form_of
 
 
-class Following(Protocol):
-    """An informer's options, as far as they are needed here."""
+class HasKind(Protocol):
+    """The `InformerOptions` of the cache, which this package does not import."""
 
     @property
     def kind(self) -> Kind: ...
@@ -77,8 +77,8 @@ class Devices:
     def v1alpha1(self) -> V1alpha1:
         return V1alpha1(GPUs(self.client, self._transport, self.config.logger, self.config.provider_id))
 
-    async def lister_watcher_for(self, options: Following) -> DeviceListerWatcher:
-        """What an informer with these options is to follow; so that `SharedInformerFactory(devices)` works."""
+    async def lister_watcher_for(self, options: HasKind) -> DeviceListerWatcher:
+        """The lister-watcher of an informer with these options, for `SharedInformerFactory(devices)`."""
         if gvk_of(options.kind) != MAPPING.gvk:
             gvk = gvk_of(options.kind)
             raise NoMatch(f"the Device API serves {MAPPING.gvk.kind}, not {gvk.kind} of {gvk.api_version}")

@@ -1,4 +1,4 @@
-"""The GPUs of a node: read, followed and written."""
+"""The typed client of the GPUs of a node."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class GPUs:
         """Changes after `resource_version` (a list's), for the length of the block; without one, ADDED for each first.
 
         It is one stream: the iterator ends when the server ends it, and raises when it breaks (ConnectionLost) or when
-        the version is forgotten (Gone). `follow` goes on after all that.
+        the version has expired (Gone). `follow` continues after all of these.
         """
         return self._client.watch(
             GPU,
@@ -118,7 +118,7 @@ class GPUs:
         return await self._telemetry.list()
 
     def lister_watcher(self, form: Form = Form.OBJECT) -> DeviceListerWatcher:
-        """What an informer follows."""
+        """The lister-watcher for an informer."""
         return DeviceListerWatcher(self._transport, form)
 
     # Writing
@@ -128,7 +128,7 @@ class GPUs:
         return await self._client.create(gpu)
 
     async def update(self, gpu: GPU) -> GPU:
-        """Write all but the status; raises Conflict if somebody has written it since it was read."""
+        """Write all but the status; raises Conflict if it was written since it was read."""
         return await self._client.update(gpu)
 
     async def update_status(self, gpu: GPU) -> GPU:

@@ -13,11 +13,11 @@ from pilotage.rest.listing import EMBEDDED_SILENCE_SECONDS, BackoffOptions
 from pilotage.rest.request import Form, ListOptions
 
 _MISSED = 3.0
-"""So many bookmarks may be missing before a watch counts as dead."""
+"""How many bookmarks may be missing before a watch is considered dead."""
 
 UNHEARD_SECONDS = 24 * 3600.0
-"""How long a watch may say nothing if the server sends no bookmarks: GPUs may well not change for hours. That the
-server is gone, the connection itself says."""
+"""How long a watch may be silent if the server sends no bookmarks: GPUs may not change for hours. The connection itself
+reports that the server has ended."""
 
 BACKOFF = BackoffOptions(
     first=0.05,
@@ -31,7 +31,7 @@ as NVIDIA's with memory storage do, is listed every ten seconds: no watch report
 
 
 class DeviceListerWatcher:
-    """The GPUs of a node as something that an informer can follow; one for each of those who do."""
+    """Lists and watches the GPUs of a node; each reflector has its own."""
 
     streaming = False
     """A list and a watch: every server can do that, and over a local socket it costs no more."""
