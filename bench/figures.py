@@ -51,7 +51,7 @@ async def measured_async(name: str, count: int, work: Callable[[], Awaitable[obj
 
 
 def cpu_of(pid: int) -> float:
-    """Seconds of CPU that a process has used; 0 for none."""
+    """The CPU time of a process in seconds; 0 without a process."""
     if not pid:
         return 0.0
     # What clock_getcpuclockid(3) gives on Linux: exact, where /proc counts in hundredths of a second.
@@ -59,10 +59,10 @@ def cpu_of(pid: int) -> float:
 
 
 def peak_memory() -> float:
-    """MiB that this process has held at most."""
+    """The peak memory of this process in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def memory(pid: int | str = "self") -> int:
-    """Bytes that this process, or another, holds now."""
+    """The current memory of this process, or of another, in bytes."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096

@@ -1,4 +1,4 @@
-"""What the loop costs: events through watch, cache, queue and reconcile; the first sync; cached reads; the queue."""
+"""The cost of the loop: events through watch, cache, queue and reconcile; the first sync; cached reads; the queue."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pilotage.http.client import Client as HTTPClient
 
 OBJECTS = 10_000
 EVENTS = 50_000
-ANCHOR = "controller-runtime needs 133 us (measured elsewhere, on a like machine)"
+ANCHOR = "controller-runtime needs 133 us (measured elsewhere, on a similar machine)"
 
 
 @contextmanager
@@ -35,7 +35,7 @@ def replay() -> Iterator[int]:
 
 
 class Counter:
-    """A reconciler that does nothing but count."""
+    """A reconciler that only counts."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -60,7 +60,7 @@ async def events(port: int) -> None:
         print(sync.line())
         assert counter.count == OBJECTS, counter.count
         gc.collect()
-        print(f"  {(memory() - before) / OBJECTS:,.0f} bytes of the process for each cached object (manager and all)")
+        print(f"  {(memory() - before) / OBJECTS:,.0f} bytes of the process for each cached object (manager included)")
         informer = await manager.cache.informer_for(Widget)
 
         async def flow() -> None:
@@ -91,7 +91,7 @@ async def reads(manager: pt.Manager) -> None:
         for _ in await client.list(Widget, namespace="default"):
             pass
 
-    print((await measured_async("cached get, typed, a copy of one's own", rounds, gets)).line())
+    print((await measured_async("cached get, typed, a private copy", rounds, gets)).line())
     print((await measured_async(f"cached list of {OBJECTS:,}: objects, undecoded", 20 * OBJECTS, lists)).line())
     print((await measured_async(f"cached list of {OBJECTS:,}: objects, each decoded", OBJECTS, decoded)).line())
 
@@ -111,7 +111,7 @@ async def queue() -> None:
 
 
 async def first_reconcile() -> None:
-    """From a program's start to its first object reconciled, in a process of its own."""
+    """From a program's start to its first object reconciled, in its own process."""
     code = (
         "import asyncio, time; started = time.perf_counter()\n"
         "import pilotage as pt\n"

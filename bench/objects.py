@@ -1,4 +1,4 @@
-"""The object that is measured with: a custom resource of about 2 KB, with a full schema."""
+"""The object of the measurements: a custom resource of about 2 KB, with a full schema."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Widget(pt.Resource):
 
 
 def widget(number: int, namespace: str = "default") -> Widget:
-    """Widgets differ in their name alone."""
+    """A Widget; Widgets differ only in their names."""
     return Widget(
         metadata=pt.ObjectMeta(
             name=f"widget-{number:06}",

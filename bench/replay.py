@@ -67,7 +67,7 @@ async def main() -> None:
     count, events = int(sys.argv[1]), int(sys.argv[2])
     async with serve(Replay(count, events)) as server:
         print(server.port, flush=True)
-        await asyncio.to_thread(sys.stdin.read)  # until whoever started us goes
+        await asyncio.to_thread(sys.stdin.read)  # until the parent process exits
 
 
 if __name__ == "__main__":

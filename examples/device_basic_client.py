@@ -1,4 +1,4 @@
-"""The GPUs of this node, listed, looked at and told as log lines.
+"""Lists the GPUs of this node and logs their details.
 
     pilotage device serve --provider fake &
     python device_basic_client.py

@@ -1,7 +1,7 @@
-"""A node agent: keeps work away from a node whose GPUs need a reset or are broken, and lets it back when they are well.
+"""A node agent: taints a node whose GPUs need a reset or have failed, and removes the taints when they are healthy.
 
-    pilotage device serve --provider fake --failures 0.5 &     # GPUs that break and are mended
-    python gpu_agent.py memory:                                # a try-out: a cluster in this process, with one node
+    pilotage device serve --provider fake --failures 0.5 &     # GPUs that fail and are repaired
+    python gpu_agent.py memory:                                # an embedded cluster in this process, with one Node
     NODE_NAME=worker-1 python gpu_agent.py cluster             # a real cluster: GPUs from the node, the Node from there
 
 GPUs come from the Device API of this node (NVIDIA_DEVICE_API_TARGET), the Node from the API server. For each type of
@@ -27,11 +27,11 @@ TAINTS = {
     "Degraded": Taint(key="gpu.nvidia.com/degraded", effect="PreferNoSchedule"),
 }
 OURS = "gpu-agent.pilotage.dev/taints"
-"""The annotation that says which taints are this agent's."""
+"""The annotation with the taints of this agent."""
 
 
 def wanted(gpus: Collection[GPU], held: Collection[str]) -> set[str]:
-    """The keys of the taints that a node with these GPUs should have from us; `held` are those that it has."""
+    """The keys of our taints that a node with these GPUs should have; `held` are those that it has."""
     if not gpus:
         return set(held)
     keys = set()
@@ -49,13 +49,13 @@ def noted_on(node: Node) -> set[str]:
 
 
 def held_by(node: Node) -> set[str]:
-    """Those of them that are still there: somebody may have taken them away."""
+    """Those of them that the node still has: another client may have removed some."""
     taints = node.spec.taints if node.spec is not None else []
     return noted_on(node) & {taint.key for taint in taints if _name(taint) in map(_name, TAINTS.values())}
 
 
 def retaint(node: Node, keys: Collection[str]) -> None:
-    """Make our taints of a node those with these keys; the others stay as they are, in their order."""
+    """Set our taints of a node to these keys; other taints and their order do not change."""
     spec = node.spec if node.spec is not None else NodeSpec()
     held = held_by(node)
     ours = {_name(taint): taint for taint in TAINTS.values()}
@@ -79,13 +79,13 @@ class GPUAgent:
         gpus = await self.client.list(GPU)
         node = await self.client.find(Node, request.name)
         if node is None:
-            pt.logger().warning("there is no such Node: is NODE_NAME right?", node=request.name)
+            pt.logger().warning("Node not found; check NODE_NAME", node=request.name)
         elif not wanted(gpus, held_by(node)) == held_by(node) == noted_on(node):
             await pt.retry_on_conflict(lambda: self.change(request.name, gpus))
         return pt.Result()
 
     async def change(self, name: str, gpus: Collection[GPU]) -> None:
-        """Others write taints too, and the list is written as a whole: so only on the version that was read."""
+        """Other clients write taints too, and a patch replaces the list: so it requires the version that was read."""
         node = await self.client.live.get(Node, name)
         before, patch = held_by(node), pt.merge_from(node, optimistic_lock=True)
         retaint(node, wanted(gpus, before))
@@ -97,7 +97,7 @@ class GPUAgent:
         pt.logger().info("tainted", node=name, taints=sorted(held_by(node)))
 
     def requests(self, _: GPU) -> Iterable[pt.Request]:
-        """Whatever happens to a GPU, it is the Node that is looked at."""
+        """An event of any GPU reconciles the Node."""
         return [pt.Request(name=self.node)]
 
     def setup_with_manager(self, manager: pt.Manager) -> None:
@@ -106,7 +106,7 @@ class GPUAgent:
 
 
 def sick(gpus: Iterable[GPU], key: str) -> list[str]:
-    """The names of the GPUs for which there is a taint with this key."""
+    """The names of the GPUs that cause a taint with this key."""
     types = [type_ for type_, taint in TAINTS.items() if taint.key == key]
     return [
         gpu.metadata.name

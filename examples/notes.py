@@ -70,5 +70,5 @@ def parse() -> argparse.Namespace:
 if __name__ == "__main__":
     try:
         asyncio.run(run(parse()))
-    except pt.PilotageError as error:  # an empty note, one that is not there, a file that cannot be written …
+    except pt.PilotageError as error:  # an empty note, a missing one, a file that cannot be written …
         sys.exit(f"notes: {error}")

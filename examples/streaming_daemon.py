@@ -1,4 +1,4 @@
-"""A daemon that follows the GPUs of this node: a connection with its own logger and interceptors, and one long watch.
+"""A daemon that watches the GPUs of this node: a connection with its own logger and interceptors, and one long watch.
 
     pilotage device serve --provider fake &
     python streaming_daemon.py
@@ -24,7 +24,7 @@ async def trace(call: device.Invocation, proceed: device.Invoke) -> device.Reply
 
 
 async def log_start(call: device.Invocation, proceed: device.Open) -> device.Incoming:
-    """Say so when a stream is opened."""
+    """Log each opened stream."""
     log.info("starting long-lived watch stream", method=call.method)
     return await proceed(call)
 

@@ -1,4 +1,4 @@
-"""A test of code that uses Kubernetes, on an API server that is made for it and gone after it.
+"""A test of code that uses Kubernetes, on an embedded API server that exists only for the test.
 
 pytest test_quota.py         # or: python test_quota.py
 """
@@ -10,7 +10,7 @@ from pilotage.types.core.v1 import Container, Pod, PodSpec, ResourceRequirements
 
 
 async def requested_memory(client: pt.Client, namespace: str) -> pt.Quantity:
-    """The code under test: how much memory the Pods of a namespace ask for."""
+    """The code under test: the sum of the memory requests of the Pods in a namespace."""
     total = pt.Quantity(0)
     for pod in await client.list(Pod, namespace=namespace):
         for container in pod.spec.containers:

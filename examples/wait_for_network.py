@@ -1,4 +1,4 @@
-"""Waiting for something outside: a cloud network (VPC) that takes its time to become Available.
+"""Waiting for something outside the cluster: a cloud network (VPC) that becomes Available later.
 
     python wait_for_network.py
 
@@ -11,7 +11,7 @@ from pilotage.testing import loop
 
 
 class Cloud:
-    """Stands for a cloud's API: a network is Pending for the first two looks."""
+    """Simulates a cloud's API: a network is Pending for the first two calls."""
 
     def __init__(self) -> None:
         self.looks = 0

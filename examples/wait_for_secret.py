@@ -1,4 +1,4 @@
-"""Waiting for something in the cluster: an App needs a Secret that is not there yet.
+"""Waiting for an object in the cluster: an App needs a Secret that does not exist yet.
 
     python wait_for_secret.py
 
@@ -39,7 +39,7 @@ class AppReconciler:
         return pt.Result()
 
     def apps_of(self, secret: Secret) -> list[pt.Request]:
-        """Secrets say in a label which App they are for."""
+        """A label of the Secret has the name of its App."""
         app = secret.metadata.labels.get("app")
         return [pt.Request(app, secret.metadata.namespace)] if app else []
 
@@ -54,7 +54,7 @@ async def main() -> None:
         AppReconciler(manager).setup_with_manager(manager)
         meta = pt.ObjectMeta(name="shop", namespace="default")
         await cluster.client.create(App(metadata=meta, spec=AppSpec(secret="shop-login")))
-        await manager.run_until_idle(timeout=10)  # nothing is due within the next moment: it waits
+        await manager.run_until_idle(timeout=10)  # idle: the App waits for its Secret
         labelled = pt.ObjectMeta(name="shop-login", namespace="default", labels={"app": "shop"})
         await cluster.client.create(Secret(metadata=labelled, string_data={"password": "correct horse"}))
         await manager.run_until_idle(timeout=10)

@@ -1,4 +1,4 @@
-"""Follow a collection: list it once, then watch from there. Two tasks in one process, one changes, one looks on.
+"""List a collection once, then watch from that version. One task writes, another watches.
 
 python watch_changes.py
 """
@@ -10,7 +10,7 @@ from pilotage.types.core.v1 import ConfigMap
 
 
 async def follow(client: pt.Client, listed: asyncio.Event) -> None:
-    """Keep a picture of all ConfigMaps up to date, until the one called `end` is there."""
+    """Keep a copy of all ConfigMaps up to date, until the one named `end` is created."""
     found = await client.list(ConfigMap)
     picture = {item.metadata.name: item.data for item in found}
     print(f"listed at version {found.resource_version}: {picture}")

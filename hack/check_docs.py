@@ -27,7 +27,7 @@ def pages(root: Path) -> list[Path]:
 
 
 def modules(page: Path) -> dict[str, str]:
-    """The blocks of a page as modules by name, with empty lines in place of what stands before them."""
+    """The blocks of a page as modules by name, padded with empty lines so that line numbers match the page."""
     text = page.read_text()
     found = {}
     for match in BLOCK.finditer(text):
@@ -37,7 +37,7 @@ def modules(page: Path) -> dict[str, str]:
 
 
 def check(root: Path, given: list[Path], folder: Path) -> tuple[int, str]:
-    """mypy's exit status and output, with the pages' names in place of the modules'."""
+    """mypy's exit status and output, with the names of the pages instead of the modules."""
     names = {}
     for page in given:
         for name, code in modules(page).items():

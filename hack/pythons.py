@@ -1,4 +1,4 @@
-"""Print an interpreter for each Python that is supported and is here: on the path, or among pyenv's versions."""
+"""Print an interpreter for each supported Python that is installed: on the path, or in pyenv's versions."""
 
 import os
 import subprocess
@@ -27,6 +27,6 @@ def works(interpreter: str, version: str) -> bool:
 for wanted in SUPPORTED:
     found = next((one for one in candidates(wanted) if works(one, wanted)), None)
     if found is None:
-        print(f"python{wanted} is not here: skipped", file=sys.stderr)
+        print(f"python{wanted} is not installed: skipped", file=sys.stderr)
     else:
         print(f"{wanted} {found}")

@@ -1,4 +1,4 @@
-"""`make bench-device`: what the Device API's server costs and how quick it is; ends with 1 where a bound is broken.
+"""`make bench-device`: cost and latency of the Device API server; exit code 1 if a limit is exceeded.
 
 BENCH_SECONDS (120) is how long the load goes on.
 """
@@ -88,7 +88,7 @@ async def beginnings(folder: Path) -> None:
             serving = accepting + time.monotonic() - begun
             held = memory(server.pid) / 2**20
         print(
-            f"  {count:>5} fake GPUs: takes connections after {accepting * 1e3:.0f} ms, all are served after "
+            f"  {count:>5} fake GPUs: accepts connections after {accepting * 1e3:.0f} ms, all are served after "
             f"{serving * 1e3:.0f} ms, {held:.0f} MiB"
         )
 

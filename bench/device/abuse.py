@@ -1,4 +1,4 @@
-"""`make bench-abuse`: what other clients notice of attacks; ends with 1 where it is more than they may.
+"""`make bench-abuse`: latency of other clients during attacks; exit code 1 if it exceeds a limit.
 
 BENCH_SECONDS (6) is how long each attack goes on, in two rounds. Needs root: the attacker is another user.
 """

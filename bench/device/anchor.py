@@ -23,7 +23,7 @@ METHOD = wire.method_path("WatchGpus")
 
 
 class Plain(CodecBase):
-    """Messages that are bytes already: what is measured is the sending."""
+    """Messages that are already encoded: only the sending is measured."""
 
     __content_subtype__ = "proto"
 
@@ -43,7 +43,7 @@ class Watched:
         self._version = 0
 
     def change(self) -> int:
-        """Tell everybody, encoded once."""
+        """Send the change to all watchers, encoded once."""
         self._version += 1
         text = stamp(time.monotonic_ns(), self._version).encode()
         message = text.ljust(self._size, b".")

@@ -1,4 +1,4 @@
-"""What other clients notice while one user attacks the server.
+"""The latency of other clients while one user attacks the server.
 
 Three processes: the server as `pilotage device serve` runs it, with its default limits; a client of the SDK that gets
 GPUs one after another; an attacker of another user, with all connections that a process may have. In turns there is no
@@ -29,22 +29,22 @@ from pilotage import device
 NOBODY = 65534
 CONNECTIONS = 16
 PAUSE = 0.0115
-"""Seconds between two calls: about 75 a second, where a user may have 100."""
+"""Seconds between two calls: about 75 a second, below the limit of 100."""
 NEWCOMERS = 0.25
-"""Seconds between two that connect, make one call and go."""
+"""Seconds between two clients that connect, make one call and disconnect."""
 SERVICE = "/nvidia.nvsentinel.v1alpha1.GpuService"
 METHODS = {"ATTACKED_METHODS": f"{SERVICE}/GetGpu,{SERVICE}/ListGpus"}
 SERVER = ("--provider", "fake", "--count", "256", "--period", "0", "--gate-seconds", "0", "--log-level", "error")
 OPEN = ("--socket-mode", "0666", "--allow-read-uid", str(NOBODY))
 BOUND = 2.0
-"""How many times as long as without an attack the p99 may be."""
+"""The maximal ratio of the p99 with and without an attack."""
 SPINNING = ("connect_flood",)
-"""Here the attacker itself keeps the machine busy, whoever it attacks: what counts is what the server adds to that."""
+"""In these attacks the attacker itself uses the CPU, so they are compared with an attack on another server."""
 
 
 @dataclass
 class Abuse:
-    """How long calls took."""
+    """The duration of calls."""
 
     name: str
     quiet: Latencies = field(default_factory=Latencies)
@@ -54,12 +54,12 @@ class Abuse:
     newcomers: Latencies = field(default_factory=Latencies)
     """From connecting to the first answer, while attacked."""
     shares: list[float] = field(default_factory=list)
-    """The part of a core that the server used while attacked, beyond what it used for the client."""
+    """The additional share of a core that the server used during the attack."""
     grown: int = 0
 
     @property
     def ratio(self) -> float:
-        """How many times as long as without the attack calls take, the slowest of a hundred."""
+        """The ratio of the p99 with and without the attack."""
         before = self.beside if self.name in SPINNING else self.quiet
         return self.attacked.percentile(99) / before.percentile(99)
 
@@ -76,7 +76,7 @@ class Abuse:
 
 @dataclass(frozen=True)
 class Ground:
-    """What an attack is measured on."""
+    """The servers and clients of a measurement."""
 
     server: DeviceServerProcess
     other: Callable[[], DeviceServerProcess]
@@ -104,7 +104,7 @@ class Ground:
 
 @contextmanager
 def _server() -> Iterator[DeviceServerProcess]:
-    """One that every user can reach."""
+    """A server that every user can reach."""
     with tempfile.TemporaryDirectory() as folder, device_server(Path(folder), *SERVER, *OPEN) as server:
         os.chmod(folder, 0o755)
         yield server
@@ -121,7 +121,7 @@ async def ground() -> AsyncIterator[Ground]:
 
 
 async def measure(ground: Ground, abuse: Abuse, seconds: float, *, beside: bool = True) -> None:
-    """One round: so many seconds without the attack, with it on another server, with it."""
+    """One round: a number of seconds without the attack, with the attack on another server, with the attack."""
     cpu = cpu_of(ground.server.pid)
     await ground.calls(abuse.quiet, seconds)
     usual = cpu_of(ground.server.pid) - cpu
@@ -138,7 +138,7 @@ async def measure(ground: Ground, abuse: Abuse, seconds: float, *, beside: bool 
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:
-    """Raises what the task failed with."""
+    """Raise the error of a failed task."""
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task
@@ -154,4 +154,4 @@ async def _attack(name: str, server: DeviceServerProcess, seconds: float) -> Asy
         yield
     finally:
         output, _ = await attacker.communicate()
-    assert json.loads(output)["connected"], "the attacker never came in"
+    assert json.loads(output)["connected"], "the attacker could not connect"

@@ -1,4 +1,4 @@
-"""One change to very many watchers: how late the last of them hears it, and what a delivery costs the server."""
+"""One change to many watchers: the latency of the deliveries, and their cost on the server."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ BOUND = 100.0
 
 @dataclass(frozen=True, slots=True)
 class Fanout:
-    """How much of everything."""
+    """The parameters of a run."""
 
     watchers: int = 64
     rate: float = 200.0
     seconds: float = 10.0
     gpus: int = 16
     processes: int = 2
-    """That the watchers are spread over."""
+    """The number of processes for the watchers."""
 
     @property
     def changes(self) -> int:
@@ -43,7 +43,7 @@ class Fanout:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """What came of it."""
+    """The result of a run."""
 
     latencies: Latencies
     short: int
@@ -70,7 +70,7 @@ class Delivered:
 
 @contextmanager
 def process(*words: str) -> Iterator[subprocess.Popen[str]]:
-    """A module run as a process, which is ready when it has said so."""
+    """A module as a process, which prints `ready`."""
     command = [sys.executable, "-m", *words]
     started = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert started.stdin is not None
@@ -86,7 +86,7 @@ def process(*words: str) -> Iterator[subprocess.Popen[str]]:
 
 
 async def ours(target: Target, pid: int, plan: Fanout, *, way: str = "client") -> Delivered:
-    """Changes written through the API of a server that is empty, heard by watchers of the SDK."""
+    """Changes written through the API of an empty server, delivered to watchers of the SDK."""
     async with connected(target, "bench") as gpus:
         for number in range(plan.gpus):
             await gpus.create(gpu(number))
@@ -98,7 +98,7 @@ async def ours(target: Target, pid: int, plan: Fanout, *, way: str = "client") -
 
 
 async def writes_alone(target: Target, pid: int, plan: Fanout) -> float:
-    """Seconds of the server's CPU for the same changes when nobody watches."""
+    """Seconds of the server's CPU for the same changes without watchers."""
     async with connected(target, "bench") as gpus:
         for number in range(plan.gpus):
             await gpus.create(gpu(number))
@@ -111,7 +111,7 @@ async def writes_alone(target: Target, pid: int, plan: Fanout) -> float:
 
 
 def plain_grpclib(folder: Path, plan: Fanout, size: int) -> Delivered:
-    """The same from the anchor: a plain grpclib server that makes the changes up itself."""
+    """The same from the anchor: a plain grpclib server that generates the changes itself."""
     path = folder / "anchor.sock"
     with ExitStack() as stack:
         server = stack.enter_context(process("bench.device.anchor", str(path), str(size), str(plan.rate)))
@@ -126,7 +126,7 @@ def plain_grpclib(folder: Path, plan: Fanout, size: int) -> Delivered:
 
 
 async def _change(gpus: GPUs, number: int, plan: Fanout) -> None:
-    """Set a condition that says when it was set. No version: nobody else writes."""
+    """Set a condition with a time stamp. No version: there is no other writer."""
     changed = gpu(number % plan.gpus)
     message = stamp(time.monotonic_ns(), number + 1)
     changed.status = GPUStatus(conditions=[Condition(type="Ready", status="True", reason="Bench", message=message)])

@@ -1,4 +1,4 @@
-"""How long calls took, and the part of them that took no longer than so much."""
+"""Durations of calls and their percentiles."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 class Latencies:
-    """Seconds, many of them."""
+    """Durations in seconds."""
 
     def __init__(self, seconds: Iterable[float] = ()) -> None:
         self._seconds = sorted(seconds)
@@ -20,7 +20,7 @@ class Latencies:
         return len(self._seconds)
 
     def percentile(self, percent: float) -> float:
-        """Milliseconds that `percent` of them did not exceed."""
+        """The percentile in milliseconds."""
         if not self._ordered:
             self._seconds.sort()
             self._ordered = True

@@ -31,7 +31,7 @@ BOUNDS = ((15.0, 30.0), (20.0, 40.0))
 
 @dataclass(frozen=True, slots=True)
 class Mix:
-    """How much of everything."""
+    """The parameters of the load."""
 
     gpus: int = 256
     seconds: float = 120.0
@@ -56,7 +56,7 @@ class Mix:
 
 @dataclass(slots=True)
 class Outcome:
-    """What happened under the load."""
+    """The result of a run."""
 
     calls: dict[str, Latencies] = field(default_factory=dict)
     written: dict[int, str] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Outcome:
     reconnects: int = 0
     events: int = 0
     faults: list[str] = field(default_factory=list)
-    """What a watcher missed or got twice or in a wrong order; empty when all is well."""
+    """Missed, duplicate or reordered events of watchers; empty if there are none."""
 
     async def timed(self, kind: str, call: Awaitable[GPU]) -> GPU:
         begun = time.perf_counter()
@@ -92,7 +92,7 @@ async def connected(target: Target, provider: str = "") -> AsyncIterator[GPUs]:
 
 
 async def run(target: Target, mix: Mix, *, seed: int = 1) -> Outcome:
-    """Put the load on a server that is empty, and leave it empty."""
+    """Run the load on an empty server, and delete the objects afterwards."""
     outcome = Outcome()
     random = Random(seed)
     async with (
@@ -111,7 +111,7 @@ async def run(target: Target, mix: Mix, *, seed: int = 1) -> Outcome:
             half, quarter, seconds = mix.gpus // 2, mix.gpus // 4, mix.seconds
 
             async def both(number: int) -> None:
-                """The watchdog and the monitor at once, on one GPU: one of them is told of a conflict."""
+                """The watchdog and the monitor at once, on one GPU: one of them gets a conflict."""
                 await asyncio.gather(
                     updated(outcome, watchdog, "Watched", number % quarter, number),
                     updated(outcome, monitor, "Monitored", number % quarter, number),
@@ -138,7 +138,7 @@ async def run(target: Target, mix: Mix, *, seed: int = 1) -> Outcome:
 async def paced(
     rate: float, seconds: float, work: Callable[[int], Awaitable[None]], random: Random | None = None
 ) -> None:
-    """Begin `rate` of them a second, whether or not those before are done: a slow server gets no relief.
+    """Start `rate` calls a second, whether or not earlier ones are done; a slow server gets the same load.
 
     With `random`, each begins at any moment of its slot, so that several of these do not beat in time.
     """
@@ -162,7 +162,7 @@ async def listed(outcome: Outcome, gpus: GPUs, count: int) -> None:
     begun = time.perf_counter()
     found = await gpus.list()
     assert len(found) == count
-    assert all(item.spec.uuid for item in found)  # decoded, as who asks for a list wants it
+    assert all(item.spec.uuid for item in found)  # decodes each object, as a client does
     outcome.calls.setdefault("list", Latencies()).add(time.perf_counter() - begun)
 
 
@@ -191,7 +191,7 @@ async def updated(outcome: Outcome, gpus: GPUs, kind: str, number: int, round_: 
 
 
 class Watcher:
-    """Follows the GPUs, leaves now and then, and goes on where it was."""
+    """Watches the GPUs, disconnects now and then, and resumes."""
 
     def __init__(self, outcome: Outcome, random: Random, reconnect: tuple[float, float]) -> None:
         self._outcome = outcome
@@ -231,7 +231,7 @@ class Watcher:
                 self._moved.set()
 
     async def compare(self, state: dict[str, int]) -> None:
-        """Wait until it has come as far as the server, then hold what it saw against what was written."""
+        """Wait until it has reached the server's version, then compare its events with the writes."""
         async with asyncio.timeout(20):
             while self._version < max(state.values()):
                 self._moved.clear()

@@ -1,4 +1,4 @@
-"""A moment and a number in the text of an object, so that whoever gets it knows how old it is, and which one it is."""
+"""A moment and a number in the text of an object, so that a receiver can compute its age and identify it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many watchers in a process of their own, which tell how old the changes were that reached them.
+"""Many watchers in one process, which report the age of the changes that they receive.
 
     python -m bench.device.watchers TARGET COUNT client|channel
 
@@ -22,10 +22,10 @@ from pilotage.device import wire
 from pilotage.device.client.target import Target
 from pilotage.grpc.channel import GRPCChannel
 
-PATIENCE = 20.0  # seconds that the last change may take to reach everybody
+PATIENCE = 20.0  # seconds until the last change must have reached all watchers
 
 Watch = Callable[[Target], AbstractAsyncContextManager[AsyncIterator[bytes]]]
-"""Opens a watch that gives, of each event, the bytes that have the stamp in them."""
+"""Opens a watch that yields, for each event, the bytes with the stamp."""
 
 
 class Watcher:

@@ -49,12 +49,12 @@ def main() -> None:
 
 
 def cache() -> Path:
-    """The folder that holds one folder for each digest."""
+    """The directory with one directory per digest."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pilotage" / "cluster"
 
 
 def digest() -> str:
-    """A name for the binaries that changes when they would."""
+    """A name for the binaries that changes with their sources."""
     content = hashlib.sha256()
     for file in sorted(file for file in MODULE.rglob("*") if file.name in ("go.mod", "go.sum") or file.suffix == ".go"):
         content.update(f"{file.relative_to(MODULE)}\0".encode() + file.read_bytes() + b"\0")
@@ -68,7 +68,7 @@ def build_flags() -> list[str]:
         "gitVersion": f"v{'.'.join(kubernetes_version())}",
         "gitMajor": kubernetes_version()[0],
         "gitMinor": kubernetes_version()[1],
-        "gitCommit": "",  # a module does not know the commit it was cut from
+        "gitCommit": "",  # a Go module does not contain its commit
         "gitTreeState": "archive",  # Kubernetes' word for sources without their git history
     }
     packages = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
@@ -81,25 +81,25 @@ def kubernetes_version() -> tuple[str, ...]:
 
 
 def go_environment() -> dict[str, str]:
-    """The user's own proxy and caches, and nothing of theirs that changes what is built."""
-    # Go finds its caches by HOME; Path.home() knows it even where the variable is missing.
+    """The environment of the build: the user's proxy and caches, but no settings that change the binaries."""
+    # Go finds its caches by HOME; Path.home() works without the variable, too.
     home = {"HOME": os.environ.get("HOME") or str(Path.home())}
     ours = {"CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "local", "GOWORK": "off"}
     return os.environ | home | ours
 
 
 def usable_go() -> str:
-    """The path of a Go that is new enough for go.mod; there is no going on without one."""
+    """The path of a Go that is new enough for go.mod. Exits if there is none."""
     wanted = found(r"^go (\d+)\.(\d+)\.(\d+)$", GO_MOD)
     advice = f"install Go {'.'.join(wanted)} or newer (https://go.dev/dl) and put it on PATH"
     go = shutil.which("go")
     if go is None:
-        stop(NO_GO, f"cannot build the control plane: there is no `go` on PATH; {advice}")
-    # Outside the module, where even a Go too old to read its go.mod answers.
+        stop(NO_GO, f"cannot build the control plane: `go` is not on PATH; {advice}")
+    # Outside the module, because a Go that is too old cannot read its go.mod.
     answer = subprocess.run([go, "version"], env=go_environment(), cwd="/", capture_output=True, text=True, check=False)
     version = re.search(r"\bgo(\d+)\.(\d+)(?:\.(\d+))?", answer.stdout)
     if version is None:
-        stop(NO_GO, f"cannot build the control plane: `{go} version` does not tell its version; {advice}")
+        stop(NO_GO, f"cannot build the control plane: `{go} version` does not print a version; {advice}")
     if [int(part or 0) for part in version.groups()] < [int(part) for part in wanted]:
         stop(NO_GO, f"cannot build the control plane: {go} is {version[0]}, which is too old; {advice}")
     return go
@@ -119,7 +119,7 @@ def lock() -> Iterator[None]:
 
 
 def build(go: str, folder: Path) -> None:
-    """Build every program, and let the folder appear when all are there."""
+    """Build every program. The directory is created when all builds have succeeded."""
     (etcd,) = found(r"^\tgo\.etcd\.io/etcd/server/v3 v(\S+)$", GO_MOD)
     say(f"building Kubernetes {'.'.join(kubernetes_version())} and etcd {etcd}; the first time takes minutes")
     with tempfile.TemporaryDirectory(prefix="building-", dir=folder.parent) as scratch:
@@ -128,7 +128,7 @@ def build(go: str, folder: Path) -> None:
             say(f"[{count}/{len(PROGRAMS)}] building {program}")
             start = time.monotonic()
             command = [go, "build", *build_flags(), "-o", str(target / program), f"./{program}"]
-            # Standard output is the caller's, who reads the folder from it.
+            # Standard output is only for the path of the directory.
             result = subprocess.run(command, cwd=MODULE, env=go_environment(), stdout=sys.stderr, check=False)
             if result.returncode != 0:
                 stop(FAILED, f"building {program} failed with exit code {result.returncode}, see above")
@@ -137,7 +137,7 @@ def build(go: str, folder: Path) -> None:
 
 
 def found(pattern: str, text: str) -> tuple[str, ...]:
-    """The groups of the one line that matches; go.mod is ours, so that there is one."""
+    """The groups of the line that matches; our go.mod always has one."""
     match = re.search(pattern, text, re.MULTILINE)
     assert match is not None, pattern
     return match.groups()

