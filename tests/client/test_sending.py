@@ -315,7 +315,7 @@ async def test_a_proxy_connects_us_and_sees_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("answer", "complaint"),
     [
-        (b"HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n", "answered 407: it wants a user and password"),
+        (b"HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n", "answered 407: it requires a user and password"),
         (b"HTTP/1.1 502 No\r\nContent-Length: 0\r\n\r\n", "answered 502"),
         (b"", "did not answer"),
         (b"nonsense\r\n\r\n", "did not answer"),

@@ -116,7 +116,7 @@ def test_nulls_inside_items_read_as_absent_too() -> None:
     [
         (
             json.dumps(document(size="big")),
-            ["Widget default/one", "Expected `int`, got `str`", ".spec.size", "mend"],
+            ["Widget default/one", "Expected `int`, got `str`", ".spec.size", "fix the object"],
             ".spec.size",
         ),
         (json.dumps(document(parts=[{}])), ["default/one", "missing required field `name`"], ".spec.parts[0]"),

@@ -257,7 +257,7 @@ def test_the_environment_wins_over_the_program(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_what_is_no_level_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ValueError, match="'loud' is not a log level: write debug, info"):
+    with pytest.raises(ValueError, match="'loud' is not a log level: use debug, info"):
         configure_logging("loud")
     monkeypatch.setenv("PILOTAGE_LOG_LEVELS", "hpack=loud")
     with pytest.raises(ValueError, match="PILOTAGE_LOG_LEVELS=hpack=loud: 'loud' is not a log level"):

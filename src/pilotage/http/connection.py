@@ -86,13 +86,13 @@ class ServerConnection(asyncio.Protocol):
         self._task = asyncio.current_task()
         try:
             while await self._answer_next():
-                pass  # nothing of a request is kept here: an idle connection must not hold its last body
+                pass  # no variable may keep a request: an idle connection would hold its last body
             await self._closed
         finally:
             self.abort()
 
     def finish(self) -> None:
-        """Close if nothing is being done for the client. A running request is answered first, an endless one ended."""
+        """Close if no request is active. An active request is answered first; an endless stream is ended."""
         if self.phase is Phase.IDLE:
             self._close()
         elif self._endless and not self._interrupted:
@@ -100,12 +100,12 @@ class ServerConnection(asyncio.Protocol):
             self._cancel()
 
     def abort(self) -> None:
-        """Drop the connection and what is still unsent."""
+        """Close the connection at once, and discard unsent data."""
         if self._transport is not None:
             self._transport.abort()
 
     def expire(self, now: float) -> None:
-        """The deadline has passed: cut, unless it is a slow reader that has taken enough since the last look."""
+        """The deadline has passed: close, unless it is a slow reader that has read enough since the last check."""
         if self.phase is Phase.IDLE:
             self._close()
         elif self.phase in (Phase.HEAD, Phase.BODY):
@@ -117,7 +117,7 @@ class ServerConnection(asyncio.Protocol):
             self._shared.cut += self.phase is Phase.HANDLING
             self.abort()
 
-    # what asyncio calls
+    # callbacks of asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport  # type: ignore[assignment]  # a socket's transport is a Transport, also under uvloop
@@ -145,7 +145,9 @@ class ServerConnection(asyncio.Protocol):
         if self._streaming:
             self._cancel()
             return False
-        return not self._peer.secure  # who has nothing more to say may still want the answer; TLS has no half-closing
+        return (
+            not self._peer.secure
+        )  # a client that has closed its sending side may still read the response; TLS has no half-close
 
     def connection_lost(self, error: Exception | None) -> None:
         if self.phase is Phase.HANDLING:
@@ -172,7 +174,7 @@ class ServerConnection(asyncio.Protocol):
     # requests
 
     def _advance(self) -> None:
-        """Hand the next request to the task if it is there whole; else see how long to wait for the rest."""
+        """Pass the next request to the task if it is complete; else set the deadline for the rest."""
         try:
             raw = self._reader.take()
             self._recognize(self._reader.head if raw is None else raw.head, whole=raw is not None)
@@ -201,13 +203,13 @@ class ServerConnection(asyncio.Protocol):
             phase, seconds = Phase.HEAD, limits.header_seconds
         else:
             phase, seconds = Phase.IDLE, limits.idle_seconds
-        if phase is not self.phase or phase is Phase.IDLE:  # more bytes of the same do not buy more time
+        if phase is not self.phase or phase is Phase.IDLE:  # more bytes of the same part do not extend the deadline
             self.phase = phase
             self.idle_since = self._loop.time()
             self.deadline = self.idle_since + seconds
 
     def _recognize(self, head: RequestHead | None, *, whole: bool) -> None:
-        """A client that authenticates is a stranger no more; without authentication, one that sent a whole request."""
+        """A client that has authenticated is no longer a stranger; without authentication, one that sent a request."""
         if not self._stranger or head is None:
             return
         authenticate = self._shared.authenticate
@@ -217,15 +219,18 @@ class ServerConnection(asyncio.Protocol):
             self._shared.strangers.pop(self, None)
 
     def _count(self, held: int) -> None:
-        """Account for the body in hand against the budget of all connections."""
+        """Count the body that is held against the budget of all connections."""
         shared, limits = self._shared, self._shared.limits
         grown = held - self._held
         if self._stranger and shared.authenticate is not None:
             if grown > 0 and shared.stranger_held + grown > limits.stranger_body_bytes:
-                raise Refusal(401, "too many requests of clients that have not authenticated")
+                raise Refusal(
+                    401,
+                    "too many large requests of clients that have not authenticated; send credentials",
+                )
             shared.stranger_held += grown
         elif grown > 0 and held > limits.small_body_bytes and shared.held + grown > limits.body_budget_bytes:
-            raise Refusal(503, "too many large requests at once, try again", retry_after=1)
+            raise Refusal(503, "too many large requests at once, retry later", retry_after=1)
         shared.held += grown
         self._held = held
 
@@ -262,11 +267,11 @@ class ServerConnection(asyncio.Protocol):
         except asyncio.CancelledError:
             if self._task is None or self._task.cancelling():
                 raise
-            self._fail(head, begun)  # not us: the handler awaited something that was cancelled
+            self._fail(head, begun)  # not this task: the handler awaited something that was cancelled
         except ConnectionLost as lost:
             if not begun:
                 self._fail(head, begun)
-            else:  # a stream that passes on another stream ends as that one ends
+            else:  # a stream that forwards another stream ends as that one does
                 log.debug("Stream aborted, its source was lost", path=head.target.partition("?")[0], error=lost)
                 self.abort()
         except Exception:
@@ -285,7 +290,7 @@ class ServerConnection(asyncio.Protocol):
         chunks = response.chunks
         self._streaming, self._endless = True, response.endless
         try:
-            self._write(planned.head)  # at once: a watch is open before its first event
+            self._write(planned.head)  # at once: the client must see that a watch is open before its first event
             if planned.has_body and not self._ended:
                 await self._write_chunks(chunks, planned.chunked)
         except asyncio.CancelledError:
@@ -299,7 +304,7 @@ class ServerConnection(asyncio.Protocol):
                 await close()
 
     def _end_chunks(self, chunked: bool) -> None:
-        """End an endless stream. A client that does not read is cut: it would keep the server from closing."""
+        """End an endless stream. A client that does not read is closed: it would keep the server from closing."""
         if self._drained is not None:
             self.abort()
         elif chunked:
@@ -317,7 +322,7 @@ class ServerConnection(asyncio.Protocol):
             if self._drained is not None:
                 await self._drained
             elif turn >= _TURN:
-                # Chunks that are ready at once must not keep the loop from others, nor hide a lost client.
+                # Chunks that are ready at once must not starve other tasks, nor hide a lost client.
                 turn = 0
                 await asyncio.sleep(0)
         if chunked:
@@ -328,7 +333,7 @@ class ServerConnection(asyncio.Protocol):
             self._transport.write(data)
 
     def _go_on(self, keep_alive: bool) -> None:
-        """After an answer: the next request, which may be here already, or the end."""
+        """After a response: start the next request, which may have arrived already, or close."""
         self._count(0)
         if self._transport is None:
             return
@@ -355,18 +360,19 @@ class ServerConnection(asyncio.Protocol):
     # ends
 
     def _fail(self, head: RequestHead, begun: bool) -> None:
-        """The handler broke: say so once in the log, and nothing of it to the client."""
+        """The handler failed: log the error once, and send no detail to the client."""
         log.exception("Request handler failed", method=head.method, path=head.target.partition("?")[0])
         if begun:
             self._shared.refused += 1
-            self.abort()  # an answer that stops in the middle must not look complete
+            self.abort()  # an incomplete response must not look complete
         else:
             self._refuse(Refusal(500, "the server failed to handle this request"))
 
     def _refuse(self, refusal: Refusal) -> None:
-        """Answer with an error and close; what the client still sends is thrown away for a moment.
+        """Send an error and close; what the client still sends is discarded for a moment.
 
-        Closing at once, with bytes unread, would reset the connection and could destroy the answer on its way.
+        Closing at once with unread bytes would make the kernel send a reset, which can discard the error before the
+        client has read it.
         """
         self._shared.refused += 1
         transport = self._transport
@@ -391,7 +397,7 @@ class ServerConnection(asyncio.Protocol):
         self._deliver(None)
 
     def _cancel(self) -> None:
-        """Stop the handler: nobody waits for its answer any more."""
+        """Cancel the handler: no client waits for its response."""
         if self._task is not None:
             self._task.cancel()
 

@@ -15,7 +15,7 @@ from pilotage.http.limits import Limits, Timeouts
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """An HTTP proxy that connects us to others (CONNECT)."""
+    """An HTTP proxy that opens tunnels (CONNECT)."""
 
     host: str
     port: int
@@ -108,7 +108,7 @@ def _is_address(host: str) -> bool:
 
 
 async def _through(connection: ClientConnection, address: Address, proxy: Proxy) -> None:
-    """Ask the proxy to connect us; what follows on the connection is the server's."""
+    """Ask the proxy for a tunnel; all later bytes on the connection are the server's."""
     lines = [f"CONNECT {address} HTTP/1.1", f"Host: {address}"]
     if proxy.authorization:
         lines.append(f"Proxy-Authorization: {proxy.authorization}")
@@ -118,9 +118,9 @@ async def _through(connection: ClientConnection, address: Address, proxy: Proxy)
     except ConnectionLost as lost:
         raise ConnectionRefusedError(f"the proxy {proxy} did not answer: {lost}") from lost
     if not 200 <= answer.status < 300:
-        hint = ": it wants a user and password in its URL" if answer.status == 407 else ""
+        hint = ": it requires a user and password in its URL" if answer.status == 407 else ""
         raise ConnectionRefusedError(f"the proxy {proxy} answered {answer.status}{hint}")
-    connection.tunnelled()
+    connection.begin_tunnel()
 
 
 def _tune(transport: asyncio.Transport, dead_peer: float | None) -> None:

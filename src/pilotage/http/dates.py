@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class DateLine:
-    """`Date: …` as a header line, made anew only when the second changes. `clock` gives seconds since 1970."""
+    """`Date: …` as a header line, formatted again only when the second changes. `clock` returns seconds since 1970."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock

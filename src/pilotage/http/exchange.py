@@ -35,7 +35,7 @@ class ClientConnection(asyncio.Protocol):
 
     @property
     def reusable(self) -> bool:
-        """Whether another request can be sent: the last response was read whole and nothing is amiss."""
+        """Whether another request can be sent: the last response was read completely and without an error."""
         transport = self._transport
         return (
             not self._method
@@ -90,8 +90,8 @@ class ClientConnection(asyncio.Protocol):
         else:
             self.abort()
 
-    def tunnelled(self) -> None:
-        """The exchange was with a proxy, which has connected us: what follows is with the server."""
+    def begin_tunnel(self) -> None:
+        """End the exchange with a proxy: the next ones are with the server behind it."""
         self._method = ""
 
     def fail(self, reason: str) -> None:
@@ -121,17 +121,17 @@ class ClientConnection(asyncio.Protocol):
             self._transport.close()
 
     async def closed(self) -> None:
-        """Wait until the socket is gone."""
+        """Wait until the socket is closed."""
         await asyncio.shield(self._closed)
 
-    # what asyncio calls
+    # callbacks of asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport  # type: ignore[assignment]  # a socket's transport is a Transport, also under uvloop
 
     def data_received(self, data: bytes) -> None:
         if not self._method or self.complete:
-            self.fail("the server sent more than its response")
+            self.fail("the server sent bytes after its response")
             return
         self.answered = True
         try:
@@ -179,7 +179,7 @@ class ClientConnection(asyncio.Protocol):
             del self._buffer[: end + 4]
             head = parse_response_head(block, self._method, self._limits)
             if head.status == 101:
-                raise Refusal(400, "it switches protocols, which nobody asked for")
+                raise Refusal(400, "it switches protocols, which was not requested")
             if head.status < 200:
                 continue
             self._head = head

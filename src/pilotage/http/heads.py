@@ -70,7 +70,7 @@ def parse_request_head(block: str, limits: Limits, known: RequestFields | None =
         raise _bad_request_line(block)
     method, target, version = line.groups()
     if version not in _VERSIONS:
-        raise Refusal(505, "only HTTP/1.1 and HTTP/1.0 are spoken here")
+        raise Refusal(505, "only HTTP/1.1 and HTTP/1.0 are supported")
     if len(target) > limits.target_bytes:
         raise Refusal(414, f"the request target is longer than {limits.target_bytes} bytes")
     if target[0] != "/" and (target != "*" or method != "OPTIONS"):
@@ -110,7 +110,7 @@ def header_lines(headers: tuple[tuple[str, str], ...]) -> bytes:
         if not is_header_value(value):  # which is not shown: it may be a token
             raise ValueError(f"not a valid header: the value of {name} has {_UNSENDABLE}")
         if name.lower() in _FRAMING_NAMES:
-            raise ValueError(f"the header {name} is not for callers to set: it frames the message")
+            raise ValueError(f"the header {name} must not be set: it frames the message, and is set by the sender")
         lines.append(f"{name}: {value}\r\n")
     return "".join(lines).encode("latin-1")
 
@@ -192,7 +192,7 @@ def _request_fields(text: str, modern: bool, limits: Limits) -> RequestFields:
     if length > limits.body_bytes:
         raise Refusal(413, f"the body is larger than {limits.body_bytes} bytes")
     if framing.expect and framing.expect.lower() != "100-continue":
-        raise Refusal(417, "the only expectation understood is 100-continue")
+        raise Refusal(417, "the only supported expectation is 100-continue")
     connection = _tokens(framing.connection)
     keep_alive = "close" not in connection and (modern or "keep-alive" in connection)
     expects_continue = bool(framing.expect) and modern and length != 0
@@ -226,7 +226,7 @@ def _length(framing: _Framing, modern: bool) -> int | None:
         if lengths or len(encodings) > 1 or not modern:
             raise Refusal(400, "Transfer-Encoding must stand alone: once, without Content-Length, in HTTP/1.1")
         if encodings[0].lower() != "chunked":
-            raise Refusal(501, "the only transfer encoding understood is chunked")
+            raise Refusal(501, "the only supported transfer encoding is chunked")
         return CHUNKED
     if len(lengths) > 1 or _DIGITS.fullmatch(lengths[0]) is None:
         raise Refusal(400, "Content-Length must be one decimal number, given once")

@@ -77,22 +77,22 @@ class HealthHandler:
                     result = await result
         except Exception as error:  # whatever a check raises means that it failed
             state = (type(error), getattr(error, "state", None))
-            self._failed(name, state, str(error) or type(error).__name__)
+            self._record_failure(name, state, str(error) or type(error).__name__)
             return False
         if result is False:
-            self._failed(name, False, "the check returned False")
+            self._record_failure(name, False, "the check returned False")
             return False
-        self._passed(name)
+        self._record_success(name)
         return True
 
-    def _failed(self, name: str, state: object, reason: str) -> None:
+    def _record_failure(self, name: str, state: object, reason: str) -> None:
         now = asyncio.get_running_loop().time()
         known = self._failing.get(name)
         if known is None or known.state != state:
             log.warning("Health check failed", endpoint=self._path, check=name, error=reason)
             self._failing[name] = _Failure(state, known.since if known is not None else now)
 
-    def _passed(self, name: str) -> None:
+    def _record_success(self, name: str) -> None:
         failure = self._failing.pop(name, None)
         if failure is not None:
             seconds = round(asyncio.get_running_loop().time() - failure.since, 1)

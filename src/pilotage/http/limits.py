@@ -1,4 +1,4 @@
-"""How much and how long: every bound that the server and the client hold to."""
+"""Limits on size, number and time, of the server and the client."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Limits:
     """Bounds on size, number and time. Sizes are bytes, times are seconds."""
 
     header_bytes: int = 64 * KIBIBYTE
-    """The whole head of a message. Larger requests get 431. (kube-apiserver allows 1 MiB; nobody needs it.)"""
+    """The whole head of a message. Larger requests get 431. (kube-apiserver allows 1 MiB.)"""
 
     header_count: int = 128
     """Header lines in a message: many short ones cost more than a long one."""
@@ -102,11 +102,11 @@ class Timeouts:
     """To read the whole body of an answer to `request`."""
 
     silence: float | None = None
-    """Between two pieces of a stream. None: whoever watches has a liveness deadline of their own."""
+    """Between two pieces of a stream. None: a watch has a liveness deadline of its own."""
 
     idle: float = 60.0
     """How long an unused connection is kept: less than servers keep theirs (75 here, 90 and more elsewhere), so that
     a request seldom meets a connection that is just being closed."""
 
     dead_peer: float | None = 45.0
-    """TCP keepalive and TCP_USER_TIMEOUT: a peer that acknowledges nothing for so long is gone."""
+    """TCP keepalive and TCP_USER_TIMEOUT: a peer that acknowledges nothing for so long counts as lost."""

@@ -129,7 +129,7 @@ class Server:
         task = self._loop.create_task(self._serve(connection, accepted), name="http connection")
         strangers[connection] = task
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._forget_task)
 
     async def _serve(self, connection: ServerConnection, accepted: socket.socket) -> None:
         try:
@@ -164,7 +164,7 @@ class Server:
             ssl_shutdown_timeout=limits.linger_seconds,
         )
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _forget_task(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         self._room.set()
         if task.cancelled():
@@ -184,7 +184,7 @@ class Server:
             self._sweeping = self._loop.call_later(self._tick, self._sweep)
 
     def _make_way(self) -> None:
-        """End a connection for a newcomer's sake: a stranger's, else the one that has been idle for longest."""
+        """Close a connection to make room for a new one: a stranger's, else the one that has been idle for longest."""
         if len(self._shared.strangers) > _SPARED_STRANGERS:
             self._drop_oldest_stranger()
         else:
@@ -197,7 +197,7 @@ class Server:
         task.cancel()
 
     def _close_longest_idle(self) -> None:
-        before = self._loop.time() - _ACCEPT_PAUSE  # who has just come gets a chance to speak
+        before = self._loop.time() - _ACCEPT_PAUSE  # a new client gets time to send its request
         idle = [each for each in self._connections if each.phase is Phase.IDLE and each.idle_since <= before]
         if idle:
             min(idle, key=lambda each: each.idle_since).finish()

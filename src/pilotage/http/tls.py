@@ -1,4 +1,4 @@
-"""TLS contexts for both sides: version 1.2 and up, certificates verified unless told otherwise."""
+"""TLS contexts for both sides: version 1.2 and up, certificates are verified by default."""
 
 from __future__ import annotations
 

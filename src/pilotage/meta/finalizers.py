@@ -1,4 +1,4 @@
-"""Finalizers: marks on an object that keep it until somebody has cleaned up after it."""
+"""Finalizers: keys on an object that keep it until a controller has cleaned up after it."""
 
 from __future__ import annotations
 

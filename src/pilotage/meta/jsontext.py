@@ -16,7 +16,7 @@ from pilotage.meta.limits import DEFAULT, Limits, check_depth, check_size
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder(enc_hook=enc_hook).encode
 
-# One pass tells whether the text can be deep or hold a large integer at all; hardly any can.
+# One pass finds whether the text can be deep or have a large integer at all; hardly any can.
 _SHAPE = bytes(
     ord("0") if chr(byte).isdigit() and byte < 128 else ord("[") if byte == ord("{") else byte for byte in range(256)
 )
@@ -37,7 +37,7 @@ lie half a million values."""
 def read(data: bytes | bytearray | memoryview | str, *, limits: Limits = DEFAULT) -> Any:
     """A plain document. Raises DecodeError for what is not strict JSON, too large, too deep, or beyond 64-bit integers.
 
-    A key that is there twice counts with its last value; `duplicate_fields` tells.
+    Of a duplicate key the last value counts; `duplicate_fields` finds such keys.
     """
     text = data.encode(errors="surrogatepass") if isinstance(data, str) else bytes(data)
     check_size(len(text), limits)

@@ -201,5 +201,5 @@ def not_served(gvk: GroupVersionKind) -> NoMatch:
     """The error for a kind that the server does not have."""
     return NoMatch(
         f"the server does not serve {gvk.kind} of {gvk.api_version}: install its CustomResourceDefinition first "
-        "(await cluster.install(…), or kubectl apply -f), or mend the group, version or plural if they are mistyped"
+        "(await cluster.install(…), or kubectl apply -f), or correct the group, version or plural"
     )

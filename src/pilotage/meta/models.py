@@ -38,7 +38,7 @@ def omit(default: T) -> T:
 
 
 def _constant(value: T) -> Callable[[], T]:
-    # msgspec leaves out a field that has its default, but it cannot tell what a factory makes: so this is written.
+    # msgspec leaves out a field that has its default, but it does not compare what a factory makes: so this is written.
     if isinstance(value, _SCALARS):
         return lambda: value
     return lambda: copy.deepcopy(value)
@@ -94,7 +94,7 @@ class Shape:
     """The model of the value, of a list's items or of a map's values; None where it is plain data."""
     container: Literal["", "list", "map"]
     keys: tuple[str, ...]
-    """The wire names by which a list's items are told apart; empty where there are none."""
+    """The wire names of the map keys of a list; empty where there are none."""
     merge: PatchMerge | None
     """How strategic merge patches treat it, on built-in types."""
     nullable: bool = False
@@ -327,7 +327,7 @@ def resource(
     annotations: typing.Mapping[str, str] | None = None,
     labels: typing.Mapping[str, str] | None = None,
 ) -> Callable[[R], R]:
-    """Say what a `Resource` class is in the API. What is not given follows from the class's name.
+    """Declare what a `Resource` class is in the API. The defaults derive from the class's name.
 
     `group`, `version` and `kind` are its API; `plural` and `singular` its resource names, with `short_names` and
     `categories` for kubectl. `scope` is Namespaced or Cluster. `status` and `scale` add the subresources, `columns` the
@@ -373,7 +373,7 @@ def resource(
 
 
 def _refuse_text(**options: typing.Sequence[str]) -> None:
-    """A text is a sequence of texts, too: of its letters, which nobody means."""
+    """A string is a sequence of strings too, which is never meant here."""
     for option, value in options.items():
         if isinstance(value, str):
             raise InvalidDefinition(f"{option}={value!r} must be a list; write {option}=[{value!r}]")

@@ -14,7 +14,7 @@ from pilotage.meta.difference import carry
 from pilotage.meta.hooks import Documented, dec_hook, enc_hook
 from pilotage.meta.models import Model, ObjectMeta, OwnerReference, Resource, omit
 from pilotage.meta.redaction import LAST_APPLIED, reason_of, shown_annotations
-from pilotage.meta.tolerance import settled
+from pilotage.meta.tolerance import tolerated
 
 R = TypeVar("R", bound=Resource)
 M = TypeVar("M", bound=Model)
@@ -86,7 +86,7 @@ def encode(obj: Resource | Documented) -> bytes:
 
 
 def document_of(obj: Resource | Documented) -> dict[str, Any]:
-    """The object as a plain document that is nobody else's (of an `Unstructured`: its own document)."""
+    """The object as a new plain document (of an `Unstructured`: its own document)."""
     if not isinstance(obj, Resource):
         return obj.document
     gvk = obj.__resource__.gvk
@@ -148,7 +148,7 @@ def metadata_in(data: Bytes) -> ObjectMeta:
 def metadata_of(document: Any) -> ObjectMeta:
     """Typed metadata from its document."""
     try:
-        return msgspec.convert(settled(document or {}, ObjectMeta), ObjectMeta, dec_hook=dec_hook)
+        return msgspec.convert(tolerated(document or {}, ObjectMeta), ObjectMeta, dec_hook=dec_hook)
     except (msgspec.ValidationError, RecursionError) as error:
         raise _refusal("metadata", document, error) from error
 
@@ -178,7 +178,7 @@ def _tolerantly(kind: type[M], data: Bytes) -> M:
     """The second, slower reading: for `null` and absent lists, which other writers may leave behind."""
     document = read(data)
     try:
-        return msgspec.convert(settled(document, kind), kind, dec_hook=dec_hook)
+        return msgspec.convert(tolerated(document, kind), kind, dec_hook=dec_hook)
     except (msgspec.ValidationError, RecursionError) as error:
         raise _refusal(_name(kind), document.get("metadata"), error) from error
 
@@ -225,7 +225,7 @@ def _refusal(what: str, metadata: Any, error: Exception) -> DecodeError:
     subject = " ".join([what, "/".join(names)]) if names else what
     where = f" at {path}" if path else ""
     return DecodeError(
-        f"{subject} cannot be read: {reason}{where}; mend the object, or the class so that it allows this", path=path
+        f"{subject} cannot be read: {reason}{where}; fix the object, or change the class to allow this", path=path
     )
 
 

@@ -137,7 +137,7 @@ def _refers(reference: OwnerReference, owner: Owner) -> bool:
 
 
 def _same(one: OwnerReference, other: OwnerReference) -> bool:
-    """By group, kind and name: the version may change, and the uid does when the owner is made anew."""
+    """By group, kind and name: the version may change, and the uid does when the owner is created again."""
     return (_group(one), one.kind, one.name) == (_group(other), other.kind, other.name)
 
 

@@ -9,7 +9,7 @@ from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import Resource
 
 Fallback = Callable[[GroupVersionKind], type[Resource] | None]
-"""Finds the type of a kind that nobody has added: how the built-in types are loaded only when they are used."""
+"""Finds the type of a kind that was not added: so the built-in types are loaded only when they are used."""
 
 
 class Scheme:

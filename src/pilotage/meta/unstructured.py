@@ -34,7 +34,7 @@ class Unstructured(MutableMapping[str, Any]):
 
     @classmethod
     def from_bytes(cls, data: objects.Bytes) -> Unstructured:
-        """An object that keeps its bytes and reads them when somebody looks inside."""
+        """An object that keeps its bytes and decodes them on first access."""
         made = cls()
         made._data = data if isinstance(data, bytes) else bytes(data)
         return made
@@ -45,7 +45,7 @@ class Unstructured(MutableMapping[str, Any]):
         return cls(document)
 
     def to_bytes(self) -> bytes:
-        """The object as JSON: the very bytes it was made from, if nobody has looked inside."""
+        """The object as JSON: the bytes that it was made from, if it was not accessed."""
         return self._data if self._data is not None else msgspec.json.encode(self.document, enc_hook=enc_hook)
 
     @property

@@ -58,12 +58,12 @@ class Levels:
 
 
 def parsed(level: Level) -> int:
-    """A level's number. Raises ValueError for a text that is none."""
+    """A level's number. Raises ValueError for an unknown level."""
     if isinstance(level, int):
         return level
     number = logging.getLevelNamesMapping().get(level.upper())
     if number is None:
-        raise ValueError(f"{level[:50]!r} is not a log level: write debug, info, warning, error or critical")
+        raise ValueError(f"{level[:50]!r} is not a log level: use debug, info, warning, error or critical")
     return number
 
 

@@ -75,7 +75,7 @@ def _event(record: logging.LogRecord) -> Event:
         return record.msg
     try:
         return Event(record.getMessage(), {})
-    except Exception:  # arguments that do not fit the message: somebody else's mistake, and no reason to lose the event
+    except Exception:  # arguments that do not fit the message: a mistake of the caller, and no reason to lose the event
         return Event(f"{_text(record.msg)} {_text(record.args)}", {})
 
 

@@ -117,7 +117,7 @@ def configure_logging(
     loggers made with `logger`; those of other libraries stay at INFO. `levels` are levels by logger and its children:
     `{"pilotage.device": "debug", "hpack": "debug"}`; the name "" is every other logger. The environment variable
     PILOTAGE_LOG_LEVELS wins over both. May be called again; a handler that others have installed stays. Raises
-    ValueError for what is no level.
+    ValueError for an unknown level.
     """
     wanted, by_logger = levels_.from_environment(os.environ.get(levels_.ENVIRONMENT, ""))
     chosen = {name: levels_.parsed(value) for name, value in (levels or {}).items()} | by_logger

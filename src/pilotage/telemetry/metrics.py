@@ -59,7 +59,7 @@ class CounterChild:
 
     def inc(self, amount: float = 1.0) -> None:
         if not amount >= 0:
-            raise ValueError(f"a counter only grows; {amount} is not a step up")
+            raise ValueError(f"a counter cannot decrease: the amount {amount} is negative")
         with self._lock:
             self._value += amount
 
@@ -209,7 +209,7 @@ class Registry:
         """How values are spread, in buckets by upper bound; the last, without bound, is always there."""
         bounds = tuple(float(bound) for bound in buckets)
         if any(not lower < upper for lower, upper in pairwise(bounds)):
-            raise ValueError(f"the buckets of {name} must rise: {bounds}")
+            raise ValueError(f"the buckets of {name} must be increasing: {bounds}")
         definition = Definition("histogram", name, help_, tuple(labels), max_label_sets, bounds)
         return self._metric(definition, lambda: HistogramChild(bounds))
 
@@ -238,7 +238,7 @@ class Registry:
                 self._metrics[definition.name] = made
                 return made
         if known.definition != definition:
-            raise ValueError(f"the metric {definition.name} is there already, and defined in another way")
+            raise ValueError(f"the metric {definition.name} exists already, with another definition")
         return known  # type: ignore[return-value]  # of the same definition, so of the same type
 
 

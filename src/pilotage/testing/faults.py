@@ -118,7 +118,7 @@ class LoseRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoseAnswer:
-    """Pass the request on, and cut when the server has answered: what was asked is done, and nobody is told."""
+    """Pass the request on, and cut when the server has answered: it took effect, and the client gets no response."""
 
     when: When = always
     times: int | None = 1
@@ -201,7 +201,7 @@ class Script:
         await self._changed.wait()
 
     def poke(self) -> None:
-        """Wake whoever waits for a change."""
+        """Wake the tasks that wait for a change."""
         self._changed.set()
         self._changed = asyncio.Event()
 

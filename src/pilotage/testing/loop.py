@@ -66,7 +66,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return self._virtual_time
 
     def now(self) -> datetime:
-        """The virtual wall clock, to be handed to whoever needs one."""
+        """The virtual wall clock, to pass to code that takes a clock."""
         return BEGINNING + timedelta(seconds=self._virtual_time)
 
     def call_soon_threadsafe(

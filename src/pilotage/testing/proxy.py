@@ -190,7 +190,7 @@ class FaultProxy:
         return response
 
     def _lost(self, request: Request) -> Response:
-        """What takes the place of an answer after the link is cut: nobody gets it."""
+        """Stands for a response after the connection was cut: no client receives it."""
         self._cut(request)
         return Response(502, body=b"lost by the fault proxy\n")
 

@@ -38,7 +38,7 @@ class Link:
 
     @property
     def server_port(self) -> int:
-        """The relay's own port on the server's side: how the server can tell this link from others."""
+        """The relay's own port on the server's side, by which the server can identify this connection."""
         port: int = self.server.get_extra_info("sockname")[1]
         return port
 

@@ -154,6 +154,6 @@ def _of_scalars(field: str, before: list[Any], after: list[Any]) -> dict[str, An
 
 
 def _told_apart(items: list[Any], key: str) -> bool:
-    """Whether the merge key tells all items apart."""
+    """Whether the merge key identifies every item."""
     names = {identity(item, key) if isinstance(item, dict) else None for item in items}
     return None not in names and len(names) == len(items)

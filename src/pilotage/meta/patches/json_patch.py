@@ -232,5 +232,5 @@ def _does_not_apply(path: Pointer, depth: int, reason: str) -> PatchDoesNotApply
 
 
 def _shortened(text: str) -> str:
-    """A hostile pointer may be megabytes long; nobody wants that in a message."""
+    """A hostile pointer may be megabytes long, which must not be in a message."""
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")

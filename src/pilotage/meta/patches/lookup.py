@@ -19,7 +19,7 @@ class MergeSchema(Protocol):
         """The schema of the field's value; of the items, if it is a list."""
 
     def merge_key(self, field: str) -> str:
-        """The field by which the items of a merged list of objects are told apart; empty if there is none."""
+        """The field that identifies the items of a merged list of objects; empty if there is none."""
 
     def strategy(self, field: str) -> str:
         """Empty, or `merge`, `replace`, `retainKeys`; several with commas between them."""

@@ -15,13 +15,13 @@ class Entry:
 
     value: Any
     identity: bytes | None
-    """What tells it apart: its merge key, or itself if it is a scalar; None where the merge key is missing."""
+    """What identifies it: its merge key, or itself if it is a scalar; None where the merge key is missing."""
     position: int | None
     """Where it was in the list before; None for a new one."""
 
 
 def identity(item: Any, key: str) -> bytes | None:
-    """What tells an item apart from the others of its list."""
+    """What identifies an item in its list."""
     if not isinstance(item, dict):
         return canonical(item)
     return canonical(item[key]) if key in item else None
