@@ -126,6 +126,24 @@ async def test_a_storage_of_ones_own_serves_tenants_and_stays_open_when_the_clus
     await storage.close()
 
 
+class Wrapper:
+    """A storage that passes every call on to another one, as one that counts or delays calls does."""
+
+    def __init__(self) -> None:
+        self._inner = MemoryStorage()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+@pytest.mark.virtual_time
+async def test_a_wrapper_that_has_a_storages_members_by_getattr_is_a_storage() -> None:
+    storage: Any = Wrapper()
+    async with pt.Cluster.embedded(storage) as cluster:
+        await cluster.client.create(config_map("a"))
+    await storage.close()
+
+
 @pytest.mark.parametrize("storage", [Path("state.db"), None, MemoryStorage])
 def test_what_is_neither_a_url_nor_a_storage_is_refused(storage: Any) -> None:
     with pytest.raises(

@@ -133,7 +133,8 @@ class NoTransport:
 def _check_storage(storage: object) -> None:
     if isinstance(storage, str):
         return
-    missing = [name for name in _STORAGE_MEMBERS if not hasattr(type(storage), name)]
+    is_class = isinstance(storage, type)  # it has the members, but is not a storage
+    missing = [name for name in _STORAGE_MEMBERS if is_class or not hasattr(storage, name)]
     if missing:
         raise InvalidDefinition(
             "Cluster.embedded takes a URL (memory:, sqlite:PATH) or an object that implements "
@@ -165,7 +166,7 @@ def _refuse(request: Request) -> NoReturn:
     raise InvalidDefinition(f"{what}, and an informer cannot write; nothing was written; {_SERVERS}")
 
 
-_STORAGE_MEMBERS = ("revision", "oldest", "get", "list", "commit", "watch", "compact", "close")
+_STORAGE_MEMBERS = ("revision", "oldest", "get", "list", "commit", "watch", "compact", "check", "close")
 _NO_SERVER = "Cluster.none() has no API server"
 _SERVERS = (
     "add the server that serves the kind (manager.add_device_api() for GPUs), or use Cluster.connect() or "
