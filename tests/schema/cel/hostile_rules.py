@@ -39,6 +39,7 @@ RULES = [
     "self.s.find(self.p) == ''",
     "self.s.findAll('').size() > 0",
     "self.s.findAll(self.p).size() > 0",
+    "self.s.findAll('(a*)*b|a').size() > 0",
     "self.s.replace('', self.s).size() > 0",
     "self.s.replace('a', self.s).replace('a', self.s).replace('a', self.s).size() > 0",
     "self.s.replace(self.p, self.s).size() > 0",

@@ -124,10 +124,13 @@ def find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
     meter = _current.meter
     compiled_pattern = meter.pattern(pattern)
     meter.charge(search_cost(compiled_pattern.programsize, len(text)))
+    begin = time.thread_time_ns()
     for match in compiled_pattern.finditer(text):
         if len(found) == limit:
             break
-        meter.charge(_FOUND)
+        end = time.thread_time_ns()
+        meter.charge(max(_FOUND, end - begin))  # each search may read to the end of the text
+        begin = end
         found.append(match.group(0))
     return found
 
