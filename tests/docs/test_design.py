@@ -1,0 +1,43 @@
+"""The design page and the contributing page show the source tree as it is."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "pilotage"
+DESIGN = (ROOT / "docs" / "design.md").read_text()
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+
+
+def section(title: str) -> str:
+    return DESIGN.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def test_the_layers_are_those_that_are_checked() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (layers,) = (each["layers"] for each in contracts if each.get("containers") == ["pilotage"])
+    drawn = section("Layers").split("```")[1].strip().splitlines()
+    assert [sorted(re.findall(r"\w+", line.replace("(generated)", ""))) for line in drawn] == [
+        sorted(re.findall(r"\w+", line)) for line in layers
+    ]
+
+
+def test_every_subpackage_is_listed_and_exists() -> None:
+    folders = (path.parent.relative_to(SOURCE) for path in SOURCE.glob("*/**/__init__.py"))
+    found = {folder.as_posix() for folder in folders if len(folder.parts) > 1 and folder.parts[0] != "types"}
+    assert set(re.findall(r"^\| `([\w/]+)` \|", section("The source tree"), re.MULTILINE)) == found
+
+
+def test_every_file_of_the_three_paths_exists() -> None:
+    files = re.findall(r"`([\w/]+\.py)`", section("Three paths through the code"))
+    assert len(files) > 30
+    assert [file for file in files if not (SOURCE / file).is_file()] == []
+
+
+def test_contributing_shows_every_package() -> None:
+    tree = CONTRIBUTING.partition("## Where things are")[2].split("```")[1]
+    names = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
+    assert names - set(re.findall(r"\w+", tree)) == set()
