@@ -226,7 +226,7 @@ def test_debug_is_for_pilotage_and_the_programs_own_loggers_and_not_for_other_li
     configure_logging("debug", io.StringIO())
     logger("tests.after")
     ours = ["pilotage", "pilotage.device", "pilotage.device.server", "tests.before", "tests.after"]
-    assert shown_at_debug(*ours, "hpack.hpack", "asyncio", "tests.standard") == ours
+    assert shown_at_debug(*ours, "hpack.hpack", "asyncio", "another.library") == ours
     assert logging.getLogger("hpack").isEnabledFor(logging.INFO)
     configure_logging("info", io.StringIO())
     assert shown_at_debug(*ours) == []
