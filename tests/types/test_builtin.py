@@ -100,25 +100,6 @@ def test_the_columns_of_a_table_are_known() -> None:
     assert builtin.columns(GroupVersionResource("x.example.com", "v1", "foos")) == ()
 
 
-def test_the_strategies_speak_of_resources_that_exist() -> None:
-    known = {mapping.resource.group_resource for mapping in builtin.resources()}
-    assert known >= builtin.GENERATION
-    assert known >= builtin.UNCONDITIONAL_UPDATE_FORBIDDEN
-    assert known >= builtin.CREATE_ON_UPDATE
-    assert known >= builtin.SELECTABLE_FIELDS.keys()
-
-
-def test_a_selectable_field_is_a_plain_value_of_the_schema() -> None:
-    for mapping in builtin.resources():
-        for path in builtin.SELECTABLE_FIELDS.get(mapping.resource.group_resource, {}).values():
-            schema = builtin.schema(mapping.gvk)
-            for step in path.split("."):
-                schema = schema["properties"][step]
-                if "allOf" in schema:
-                    schema = builtin.definition(schema["allOf"][0]["$ref"])
-            assert schema["type"] in ("string", "boolean", "integer"), path
-
-
 def test_a_lookup_imports_the_one_module_it_needs() -> None:
     program = (
         "import sys; from pilotage.types import builtin; from pilotage.meta.kinds import GroupVersionKind\n"

@@ -104,6 +104,14 @@ def _check_integers(document: Any) -> None:
             raise DecodeError(f"{text or 'the number'} does not fit into 64 bits", path=text)
 
 
+def json_type(value: Any) -> str:
+    """What JSON calls the type of a value, in the words of Go's decoder."""
+    for kind, name in ((bool, "bool"), (str, "string"), (int | float, "number"), (list, "array"), (dict, "object")):
+        if isinstance(value, kind):
+            return name
+    return "null"
+
+
 def _text(path: _Path) -> str:
     parts: list[str] = []
     while path is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pilotage.meta.forms import Kind
@@ -102,6 +103,16 @@ class DeleteOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class User:
+    """Who sends a request, as the server has authenticated it."""
+
+    name: str = ""
+    groups: tuple[str, ...] = ()
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    """What the authenticator knows besides."""
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """One request. `name` is empty for collections, `namespace` for cluster-scoped kinds and for all namespaces."""
 
@@ -119,3 +130,5 @@ class Request:
     """Of the body; empty means JSON. For a patch it is the PatchType's value."""
     user_agent: str = ""
     """Names the field manager if `field_manager` is empty."""
+    user: User = field(default=User())
+    """Set by the server that received the request; never sent."""

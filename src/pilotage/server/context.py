@@ -1,4 +1,4 @@
-"""What the parts of the registry share: the storage, the tenant's place in it, the catalogue, time and chance."""
+"""What the parts of the registry share: storage, tenant, catalogue, admission chain, clock and random numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from pilotage.errors import (
 from pilotage.meta import times
 from pilotage.meta.names import dns_1123_label
 from pilotage.rest.request import Request
-from pilotage.server.catalogue import Catalogue
+from pilotage.server.admission import Admission
+from pilotage.server.catalogue import Catalogue, CustomStrategies
 from pilotage.server.resources import ResourceInfo
 from pilotage.storage.interface import Entry, Operation, Put, Storage
 from pilotage.storage.transaction import MAX_VALUE_BYTES
@@ -27,26 +28,35 @@ from pilotage.storage.transaction import MAX_VALUE_BYTES
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
+def check_tenant(tenant: str) -> None:
+    """Raise InvalidDefinition for a name that no tenant can have: keys begin with it, so it has no slash."""
+    if problems := dns_1123_label(tenant):
+        raise InvalidDefinition(
+            f"invalid tenant {tenant[:100]!r}: {'; '.join(problems)}; use lower case letters, digits and '-'"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class RegistryContext:
-    """Handed to every part of the registry when it is made."""
+    """Given to every part of the registry when it is made."""
 
     storage: Storage
     tenant: str = "default"
     clock: times.Clock = times.system_clock
     chance: random.Random = field(default_factory=random.SystemRandom)
+    admission: Admission = field(default=Admission())
+    """The functions that see each write before it is stored."""
+    strategies: CustomStrategies = field(default_factory=dict)
+    """The custom resources with rules of their own."""
+    catalogue: Catalogue = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if problems := dns_1123_label(self.tenant):  # a slash would make one tenant a part of another
-            raise InvalidDefinition(f"the tenant {self.tenant!r} cannot be: {'; '.join(problems)}")
+        check_tenant(self.tenant)
+        object.__setattr__(self, "catalogue", Catalogue(self.storage, self.prefix, self.strategies))
 
     @property
     def prefix(self) -> str:
         return f"/{self.tenant}/"
-
-    @property
-    def catalogue(self) -> Catalogue:
-        return Catalogue(self.storage, self.prefix)
 
     def now(self) -> str:
         """The time as objects have it."""
@@ -73,7 +83,7 @@ class RegistryContext:
         return entry
 
     async def commit(self, *operations: Operation) -> int:
-        """As the storage's own, with its failures told as an API server tells them; conflicts are the caller's."""
+        """As the storage's own, with its failures as errors of the API; conflicts are the caller's to handle."""
         for operation in operations:
             if isinstance(operation, Put) and len(operation.value) > MAX_VALUE_BYTES:
                 size = f"the object has {len(operation.value)} bytes, and at most {MAX_VALUE_BYTES} can be stored"

@@ -1,4 +1,4 @@
-"""Long computations in a thread: others are served while one large request is looked at."""
+"""Runs long computations in a thread, so that other requests are served meanwhile."""
 
 from __future__ import annotations
 
@@ -6,27 +6,21 @@ import asyncio
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from pilotage.server.resources import ResourceInfo
-
 P = ParamSpec("P")
 R = TypeVar("R")
 
-DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
 COMPILED = 8
+"""A byte of a definition takes so much more time than one of another body, because it is compiled."""
 LARGE = 64 * 1024
 """Bytes of a body or an object from which on it is worth a thread."""
 
 
 async def offload(size: int, function: Callable[P, R], *arguments: P.args, **options: P.kwargs) -> R:
-    """What a function gives, computed in a thread if it is about so many bytes that others would have to wait.
+    """Call a function, in a thread if it works on so many bytes that other requests would have to wait.
 
-    The function changes nothing that others look at. A loop without threads (one with virtual time) calls it at once.
+    The function changes nothing that is visible elsewhere. A loop without threads (one with virtual time) calls it
+    directly.
     """
     if size < LARGE or not getattr(asyncio.get_running_loop(), "has_threads", True):
         return function(*arguments, **options)
     return await asyncio.to_thread(function, *arguments, **options)
-
-
-def weight(info: ResourceInfo, size: int) -> int:
-    """How large something of this kind is in effect: what a definition says is compiled, which takes long."""
-    return size * COMPILED if info.group_resource == DEFINITIONS else size

@@ -13,13 +13,11 @@ from pilotage.errors import RequestTooLarge
 from pilotage.meta.documents import Document
 from pilotage.schema.structural import DefaultsTooLargeError
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.strategies.events import completed_event, converted_event
 from pilotage.storage.interface import Entry
 
 _METADATA = b'"metadata":{'
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
-_encode_sorted = msgspec.json.Encoder(order="sorted").encode
 
 
 class _OnlyMetadata(msgspec.Struct):
@@ -101,12 +99,11 @@ def _fit(document: Document, info: ResourceInfo) -> None:
 
 
 def _turned(document: Document, info: ResourceInfo) -> Document:
-    if info.stored.group_resource == ("", "events"):
-        document = converted_event(document, info.gvk.group)
+    document = info.strategy.convert(document)
     document["apiVersion"] = info.gvk.api_version
     if info.schema is not None:
         info.schema.prune(document)
-    return completed_event(document) if info.gvk.group == "events.k8s.io" else document
+    return document
 
 
 def terminating(value: bytes) -> bool:
@@ -120,8 +117,3 @@ def metadata_only(data: bytes) -> bytes:
     """The PartialObjectMetadata of an object; the metadata is copied as it stands."""
     metadata = msgspec.json.decode(data, type=_OnlyMetadata).metadata
     return b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":%b}' % bytes(metadata)
-
-
-def same(one: Document, other: Document) -> bool:
-    """Whether two documents say the same; unlike `==`, true is not 1."""
-    return one == other and _encode_sorted(one) == _encode_sorted(other)

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from types import TracebackType
 
 from pilotage.errors import RequestTooLarge, RevisionConflict
+from pilotage.meta.documents import Document
+from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
 from pilotage.rest.request import Request, Verb
 from pilotage.rest.response import Page, Response, WatchEvent
-from pilotage.server import records, routes
+from pilotage.server import records, routes, steps
 from pilotage.server.catalogue import NAMESPACES, Redefined
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.background import BackgroundLoops
 from pilotage.server.offload import COMPILED, offload
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.strategies import special
+from pilotage.server.strategies.core import SYSTEM_NAMESPACES
 from pilotage.server.verbs.create import Creator
 from pilotage.server.verbs.delete import Deleter
-from pilotage.server.verbs.read import Reader, warnings_of
+from pilotage.server.verbs.read import Reader
 from pilotage.server.verbs.update import Updater
 from pilotage.server.verbs.watch import Watcher
 from pilotage.storage.interface import Put
@@ -29,13 +31,14 @@ FAIR_CALLS = 16
 """After so many requests, others get a turn."""
 MAX_BODY = 3 * 1024 * 1024
 """Bytes of a request's body."""
+_NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 
 
 class Registry:
     """Serves the objects of one tenant of a storage, whose life is the caller's.
 
-    As an async context manager it also keeps house: namespaces and definitions that are being deleted are emptied,
-    old events go, history is forgotten after a while.
+    As an async context manager it also runs the background loops: namespaces and definitions that are being deleted are
+    emptied, old events are deleted, old history is compacted.
     """
 
     def __init__(self, context: RegistryContext) -> None:
@@ -84,6 +87,13 @@ class Registry:
                 return await self._deleter.delete(info, request)
         raise routes.no_method()
 
+    async def apply(self, request: Request, change: Callable[[Document], Document]) -> Response:
+        """Store what `change` makes of the stored object: a write of the server itself, through the same steps.
+
+        It is called again whenever another writer was faster, and does not change what it is given.
+        """
+        return await self._updater.change(await self._resolve(request), request, lambda old, _: (change(old), []))
+
     async def list(self, request: Request) -> Page:
         info = await self._resolve(request)
         if request.verb is Verb.DELETE_COLLECTION:
@@ -98,7 +108,7 @@ class Registry:
 
     async def warnings(self, request: Request) -> tuple[str, ...]:
         """What a user of this resource should be told, whatever the answer."""
-        return warnings_of(await self._resolve(request))
+        return (await self._resolve(request)).warnings
 
     async def resources(self) -> Sequence[RESTMapping]:
         return [info.mapping for info in await self._catalogue.all()]
@@ -121,10 +131,12 @@ class Registry:
         return info
 
     async def _create_namespaces(self) -> None:
-        """The namespaces that are always there; another process may be creating them too, which is as good."""
-        info = await self._catalogue.find(special.NAMESPACE)
-        for name in special.SYSTEM_NAMESPACES:
-            document = special.system_namespace(info, name, uid=self.context.uid(), now=self.context.now())
+        """The namespaces that always exist; another process may be creating them, too."""
+        info = await self._catalogue.find(_NAMESPACES)
+        for name in SYSTEM_NAMESPACES:
+            document: Document = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+            steps.prepare_create(info, document, now=self.context.now(), uid=self.context.uid())
+            info.strategy.canonicalize(document)
             with suppress(RevisionConflict):
                 put = Put(f"{self.context.prefix}{NAMESPACES}{name}", records.encode(document), expected=0)
                 await self.context.commit(put)

@@ -11,32 +11,25 @@ from pilotage.errors import AlreadyExists, Cause, Conflict, Forbidden, Invalid, 
 from pilotage.meta.causes import invalid_error
 from pilotage.meta.kinds import GroupKind, GroupResource, GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.validation import MAX_CAUSES
+from pilotage.server.strategies.strategy import Strategy
 
 if TYPE_CHECKING:  # compiled on use: a program that touches three kinds pays for three
     from pilotage.schema.structural import StructuralSchema
 
-MAX_CAUSES = 100
-"""More are not told."""
 _MAX_TEXT = 2000
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 
 
 @dataclass(frozen=True, eq=False)
 class ResourceInfo:
-    """One resource at one version: its names and scope, and the choices its kind makes about each verb."""
+    """One resource at one version: its names and scope, its strategy and its schema."""
 
     mapping: RESTMapping
+    strategy: Strategy
     compile_schema: Callable[[], StructuralSchema | None] = field(repr=False)
     custom: bool = False
     """Defined by a CRD."""
-    generation: bool = False
-    """Counts changes outside metadata and status."""
-    unconditional_update: bool = True
-    """A PUT may leave the resource version out."""
-    create_on_update: bool = False
-    """A PUT of what does not exist creates it."""
-    selectable: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Field selectors beside name and namespace: label to path."""
     storage: ResourceInfo | None = None
     """In whose form and under whose name objects are kept, where not in this one's own."""
     versions: Mapping[str, ResourceInfo] = field(default_factory=dict, repr=False)
@@ -51,6 +44,11 @@ class ResourceInfo:
     """The size of the CRD: how long it takes to compile the schema."""
     deprecation: str = ""
     """The warning that users of this version get."""
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What every response about this resource warns of."""
+        return (self.deprecation,) if self.deprecation else ()
 
     @property
     def gvk(self) -> GroupVersionKind:
@@ -76,10 +74,6 @@ class ResourceInfo:
     def stored(self) -> ResourceInfo:
         """In whose form objects are kept."""
         return self.storage or self
-
-    @cached_property
-    def has_status(self) -> bool:
-        return "status" in self.mapping.subresources
 
     @cached_property
     def schema(self) -> StructuralSchema | None:

@@ -6,8 +6,6 @@ from pilotage.errors import BadRequest, MethodNotSupported, NotFound, StatusDeta
 from pilotage.rest.request import Request, Verb
 from pilotage.server.resources import ResourceInfo
 
-SUBRESOURCES = ("status", "finalize")
-"""Those that are served; a kind may name more."""
 NO_PAGE = "404 page not found"
 NO_RESOURCE = "the server could not find the requested resource"
 _READS = (Verb.LIST, Verb.WATCH)
@@ -16,9 +14,7 @@ _NAMED = (Verb.UPDATE, Verb.PATCH)
 
 def check(info: ResourceInfo, request: Request) -> None:
     """Raise what a path that leads nowhere is answered with; custom kinds have other words for it."""
-    known = not request.subresource or (
-        request.subresource in SUBRESOURCES and request.subresource in info.mapping.subresources
-    )
+    known = not request.subresource or request.subresource in info.strategy.subresources
     if info.custom:
         _check_custom(info, request, known=known)
     else:

@@ -18,19 +18,9 @@ import msgspec
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
 from pilotage.meta.models import Resource
-from pilotage.types.strategies import (
-    CREATE_ON_UPDATE,
-    GENERATION,
-    SELECTABLE_FIELDS,
-    UNCONDITIONAL_UPDATE_FORBIDDEN,
-)
 
 __all__ = [
-    "CREATE_ON_UPDATE",
-    "GENERATION",
     "REFERENCE",
-    "SELECTABLE_FIELDS",
-    "UNCONDITIONAL_UPDATE_FORBIDDEN",
     "Subresource",
     "TableColumn",
     "columns",

@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 
 from pilotage.server.strategies import apiextensions
+from pilotage.server.strategies.custom import resources_of
 
 from ..registries import definition
 
 NOW = "2024-01-01T00:00:00Z"
+STRATEGY = apiextensions.STRATEGIES["customresourcedefinitions"]
 
 
 def named(plural: str, **names: Any) -> dict[str, Any]:
@@ -83,11 +85,11 @@ def test_a_condition_keeps_its_time_while_its_status_stays() -> None:
 
 def test_the_storage_version_is_remembered_for_ever() -> None:
     old = definition()
-    apiextensions.prepare(old, None, NOW)
+    STRATEGY.prepare_for_create(old)
     new = definition()
     new["spec"]["versions"][0]["storage"] = False
     new["spec"]["versions"].append(new["spec"]["versions"][0] | {"name": "v2", "storage": True})
-    apiextensions.prepare(new, old, NOW)
+    STRATEGY.prepare_for_update(new, old)
     assert new["status"]["storedVersions"] == ["v1", "v2"]
 
 
@@ -101,7 +103,7 @@ def test_a_deprecated_version_names_the_best_one_instead() -> None:
         first | {"name": "v2", "storage": False, "served": False},
         first | {"name": "v1alpha1", "storage": False, "deprecated": True, "deprecationWarning": "no more"},
     ]
-    warnings = {one.gvr.version: one.deprecation for one in apiextensions.resources_of(document, "/key", 1)}
+    warnings = {one.gvr.version: one.deprecation for one in resources_of(document, "/key", 1)}
     assert warnings == {
         "v1beta1": "test.example.com/v1beta1 Widget is deprecated; use test.example.com/v1 Widget",
         "v1": "",
@@ -110,4 +112,4 @@ def test_a_deprecated_version_names_the_best_one_instead() -> None:
 
 
 def test_a_definition_that_is_not_established_serves_nothing() -> None:
-    assert list(apiextensions.resources_of(definition() | {"status": {}}, "/key", 1)) == []
+    assert list(resources_of(definition() | {"status": {}}, "/key", 1)) == []

@@ -8,13 +8,15 @@ import pytest
 from pilotage.errors import ApiError, BadRequest, Conflict, Invalid
 from pilotage.meta.documents import Document
 from pilotage.rest.request import Request, Verb
+from pilotage.server import steps
 from pilotage.server.catalogue import Catalogue
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.strategies import strategy
-from pilotage.server.strategies.apiextensions import resources_of
+from pilotage.server.strategies.custom import resources_of
+from pilotage.server.strategies.metadata import deduplicate_owners
+from pilotage.server.verbs.bodies import check_identity, check_version, version_number
 from pilotage.storage.memory import MemoryStorage
 
-from ..registries import CONFIG_MAPS, WIDGETS, definition
+from ..registries import CONFIG_MAPS, definition
 
 NOW = "2024-01-01T00:00:00Z"
 UPDATE = Request(Verb.UPDATE, CONFIG_MAPS, namespace="n", name="one")
@@ -43,7 +45,7 @@ def stored(**more: Any) -> Document:
 
 def test_a_new_object_has_nothing_that_is_the_servers_to_give() -> None:
     document = stored(status={"a": 1}, metadata={"resourceVersion": "0", "deletionTimestamp": NOW, "selfLink": "x"})
-    strategy.prepare_create(custom(), Request(Verb.CREATE, WIDGETS, namespace="n"), document, now="now", uid="new")
+    steps.prepare_create(custom(), document, now="now", uid="new")
     assert document["metadata"] == {
         "name": "one",
         "namespace": "n",
@@ -69,14 +71,14 @@ def test_a_new_object_has_nothing_that_is_the_servers_to_give() -> None:
 def test_generation_counts_changes_outside_metadata_and_status(change: Document, status: bool, generation: int) -> None:
     old = stored(spec={"a": 1})
     new = stored(**change)
-    strategy.prepare_update(custom(status=status), new, old, now=NOW)
+    steps.prepare_update(custom(status=status), UPDATE, new, old)
     assert new["metadata"]["generation"] == generation
 
 
 def test_an_update_cannot_change_what_is_the_servers() -> None:
     new = stored(metadata={"creationTimestamp": "x", "uid": "u"})
     del new["metadata"]["uid"]
-    strategy.prepare_update(custom(), new, stored(metadata={"deletionTimestamp": NOW}), now=NOW)
+    steps.prepare_update(custom(), UPDATE, new, stored(metadata={"deletionTimestamp": NOW}))
     assert new["metadata"]["creationTimestamp"] == NOW
     assert new["metadata"]["uid"] == "u"
     assert new["metadata"]["deletionTimestamp"] == NOW
@@ -85,18 +87,18 @@ def test_an_update_cannot_change_what_is_the_servers() -> None:
 def test_a_status_write_changes_nothing_else_of_a_custom_object() -> None:
     old = stored(spec={"a": 1})
     new = stored(spec={"a": 2}, status={"x": 1}, metadata={"labels": {"a": "b"}})
-    assert strategy.prepare_status(custom(), new, old) == old | {"status": {"x": 1}}
+    assert custom().strategy.prepare_for_status_update(new, old) == old | {"status": {"x": 1}}
 
 
 async def test_a_status_write_may_label_a_built_in_object() -> None:
     new = stored(status={}, metadata={"labels": {"a": "b"}})
-    assert strategy.prepare_status(await built_in(), new, stored())["metadata"]["labels"] == {"a": "b"}
+    assert (await built_in()).strategy.prepare_for_status_update(new, stored())["metadata"]["labels"] == {"a": "b"}
 
 
 def test_an_owner_that_is_there_twice_is_kept_once_with_a_warning() -> None:
     owner = {"uid": "1", "name": "a"}
     metadata = {"ownerReferences": [owner, dict(owner), {"uid": "2"}]}
-    (warning,) = strategy.deduplicate_owners(metadata)
+    (warning,) = deduplicate_owners(metadata)
     assert metadata["ownerReferences"] == [owner, {"uid": "2"}]
     assert warning.endswith("observed: 1")
 
@@ -104,25 +106,25 @@ def test_an_owner_that_is_there_twice_is_kept_once_with_a_warning() -> None:
 def test_owners_by_the_ten_thousand_are_looked_through_once() -> None:
     metadata = {"ownerReferences": [{"uid": str(number), "name": "a"} for number in range(50_000)]}
     started = time.process_time()
-    assert strategy.deduplicate_owners(metadata) == []
+    assert deduplicate_owners(metadata) == []
     assert time.process_time() - started < 2  # in pairs it took minutes
     assert len(metadata["ownerReferences"]) == 50_000
 
 
 async def test_the_version_that_is_given_must_be_the_current_one() -> None:
     info = await built_in()
-    strategy.check_version(info, stored(), stored(), "one")
-    strategy.check_version(info, stored(metadata={"resourceVersion": ""}), stored(), "one")
+    check_version(info, stored(), stored(), "one")
+    check_version(info, stored(metadata={"resourceVersion": ""}), stored(), "one")
     with pytest.raises(Conflict):
-        strategy.check_version(info, stored(metadata={"resourceVersion": "6"}), stored(), "one")
+        check_version(info, stored(metadata={"resourceVersion": "6"}), stored(), "one")
     with pytest.raises(Invalid):
-        strategy.check_version(custom(), stored(metadata={"resourceVersion": ""}), stored(), "one")
+        check_version(custom(), stored(metadata={"resourceVersion": ""}), stored(), "one")
 
 
 @pytest.mark.parametrize("text", ["", "abc", "-1", "1.0", "٣", "9" * 20, " 1"])
 def test_a_version_is_a_plain_number(text: str) -> None:
     with pytest.raises(ApiError):
-        strategy.version_number(text)
+        version_number(text)
 
 
 @pytest.mark.parametrize(
@@ -136,4 +138,4 @@ def test_a_version_is_a_plain_number(text: str) -> None:
 )
 async def test_a_body_must_be_of_the_object_that_the_path_names(metadata: Document, error: type[ApiError]) -> None:
     with pytest.raises(error):
-        strategy.check_identity(await built_in(), UPDATE, stored(metadata=metadata), stored())
+        check_identity(await built_in(), UPDATE, stored(metadata=metadata), stored())

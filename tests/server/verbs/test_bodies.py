@@ -53,7 +53,7 @@ async def test_problems_are_warnings_unless_asked_otherwise(validation: str, war
         info = await api.registry.context.catalogue.find(CONFIG_MAPS)
     problems = FieldProblems(unknown=["spec.b", "spec.a"], duplicate=["spec.a"])
     request = Request(Verb.CREATE, CONFIG_MAPS, write=WriteOptions(field_validation=validation))
-    assert len(problems.settle(request, info)) == warnings
+    assert len(problems.report(request, info)) == warnings
 
 
 async def test_strict_problems_are_an_error_that_names_them_in_order() -> None:
@@ -63,9 +63,9 @@ async def test_strict_problems_are_an_error_that_names_them_in_order() -> None:
     words = 'strict decoding error: unknown field "spec.a", unknown field "spec.b", duplicate field "spec.a"'
     strict = WriteOptions(field_validation="Strict")
     with pytest.raises(BadRequest, match=words):
-        problems.settle(Request(Verb.CREATE, CONFIG_MAPS, write=strict), info)
+        problems.report(Request(Verb.CREATE, CONFIG_MAPS, write=strict), info)
     with pytest.raises(Invalid, match=words):
-        problems.settle(Request(Verb.PATCH, CONFIG_MAPS, name="x", write=strict), info)
+        problems.report(Request(Verb.PATCH, CONFIG_MAPS, name="x", write=strict), info)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pilotage.rest.request import DeleteOptions
 from pilotage.server.catalogue import Catalogue
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.apiextensions import CLEANUP
+from pilotage.server.strategies.custom import CustomResourceStrategy
 from pilotage.server.verbs import deletion
 from pilotage.server.verbs.deletion import Mark, Remove
 from pilotage.storage.memory import MemoryStorage
@@ -84,17 +85,18 @@ async def test_a_namespace_waits_for_its_own_finalizers_too() -> None:
         "metadata": {"name": "one", "uid": "u", "resourceVersion": "7"},
     }
     namespace |= {"spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
-    outcome = deletion.decide(await info(NAMESPACES), namespace, DeleteOptions(), now=NOW)
+    namespaces = await info(NAMESPACES)
+    outcome = deletion.decide(namespaces, namespace, DeleteOptions(), now=NOW)
     assert isinstance(outcome, Mark)
     assert outcome.document["status"] == {"phase": "Terminating"}
     assert namespace["status"] == {"phase": "Active"}, "the document that was asked about is left alone"
-    assert not deletion.finished(outcome.document)
-    assert deletion.finished(outcome.document | {"spec": {}})
+    assert not deletion.finished(namespaces.strategy, outcome.document)
+    assert deletion.finished(namespaces.strategy, outcome.document | {"spec": {}})
 
 
 async def test_another_kind_that_is_called_namespace_does_not() -> None:
     one = document(deletionTimestamp=NOW) | {"apiVersion": "x.example.com/v1", "kind": "Namespace"}
-    assert deletion.finished(one | {"spec": {"finalizers": ["x"]}})
+    assert deletion.finished(CustomResourceStrategy(), one | {"spec": {"finalizers": ["x"]}})
 
 
 async def test_a_definition_gets_a_finalizer_of_its_own() -> None:

@@ -1,17 +1,29 @@
-"""What the server takes: names, provider ids, and how much of everything. Decided on documents; no I/O."""
+"""Admission of GPUs: a provider writes its own conditions, and no object is larger than allowed."""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 
+import msgspec
+
+from pilotage.device.server import merging
+from pilotage.device.server.conflicts import ConditionConflicts
+from pilotage.device.server.storageversion import GPUS
 from pilotage.device.v1alpha1 import GPU
-from pilotage.device.wire.tolerance import check_name
-from pilotage.errors import BadRequest, Cause, DecodeError, RequestTooLarge
-from pilotage.meta import jsontext
-from pilotage.meta.causes import duplicate, invalid_error, required, too_many
+from pilotage.errors import BadRequest, Cause, RequestTooLarge
+from pilotage.meta import times
+from pilotage.meta.causes import duplicate, invalid, invalid_error, required, too_many
 from pilotage.meta.documents import Document
+from pilotage.rest.request import User, Verb
+from pilotage.server.admission import Attributes
 
 MAX_PROVIDER = 128
+SERVER = User("system:device-server", groups=("system:masters",))
+"""The server itself: what it writes is stored as it is."""
+UNSPOKEN = "unspoken"
+"""What is known of a user besides: the fields of metadata that its wire has no words for. An update keeps them."""
+_ACTION = b"recommendedAction"
 _GVK = GPU.__resource__.gvk
 
 
@@ -37,26 +49,67 @@ def check_provider(provider: str) -> None:
         )
 
 
-def read(body: bytes, name: str = "") -> Document:
-    """The document of a write, with metadata, of the one kind there is, named `name` where a name is given."""
-    if not body:
-        raise BadRequest("the request has no GPU in it")
-    try:
-        document = jsontext.read(body)
-    except DecodeError as error:
-        raise BadRequest(f"the GPU cannot be read: {error}") from None
-    if not isinstance(document, dict):
-        raise BadRequest("the request has no GPU in it: a JSON object is needed")
-    metadata = document.get("metadata")
-    if not isinstance(metadata, dict) or not metadata:
-        raise BadRequest("the GPU has no metadata: metadata.name at least must be there")
-    document.setdefault("apiVersion", _GVK.api_version)
-    document.setdefault("kind", _GVK.kind)
-    if name:
-        metadata.setdefault("name", name)
-    if metadata.get("name") or not metadata.get("generateName"):
-        check_name(_text(metadata.get("name"), "metadata.name"))
-    return document
+class GPUAdmission:
+    """Merges what a provider sends into what is stored, and checks the limits."""
+
+    def __init__(self, limits: Limits, clock: times.Clock) -> None:
+        self._limits = limits
+        self._clock = clock
+        self._conflicts = ConditionConflicts()
+
+    async def mutate(self, attributes: Attributes) -> None:
+        """An admission function: the conditions of other providers stay."""
+        new, old = attributes.new, attributes.old
+        if attributes.resource != GPUS or new is None or attributes.user.groups == SERVER.groups:
+            return
+        if old is not None:
+            _check_uid(new, old)
+            if attributes.request.verb is Verb.UPDATE:  # a patch says nothing about what it leaves out
+                _keep_unspoken(attributes.user, new["metadata"], old["metadata"])
+        if old is None or attributes.subresource == "status":
+            self._merge_status(attributes, new, (old or {}).get("status", {}))
+
+    def _merge_status(self, attributes: Attributes, new: Document, before: Document) -> None:
+        provider, name = attributes.user.name, new["metadata"].get("name", "")
+        sent = status_of(new, name)
+        if attributes.request.verb is Verb.PATCH and _ACTION not in attributes.request.body:
+            # The patch was applied to what clients see, the action of all providers.
+            sent = merging.with_own_action(sent, before, provider)
+        if "providers" in (new.get("status") or ()):
+            attributes.warnings.append('unknown field "status.providers"')
+        ignored = merging.ignored(before, sent, provider)
+        now = asyncio.get_running_loop().time()
+        attributes.warnings.extend(self._conflicts.warnings(name, provider, ignored, now))
+        new["status"] = merging.merged(before, sent, provider, times.format(times.now(self._clock)))
+
+    async def validate(self, attributes: Attributes) -> None:
+        """An admission function: an object has so many labels and bytes at most."""
+        if attributes.resource == GPUS and attributes.new is not None:
+            check_limits(attributes.new, self._limits)
+
+
+def check_limits(document: Document, limits: Limits) -> None:
+    """Raises Invalid and RequestTooLarge."""
+    metadata = document["metadata"]
+    name, labels = metadata.get("name", ""), metadata.get("labels", ())
+    if len(labels) > limits.labels:
+        raise invalid_error(_GVK.group_kind, name, [too_many("metadata.labels", len(labels), limits.labels)])
+    size = len(msgspec.json.encode(document))
+    if size > limits.object_bytes:
+        raise RequestTooLarge(f"the GPU {name!r} would have {size} bytes; at most {limits.object_bytes} are stored")
+
+
+def _keep_unspoken(user: User, metadata: Document, old: Document) -> None:
+    for key in user.extra.get(UNSPOKEN, ()):
+        if key in old:
+            metadata.setdefault(key, old[key])
+
+
+def _check_uid(new: Document, old: Document) -> None:
+    uid, was = new["metadata"].get("uid"), old["metadata"]["uid"]
+    if uid and uid != was:
+        cause = invalid("metadata.uid", uid, "field is immutable")
+        raise invalid_error(_GVK.group_kind, old["metadata"]["name"], [cause])
 
 
 def status_of(document: Document, name: str) -> Document:
@@ -66,8 +119,8 @@ def status_of(document: Document, name: str) -> Document:
         return {}
     causes: list[Cause] = []
     conditions = status.get("conditions") if isinstance(status, dict) else None
-    if not isinstance(status, dict) or not isinstance(conditions or [], list):
-        raise BadRequest("the status is an object, and its conditions are a list")
+    if not isinstance(status, dict) or not isinstance(conditions, list | None):
+        raise BadRequest("status must be an object, and status.conditions a list")
     seen: set[str] = set()
     for index, condition in enumerate(conditions or []):
         kind = condition.get("type") if isinstance(condition, dict) else None
@@ -81,36 +134,10 @@ def status_of(document: Document, name: str) -> Document:
         raise invalid_error(_GVK.group_kind, name, causes[:10])
     action = status.get("recommendedAction")
     if action is not None and not isinstance(action, str):
-        raise BadRequest("status.recommendedAction must be a text")
+        raise BadRequest("status.recommendedAction must be a string")
     return {
         "conditions": [
             {key: value for key, value in condition.items() if key != "provider"} for condition in conditions or []
         ],
         "recommendedAction": action,
     }
-
-
-def unknown_status_fields(document: Document) -> list[str]:
-    """The warnings about fields of a sent status that are not kept; those of its conditions the registry reports."""
-    status = document.get("status")
-    known = ("conditions", "recommendedAction")
-    return [f'unknown field "status.{key}"' for key in sorted(status or ()) if key not in known]
-
-
-def check(document: Document, encoded: bytes, limits: Limits) -> None:
-    """What an object may have at most. Raises Invalid and RequestTooLarge."""
-    metadata = document["metadata"]
-    labels = metadata.get("labels")
-    name = str(metadata.get("name", ""))
-    if isinstance(labels, dict) and len(labels) > limits.labels:
-        raise invalid_error(_GVK.group_kind, name, [too_many("metadata.labels", len(labels), limits.labels)])
-    if len(encoded) > limits.object_bytes:
-        raise RequestTooLarge(
-            f"the GPU {name!r} would have {len(encoded)} bytes, and at most {limits.object_bytes} are kept of one"
-        )
-
-
-def _text(value: object, field: str) -> str:
-    if value is not None and not isinstance(value, str):
-        raise BadRequest(f"{field} must be a text")
-    return value or ""

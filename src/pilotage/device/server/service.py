@@ -13,24 +13,35 @@ from typing import Any
 
 import msgspec
 
-from pilotage.device.server import merging
-from pilotage.device.server.admission import Limits, check_provider
+from pilotage.device.server import merging, metrics
+from pilotage.device.server.admission import SERVER, UNSPOKEN, GPUAdmission, Limits, check_provider
+from pilotage.device.server.bodies import completed
 from pilotage.device.server.heartbeats import HeartbeatMonitor
 from pilotage.device.server.readiness import ReadinessGate
 from pilotage.device.server.resourceversions import check_reached, check_version
-from pilotage.device.server.storageversion import DEFINITION, GPUS, definition, public
+from pilotage.device.server.storageversion import DEFINITION, GPUS, definition
+from pilotage.device.server.strategy import GPUStrategy
 from pilotage.device.server.telemetry import LatestTelemetry, TelemetryOptions
-from pilotage.device.server.writing import Writer
 from pilotage.device.wire.tolerance import check_name
-from pilotage.errors import BadRequest, Conflict, NotFound, RequestTooLarge, RevisionConflict
+from pilotage.errors import (
+    BadRequest,
+    Conflict,
+    MethodNotSupported,
+    NotFound,
+    RequestTooLarge,
+    RevisionConflict,
+    TooManyRequests,
+)
 from pilotage.grpc.rpc import Peer
 from pilotage.meta import objects, times
+from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
 from pilotage.rest import Transport
-from pilotage.rest.request import Request, Verb
+from pilotage.rest.request import PatchType, Request, User, Verb
 from pilotage.rest.response import Page, Response, WatchEvent
 from pilotage.server import records
+from pilotage.server.admission import Admission
 from pilotage.server.context import RegistryContext
 from pilotage.server.registry import Registry
 from pilotage.server.resources import ResourceInfo
@@ -38,6 +49,8 @@ from pilotage.storage.interface import Delete, Put, Storage
 
 _DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 _READS = (Verb.GET, Verb.LIST, Verb.WATCH)
+_NO_CONDITION = dict.fromkeys(("reason", "message", "lastTransitionTime", "observedGeneration"))
+"""The fields that a new condition does not have: nulls, so that those of the one before do not stay."""
 _BODIES = 4
 """A body may be so many times as large as an object: a patch can say much to little effect."""
 
@@ -60,6 +73,11 @@ class Caller:
     def identity(self) -> str:
         """Whose conditions it writes: the provider's, else those of the user."""
         return self.provider or (f"uid:{self.peer.uid}" if self.peer.uid >= 0 else "unknown")
+
+    @property
+    def user(self) -> User:
+        """The caller as admission sees it."""
+        return User(self.identity, extra={UNSPOKEN: self.unspoken} if self.unspoken else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +107,15 @@ class DeviceService:
         chance: random.Random | None = None,
     ) -> None:
         self.options = options or ServiceOptions()
-        self.context = RegistryContext(storage, tenant="devices", clock=clock, chance=chance or random.SystemRandom())
+        admission = GPUAdmission(self.options.limits, clock)
+        self.context = RegistryContext(
+            storage,
+            tenant="devices",
+            clock=clock,
+            chance=chance or random.SystemRandom(),
+            admission=Admission(mutating=(admission.mutate,), validating=(admission.validate,)),
+            strategies={GPUS.group_resource: GPUStrategy},
+        )
         self.registry = Registry(self.context)
         self.gate = ReadinessGate(self.options.gate_seconds)
         self.supervision = HeartbeatMonitor(
@@ -102,7 +128,6 @@ class DeviceService:
             TelemetryOptions(stale_seconds=self.options.heartbeat_seconds, most=self.options.limits.objects)
         )
         """Readings of GPUs, which are not stored."""
-        self.writer = Writer(self.registry, self.options.limits, self._admitted)
         self._exits = AsyncExitStack()
         self._creating = asyncio.Lock()
         self._info: ResourceInfo | None = None
@@ -162,6 +187,8 @@ class DeviceService:
             raise NotFound("the Device API serves no such resource: it has gpus.v1alpha1.device.nvidia.com")
         self.check_size(len(request.body))
         check_version(request.options.resource_version)
+        if request.verb in (Verb.UPDATE, Verb.PATCH) and request.subresource not in ("", "status"):
+            raise MethodNotSupported(f"a GPU has no subresource {request.subresource[:50]!r}: it has status")
         if request.verb in _READS and not caller.provider:
             self.gate.check()
 
@@ -192,7 +219,32 @@ class DeviceService:
         check_name(name)
         check_provider(caller.identity)
         self.supervision.seen(caller.identity)
-        return _public(await self.writer.set_condition(name, dict(condition), caller.identity))
+        body = msgspec.json.encode({"status": {"conditions": [{**_NO_CONDITION, **condition}]}})
+        request = Request(Verb.PATCH, GPUS, name=name, subresource="status", body=body, user=caller.user)
+        return await self.update(replace(request, content_type=PatchType.STRATEGIC.value))
+
+    async def create(self, request: Request) -> Response:
+        """Create a GPU, if there are not too many."""
+        async with self._creating:
+            count = await self.count()
+            if count >= self.options.limits.objects and not await self.knows([_name(request.body)]):
+                raise TooManyRequests(f"there are {count} GPUs, and no more are stored")
+            response = await self.registry.call(request)
+        self.gate.open()
+        metrics.UPDATES.labels("create").inc()
+        return response
+
+    async def update(self, request: Request) -> Response:
+        """Update or patch a GPU, or its status."""
+        response = await self.registry.call(request)
+        metrics.UPDATES.labels("update_status" if request.subresource else "update").inc()
+        return response
+
+    async def delete(self, request: Request) -> Response:
+        """Delete a GPU, whichever providers have written of it."""
+        response = await self.registry.call(request)
+        metrics.UPDATES.labels("delete").inc()
+        return response
 
     def inventory_complete(self) -> None:
         """All GPUs there are have been told, even if there are none: readers may come in."""
@@ -202,13 +254,6 @@ class DeviceService:
         """How many GPUs there are."""
         snapshot = await self.context.storage.list(self.prefix, limit=1)
         return len(snapshot.entries) + snapshot.remaining
-
-    @asynccontextmanager
-    async def _admitted(self) -> AsyncIterator[int]:
-        """The number of GPUs, while nobody else adds one. When the block ends well, one more is there."""
-        async with self._creating:
-            yield await self.count()
-        self.gate.open()
 
     async def _install(self) -> str:
         """Make the registry serve GPUs, in the form of today. Returns the uid of their definition: it is made once in
@@ -240,13 +285,15 @@ class DeviceService:
         for name in names:
             if not self.supervision.is_lost(provider):
                 return True  # it has come back meanwhile
-            await self.writer.rewrite(name, partial(self._lost_status, provider, message))
+            request = Request(Verb.UPDATE, GPUS, name=name, subresource="status", user=SERVER)
+            with suppress(NotFound):  # deleted meanwhile
+                await self.registry.apply(request, partial(self._mark_lost, provider, message))
         return bool(names)
 
-    def _lost_status(self, provider: str, message: str, status: dict[str, Any]) -> dict[str, Any]:
+    def _mark_lost(self, provider: str, message: str, gpu: Document) -> Document:
         if not self.supervision.is_lost(provider):
-            return status  # it has written while we were about to: what it said counts
-        return merging.lost(status, provider, message, self.context.now())
+            return gpu  # it has written meanwhile: what it wrote counts
+        return gpu | {"status": merging.lost(gpu.get("status", {}), provider, message, self.context.now())}
 
     async def _on_noted(self, provider: str, sends: bool) -> None:
         """Keep in mind, beyond the end of this process, whether a provider sends heartbeats."""
@@ -280,43 +327,43 @@ class _Transport:
         self._caller = caller
 
     async def call(self, request: Request) -> Response:
-        self._service.check(request, self._caller)
         service = self._service
-        if request.verb is Verb.GET:
+        service.check(request, self._caller)
+        if request.verb is not Verb.CREATE:
             check_name(request.name)
-            return _public(await service.registry.call(request))
-        writer, provider = service.writer, self._caller.identity
-        service.supervision.seen(provider)
+        if request.verb is Verb.GET:
+            return await service.registry.call(request)
+        service.supervision.seen(self._caller.identity)
+        request = replace(request, user=self._caller.user)
         match request.verb:
             case Verb.CREATE:
-                return _public(await writer.create(request, provider))
+                return await service.create(replace(request, body=completed(request)))
             case Verb.UPDATE:
-                return _public(await writer.update(request, provider, self._caller.unspoken))
+                return await service.update(replace(request, body=completed(request)))
             case Verb.PATCH:
-                return _public(await writer.patch(request, provider))
-        return _public(await writer.delete(request))
+                return await service.update(request)
+        return await service.delete(request)
 
     async def list(self, request: Request) -> Page:
         self._service.check(request, self._caller)
-        page = await self._service.registry.list(request)
-        return replace(page, items=[public(item) for item in page.items])
+        return await self._service.registry.list(request)
 
     @asynccontextmanager
     async def watch(self, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         self._service.check(request, self._caller)
         check_reached(int(request.options.resource_version or "0"), self._service.context.storage)
         async with self._service.registry.watch(request) as events:
-            yield (WatchEvent(kind, public(data)) async for kind, data in events)
+            yield events
 
     async def resources(self) -> Sequence[RESTMapping]:
         return [self._service.info.mapping]
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """There is nothing to release."""
 
 
-def _public(response: Response) -> Response:
-    return replace(response, body=public(response.body))
+def _name(body: bytes) -> str:
+    return str(msgspec.json.decode(body)["metadata"].get("name", ""))
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:

@@ -6,16 +6,20 @@ from collections.abc import Iterable, Iterator
 
 from pilotage.errors import NotFound, PilotageError, RevisionConflict
 from pilotage.meta.documents import Document
+from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import DeleteOptions, Request, Verb
-from pilotage.server import records
+from pilotage.server import records, store
 from pilotage.server.catalogue import DEFINITIONS, NAMESPACES
 from pilotage.server.context import RegistryContext
-from pilotage.server.naming import Definitions
+from pilotage.server.naming import DefinitionNames
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies import apiextensions
 from pilotage.server.verbs.delete import Deleter
 from pilotage.server.verbs.deletion import finished
-from pilotage.storage.interface import Delete, Entry, Event, Put
+from pilotage.storage.interface import Entry, Event
+
+_NAMESPACES = GroupVersionResource("", "v1", "namespaces")
+_DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 
 
 class Terminator:
@@ -41,7 +45,7 @@ class Terminator:
         async for batch in storage.watch(self._context.prefix, since=since):
             terminating.update(self._marked(batch))
             if any(event.entry is None and event.key.startswith(self._definitions) for event in batch):
-                await Definitions(self._context).reconsider()
+                await DefinitionNames(self._context).accept_waiting()
             if terminating:
                 await self._advance(terminating, self._touched(batch))
 
@@ -91,7 +95,7 @@ class Terminator:
         if left or "kubernetes" not in document.get("spec", {}).get("finalizers", ()):
             return
         spec = {"finalizers": [one for one in document["spec"]["finalizers"] if one != "kubernetes"]}
-        await self._write(entry, document | {"spec": spec})
+        await self._write(_NAMESPACES, entry, document | {"spec": spec})
 
     async def _empty_definition(self, entry: Entry) -> None:
         document = records.decode(entry.value)
@@ -99,20 +103,19 @@ class Terminator:
         if apiextensions.CLEANUP not in finalizers:
             return
         left = 0
-        for info in apiextensions.resources_of(document, entry.key, entry.revision):
+        for info in self._context.catalogue.resources(entry).values():
             left = await self._delete_all(info, info.prefix(""))
             break  # all versions have the same objects
         if left:
             apiextensions.set_terminating(document, self._context.now())
         else:
             document["metadata"]["finalizers"] = [one for one in finalizers if one != apiextensions.CLEANUP]
-        await self._write(entry, document)
+        await self._write(_DEFINITIONS, entry, document)
 
-    async def _write(self, entry: Entry, document: Document) -> None:
-        if finished(document):
-            await self._context.commit(Delete(entry.key, expected=entry.revision))
-        elif (value := records.encode(document)) != entry.value:
-            await self._context.commit(Put(entry.key, value, expected=entry.revision))
+    async def _write(self, gvr: GroupVersionResource, entry: Entry, document: Document) -> None:
+        info = await self._context.catalogue.find(gvr)
+        if finished(info.strategy, document) or records.encode(document) != entry.value:
+            await store.update(self._context, info, document, entry, dry_run=False)
 
     async def _delete_all(self, info: ResourceInfo, prefix: str) -> int:
         """Delete each object under the prefix; how many are left, waiting for their finalizers."""

@@ -1,44 +1,59 @@
-"""CustomResourceDefinitions: what the server fills in, when their names are accepted, and what they make served."""
+"""Strategies of the group apiextensions.k8s.io: CustomResourceDefinitions, and when their names are accepted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pilotage.errors import Cause
 from pilotage.meta.documents import Document
-from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
-from pilotage.meta.mapper import RESTMapping
-from pilotage.meta.versions import version_priority
 from pilotage.schema import definition as rules
-from pilotage.schema.structural import StructuralSchema
-from pilotage.server.resources import ResourceInfo
+from pilotage.server.offload import COMPILED
+from pilotage.server.strategies.strategy import Strategy
 
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
-_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
-_TERMINATING_VERBS = ("delete", "deletecollection", "get", "list", "watch")
 
 
-def prepare(document: Document, old: Document | None, now: str) -> None:
-    """Defaults, and the versions in which objects may be stored."""
-    rules.apply_definition_defaults(document)
-    storage = next((version["name"] for version in _versions(document) if version.get("storage") is True), None)
-    status = document["status"] = dict(old.get("status", {})) if old is not None else {}
-    stored = list(status.get("storedVersions", []))
-    if storage is not None and storage not in stored:
-        stored.append(storage)
-    status["storedVersions"] = stored
+class DefinitionStrategy(Strategy):
+    """Definitions record the versions in which objects may be stored, and wait for their objects when deleted."""
+
+    schema_rules = False
+    grace_period = False
+    names_resources = True
+    weight = COMPILED
+
+    def default(self, document: Document) -> None:
+        rules.apply_definition_defaults(document)
+
+    def prepare_for_create(self, document: Document) -> None:
+        super().prepare_for_create(document)
+        document["status"] = {"storedVersions": _with_storage_version(document, ())}
+
+    def prepare_for_update(self, document: Document, old: Document) -> None:
+        super().prepare_for_update(document, old)
+        status = dict(old.get("status", {}))
+        status["storedVersions"] = _with_storage_version(document, status.get("storedVersions", ()))
+        document["status"] = status
+
+    def prepare_for_delete(self, document: Document, now: str) -> None:
+        message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+        document["status"] = dict(document["status"])
+        _condition(document["status"], "Terminating", "True", "InstanceDeletionPending", message, now)
+        finalizers = document["metadata"].get("finalizers", [])
+        document["metadata"]["finalizers"] = [*(name for name in finalizers if name != CLEANUP), CLEANUP]
+
+    def validate(self, document: Document) -> list[Cause]:
+        return rules.definition_causes(document)
+
+    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+        # The name cannot change. If it no longer matches, the field that has changed is reported anyway.
+        found = [cause for cause in self.validate(document) if cause.field != "metadata.name"]
+        return found + rules.definition_update_causes(document, old)
 
 
-def causes(document: Document, old: Document | None) -> list[Cause]:
-    """Everything that is wrong with a definition."""
-    found = rules.definition_causes(document)
-    if old is None:
-        return found
-    # The name cannot change, so what does not fit it any more is the part that has changed, which is said anyhow.
-    found = [cause for cause in found if cause.field != "metadata.name"]
-    return found + rules.definition_update_causes(document, old)
+def _with_storage_version(document: Document, stored: Iterable[str]) -> list[str]:
+    storage = [version["name"] for version in versions_of(document) if version.get("storage") is True]
+    return list(dict.fromkeys([*stored, *storage[:1]]))
 
 
 def accept_names(document: Document, others: Iterable[Document], now: str) -> None:
@@ -92,15 +107,6 @@ def _set_conditions(status: Document, conflict: tuple[str, str] | None, now: str
         _condition(status, "Established", "False", "NotAccepted", "not all names are accepted", now)
 
 
-def mark(document: Document, now: str) -> None:
-    """A definition that is deleted waits, by a finalizer of its own, until its objects are gone."""
-    message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
-    document["status"] = dict(document["status"])
-    _condition(document["status"], "Terminating", "True", "InstanceDeletionPending", message, now)
-    finalizers = document["metadata"].get("finalizers", [])
-    document["metadata"]["finalizers"] = [*(name for name in finalizers if name != CLEANUP), CLEANUP]
-
-
 def set_terminating(document: Document, now: str) -> None:
     """Say in the conditions that the objects of a definition are being deleted."""
     message = "CustomResource deletion is in progress"
@@ -127,65 +133,8 @@ def _condition(status: Document, kind: str, value: str, reason: str, message: st
     status["conditions"] = conditions
 
 
-def resources_of(document: Document, key: str, revision: int, size: int = 0) -> Iterator[ResourceInfo]:
-    """The resources that an established definition of so many bytes makes, one for each served version."""
-    if not is_established(document):
-        return
-    versions: dict[str, ResourceInfo] = {}
-    storage: ResourceInfo | None = None
-    for version in sorted(_versions(document), key=lambda version: not version.get("storage")):
-        info = _resource_info(document, version, key, revision)
-        info = replace(info, storage=storage, versions=versions, definition_bytes=size)
-        storage = storage or info  # the storage version comes first: the others refer to it
-        versions[info.gvk.api_version] = info
-    for version in _versions(document):
-        if version.get("served"):
-            yield versions[f"{document['spec']['group']}/{version['name']}"]
-
-
-def _resource_info(document: Document, version: dict[str, Any], key: str, revision: int) -> ResourceInfo:
-    spec, names = document["spec"], document["status"]["acceptedNames"]
-    group = spec["group"]
-    terminating = "deletionTimestamp" in document["metadata"]
-    schema = version["schema"]["openAPIV3Schema"]
-    gvk = GroupVersionKind(group, version["name"], names["kind"])
-    return ResourceInfo(
-        mapping=RESTMapping(
-            gvk=gvk,
-            resource=GroupVersionResource(group, version["name"], names["plural"]),
-            namespaced=spec["scope"] == "Namespaced",
-            singular=names.get("singular", ""),
-            short_names=tuple(names.get("shortNames", ())),
-            categories=tuple(names.get("categories", ())),
-            verbs=_TERMINATING_VERBS if terminating else _VERBS,
-            subresources=tuple(name for name in ("status", "scale") if name in version.get("subresources", {})),
-        ),
-        compile_schema=lambda: StructuralSchema.compile(schema),
-        custom=True,
-        generation=True,
-        unconditional_update=False,
-        selectable={
-            path["jsonPath"].lstrip("."): tuple(path["jsonPath"].lstrip(".").split("."))
-            for path in version.get("selectableFields", ())
-        },
-        terminating=terminating,
-        definition_key=key,
-        definition_revision=revision,
-        deprecation=_deprecation(version, gvk, spec["versions"]) if version.get("deprecated") else "",
-    )
-
-
-def _deprecation(version: dict[str, Any], gvk: GroupVersionKind, versions: Iterable[dict[str, Any]]) -> str:
-    """The warning about a version: the definition's own, or one that names the best version to use instead."""
-    if version.get("deprecationWarning"):
-        return str(version["deprecationWarning"])
-    ranks = [version_priority(one["name"]) for one in versions if one.get("served") and not one.get("deprecated")]
-    better = sorted(rank for rank in ranks if rank < version_priority(gvk.version))
-    instead = f"; use {gvk.group}/{better[0][-1]} {gvk.kind}" if better else ""
-    return f"{gvk.api_version} {gvk.kind} is deprecated{instead}"
-
-
-def _versions(document: Document) -> list[dict[str, Any]]:
+def versions_of(document: Document) -> list[dict[str, Any]]:
+    """The versions in a definition, as far as they are objects."""
     spec = document.get("spec")
     versions = spec.get("versions") if isinstance(spec, dict) else None
     return [version for version in versions if isinstance(version, dict)] if isinstance(versions, list) else []
@@ -196,3 +145,8 @@ def _resource_names(names: Document) -> Iterator[str]:
         if names.get(key):
             yield names[key]
     yield from names.get("shortNames", ())
+
+
+STRATEGIES: Mapping[str, Strategy] = {
+    "customresourcedefinitions": DefinitionStrategy(generation=True, unconditional_update=False)
+}

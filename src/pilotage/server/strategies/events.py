@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.names import qualified_name
+from pilotage.server.strategies.microtimes import micro_time_error
+from pilotage.server.strategies.strategy import Strategy, paths
 
 _TO_EVENTS = {
     "message": "note",
@@ -27,6 +29,7 @@ _ALWAYS_WRITTEN: Document = {
     "deprecatedFirstTimestamp": None,
     "deprecatedLastTimestamp": None,
 }
+_TIMES = (("eventTime",), ("series", "lastObservedTime"))
 _OLD_FIELDS = ("firstTimestamp", "lastTimestamp", "count", "source")
 _IMMUTABLE = (
     "involvedObject",
@@ -42,15 +45,18 @@ _IMMUTABLE = (
 )
 
 
-def converted_event(document: Document, group: str) -> Document:
-    """The event as `group` names its fields."""
-    if group:
-        return {_TO_EVENTS.get(key, key): value for key, value in document.items()}
+def to_events(document: Document) -> Document:
+    """A stored event with the field names of events.k8s.io."""
+    return {_TO_EVENTS.get(key, key): value for key, value in document.items()}
+
+
+def to_core(document: Document) -> Document:
+    """An event of events.k8s.io with the field names of core/v1."""
     named = {_TO_CORE.get(key, key): value for key, value in document.items() if value not in (None, {})}
     return {"involvedObject": {}} | named
 
 
-def completed_event(document: Document) -> Document:
+def completed(document: Document) -> Document:
     """An event of events.k8s.io/v1 with the fields that Kubernetes writes also where they are empty.
 
     Clients need `eventTime`, as the schema says that it is required.
@@ -60,28 +66,43 @@ def completed_event(document: Document) -> Document:
     return event | {"series": {"count": 0, "lastObservedTime": None} | series} if isinstance(series, dict) else event
 
 
-def prepare_event(document: Document, old: Document | None, now: str) -> None:
-    """An event of core/v1 always has the object that it is about, if only an empty reference."""
-    document.setdefault("involvedObject", {})
+class CoreEventStrategy(Strategy):
+    """Events of core/v1: lenient, and the form in which all are stored."""
+
+    schema_rules = False
+
+    def default(self, document: Document) -> None:
+        """There is always the object that the event is about, if only an empty reference."""
+        document.setdefault("involvedObject", {})
+
+    def decoding_error(self, document: Document) -> str:
+        return micro_time_error(document, _TIMES)
+
+    def validate(self, document: Document) -> list[Cause]:
+        return list(_general(document, "reportingComponent"))
+
+    def convert(self, document: Document) -> Document:
+        return to_core(document)
 
 
-def core_path(path: tuple[str, ...]) -> tuple[str, ...]:
-    """Where a field of events.k8s.io lies in the stored form."""
-    return (_TO_CORE.get(path[0], path[0]), *path[1:])
+class EventStrategy(Strategy):
+    """Events of events.k8s.io/v1: strict. Errors name the fields of core/v1, as those of Kubernetes do."""
 
+    schema_rules = False
 
-def core_causes(document: Document, old: Document | None) -> list[Cause]:
-    """What is wrong with an event of core/v1, which is lenient."""
-    return list(_general(document, "reportingComponent"))
+    def decoding_error(self, document: Document) -> str:
+        return micro_time_error(document, _TIMES)
 
+    def validate(self, document: Document) -> list[Cause]:
+        event = to_core(document)
+        return [*_general(event, "reportingController"), *_creation(event)]
 
-def new_causes(document: Document, old: Document | None) -> list[Cause]:
-    """What is wrong with an event of events.k8s.io/v1; told in the words of core/v1, as Kubernetes does."""
-    event = converted_event(document, "")
-    found = list(_general(event, "reportingController"))
-    if old is None:
-        return found + list(_creation(event))
-    return found + list(_update(event, converted_event(old, "")))
+    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+        event = to_core(document)
+        return [*_general(event, "reportingController"), *_update(event, to_core(old))]
+
+    def convert(self, document: Document) -> Document:
+        return completed(to_events(document))
 
 
 def _general(event: Document, controller_field: str) -> Iterator[Cause]:
@@ -132,3 +153,24 @@ def _update(event: Document, old: Document) -> Iterator[Cause]:
 def _present(series: Any) -> Document:
     """What a series says; a field that is null says nothing."""
     return {key: value for key, value in series.items() if value is not None} if isinstance(series, dict) else {}
+
+
+def _object_paths(prefix: str, stored: str, *names: str, **renamed: str) -> Mapping[str, tuple[str, ...]]:
+    parts = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+    return paths(*names, **{f"{prefix}.{part}": f"{stored}.{part}" for part in parts}, **renamed)
+
+
+CORE_STRATEGY = CoreEventStrategy(
+    create_on_update=True,
+    selectable_fields=_object_paths(
+        "involvedObject", "involvedObject", "reason", "reportingComponent", "type", source="source.component"
+    ),
+)
+STRATEGIES: Mapping[str, Strategy] = {
+    "events": EventStrategy(
+        create_on_update=True,
+        selectable_fields=_object_paths(
+            "regarding", "involvedObject", "reason", "type", reportingController="reportingComponent"
+        ),
+    ),
+}

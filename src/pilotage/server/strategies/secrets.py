@@ -13,9 +13,10 @@ from typing import Any, NoReturn, TypeGuard
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, required, too_long
 from pilotage.meta.documents import Document
-from pilotage.server.resources import MAX_CAUSES
+from pilotage.meta.jsontext import json_type
+from pilotage.meta.validation import MAX_CAUSES
 from pilotage.server.strategies import base64text
-from pilotage.server.verbs.bodies import json_type
+from pilotage.server.strategies.strategy import Strategy, mapping
 
 MAX_DATA = 1024 * 1024
 """Bytes that all values together may have."""
@@ -43,61 +44,65 @@ _JSON_ERRORS = {
 _ACCOUNT = "kubernetes.io/service-account.name"
 
 
-def prepare_secret(document: Document, old: Document | None, now: str) -> None:
-    """Text goes into the data, and there is always a type. What is of a wrong type stays, for the check to find it."""
-    texts, data = document.get("stringData"), document.get("data")
-    if _is_texts(texts) and (data is None or isinstance(data, dict)):
-        del document["stringData"]
-        encoded = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
-        if encoded or data is not None:
-            document["data"] = (data or {}) | encoded
-    _normalise(document.get("data"))
-    if not document.get("type"):
-        document["type"] = "Opaque"
+class SecretStrategy(Strategy):
+    """Secrets have base64 data under keys, and a type that asks for some of them."""
 
+    schema_rules = False
 
-def prepare_config_map(document: Document, old: Document | None, now: str) -> None:
-    """Base64 is stored without line breaks."""
-    _normalise(document.get("binaryData"))
+    def default(self, document: Document) -> None:
+        """Text goes into the data, and there is always a type. Values of a wrong type stay, for validation to find."""
+        texts, data = document.get("stringData"), document.get("data")
+        if _is_texts(texts) and (data is None or isinstance(data, dict)):
+            del document["stringData"]
+            encoded = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+            if encoded or data is not None:
+                document["data"] = (data or {}) | encoded
+        _normalise(document.get("data"))
+        if not document.get("type"):
+            document["type"] = "Opaque"
 
+    def decoding_error(self, document: Document) -> str:
+        return _base64_error(document, "data")
 
-def secret_mismatch(document: Document) -> str:
-    """Why a Secret's data cannot be decoded, without any of it; empty if they can."""
-    return _mismatch(document, "data")
+    def validate(self, document: Document) -> list[Cause]:
+        data = mapping(document.get("data"))
+        found = list(_key_causes(data, "data"))
+        if _size(data) > MAX_DATA:
+            found.append(too_long("data", MAX_DATA))
+        return found + list(_type_causes(document, data))
 
-
-def config_map_mismatch(document: Document) -> str:
-    """The same of a ConfigMap's binary data."""
-    return _mismatch(document, "binaryData")
-
-
-def secret_causes(document: Document, old: Document | None) -> list[Cause]:
-    """What is wrong with a Secret."""
-    data = _mapping(document.get("data"))
-    found = list(_key_causes(data, "data"))
-    if _size(data) > MAX_DATA:
-        found.append(too_long("data", MAX_DATA))
-    found += _type_causes(document, data)
-    if old is not None:
+    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+        found = self.validate(document)
         if document.get("type") != old.get("type", "Opaque"):
             found.append(invalid("type", document.get("type"), "field is immutable"))
-        found += _frozen_causes(document, old, ("data",))
-    return found
+        return found + _frozen_causes(document, old, ("data",))
 
 
-def config_map_causes(document: Document, old: Document | None) -> list[Cause]:
-    """What is wrong with a ConfigMap."""
-    data, binary = _mapping(document.get("data")), _mapping(document.get("binaryData"))
-    found = list(_key_causes(data, "data"))
-    both = sorted(data.keys() & binary.keys())
-    found += [invalid(f"data[{key}]", key, "duplicate of key present in binaryData") for key in both]
-    found += _key_causes(binary, "binaryData")
-    size = sum(len(value.encode()) for value in data.values() if isinstance(value, str))
-    if size + _size(binary) > MAX_DATA:
-        found.append(too_long("[]", MAX_DATA))
-    if old is not None:
-        found += _frozen_causes(document, old, ("data", "binaryData"))
-    return found
+class ConfigMapStrategy(Strategy):
+    """ConfigMaps have text and base64 data under keys."""
+
+    schema_rules = False
+
+    def default(self, document: Document) -> None:
+        """Base64 is stored without line breaks."""
+        _normalise(document.get("binaryData"))
+
+    def decoding_error(self, document: Document) -> str:
+        return _base64_error(document, "binaryData")
+
+    def validate(self, document: Document) -> list[Cause]:
+        data, binary = mapping(document.get("data")), mapping(document.get("binaryData"))
+        found = list(_key_causes(data, "data"))
+        both = sorted(data.keys() & binary.keys())
+        found += [invalid(f"data[{key}]", key, "duplicate of key present in binaryData") for key in both]
+        found += _key_causes(binary, "binaryData")
+        size = sum(len(value.encode()) for value in data.values() if isinstance(value, str))
+        if size + _size(binary) > MAX_DATA:
+            found.append(too_long("[]", MAX_DATA))
+        return found
+
+    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+        return self.validate(document) + _frozen_causes(document, old, ("data", "binaryData"))
 
 
 def _key_causes(data: Mapping[str, Any], field: str) -> Iterator[Cause]:
@@ -133,8 +138,8 @@ def _normalise(data: Any) -> None:
                 data[key] = base64.b64encode(base64text.decode(value)).decode()
 
 
-def _mismatch(document: Document, field: str) -> str:
-    for key, value in _mapping(document.get(field)).items():
+def _base64_error(document: Document, field: str) -> str:
+    for key, value in mapping(document.get(field)).items():
         if not isinstance(value, str):
             return f"json: cannot unmarshal {json_type(value)} into field {field}.{key} of type string"
         try:
@@ -155,7 +160,7 @@ def _type_causes(document: Document, data: Mapping[str, Any]) -> Iterator[Cause]
     if kind == "kubernetes.io/basic-auth" and not data.keys() & {"username", "password"}:
         yield required("data[username]")
         yield required("data[password]")
-    annotations = _mapping(document["metadata"].get("annotations"))
+    annotations = mapping(document["metadata"].get("annotations"))
     if kind == "kubernetes.io/service-account-token" and not annotations.get(_ACCOUNT):
         yield required(f"metadata.annotations[{_ACCOUNT}]")
 
@@ -189,12 +194,8 @@ def _frozen_causes(document: Document, old: Document, fields: tuple[str, ...]) -
     found = [
         forbidden(field, "field is immutable when `immutable` is set")
         for field in fields
-        if _mapping(document.get(field)) != _mapping(old.get(field))
+        if mapping(document.get(field)) != mapping(old.get(field))
     ]
     if document.get("immutable") is not True:
         found.insert(0, forbidden("immutable", "field is immutable when `immutable` is set"))
     return found
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

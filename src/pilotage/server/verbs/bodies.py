@@ -8,16 +8,14 @@ from typing import Any
 
 import msgspec
 
-from pilotage.errors import ApiError, BadRequest, Cause, DecodeError, RequestTooLarge, UnsupportedMediaType
+from pilotage.errors import ApiError, BadRequest, Cause, DecodeError, Status, UnsupportedMediaType
 from pilotage.meta import jsontext
 from pilotage.meta.causes import invalid, invalid_error, not_supported, too_long
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind, GroupVersion
 from pilotage.meta.models import ManagedFieldsEntry, ObjectMeta, OwnerReference, shapes
 from pilotage.rest.request import Request, Verb
-from pilotage.schema.structural import DefaultsTooLargeError
 from pilotage.server.resources import ResourceInfo
-from pilotage.storage.transaction import MAX_VALUE_BYTES
 
 ACCEPTED = "application/json, application/yaml"
 YAML = ("application/yaml", "application/x-yaml", "text/yaml")
@@ -29,6 +27,7 @@ _PARTS = {
     "managedFields": frozenset(shapes(ManagedFieldsEntry)),
 }
 JSON_TYPES = ("string", "integer", "number", "boolean", "object", "array", "null")
+_OTHER_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
 _KEY = re.compile(rb'"\s*:')
 _GAP = re.compile(rb'"\s+:')
 _encode = msgspec.json.Encoder().encode
@@ -41,7 +40,7 @@ class FieldProblems:
     unknown: list[str] = field(default_factory=list)
     duplicate: list[str] = field(default_factory=list)
 
-    def settle(self, request: Request, info: ResourceInfo) -> list[str]:
+    def report(self, request: Request, info: ResourceInfo) -> list[str]:
         """The warnings to give. Raises BadRequest where the request asked to be strict."""
         validation = request.write.field_validation
         lines = [f'unknown field "{path}"' for path in sorted(self.unknown)]
@@ -71,21 +70,61 @@ def read(request: Request, info: ResourceInfo) -> tuple[Document, FieldProblems]
     except (DecodeError, UnicodeDecodeError) as error:
         raise unrecognized(info, f"couldn't get version/kind; json parse error: {error}", request.body) from None
     if not isinstance(document, dict):
-        raise unrecognized(info, f"a JSON object is needed, not {json_type(document)}", request.body)
+        raise unrecognized(info, f"a JSON object is needed, not {jsontext.json_type(document)}", request.body)
     check_kind(document, info, request)
-    settle_metadata(document, info, request, problems)
+    normalize_metadata(document, info, request, problems)
     return document, problems
 
 
-def settle(info: ResourceInfo, request: Request, document: Document, problems: FieldProblems) -> list[str]:
-    """Prune and default by the schema; the warnings about what was dropped."""
-    if info.schema is not None:
-        problems.unknown += info.schema.prune(document)
-        try:
-            info.schema.default(document, limit=MAX_VALUE_BYTES)
-        except DefaultsTooLargeError as error:
-            raise RequestTooLarge(f"Request entity too large: {error}") from None
-    return problems.settle(request, info)
+def set_namespace(info: ResourceInfo, request: Request, metadata: Document) -> None:
+    """The namespace of the path is the object's; another one in the object is an error."""
+    if not info.namespaced:
+        metadata.pop("namespace", None)
+    elif (metadata.get("namespace") or request.namespace) != request.namespace:
+        raise BadRequest(_OTHER_NAMESPACE)
+    else:
+        metadata["namespace"] = request.namespace
+
+
+def check_identity(info: ResourceInfo, request: Request, document: Document, current: Document | None) -> None:
+    """The name and the uid in a body must be those of the object that the path names."""
+    metadata = document["metadata"]
+    name = metadata.get("name", "")
+    if name != request.name:
+        if not name:
+            raise BadRequest(
+                f"the name of the object ({request.name} based on URL) was undeterminable: name must be provided"
+            )
+        raise BadRequest(f"the name of the object ({name}) does not match the name on the URL ({request.name})")
+    if info.namespaced and metadata.get("namespace", request.namespace) != request.namespace:
+        raise BadRequest(_OTHER_NAMESPACE)
+    uid = metadata.get("uid")
+    if uid and current is not None and info.strategy.uid_precondition and uid != current["metadata"]["uid"]:
+        raise info.conflict(
+            request.name,
+            f"Precondition failed: UID in precondition: {uid}, UID in object meta: {current['metadata']['uid']}",
+        )
+
+
+def check_version(info: ResourceInfo, document: Document, current: Document, name: str) -> None:
+    """The resource version that the writer gave must be the current one; some kinds require one."""
+    given = document["metadata"].get("resourceVersion", "")
+    if not given or given == "0":
+        if not info.strategy.unconditional_update:
+            cause = invalid("metadata.resourceVersion", 0, "must be specified for an update")
+            raise invalid_error(GroupKind(*info.group_resource), name, [cause])  # the resource, not the kind
+        return
+    version_number(given)
+    if given != current["metadata"]["resourceVersion"]:
+        raise info.conflict(name)
+
+
+def version_number(text: str) -> int:
+    """A resource version as the revision that it is; anything but a number is a 500, as in Kubernetes."""
+    if text.isascii() and text.isdigit() and len(text) < 20:
+        return int(text)
+    message = f'resourceVersion: Invalid value: "{text[:50]}": a decimal number is needed'
+    raise ApiError(status=Status(500, "", message))
 
 
 def _decoded(request: Request, problems: FieldProblems) -> Any:
@@ -156,13 +195,13 @@ def _check_api_version(api_version: str, info: ResourceInfo, request: Request) -
         raise unrecognized(info, str(error), request.body) from None
 
 
-def settle_metadata(document: Document, info: ResourceInfo, request: Request, problems: FieldProblems) -> None:
+def normalize_metadata(document: Document, info: ResourceInfo, request: Request, problems: FieldProblems) -> None:
     """Metadata is there, has the right types and nothing unknown in it."""
     metadata = document.get("metadata")
     if metadata is None:
         metadata = document["metadata"] = {}
     if not isinstance(metadata, dict):
-        reason = f"json: cannot unmarshal {json_type(metadata)} into field metadata of type object"
+        reason = f"json: cannot unmarshal {jsontext.json_type(metadata)} into field metadata of type object"
         raise undecodable(info, request, reason)
     for key in [key for key, value in metadata.items() if not value or key not in _METADATA_FIELDS]:
         del metadata[key]  # what is empty is the same as absent
@@ -234,14 +273,6 @@ def unrecognized(info: ResourceInfo, reason: str, body: bytes) -> BadRequest:
     """The 400 for a body that is no object at all. Of what should be a Secret nothing is shown."""
     shown = f" ({_excerpt(body, 30)})" if info.gvk.kind != "Secret" else ""
     return BadRequest(f"the object provided is unrecognized (must be of type {info.gvk.kind}): {reason}{shown}")
-
-
-def json_type(value: Any) -> str:
-    """What JSON calls the type of a value."""
-    for kind, name in ((bool, "bool"), (str, "string"), (int | float, "number"), (list, "array"), (dict, "object")):
-        if isinstance(value, kind):
-            return name
-    return "null"
 
 
 def _excerpt(body: bytes, length: int = 200) -> str:

@@ -1,4 +1,4 @@
-"""Delete and delete collection: decide what it comes to, and commit it; again where somebody else was faster."""
+"""Delete and delete collection: decide what is removed, and commit; again if another writer was faster."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from pilotage.errors import NotFound, RevisionConflict
 from pilotage.rest.request import Form, Request
 from pilotage.rest.response import Page, Response
-from pilotage.server import records
+from pilotage.server import records, store
+from pilotage.server.admission import Attributes, Operation
 from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.strategies import special
 from pilotage.server.verbs import deletion
-from pilotage.server.verbs.read import Reader, warnings_of
-from pilotage.storage.interface import Delete, Entry, Put
+from pilotage.server.verbs.read import Reader
+from pilotage.storage.interface import Delete, Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,34 +23,36 @@ class Deleter:
     context: RegistryContext
 
     async def delete(self, info: ResourceInfo, request: Request) -> Response:
-        if info.gvr == special.NAMESPACE and request.name in special.PROTECTED_NAMESPACES:
-            raise info.forbidden(request.name, "this namespace may not be deleted")
+        if request.name in info.strategy.protected_names:
+            raise info.forbidden(request.name, f"this {info.mapping.singular} may not be deleted")
         while True:
             entry = await self.context.entry(info, request)
             try:
-                body = await self._deleted(info, request, entry)
+                data = await self._delete(info, request, entry)
             except RevisionConflict:
-                continue  # somebody was faster: decide again on what is there now
-            return Response(body, warnings=warnings_of(info))
+                continue  # another writer was faster: decide again on what is stored now
+            return Response(info.strategy.decorate(data), warnings=info.warnings)
 
-    async def _deleted(self, info: ResourceInfo, request: Request, entry: Entry) -> bytes:
+    async def _delete(self, info: ResourceInfo, request: Request, entry: Entry) -> bytes:
         data = records.view(entry, info)
-        outcome = deletion.decide(info, records.decode(data), request.delete, now=self.context.now())
-        dry = request.delete.dry_run
+        old = records.decode(data)
+        admission = self.context.admission
+        if admission:
+            attributes = Attributes(Operation.DELETE, request, None, old)
+            await admission.mutate(attributes)
+            await admission.validate(attributes)
+        outcome = deletion.decide(info, old, request.delete, now=self.context.now())
+        dry_run = request.delete.dry_run
         if isinstance(outcome, deletion.Remove):
-            if not dry:
+            if not dry_run:
                 await self.context.commit(Delete(entry.key, expected=entry.revision))
             return deletion.answer(info, outcome.document)
         if not outcome.changed:
             return data
-        value = records.encode(records.storable(outcome.document, info))
-        revision = entry.revision
-        if not dry:
-            revision = await self.context.commit(Put(entry.key, value, expected=revision))
-        return records.reread(value, info, revision)
+        return await store.update(self.context, info, outcome.document, entry, dry_run=dry_run)
 
     async def delete_collection(self, info: ResourceInfo, request: Request) -> Page:
-        """Each selected object is deleted for itself; what was there is the answer."""
+        """Delete each selected object. The objects as they were are the answer."""
         deletion.check_policy(request.delete)
         page = await Reader(self.context).list(info, replace(request, form=Form.OBJECT))
         for data in page.items:
@@ -59,5 +61,5 @@ class Deleter:
             try:
                 await self.delete(info, one)
             except NotFound:
-                continue  # gone in the meantime, which is what was wanted
+                continue  # deleted by another client meanwhile
         return page

@@ -13,7 +13,7 @@ from pilotage.meta.kinds import GroupKind
 from pilotage.rest.request import DeleteOptions
 from pilotage.server.records import encode, stamp
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.strategies import special
+from pilotage.server.strategies.strategy import Strategy
 
 _BY_POLICY = {"Orphan": "orphan", "Foreground": "foregroundDeletion"}
 
@@ -45,21 +45,20 @@ def decide(info: ResourceInfo, document: Document, options: DeleteOptions, *, no
     result = document | {"metadata": metadata}
     if "deletionTimestamp" not in before:
         mark(info, result, now)
-    if not metadata.get("finalizers") and not special.held(result):
+    if not metadata.get("finalizers") and not info.strategy.blocks_removal(result):
         return Remove(result)
     return Mark(result, changed=result != document)
 
 
 def mark(info: ResourceInfo, document: Document, now: str) -> None:
     """Make a document into one that is being deleted, in place; its metadata must be the caller's own."""
-    rule, metadata = special.of(info), document["metadata"]
+    strategy, metadata = info.strategy, document["metadata"]
     metadata["deletionTimestamp"] = now
-    if rule.hurried:
+    if strategy.grace_period:
         metadata["deletionGracePeriodSeconds"] = 0
-        if info.generation:
+        if strategy.generation:
             metadata["generation"] = metadata.get("generation", 0) + 1
-    if rule.mark is not None:
-        rule.mark(document, now)
+    strategy.prepare_for_delete(document, now)
 
 
 def check_policy(options: DeleteOptions) -> None:
@@ -101,7 +100,7 @@ def check_preconditions(info: ResourceInfo, document: Document, options: DeleteO
 def answer(info: ResourceInfo, document: Document) -> bytes:
     """What a client is told of an object that is gone."""
     metadata = document["metadata"]
-    if special.of(info).shown_when_gone:
+    if info.strategy.returns_deleted_object:
         return stamp(encode(document), int(metadata["resourceVersion"]))
     group, resource = info.group_resource
     details = {"name": metadata["name"], "group": group, "kind": resource, "uid": metadata["uid"]}
@@ -109,7 +108,7 @@ def answer(info: ResourceInfo, document: Document) -> bytes:
     return msgspec.json.encode(status | {"details": {key: value for key, value in details.items() if value}})
 
 
-def finished(document: Document) -> bool:
+def finished(strategy: Strategy, document: Document) -> bool:
     """Whether a terminating object has nothing left to wait for: the write that made it so removes it."""
     metadata = document["metadata"]
-    return "deletionTimestamp" in metadata and not metadata.get("finalizers") and not special.held(document)
+    return "deletionTimestamp" in metadata and not metadata.get("finalizers") and not strategy.blocks_removal(document)

@@ -56,7 +56,7 @@ def reader(info: ResourceInfo, request: Request) -> Patch:
 
 
 def _kind(info: ResourceInfo, request: Request) -> PatchType:
-    accepted = [PatchType.JSON, PatchType.MERGE] + ([] if info.custom else [PatchType.STRATEGIC])
+    accepted = info.strategy.patch_types
     for kind in accepted:
         if request.content_type == kind.value:
             return kind
@@ -98,5 +98,5 @@ def _applied(info: ResourceInfo, kind: PatchType, patch: Any, old: Document) -> 
         return document
     if kind is PatchType.MERGE:
         return merge.apply(old, patch)
-    schema = strategic.OpenAPIMergeSchema(builtin.schema(info.gvk), builtin.definition)
+    schema = strategic.OpenAPIMergeSchema(info.strategy.merge_schema or builtin.schema(info.gvk), builtin.definition)
     return strategic.apply(old, patch, schema)

@@ -23,8 +23,8 @@ from pilotage.rest.response import Page, Response
 from pilotage.server import records
 from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.strategies.strategy import version_number
 from pilotage.server.verbs import tokens
+from pilotage.server.verbs.bodies import version_number
 from pilotage.server.verbs.selection import Selection
 from pilotage.storage.interface import Entry, Snapshot
 
@@ -45,7 +45,7 @@ class Reader:
         if version and version != "0":
             await self.reached(version_number(version))
         entry = await self.context.entry(info, request)
-        return Response(shaped(records.view(entry, info), request.form), warnings=warnings_of(info))
+        return Response(shaped(info, records.view(entry, info), request.form), warnings=info.warnings)
 
     async def list(self, info: ResourceInfo, request: Request) -> Page:
         options = request.options
@@ -66,12 +66,15 @@ class Reader:
         token = ""
         if page.next_key:
             token = tokens.write(tokens.ContinueToken(page.revision, page.next_key[len(prefix) :]))
+        items = [records.view(entry, info) for entry in page.entries]
+        if info.strategy.decorated or request.form is Form.METADATA:
+            items = [shaped(info, item, request.form) for item in items]
         return Page(
-            items=[shaped(records.view(entry, info), request.form) for entry in page.entries],
+            items=items,
             resource_version=str(page.revision),
             continue_token=token,
             remaining_item_count=page.remaining if token and page.remaining else None,
-            warnings=warnings_of(info),
+            warnings=info.warnings,
             list_kind=f"{info.gvk.kind}List",
         )
 
@@ -135,13 +138,11 @@ def _after(snapshot: Snapshot) -> str:
     return snapshot.entries[-1].key + "\x00" if snapshot.remaining and snapshot.entries else ""
 
 
-def shaped(data: bytes, form: Form) -> bytes:
-    """An object in the form that was asked for."""
+def shaped(info: ResourceInfo, data: bytes, form: Form) -> bytes:
+    """An object as clients see it, in the form that was asked for."""
+    if info.strategy.decorated:
+        data = info.strategy.decorate(data)
     return records.metadata_only(data) if form is Form.METADATA else data
-
-
-def warnings_of(info: ResourceInfo) -> tuple[str, ...]:
-    return (info.deprecation,) if info.deprecation else ()
 
 
 def check_list_options(options: ListOptions) -> None:

@@ -50,11 +50,11 @@ class Selection:
                     self.name = requirement.value
             elif requirement.field == "metadata.namespace" and self._info.namespaced:
                 continue
-            elif requirement.field not in self._info.selectable:
+            elif requirement.field not in self._info.strategy.selectable_fields:
                 raise self._unknown(requirement.field)
 
     def _unknown(self, field: str) -> BadRequest:
-        if self._info.custom or self._info.selectable:
+        if self._info.custom or self._info.strategy.selectable_fields:
             return BadRequest(f"field label not supported: {field}")
         return BadRequest(f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"')
 
@@ -67,7 +67,9 @@ class Selection:
         metadata = _metadata(entry)
         if self._labels is not None and not self._labels.matches(metadata.labels or {}):
             return False
-        return self._fields is None or self._fields.matches(_FieldsOf(entry, metadata, self._info.selectable))
+        return self._fields is None or self._fields.matches(
+            _FieldsOf(entry, metadata, self._info.strategy.selectable_fields)
+        )
 
 
 def _metadata(entry: Entry) -> _Metadata:

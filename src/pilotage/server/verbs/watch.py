@@ -11,6 +11,7 @@ import msgspec
 
 from pilotage.errors import Cause, Compacted, Gone, StorageError
 from pilotage.meta.causes import forbidden, invalid_error, not_supported
+from pilotage.meta.documents import same
 from pilotage.meta.kinds import GroupKind
 from pilotage.rest.listing import BOOKMARK_SECONDS_ANNOTATION
 from pilotage.rest.request import Form, ListOptions, Request
@@ -18,7 +19,7 @@ from pilotage.rest.response import WatchEvent, WatchEventType
 from pilotage.server import records
 from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.strategies.strategy import version_number
+from pilotage.server.verbs.bodies import version_number
 from pilotage.server.verbs.read import Reader, shaped
 from pilotage.server.verbs.selection import Selection
 from pilotage.storage.interface import Entry, Event
@@ -125,7 +126,7 @@ class _Stream:
                 yield WatchEvent("DELETED", self._shaped(records.view(event.previous, self._info, event.revision)))
 
     def _shaped(self, data: bytes) -> bytes:
-        return shaped(data, self._form)
+        return shaped(self._info, data, self._form)
 
     def _bookmark(self, version: int, *, end_of_initial_events: bool = False) -> WatchEvent:
         gvk = self._info.gvk
@@ -174,7 +175,7 @@ def _ends(batch: Sequence[Event]) -> bool:
         if event.entry is None or event.previous is None:
             return True
         new, old = records.decode(event.entry.value), records.decode(event.previous.value)
-        if not records.same(new["spec"], old["spec"]):
+        if not same(new["spec"], old["spec"]):
             return True
     return False
 

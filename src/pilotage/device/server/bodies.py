@@ -1,0 +1,46 @@
+"""The bodies of creates and updates of GPUs, which may leave more out than those of an API server."""
+
+from __future__ import annotations
+
+import msgspec
+
+from pilotage.device.server.resourceversions import check_version
+from pilotage.device.v1alpha1 import GPU
+from pilotage.device.wire.tolerance import check_name
+from pilotage.errors import BadRequest, DecodeError
+from pilotage.meta import jsontext
+from pilotage.rest.request import Request, Verb
+
+_GVK = GPU.__resource__.gvk
+
+
+def completed(request: Request) -> bytes:
+    """The body of a create or update, with kind and name. Raises BadRequest."""
+    if not request.body:
+        raise BadRequest("the request has no GPU in it")
+    try:
+        document = jsontext.read(request.body)
+    except DecodeError as error:
+        raise BadRequest(f"the GPU cannot be read: {error}") from None
+    if not isinstance(document, dict):
+        raise BadRequest("the request has no GPU in it: a JSON object is needed")
+    metadata = document.get("metadata")
+    if not isinstance(metadata, dict) or not metadata:
+        raise BadRequest("the GPU has no metadata: metadata.name is required")
+    document.setdefault("apiVersion", _GVK.api_version)
+    document.setdefault("kind", _GVK.kind)
+    if request.name:
+        metadata.setdefault("name", request.name)
+    if metadata.get("name") or not metadata.get("generateName"):
+        check_name(_text(metadata.get("name"), "metadata.name"))
+    version = _text(metadata.get("resourceVersion"), "metadata.resourceVersion")
+    if version and request.verb is Verb.CREATE:
+        raise BadRequest(f"the GPU {metadata.get('name')!r} to be created has a resource version: leave it out")
+    check_version(version)
+    return msgspec.json.encode(document)
+
+
+def _text(value: object, field: str) -> str:
+    if value is not None and not isinstance(value, str):
+        raise BadRequest(f"{field} must be a string")
+    return value or ""

@@ -1,0 +1,82 @@
+"""Admission: functions that see each write before it is stored. Mutating ones come first, then validating ones.
+
+A function raises an ApiError to refuse the write. It is a coroutine because it may ask another system. The chain is
+empty by default; it is part of the registry's context.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from pilotage.meta.documents import Document
+from pilotage.meta.kinds import GroupVersionResource
+from pilotage.rest.request import Request, User
+
+
+class Operation(enum.Enum):
+    """What a write does."""
+
+    CREATE = "CREATE"
+    UPDATE = "UPDATE"
+    """Of an update or a patch."""
+    DELETE = "DELETE"
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """A write as admission sees it."""
+
+    operation: Operation
+    request: Request = field(repr=False)
+    new: Document | None = field(repr=False)
+    """The object to be stored, which a mutating function changes in place; None for a delete."""
+    old: Document | None = field(repr=False)
+    """The stored object, which is not changed; None for a create."""
+    warnings: list[str] = field(default_factory=list)
+    """What the writer is warned of; a function may add to it."""
+
+    @property
+    def user(self) -> User:
+        """Who writes."""
+        return self.request.user
+
+    @property
+    def resource(self) -> GroupVersionResource:
+        """What is written."""
+        return self.request.resource
+
+    @property
+    def subresource(self) -> str:
+        """Which part is written; empty for the whole object."""
+        return self.request.subresource
+
+    @property
+    def dry_run(self) -> bool:
+        """Whether nothing is stored: a function has no effect on anything but the object then."""
+        return self.request.write.dry_run or self.request.delete.dry_run
+
+
+AdmissionFunction = Callable[[Attributes], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """The chain of functions, in their order."""
+
+    mutating: tuple[AdmissionFunction, ...] = ()
+    validating: tuple[AdmissionFunction, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.mutating or self.validating)
+
+    async def mutate(self, attributes: Attributes) -> None:
+        """Let the mutating functions change the object. Raises ApiError."""
+        for function in self.mutating:
+            await function(attributes)
+
+    async def validate(self, attributes: Attributes) -> None:
+        """Let the validating functions refuse the write. Raises ApiError."""
+        for function in self.validating:
+            await function(attributes)

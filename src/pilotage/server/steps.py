@@ -1,0 +1,124 @@
+"""The steps of a write that decide on plain documents, without I/O: default, prepare, validate.
+
+The verbs call them in this order, with admission between them: `default`, mutating admission, `prepare_create` or
+`prepare_update`, `validate_create` or `validate_update`, validating admission; then the object is stored.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pilotage.errors import ApiError, Cause, RequestTooLarge, Status
+from pilotage.meta.documents import Document
+from pilotage.meta.validation import finalizers_causes, object_meta_causes, object_meta_update_causes
+from pilotage.rest.request import Request
+from pilotage.schema.structural import DefaultsTooLargeError
+from pilotage.server.resources import ResourceInfo
+from pilotage.server.strategies import metadata as meta
+from pilotage.server.verbs import bodies
+from pilotage.server.verbs.bodies import FieldProblems
+from pilotage.storage.transaction import MAX_VALUE_BYTES
+
+_WRONG_TYPE = re.compile(r"in body must be of type ([\w-]+): (.*)", re.DOTALL)
+
+
+def default(info: ResourceInfo, request: Request, document: Document, problems: FieldProblems) -> list[str]:
+    """Prune and default by the schema, then by the strategy, in place. The warnings about dropped fields."""
+    if info.schema is not None:
+        problems.unknown += info.schema.prune(document)
+        try:
+            info.schema.default(document, limit=MAX_VALUE_BYTES)
+        except DefaultsTooLargeError as error:
+            raise RequestTooLarge(f"Request entity too large: {error}") from None
+    warnings = problems.report(request, info)
+    info.strategy.default(document)
+    if reason := info.strategy.decoding_error(document):
+        raise bodies.undecodable(info, request, reason)
+    return warnings
+
+
+def prepare_create(info: ResourceInfo, document: Document, *, now: str, uid: str) -> list[str]:
+    """Make a document a new object, in place, except for a name to be generated. The warnings."""
+    metadata = document["metadata"]
+    if metadata.pop("resourceVersion", "") not in ("", "0"):
+        message = "resourceVersion should not be set on objects to be created"
+        raise ApiError(status=Status(500, "", message))
+    meta.reset(metadata, now=now, uid=uid)
+    info.strategy.prepare_for_create(document)
+    return meta.deduplicate_owners(metadata) + info.strategy.warnings(document, None)
+
+
+def prepare_update(
+    info: ResourceInfo, request: Request, document: Document, old: Document
+) -> tuple[Document, list[str]]:
+    """The next state of `old`: a subresource sets its part, and what only the server sets stays. The warnings."""
+    strategy, metadata = info.strategy, document["metadata"]
+    warnings: list[str] = []
+    if request.subresource == "status":
+        document = strategy.prepare_for_status_update(document, old)
+    elif request.subresource == "finalize":
+        document = strategy.prepare_for_finalize_update(document, old)
+    else:
+        meta.carry_over(metadata, old["metadata"], namespaced=info.namespaced)
+        strategy.prepare_for_update(document, old)
+        warnings = meta.deduplicate_owners(metadata) + strategy.warnings(document, old)
+    document["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+    return document, warnings
+
+
+def validate_create(info: ResourceInfo, request: Request, document: Document) -> list[Cause]:
+    """Everything that is wrong with a new object; a valid one is brought into its stored form."""
+    metadata, strategy = document["metadata"], info.strategy
+    causes = object_meta_causes(metadata, namespaced=info.namespaced, name=strategy.name_form)
+    if strategy.qualified_finalizers and "finalizers" in metadata:
+        causes += meta.unqualified_finalizer_causes(metadata["finalizers"])
+    causes += schema_causes(info, request, document, None)
+    causes += strategy.validate(document)
+    if not causes:
+        strategy.canonicalize(document)
+    return causes
+
+
+def validate_update(info: ResourceInfo, request: Request, document: Document, old: Document) -> list[Cause]:
+    """Everything that is wrong with the next state of an object; a valid one is brought into its stored form."""
+    metadata, was, strategy = document["metadata"], old["metadata"], info.strategy
+    causes = object_meta_update_causes(metadata, was)
+    if metadata.get("finalizers") != was.get("finalizers"):
+        finalizers = metadata.get("finalizers", [])
+        causes += finalizers_causes(finalizers)
+        if strategy.qualified_finalizers:
+            causes += meta.unqualified_finalizer_causes(finalizers)
+    causes += schema_causes(info, request, document, old)
+    if not request.subresource:
+        causes += strategy.validate_update(document, old)
+    if not causes:
+        strategy.canonicalize(document)
+    return causes
+
+
+def check_types(info: ResourceInfo, request: Request, document: Document) -> None:
+    """Raise the decoding error of a built-in kind before admission sees the object; custom ones are not typed."""
+    if not info.custom:
+        schema_causes(info, request, document, None)
+
+
+def schema_causes(info: ResourceInfo, request: Request, document: Document, old: Document | None) -> list[Cause]:
+    """What the schema says. A wrong type in an object of a built-in kind is a decoding error, which is raised."""
+    if info.schema is None:
+        return []
+    check = info.schema.validate_status if request.subresource == "status" else info.schema.validate
+    causes = check(document, old)
+    if info.custom:
+        return causes
+    for cause in causes:
+        if cause.reason == "FieldValueTypeInvalid":
+            raise bodies.undecodable(info, request, _type_error(cause))
+    return causes if info.strategy.schema_rules else []
+
+
+def _type_error(cause: Cause) -> str:
+    match = _WRONG_TYPE.search(cause.message)
+    wanted, found = match.groups() if match else ("another type", "a value")
+    if found.strip('"') in bodies.JSON_TYPES:
+        found = found.strip('"')
+    return f"json: cannot unmarshal {found} into field {cause.field} of type {wanted}"

@@ -1,0 +1,82 @@
+"""The last step of a write: the object in its storage version, committed if nothing it depends on has changed."""
+
+from __future__ import annotations
+
+from pilotage.errors import Cause, NotFound, RevisionConflict, StatusDetails
+from pilotage.meta.documents import Document
+from pilotage.rest.request import Request
+from pilotage.server import records
+from pilotage.server.catalogue import NAMESPACES, Redefined
+from pilotage.server.context import RegistryContext
+from pilotage.server.naming import DefinitionNames
+from pilotage.server.resources import ResourceInfo
+from pilotage.server.verbs import deletion
+from pilotage.storage.interface import Check, Delete, Entry, Operation, Put
+
+
+async def create(context: RegistryContext, info: ResourceInfo, request: Request, document: Document) -> bytes:
+    """Store a new object, if its name is free and its namespace exists. Returns its bytes. Raises AlreadyExists."""
+    name = document["metadata"]["name"]
+    key = context.key(info, request.namespace, name)
+    while True:
+        existing = await context.storage.get(key)
+        if existing is not None:
+            raise info.already_exists(name, terminating=records.terminating(existing.value))
+        named, operations = await _claim_names(context, info, document)
+        operations += await _conditions(context, info, request.namespace, name)
+        value = records.encode(records.storable(named, info))
+        if request.write.dry_run:
+            return records.reread(value, info)
+        try:
+            revision = await context.commit(Put(key, value, expected=0), *operations)
+        except RevisionConflict as conflict:
+            if conflict.key == info.definition_key:
+                raise Redefined from None
+            continue  # the key was taken, or the namespace has changed: look again
+        return records.reread(value, info, revision)
+
+
+async def update(
+    context: RegistryContext, info: ResourceInfo, document: Document, entry: Entry, *, dry_run: bool
+) -> bytes:
+    """Replace an object, or remove it if its last finalizer went. Returns its bytes. Raises RevisionConflict."""
+    document, operations = await _claim_names(context, info, document)
+    value = records.encode(records.storable(document, info))
+    revision = entry.revision
+    if not dry_run:
+        if deletion.finished(info.strategy, document):
+            await context.commit(Delete(entry.key, expected=revision))
+        else:
+            revision = await context.commit(Put(entry.key, value, expected=revision), *operations)
+    return records.reread(value, info, revision)
+
+
+async def _claim_names(
+    context: RegistryContext, info: ResourceInfo, document: Document
+) -> tuple[Document, list[Operation]]:
+    if not info.strategy.names_resources:
+        return document, []
+    return await DefinitionNames(context).accept(document)
+
+
+async def _conditions(context: RegistryContext, info: ResourceInfo, namespace: str, name: str) -> list[Operation]:
+    """What else must hold at the moment of the commit."""
+    conditions: list[Operation] = []
+    if info.custom:  # else an object could be created after its definition was found to have none
+        conditions.append(Check(info.definition_key, info.definition_revision))
+    if info.namespaced:
+        conditions.append(await _in_namespace(context, info, namespace, name))
+    return conditions
+
+
+async def _in_namespace(context: RegistryContext, info: ResourceInfo, namespace: str, name: str) -> Check:
+    """The namespace must exist, and not be terminating."""
+    entry = await context.storage.get(f"{context.prefix}{NAMESPACES}{namespace}")
+    if entry is None:
+        details = StatusDetails(name=namespace, kind="namespaces")
+        raise NotFound(f'namespaces "{namespace}" not found', details=details)
+    if records.terminating(entry.value):
+        message = f"unable to create new content in namespace {namespace} because it is being terminated"
+        cause = Cause("NamespaceTerminating", f"namespace {namespace} is being terminated", "metadata.namespace")
+        raise info.forbidden(name, message, cause)
+    return Check(entry.key, entry.revision)

@@ -1,0 +1,38 @@
+"""Strategies of the group coordination.k8s.io."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import invalid
+from pilotage.meta.documents import Document
+from pilotage.server.strategies.microtimes import micro_time_error
+from pilotage.server.strategies.strategy import Strategy, mapping
+
+_TIMES = (("spec", "acquireTime"), ("spec", "renewTime"))
+
+
+class LeaseStrategy(Strategy):
+    """Leases have positive durations, and times to the microsecond."""
+
+    schema_rules = False
+
+    def decoding_error(self, document: Document) -> str:
+        return micro_time_error(document, _TIMES)
+
+    def validate(self, document: Document) -> list[Cause]:
+        spec = mapping(document.get("spec"))
+        found = []
+        seconds, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
+        if isinstance(seconds, int) and seconds <= 0:
+            found.append(invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0"))
+        if isinstance(transitions, int) and transitions < 0:
+            found.append(invalid("spec.leaseTransitions", transitions, "must be greater than or equal to 0"))
+        return found
+
+
+STRATEGIES: Mapping[str, Strategy] = {
+    "leasecandidates": Strategy(unconditional_update=False, create_on_update=True),
+    "leases": LeaseStrategy(unconditional_update=False, create_on_update=True),
+}

@@ -1,0 +1,116 @@
+"""Custom resources: what their definition makes of them, one resource and one strategy for each version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from pilotage.meta.documents import Document
+from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
+from pilotage.meta.mapper import RESTMapping
+from pilotage.meta.validation import MAX_CAUSES
+from pilotage.meta.versions import version_priority
+from pilotage.rest.request import PatchType
+from pilotage.schema.structural import StructuralSchema
+from pilotage.server.resources import ResourceInfo
+from pilotage.server.strategies.apiextensions import is_established, versions_of
+from pilotage.server.strategies.metadata import is_qualified
+from pilotage.server.strategies.strategy import Strategy, copy_field
+
+_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+_TERMINATING_VERBS = ("delete", "deletecollection", "get", "list", "watch")
+_PATH = " including a path (/)"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CustomResourceStrategy(Strategy):
+    """The rules of a custom resource: its schema's, and those that all custom resources have."""
+
+    generation: bool = True
+    unconditional_update: bool = False
+
+    patch_types: ClassVar[tuple[PatchType, ...]] = (PatchType.JSON, PatchType.MERGE)
+    qualified_finalizers = False
+
+    def prepare_for_status_update(self, document: Document, old: Document) -> Document:
+        result = dict(old)
+        copy_field(result, document, "status")
+        return result
+
+    def warnings(self, document: Document, old: Document | None) -> list[str]:
+        """Finalizers without a domain are valid, but may collide."""
+        finalizers = document["metadata"].get("finalizers")
+        if not finalizers:
+            return []
+        known = old["metadata"].get("finalizers", ()) if old is not None else ()
+        return [
+            f'metadata.finalizers: "{name}": prefer a domain-qualified finalizer name{_PATH if "." in name else ""}'
+            " to avoid accidental conflicts with other finalizer writers"
+            for name in finalizers[:MAX_CAUSES]
+            if name not in known and not is_qualified(name)
+        ]
+
+
+def resources_of(
+    definition: Document,
+    key: str,
+    revision: int,
+    size: int = 0,
+    strategy: type[CustomResourceStrategy] = CustomResourceStrategy,
+) -> Iterator[ResourceInfo]:
+    """The resources that an established definition of so many bytes makes, one for each served version."""
+    if not is_established(definition):
+        return
+    versions: dict[str, ResourceInfo] = {}
+    storage: ResourceInfo | None = None
+    for version in sorted(versions_of(definition), key=lambda version: not version.get("storage")):
+        info = _resource(definition, version, strategy)
+        info = replace(info, definition_key=key, definition_revision=revision, definition_bytes=size)
+        info = replace(info, storage=storage, versions=versions)
+        storage = storage or info  # the storage version comes first: the others refer to it
+        versions[info.gvk.api_version] = info
+    for version in versions_of(definition):
+        if version.get("served"):
+            yield versions[f"{definition['spec']['group']}/{version['name']}"]
+
+
+def _resource(definition: Document, version: Document, strategy: type[CustomResourceStrategy]) -> ResourceInfo:
+    spec, names = definition["spec"], definition["status"]["acceptedNames"]
+    group = spec["group"]
+    terminating = "deletionTimestamp" in definition["metadata"]
+    schema = version["schema"]["openAPIV3Schema"]
+    gvk = GroupVersionKind(group, version["name"], names["kind"])
+    return ResourceInfo(
+        mapping=RESTMapping(
+            gvk=gvk,
+            resource=GroupVersionResource(group, version["name"], names["plural"]),
+            namespaced=spec["scope"] == "Namespaced",
+            singular=names.get("singular", ""),
+            short_names=tuple(names.get("shortNames", ())),
+            categories=tuple(names.get("categories", ())),
+            verbs=_TERMINATING_VERBS if terminating else _VERBS,
+            subresources=tuple(name for name in ("status", "scale") if name in version.get("subresources", {})),
+        ),
+        strategy=strategy(
+            subresources=("status",) if "status" in version.get("subresources", {}) else (),
+            selectable_fields={
+                path["jsonPath"].lstrip("."): tuple(path["jsonPath"].lstrip(".").split("."))
+                for path in version.get("selectableFields", ())
+            },
+        ),
+        compile_schema=lambda: StructuralSchema.compile(schema),
+        custom=True,
+        terminating=terminating,
+        deprecation=_deprecation(version, gvk, spec["versions"]) if version.get("deprecated") else "",
+    )
+
+
+def _deprecation(version: Document, gvk: GroupVersionKind, versions: Iterable[dict[str, Any]]) -> str:
+    """The warning about a version: the definition's own, or one that names the best version to use instead."""
+    if version.get("deprecationWarning"):
+        return str(version["deprecationWarning"])
+    ranks = [version_priority(one["name"]) for one in versions if one.get("served") and not one.get("deprecated")]
+    better = sorted(rank for rank in ranks if rank < version_priority(gvk.version))
+    instead = f"; use {gvk.group}/{better[0][-1]} {gvk.kind}" if better else ""
+    return f"{gvk.api_version} {gvk.kind} is deprecated{instead}"

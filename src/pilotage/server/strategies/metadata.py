@@ -1,0 +1,78 @@
+"""Metadata in a write: which fields the server sets, and what it may be. The same for all kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import invalid
+from pilotage.meta.documents import Document, canonical
+from pilotage.meta.validation import MAX_CAUSES
+from pilotage.server.strategies.strategy import copy_field
+
+_SERVER_OWNED = (
+    "creationTimestamp",
+    "uid",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "selfLink",
+    "generation",
+)
+_KEPT_ON_UPDATE = ("creationTimestamp", "generation", "selfLink")
+_KEPT_IF_ABSENT = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields")
+_STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
+DUPLICATE_OWNERS = (
+    ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, "
+    "and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+)
+
+
+def reset(metadata: Document, *, now: str, uid: str) -> None:
+    """Make metadata that of a new object, in place."""
+    for key in _SERVER_OWNED:
+        metadata.pop(key, None)
+    metadata["uid"] = uid
+    metadata["creationTimestamp"] = now
+
+
+def carry_over(metadata: Document, old: Document, *, namespaced: bool) -> None:
+    """Keep what an update cannot change, and what it may leave out, in place."""
+    for key in _KEPT_ON_UPDATE:
+        copy_field(metadata, old, key)
+    for key in _KEPT_IF_ABSENT:
+        if key in old:
+            metadata.setdefault(key, old[key])
+    if namespaced:
+        metadata.setdefault("namespace", old.get("namespace", ""))
+    else:
+        metadata.pop("namespace", None)
+
+
+def deduplicate_owners(metadata: Document) -> list[str]:
+    """Drop duplicate owner references, in place. The warnings."""
+    owners = metadata.get("ownerReferences")
+    if not owners or len(owners) < 2:
+        return []
+    kept: dict[bytes, Any] = {}  # by content: a body can hold tens of thousands, too many to compare in pairs
+    duplicate: set[str] = set()
+    for owner in owners:
+        if kept.setdefault(canonical(owner), owner) is not owner:
+            duplicate.add(str(owner.get("uid")))
+    metadata["ownerReferences"] = list(kept.values())
+    return [DUPLICATE_OWNERS + ", ".join(sorted(duplicate))] if duplicate else []
+
+
+def unqualified_finalizer_causes(finalizers: Sequence[str]) -> list[Cause]:
+    """Finalizers that are not standard ones and have no domain."""
+    message = "name is neither a standard finalizer name nor is it fully qualified"
+    return [
+        invalid(f"metadata.finalizers[{index}]", name, message)
+        for index, name in enumerate(finalizers[:MAX_CAUSES])
+        if not is_qualified(name)
+    ]
+
+
+def is_qualified(finalizer: str) -> bool:
+    """Whether a finalizer is a standard one or has a domain."""
+    return "/" in finalizer or finalizer in _STANDARD_FINALIZERS
