@@ -142,7 +142,7 @@ def test_a_call_that_the_server_gave_up_may_have_been_done() -> None:
 
 def test_the_status_wins_over_the_code() -> None:
     status = msgspec.json.encode(Status(409, "Conflict", "no, because").document())
-    found = codes.api_error(RPCError(Code.INVALID_ARGUMENT, "no", status=status), watch=True)
+    found = codes.api_error(RPCError(Code.INVALID_ARGUMENT, "no", trailers={codes.STATUS_METADATA: status}), watch=True)
     assert type(found) is Conflict
     assert str(found) == "no, because"
 
@@ -152,7 +152,7 @@ def test_the_status_wins_over_the_code() -> None:
     [b"\xff", b"[]", b"{}", b'{"kind":"Pod"}', b'{"kind":"Status","status":"Success","code":200}', b"[" * 100_000],
 )
 def test_a_status_that_is_none_leaves_it_to_the_code(status: bytes) -> None:
-    assert type(codes.api_error(RPCError(Code.NOT_FOUND, "no", status=status))) is NotFound
+    assert type(codes.api_error(RPCError(Code.NOT_FOUND, "no", trailers={codes.STATUS_METADATA: status}))) is NotFound
 
 
 def test_an_error_whose_reason_has_no_class_goes_by_its_code() -> None:
@@ -163,13 +163,13 @@ def test_an_error_whose_reason_has_no_class_goes_by_its_code() -> None:
 def test_a_novel_is_cut_so_that_it_fits_into_metadata() -> None:
     causes = tuple(Cause("FieldValueInvalid", "x" * 200, f"spec.f{number}") for number in range(500))
     said = codes.rpc_error(Invalid("y" * 100_000, details=StatusDetails(name="gpu-0", kind="GPU", causes=causes)))
-    assert len(said.status) <= codes.LONGEST_STATUS
+    assert len(said.trailers[codes.STATUS_METADATA]) <= codes.LONGEST_STATUS
     assert len(said.message) <= codes.LONGEST_MESSAGE
     found = codes.api_error(said)
     assert isinstance(found, Invalid)
     assert found.status.details == StatusDetails(name="gpu-0", kind="GPU")
     endless = codes.rpc_error(Invalid("é" * 5000, details=StatusDetails(name="n" * 5000)))
-    assert len(endless.status) <= codes.LONGEST_STATUS
+    assert len(endless.trailers.get(codes.STATUS_METADATA, b"")) <= codes.LONGEST_STATUS
 
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=40)
@@ -205,4 +205,6 @@ def test_who_knows_the_codes_alone_learns_the_same_kind_of_trouble(status: Statu
 
 @given(st.binary(max_size=60), st.sampled_from([code for code in Code if code is not Code.OK]))
 def test_whatever_a_server_sends_is_an_error_of_ours(status: bytes, code: Code) -> None:
-    assert isinstance(codes.api_error(RPCError(code, "x", status=status)), errors.PilotageError)
+    assert isinstance(
+        codes.api_error(RPCError(code, "x", trailers={codes.STATUS_METADATA: status})), errors.PilotageError
+    )

@@ -8,8 +8,8 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
-from pilotage.device.client.target import Target
 from pilotage.grpc.channel import GRPCChannel
+from pilotage.grpc.dialer import Address
 from pilotage.grpc.options import ChannelOptions, ServerOptions
 from pilotage.grpc.rpc import Call, Code, Handlers, Outgoing, Reply, RPCError, frame
 from pilotage.grpc.server import Admit, Listening, everybody, serve
@@ -45,7 +45,7 @@ class Service:
         return Reply(message, {"x-method": call.name})
 
     async def fail(self, call: Call, message: bytes) -> Reply:
-        raise RPCError(Code.NOT_FOUND, "no such thing: 100% größer\n", status=b'{"code":404}')
+        raise RPCError(Code.NOT_FOUND, "no such thing: 100% größer\n", trailers={"details-bin": b'{"code":404}'})
 
     async def break_down(self, call: Call, message: bytes) -> Reply:
         raise LookupError("a secret")
@@ -120,7 +120,7 @@ async def served(
 @asynccontextmanager
 async def channel(listening: Listening | str, options: ChannelOptions | None = None) -> AsyncIterator[GRPCChannel]:
     path = listening if isinstance(listening, str) else str(listening.address)
-    opened = GRPCChannel(Target(path=path), options)
+    opened = GRPCChannel(Address(path=path), options)
     try:
         yield opened
     finally:

@@ -25,7 +25,7 @@ async def test_a_unary_call_gives_message_and_metadata_both_ways() -> None:
     assert reply == Reply(b"hello", {"x-method": "Echo"})
     assert service.calls[0].method == ECHO
     assert service.calls[0].metadata["provider-id"] == "nvml"
-    assert service.calls[0].metadata["user-agent"].startswith("nvidia-device-api/")
+    assert service.calls[0].metadata["user-agent"].startswith("grpc-python-pilotage/")
 
 
 @pytest.mark.parametrize("size", [0, 1, 16379, 16380, 70_000, 3_000_000])
@@ -40,7 +40,7 @@ async def test_an_error_arrives_with_code_text_and_status() -> None:
         with pytest.raises(RPCError) as caught:
             await calling.unary(FAIL, b"")
     assert (caught.value.code, caught.value.message) == (Code.NOT_FOUND, "no such thing: 100% größer\n")
-    assert caught.value.status == b'{"code":404}'
+    assert caught.value.trailers == {"details-bin": b'{"code":404}'}
 
 
 async def test_a_handler_that_fails_is_logged_and_its_text_is_not_told(caplog: pytest.LogCaptureFixture) -> None:
@@ -277,7 +277,7 @@ async def test_a_reader_who_pauses_is_not_sent_more_whatever_the_size_of_message
 async def test_a_stream_may_end_with_an_error() -> None:
     async def fail(call: Call, message: bytes, outgoing: Outgoing) -> None:
         outgoing.write([frame(b"one")])
-        raise RPCError(Code.OUT_OF_RANGE, "too old", status=b"{}")
+        raise RPCError(Code.OUT_OF_RANGE, "too old", trailers={"details-bin": b"{}"})
 
     async with (
         served(Handlers({}, {WATCH: fail})) as listening,
@@ -288,7 +288,7 @@ async def test_a_stream_may_end_with_an_error() -> None:
         assert await anext(messages) == b"one"
         with pytest.raises(RPCError, match="too old") as caught:
             await anext(messages)
-    assert (caught.value.code, caught.value.status) == (Code.OUT_OF_RANGE, b"{}")
+    assert (caught.value.code, caught.value.trailers) == (Code.OUT_OF_RANGE, {"details-bin": b"{}"})
 
 
 async def test_a_stream_that_is_refused_is_told_when_the_block_is_entered() -> None:

@@ -16,18 +16,18 @@ from unittest import mock
 import pytest
 from hpack import Decoder
 
-from pilotage.device.client.target import Target
 from pilotage.errors import ConnectionLost
 from pilotage.grpc import frames, link
 from pilotage.grpc.channel import GRPCChannel
 from pilotage.grpc.clientlink import ClientLink
+from pilotage.grpc.dialer import Address
 from pilotage.grpc.frames import ErrorCode, Setting
 from pilotage.grpc.options import ChannelOptions
 from pilotage.grpc.rpc import Code, RPCError
 from pilotage.grpc.server import serve
 from pilotage.server.http.certificates import self_signed
 
-from .ground import ECHO, HANG, LARGE, UNLIMITED, WATCH, Service, channel, port, served, socket_path
+from .ground import ECHO, HANG, LARGE, SHOUT, UNLIMITED, WATCH, Service, channel, port, served, socket_path
 
 ANSWER = frames.block([(":status", "200"), ("content-type", "application/grpc")])
 TRAILERS = frames.block([("grpc-status", "0")])
@@ -41,11 +41,9 @@ async def test_nothing_is_connected_before_the_first_call_and_one_connection_car
         assert listening.statistics().accepted == 1
 
 
-async def test_no_socket_is_told_with_what_to_do() -> None:
-    async with channel("/nowhere/device-api.sock") as calling:
-        with pytest.raises(
-            ConnectionLost, match=r"is the Device API server running.*NVIDIA_DEVICE_API_TARGET"
-        ) as caught:
+async def test_the_error_of_a_missing_socket_says_what_to_do() -> None:
+    async with channel("/nowhere/s.sock", ChannelOptions(unreachable_hint="start the program")) as calling:
+        with pytest.raises(ConnectionLost, match=r"the server is not running.*; start the program") as caught:
             await calling.unary(ECHO, b"")
         assert not caught.value.sent
         with pytest.raises(ConnectionLost, match="no such socket"):
@@ -53,11 +51,11 @@ async def test_no_socket_is_told_with_what_to_do() -> None:
                 pass
 
 
-async def test_a_socket_that_nobody_listens_on_is_told_with_what_to_do() -> None:
+async def test_the_error_of_a_socket_without_a_server_says_so() -> None:
     with socket_path() as path, socket.socket(socket.AF_UNIX) as stale:
         stale.bind(path)
         async with channel(path) as calling:
-            with pytest.raises(ConnectionLost, match="nobody listens there: the Device API server has stopped"):
+            with pytest.raises(ConnectionLost, match="connection refused: no server listens there"):
                 await calling.unary(ECHO, b"")
 
 
@@ -100,7 +98,7 @@ async def test_a_server_that_says_nothing_is_given_up_on() -> None:
         mute.bind(path)
         mute.listen()
         async with channel(path, ChannelOptions(connect_seconds=0.05)) as calling:
-            with pytest.raises(ConnectionLost, match=r"no answer within 0\.05 s") as caught:
+            with pytest.raises(ConnectionLost, match=r"did not answer within 0\.05 s") as caught:
                 await calling.unary(ECHO, b"")
             assert (caught.value.sent, caught.value.timed_out) == (False, True)
 
@@ -289,12 +287,12 @@ async def test_a_call_waits_for_a_place_until_the_server_takes_more() -> None:
 @pytest.mark.parametrize(
     ("target", "authority"),
     [
-        (Target(path="/run/s"), b"localhost"),
-        (Target(host="node", port=1), b"node:1"),
-        (Target(host="::1", port=1), b"[::1]:1"),
+        (Address(path="/run/s"), b"localhost"),
+        (Address(host="node", port=1), b"node:1"),
+        (Address(host="::1", port=1), b"[::1]:1"),
     ],
 )
-async def test_the_authority_is_what_a_uri_would_have(target: Target, authority: bytes) -> None:
+async def test_the_authority_is_what_a_uri_would_have(target: Address, authority: bytes) -> None:
     fields = dict(Decoder().decode(GRPCChannel(target)._head(ECHO, None), raw=True))
     assert fields[b":authority"] == authority
 
@@ -318,12 +316,26 @@ async def test_tls_on_a_port_with_a_certificate_that_is_trusted_and_one_that_is_
     server = tls.SSLContext(tls.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
     async with serve(Service().handlers(), ssl=server, options=UNLIMITED) as listening:
-        target = Target(host="127.0.0.1", port=port(listening))
+        target = Address(host="127.0.0.1", port=port(listening))
         trusting = tls.create_default_context(cafile=tmp_path / "cert.pem")
         good = GRPCChannel(target, ChannelOptions(ssl=trusting, server_name="localhost"))
         assert (await good.unary(ECHO, bytes(300_000))).message == bytes(300_000)
         await asyncio.gather(*(good.unary(ECHO, b"") for _ in range(300)))
         await good.close()
+        both = GRPCChannel(target, ChannelOptions(ssl=trusting, server_name="localhost"))
+        async with both.bidi(SHOUT, metadata={"x-key": "value"}) as call:
+            answers = aiter(call)
+            for message in (b"one", b"two"):
+                await call.send(message)
+                assert await anext(answers) == message.upper()
+            await call.end_sending()
+            assert [answer async for answer in call] == []
+            with pytest.raises(RPCError):
+                await call.send(b"too late")
+        with pytest.raises(RPCError) as late:
+            await both.unary(HANG, b"", timeout=0.05)
+        assert late.value.code is Code.DEADLINE_EXCEEDED
+        await both.close()
         bad = GRPCChannel(target, ChannelOptions(ssl=tls.create_default_context()))
         with pytest.raises(ConnectionLost, match="certificate is not trusted") as caught:
             await bad.unary(ECHO, b"")

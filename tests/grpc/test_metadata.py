@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotage.grpc import metadata
-from pilotage.grpc.rpc import STATUS_METADATA, Code, RPCError
+from pilotage.grpc.rpc import Code, RPCError
+
+DETAILS = "details-bin"
 
 
 @given(st.text(max_size=150))
@@ -22,16 +24,16 @@ def test_a_very_long_message_is_cut() -> None:
 
 
 @given(st.sampled_from([code for code in Code if code is not Code.OK]), st.text(max_size=50), st.binary(max_size=500))
-def test_an_error_survives_its_way_through_trailers(code: Code, message: str, status: bytes) -> None:
-    error = metadata.outcome(dict(metadata.failure(RPCError(code, message, status=status))))
+def test_an_error_survives_its_way_through_trailers(code: Code, message: str, details: bytes) -> None:
+    error = metadata.outcome(dict(metadata.failure(RPCError(code, message, trailers={DETAILS: details}))))
     assert error is not None
-    assert (error.code, error.status) == (code, status)
+    assert (error.code, error.trailers.get(DETAILS, b"")) == (code, details)
     assert error.message == message.encode("utf-8", "replace").decode()
 
 
-def test_a_status_that_is_too_long_for_headers_is_left_out() -> None:
-    fields = metadata.failure(RPCError(Code.INVALID_ARGUMENT, "m" * 10_000, status=bytes(10_000)))
-    assert STATUS_METADATA not in dict(fields)
+def test_a_binary_trailer_that_is_too_long_for_headers_is_left_out() -> None:
+    fields = metadata.failure(RPCError(Code.INVALID_ARGUMENT, "m" * 10_000, trailers={DETAILS: bytes(10_000)}))
+    assert DETAILS not in dict(fields)
     assert sum(len(key) + len(value) for key, value in fields) < 8000
 
 
@@ -42,7 +44,7 @@ def test_a_status_that_is_too_long_for_headers_is_left_out() -> None:
         ({"grpc-status": "x"}, Code.UNKNOWN),
         ({"grpc-status": "999"}, Code.UNKNOWN),
         ({"grpc-status": "17"}, Code.UNKNOWN),
-        ({"grpc-status": "5", STATUS_METADATA: "%%%"}, Code.NOT_FOUND),
+        ({"grpc-status": "5", DETAILS: "%%%"}, Code.NOT_FOUND),
         ({"grpc-status": "5", "grpc-message": "%zz%ff"}, Code.NOT_FOUND),
     ],
 )
@@ -50,7 +52,7 @@ def test_odd_trailers_are_read_leniently(fields: dict[str, str], code: Code) -> 
     error = metadata.outcome(fields)
     assert error is not None
     assert error.code is code
-    assert error.status == b""
+    assert error.trailers == {}
 
 
 @given(st.floats(0, 1e9))

@@ -14,10 +14,10 @@ from dataclasses import replace
 import pytest
 
 from hack.device.attacks import MESSAGE
-from pilotage.device.client.target import Target
 from pilotage.errors import ConnectionLost, PilotageError
 from pilotage.grpc import frames
 from pilotage.grpc.channel import GRPCChannel
+from pilotage.grpc.dialer import Address
 from pilotage.grpc.frames import ErrorCode
 from pilotage.grpc.options import ServerOptions
 from pilotage.grpc.rpc import Call, Code, Handlers, Peer, Reply, RPCError
@@ -399,11 +399,11 @@ async def test_one_who_does_not_read_is_cut_and_does_not_hold_up_others() -> Non
 async def test_a_server_on_a_port_serves_until_the_block_ends() -> None:
     service = Service()
     async with serve(service.handlers(), options=UNLIMITED) as listening:
-        calling = GRPCChannel(Target(host="127.0.0.1", port=port(listening)))
+        calling = GRPCChannel(Address(host="127.0.0.1", port=port(listening)))
         assert (await calling.unary(ECHO, b"over TCP")).message == b"over TCP"
         assert service.calls[0].peer.uid == -1
         assert service.calls[0].peer.address.startswith("127.0.0.1:")
-    with pytest.raises(ConnectionLost, match="nobody listens"):
+    with pytest.raises(ConnectionLost, match="no server listens"):
         await calling.unary(ECHO, b"")
     await calling.close()
 

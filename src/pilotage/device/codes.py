@@ -37,6 +37,9 @@ from pilotage.errors import (
 )
 from pilotage.grpc.rpc import Code, RPCError
 
+STATUS_METADATA = "kubernetes-status-bin"
+"""Trailing metadata of a failed call: the Kubernetes Status as JSON, so that nothing of it is lost in a gRPC code."""
+
 LONGEST_MESSAGE = 1024
 """Characters of a message that travel: metadata are small (8 KiB with many a client), and a message is shown whole."""
 
@@ -127,7 +130,7 @@ def rpc_error(error: ApiError) -> RPCError:
     if code is None:
         code = _CODES_BY_STATUS.get(status.code, Code.INTERNAL)
     prefix = next((text for kind, text in _PREFIXES.items() if isinstance(error, kind)), "")
-    return RPCError(code, _shortened(f"{prefix} {status.message}".lstrip()), status=_portable(status))
+    return RPCError(code, _shortened(f"{prefix} {status.message}".lstrip()), trailers=_trailers(status))
 
 
 def api_error(error: RPCError, *, watch: bool = False, method: str = "") -> PilotageError:
@@ -137,7 +140,7 @@ def api_error(error: RPCError, *, watch: bool = False, method: str = "") -> Pilo
     The Status that came along is what counts. CANCELLED without one is ConnectionLost: the server let go of the call
     before it was answered, and nobody knows how far it had come. INVALID_ARGUMENT is 415 or 422 by its prefix.
     """
-    status = _status_of(error.status)
+    status = _status_of(error.trailers.get(STATUS_METADATA, b""))
     if status is not None:
         return from_status(status)
     if error.code is Code.CANCELLED:
@@ -158,6 +161,11 @@ def _missing(method: str, said: str) -> MethodNotSupported:
     what, why = f"method {method}" if method else "such method", _MISSING.get(method, _MISSING_ANY)
     advice = "Write through a server that has it, such as `pilotage device serve`"
     return MethodNotSupported(f"the Device API server has no {what}: {why}. {advice} ({said})")
+
+
+def _trailers(status: Status) -> dict[str, bytes]:
+    data = _portable(status)
+    return {STATUS_METADATA: data} if data else {}
 
 
 def _portable(status: Status) -> bytes:

@@ -1,4 +1,4 @@
-"""A channel to a gRPC server: connected when it is needed, and again when it broke."""
+"""A channel to a gRPC server: connects when it is needed, and again after the connection was lost."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from pilotage.grpc.rpc import Code, Incoming, Reply, RPCError
 class GRPCChannel:
     """Calls methods of one server. Nothing is connected before the first call; one connection carries all calls.
 
-    A call on a connection that broke fails; the next one connects anew. Where the server never looked at a call, it is
-    sent once more by itself.
+    A call fails when its connection is lost; the next call connects again. A call that the server has not processed, as
+    it says itself (GOAWAY, REFUSED_STREAM), is sent a second time on a new connection.
     """
 
     def __init__(self, target: Endpoint, options: ChannelOptions | None = None) -> None:
@@ -75,6 +75,20 @@ class GRPCChannel:
         finally:
             call.cancel()
 
+    @asynccontextmanager
+    async def bidi(self, method: str, *, metadata: Mapping[str, str] | None = None) -> AsyncIterator[OutgoingCall]:
+        """A bidirectional stream: `send` messages, iterate over the answers, `end_sending` to end the own half.
+
+        The end of the block cancels what is left. Iterating raises RPCError where the server ends the stream with one,
+        ConnectionLost where the connection is lost. It is never sent a second time: only the caller knows which of its
+        messages are safe to repeat.
+        """
+        call = await self._begin(self._head(method, metadata), None)
+        try:
+            yield call
+        finally:
+            call.cancel()
+
     async def close(self) -> None:
         self._closed = True
         if self._connecting is not None:
@@ -90,9 +104,9 @@ class GRPCChannel:
             async with asyncio.timeout(self._options.open_seconds):
                 await call.headers_came()
         except TimeoutError:
-            pass  # a server that says nothing before it has something to say
+            pass  # some servers send headers only with the first message
 
-    async def _begin(self, head: bytes, message: bytes) -> OutgoingCall:
+    async def _begin(self, head: bytes, message: bytes | None) -> OutgoingCall:
         for _ in range(2):
             link = await self._connected()
             try:
@@ -103,7 +117,7 @@ class GRPCChannel:
         return await (await self._connected()).begin(head, message)
 
     async def _connected(self) -> ClientLink:
-        """The connection, made if need be. All who want it wait for the same attempt."""
+        """The connection, opened if need be. Concurrent callers share one attempt."""
         if self._closed:
             raise self._over()
         if self._link is not None and not self._link.gone:

@@ -1,4 +1,4 @@
-"""The client's end of a connection: calls begun, as many at once as the server takes, and told when it breaks."""
+"""The client's end of a connection: begins as many calls at once as the server allows."""
 
 from __future__ import annotations
 
@@ -35,23 +35,30 @@ class ClientLink(Link[OutgoingCall]):
         self._options = options
         self._target = target
         self.parting = ""
-        """What the server said when it ended the connection."""
+        """The reason that the server sent when it ended the connection."""
         self._places: deque[asyncio.Future[None]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         if options.keepalive_seconds:
             self._timer = loop.call_later(options.keepalive_seconds, self._keep_alive)
 
-    async def begin(self, head: bytes, message: bytes) -> OutgoingCall:
-        """Send a call. Raises ConnectionLost (not sent) where the connection cannot be used any more."""
+    async def begin(self, head: bytes, message: bytes | None) -> OutgoingCall:
+        """Send a call: its one message, or none where the caller sends messages later.
+
+        Raises ConnectionLost (not sent) where the connection takes no more calls.
+        """
         while len(self.streams) >= self.peer_streams and not self.gone:
             await self._place()
         if self.gone:
             raise self._lost(sent=False)
-        call = OutgoingCall(self, self.next_id, self._options.message_bytes, self.number)
+        half_open = message is None
+        call = OutgoingCall(self, self.next_id, self._options.message_bytes, self.number, half_open=half_open)
         self.next_id += 2
         if self.next_id > _LAST_ID:
             self.gone = True
         self.streams[call.id] = call
+        if message is None:
+            self.write(self.headers(call.id, head))
+            return call
         payload = frame(message)
         size = len(payload)
         opening = self.headers(call.id, head)
@@ -67,7 +74,7 @@ class ClientLink(Link[OutgoingCall]):
     def close(self) -> None:
         self.cut(ErrorCode.NO_ERROR, "")
 
-    # What the engine tells.
+    # Called by the engine.
 
     def greeted(self) -> None:
         if not self.ready.done():
@@ -77,7 +84,7 @@ class ClientLink(Link[OutgoingCall]):
         raise Violation(ErrorCode.PROTOCOL_ERROR, "a server opens no streams")
 
     def pinged(self) -> None:
-        """It has its answer already."""
+        """The engine has answered already."""
 
     def leaving(self, last_id: int, code: ErrorCode, text: str) -> None:
         self.gone = True
@@ -112,7 +119,7 @@ class ClientLink(Link[OutgoingCall]):
 
     def _close_if_done(self) -> None:
         if self.gone and not self.streams and not self.lost:
-            self.loop.call_soon(self.close)  # not now: the call that ended may still have to be told
+            self.loop.call_soon(self.close)  # not now: the call that ended has yet to wake its caller
 
     def _lost(self, *, sent: bool) -> ConnectionLost:
         why = self.parting or self.lost or "the connection takes no more calls"

@@ -1,4 +1,4 @@
-"""A connection opened, and what to do where it cannot be: told in words that help."""
+"""Opens a client's connection; the error says why that failed, and what to do."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import socket
 import ssl as tls
 import stat
+from dataclasses import dataclass
 from typing import Protocol
 
 from pilotage.errors import ConnectionLost
@@ -15,11 +16,10 @@ from pilotage.grpc.clientlink import ClientLink
 from pilotage.grpc.options import ChannelOptions
 
 _QUEUE_FULL = 0.005  # seconds until there may be room in a server's queue of connections
-_ELSEWHERE = "name another with NVIDIA_DEVICE_API_TARGET"
 
 
 class Endpoint(Protocol):
-    """Where a server is: `path` of a Unix socket, or `host` and `port`. `str` is what errors call it."""
+    """Where a server is: `path` of a Unix socket, or `host` and `port`. Errors name it by its `str`."""
 
     @property
     def path(self) -> str: ...
@@ -31,8 +31,22 @@ class Endpoint(Protocol):
     def port(self) -> int: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A plain `Endpoint`."""
+
+    host: str = ""
+    port: int = 0
+    path: str = ""
+
+    def __str__(self) -> str:
+        if self.path:
+            return f"unix://{self.path}"
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
 async def connect(endpoint: Endpoint, options: ChannelOptions) -> ClientLink:
-    """Raises ConnectionLost, which says what to do."""
+    """A connection that is ready for calls. Raises ConnectionLost, which says what to do."""
     loop = asyncio.get_running_loop()
     link = ClientLink(loop, options, str(endpoint))
     try:
@@ -41,11 +55,11 @@ async def connect(endpoint: Endpoint, options: ChannelOptions) -> ClientLink:
             await link.ready
     except TimeoutError as error:
         link.abort("gave up")
-        text = f"{endpoint}: no answer within {options.connect_seconds:g} s: is the server alive?"
+        text = f"{endpoint}: the server did not answer within {options.connect_seconds:g} s; check that it is running"
         raise ConnectionLost(text, sent=False, timed_out=True) from error
     except (OSError, tls.SSLError) as error:
         link.abort("not connected")
-        raise ConnectionLost(_advice(endpoint, error), sent=False) from error
+        raise ConnectionLost(_advice(endpoint, error, options.unreachable_hint), sent=False) from error
     except BaseException:
         link.abort("given up")
         raise
@@ -67,7 +81,7 @@ async def _open(loop: asyncio.AbstractEventLoop, endpoint: Endpoint, options: Ch
 
 
 async def _unix_socket(path: str) -> socket.socket:
-    """A connected socket. asyncio would take one for connected that the server's queue had no room for."""
+    """A connected socket. asyncio treats EAGAIN, which means that the server's queue is full, as connected."""
     connected = socket.socket(socket.AF_UNIX)
     try:
         connected.setblocking(False)
@@ -82,25 +96,23 @@ async def _unix_socket(path: str) -> socket.socket:
         raise
 
 
-def _advice(endpoint: Endpoint, error: OSError) -> str:
+def _advice(endpoint: Endpoint, error: OSError, hint: str) -> str:
+    hint = f"; {hint}" if hint else ""
     if isinstance(error, tls.SSLCertVerificationError):
         return f"{endpoint}: the server's certificate is not trusted: {error.verify_message}"
     if isinstance(error, tls.SSLError):
-        return f"{endpoint}: no TLS with this server: {error.reason or error}"
+        return f"{endpoint}: the TLS handshake failed: {error.reason or error}"
     if isinstance(error, FileNotFoundError):
-        return (
-            f"{endpoint}: there is no such socket: is the Device API server running on this node, and is its directory "
-            f"mounted here? Start it, or {_ELSEWHERE}"
-        )
-    if isinstance(error, PermissionError):
+        return f"{endpoint}: there is no such socket: the server is not running, or its directory is not mounted{hint}"
+    if isinstance(error, PermissionError) and endpoint.path:
         return f"{endpoint}: permission denied: {_owners(endpoint.path)}"
     if isinstance(error, ConnectionRefusedError):
-        return f"{endpoint}: nobody listens there: the Device API server has stopped. Start it, or {_ELSEWHERE}"
+        return f"{endpoint}: connection refused: no server listens there{hint}"
     return f"{endpoint}: cannot connect: {error.strerror or error}"
 
 
 def _owners(path: str) -> str:
-    """Who may open a socket, for who may not."""
+    """Who may open a socket, for the error of a process that may not."""
     try:
         info = os.stat(path)
     except OSError:
@@ -109,7 +121,7 @@ def _owners(path: str) -> str:
     try:
         group = grp.getgrgid(info.st_gid).gr_name
     except KeyError:
-        group = "no name here"
+        group = "no name on this system"
     mode = stat.S_IMODE(info.st_mode)
     return (
         f"the socket belongs to uid {info.st_uid} and gid {info.st_gid} ({group}), mode {mode:04o}, and this process "
@@ -120,8 +132,8 @@ def _owners(path: str) -> str:
 def _dismissed(endpoint: Endpoint, link: ClientLink) -> str:
     if link.parting:
         return f"{endpoint}: {link.parting}"
-    who = f"uid {os.geteuid()}, gid {os.getegid()}"
+    who = f"this process (uid {os.geteuid()}, gid {os.getegid()})" if endpoint.path else "this client"
     return (
-        f"{endpoint}: the server closed the connection at once ({link.lost}): it may not admit this process ({who}), "
-        "or have too many connections; its log says which"
+        f"{endpoint}: the server closed the connection at once ({link.lost}): it does not admit {who}, or has too many "
+        "connections; see its log"
     )

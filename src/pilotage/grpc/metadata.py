@@ -1,4 +1,4 @@
-"""gRPC's words in HTTP/2 headers: metadata, deadlines, status and message."""
+"""gRPC's fields in HTTP/2 headers: metadata, deadlines, status and message."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from urllib.parse import unquote_to_bytes
 
 from pilotage.grpc.frames import block
-from pilotage.grpc.rpc import STATUS_METADATA, Code, RPCError
+from pilotage.grpc.rpc import Code, RPCError
 
 CONTENT_TYPE = "application/grpc"
 ANSWER = block([(":status", "200"), ("content-type", CONTENT_TYPE)])
@@ -19,7 +19,7 @@ DONE = block([("grpc-status", "0")])
 """Ends every answer to a call that went well."""
 
 _LONGEST_MESSAGE = 1500
-_LONGEST_STATUS = 5000  # together with the message well under the 8 KiB of metadata that grpcio takes by default
+_LONGEST_TRAILER = 5000  # together with the message well under the 8 KiB of metadata that grpcio takes by default
 _KEY = re.compile(r"[0-9a-z_.-]+")
 _VALUE = re.compile(r"[\x20-\x7e]*")
 _TIMEOUT = re.compile(r"([0-9]{1,8})([HMSmun])")
@@ -78,14 +78,16 @@ def spelt(metadata: Mapping[str, str]) -> bytes:
     """Metadata as a header block, without spaces around values. Raises ValueError for what headers cannot carry."""
     for key, value in metadata.items():
         if not _KEY.fullmatch(key) or key.startswith("grpc-"):
-            raise ValueError(f"{key!r} is no key of metadata: use a-z, 0-9, '_', '-' and '.', not beginning with grpc-")
+            raise ValueError(
+                f"{key!r} is not a valid metadata key: use a-z, 0-9, '_', '-' and '.', not beginning with grpc-"
+            )
         if not _VALUE.fullmatch(value):
-            raise ValueError(f"the metadata {key} have a value that is not printable ASCII: encode it, or shorten it")
+            raise ValueError(f"the value of the metadata {key} is not printable ASCII: encode it")
     return block((key, value.strip(" ")) for key, value in metadata.items())
 
 
 def timeout_text(seconds: float) -> str:
-    """How `grpc-timeout` says it: rounded up, in eight digits at most."""
+    """The value of `grpc-timeout`: rounded up, in eight digits at most."""
     seconds = min(max(seconds, 0.0), 1e12)
     for unit, size in (("u", 1e-6), ("m", 1e-3), ("S", 1.0), ("M", 60.0)):
         number = math.ceil(seconds / size)
@@ -95,27 +97,27 @@ def timeout_text(seconds: float) -> str:
 
 
 def timeout_seconds(text: str) -> float:
-    """What `grpc-timeout` says. Raises ValueError."""
+    """The seconds of a `grpc-timeout`. Raises ValueError."""
     match = _TIMEOUT.fullmatch(text)
     if match is None:
-        raise ValueError(f"grpc-timeout {text[:40]!r} is no number with a unit, such as 5S or 100m")
+        raise ValueError(f"grpc-timeout {text[:40]!r} is not a number with a unit, such as 5S or 100m")
     return int(match[1]) * _UNITS[match[2]]
 
 
 def failure(error: RPCError) -> list[tuple[str, str]]:
-    """The trailers of a call that failed. A Status too long for what clients take is left out."""
+    """The trailers of a call that failed. A binary one that is too long for what clients accept is left out."""
     fields = [("grpc-status", str(int(error.code)))]
     if error.message:
         fields.append(("grpc-message", escaped(error.message)))
-    if error.status:
-        encoded = base64.b64encode(error.status).decode("ascii").rstrip("=")
-        if len(encoded) <= _LONGEST_STATUS:
-            fields.append((STATUS_METADATA, encoded))
+    for key, value in error.trailers.items():
+        encoded = base64.b64encode(value).decode("ascii").rstrip("=")
+        if len(encoded) <= _LONGEST_TRAILER:
+            fields.append((key, encoded))
     return fields
 
 
 def outcome(fields: Mapping[str, str]) -> RPCError | None:
-    """What trailers (or an answer that is only trailers) say: None for OK."""
+    """The error in trailers (or in an answer that is only trailers); None for OK."""
     status = fields.get("grpc-status", "")
     if status == "0":
         return None
@@ -123,11 +125,12 @@ def outcome(fields: Mapping[str, str]) -> RPCError | None:
     if not (status.isascii() and status.isdecimal()):
         return RPCError(Code.UNKNOWN, message or f"the stream ended without a status (grpc-status {status[:20]!r})")
     code = Code(int(status)) if len(status) < 3 and int(status) <= 16 else Code.UNKNOWN
-    return RPCError(code, message, status=_binary(fields.get(STATUS_METADATA, "")))
+    binary = {key: _binary(value) for key, value in fields.items() if key.endswith("-bin")}
+    return RPCError(code, message, trailers={key: value for key, value in binary.items() if value})
 
 
 def refused_by_http(fields: Mapping[str, str]) -> RPCError | None:
-    """What an answer says that is no gRPC: a proxy's, or a web server's. None where it is gRPC."""
+    """The error of an answer that is not gRPC, such as a proxy's. None where the answer is gRPC."""
     status = fields.get(":status", "")
     if status == "200" and fields.get("content-type", "").startswith(CONTENT_TYPE):
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -90,7 +89,9 @@ class ChannelOptions:
     server_name: str = ""
     """The name that the server's certificate is to have, where it is not the target's host."""
     user_agent: str = ""
-    """Empty: `nvidia-device-api/<version> (<os>/<arch>)`."""
+    """Empty: `grpc-python-pilotage/<version>`."""
+    unreachable_hint: str = ""
+    """What to do where no server listens, for the error: which program to start, which setting names another target."""
     message_bytes: int = 16 * MEBIBYTE
     """A message received; a larger one raises RPCError, RESOURCE_EXHAUSTED."""
     metadata_bytes: int = 64 * KIBIBYTE
@@ -110,13 +111,10 @@ class ChannelOptions:
 
 
 def default_user_agent() -> str:
-    """As NVIDIA's SDK names itself: system and machine in Go's words."""
+    """`grpc-python-pilotage/0.1.0`: the form that gRPC's specification gives."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
-        release = version("pilotage")
-    except PackageNotFoundError:  # run from a tree that is not installed
-        release = "devel"
-    machine = platform.machine().lower()
-    architecture = {"x86_64": "amd64", "aarch64": "arm64"}.get(machine, machine or "unknown")
-    return f"nvidia-device-api/{release} ({platform.system().lower() or 'unknown'}/{architecture})"
+        return f"grpc-python-pilotage/{version('pilotage')}"
+    except PackageNotFoundError:  # run from a source tree that is not installed
+        return "grpc-python-pilotage/devel"

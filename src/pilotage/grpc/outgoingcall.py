@@ -1,4 +1,4 @@
-"""An outgoing call: what came of its answer so far, and whoever waits for it."""
+"""An outgoing call: the part of its answer that has arrived, and the caller that waits for it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections import deque
 from collections.abc import AsyncIterator, Mapping
 
 from pilotage.errors import ConnectionLost, PilotageError
+from pilotage.grpc import frames
 from pilotage.grpc.engine import Fields, Violation
 from pilotage.grpc.frames import ErrorCode
 from pilotage.grpc.messages import PREFIX_BYTES, Assembler
 from pilotage.grpc.metadata import custom, outcome, refused_by_http, well_formed
-from pilotage.grpc.rpc import Code, RPCError
+from pilotage.grpc.rpc import Code, RPCError, frame
 from pilotage.grpc.stream import Connection, Stream
 
 _RESETS = {
@@ -21,35 +22,51 @@ _RESETS = {
     ErrorCode.REFUSED_STREAM: Code.UNAVAILABLE,
 }
 _STATUS = (b":status",)
-_OUR_OWN = frozenset((b":status", b"content-type", b"grpc-status", b"grpc-message", b"kubernetes-status-bin"))
+_OUR_OWN = frozenset((b":status", b"content-type", b"grpc-status", b"grpc-message"))
 
 
 class OutgoingCall(Stream):
-    """One call. It is an `Incoming` too: iterated, it gives the messages of its answer."""
+    """One call. It is an `Incoming` too: iterated, it gives the messages of its answer.
 
-    def __init__(self, connection: Connection, stream_id: int, largest: int, connection_number: int = 0) -> None:
+    `half_open` where the caller goes on sending (`send`, `end_sending`) after the call has begun.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        stream_id: int,
+        largest: int,
+        connection_number: int = 0,
+        *,
+        half_open: bool = False,
+    ) -> None:
         super().__init__(connection, stream_id)
         self.connection_number = connection_number
+        self._sending = half_open
         self.metadata: Mapping[str, str] = {}
         """The initial metadata, once they have come."""
         self.answered = False
-        """Whether anything came: the server has got the call."""
+        """Whether anything arrived: the server has received the call."""
         self.refused = False
-        """Whether the server serves no connection of ours now: another one would fare no better."""
+        """Whether the server refuses connections of this client: another connection would be refused too."""
         self.over = False
         self.error: PilotageError | None = None
-        """How it ended, where it did not end well."""
+        """Why it failed; None while it runs, and where it ended with OK."""
         self._assembler = Assembler(largest)
         self._messages: deque[bytes] = deque()
         self._queued = 0
         self._listener: asyncio.Future[None] | None = None
 
-    # What the connection tells.
+    # Called by the connection.
 
     def take_headers(self, fields: Fields, ended: bool) -> None:
         if not well_formed(fields, () if self.answered else _STATUS):
             raise Violation(ErrorCode.PROTOCOL_ERROR, "an answer with fields that HTTP/2 does not have")
-        own = {name.decode("latin-1"): value.decode("latin-1") for name, value in fields if name in _OUR_OWN}
+        own = {
+            name.decode("latin-1"): value.decode("latin-1")
+            for name, value in fields
+            if name in _OUR_OWN or name[-4:] == b"-bin"
+        }
         if not self.answered:
             if own.get(":status", "").startswith("1") and not ended:
                 return  # an interim answer: the real one follows
@@ -82,7 +99,7 @@ class OutgoingCall(Stream):
                 listener.set_result(None)
         if ended:
             self.peer_ended = True
-            self._over(RPCError(Code.INTERNAL, "the server ended the stream without saying how it went"))
+            self._over(RPCError(Code.INTERNAL, "the server ended the stream without a status"))
         elif self.unread >= self.connection.half_window and self._queued < self.connection.half_window:
             self.give_back()
 
@@ -98,7 +115,29 @@ class OutgoingCall(Stream):
         self.peer_ended = True
         self._over(error)
 
-    # What callers do.
+    # Called by callers.
+
+    async def send(self, message: bytes) -> None:
+        """Send one more message of a bidirectional call; waits for room in the server's window.
+
+        One sender at a time. Raises the call's error where it is over.
+        """
+        payload = frame(message)
+        while True:
+            if self.over:
+                raise self.error or RPCError(Code.CANCELLED, "the server has ended the stream")
+            if not self._sending:
+                raise RPCError(Code.FAILED_PRECONDITION, "end_sending was called: no more messages can be sent")
+            if self.offer(payload):
+                return
+            await self.room()
+
+    async def end_sending(self) -> None:
+        """End the caller's half of a bidirectional call: the server gets no more messages. May be called again."""
+        await self.flushed()
+        if self._sending and not self.over:
+            self._sending = False
+            self.connection.send(frames.frame(frames.DATA, frames.END_STREAM, self.id))
 
     @property
     def has_messages(self) -> bool:
@@ -117,11 +156,13 @@ class OutgoingCall(Stream):
         if self.error is not None:
             raise self.error
         if len(self._messages) != 1:
-            raise RPCError(Code.INTERNAL, f"the server sent {len(self._messages)} messages where one was due")
+            raise RPCError(
+                Code.INTERNAL, f"the server sent {len(self._messages)} messages in answer to a unary call: expected 1"
+            )
         return self._messages.popleft()
 
     def cancel(self) -> None:
-        """Nobody wants the rest."""
+        """Drop the rest of the answer."""
         self._messages.clear()
         if not self.over:
             self._over(RPCError(Code.CANCELLED, "the call was cancelled"))
@@ -159,8 +200,11 @@ class OutgoingCall(Stream):
             return
         self.over = True
         self.error = error
-        if self.peer_ended and self._rest is None:
+        if self.peer_ended and self._rest is None and not self._sending:
             self.finish()
+        elif self.peer_ended and error is None:
+            # The server has answered without reading to the end. NO_ERROR, as in grpc-go: nothing was cancelled.
+            self.break_off(ErrorCode.NO_ERROR)
         else:
             self.break_off()
         self._tell()

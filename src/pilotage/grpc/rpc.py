@@ -10,9 +10,6 @@ from typing import Protocol
 
 from pilotage.errors import PilotageError
 
-STATUS_METADATA = "kubernetes-status-bin"
-"""Trailing metadata of a failed call: the Kubernetes Status as JSON, so that nothing of it is lost in a gRPC code."""
-
 
 class Code(enum.IntEnum):
     """gRPC's status codes."""
@@ -37,30 +34,33 @@ class Code(enum.IntEnum):
 
 
 class RPCError(PilotageError):
-    """A call ended with a code that is not OK. `status` is the Kubernetes Status as JSON, where the server sent one."""
+    """A call ended with a code that is not OK.
 
-    def __init__(self, code: Code, message: str, *, status: bytes = b"") -> None:
+    `trailers` are the binary trailing metadata that came with it; their keys end with `-bin`.
+    """
+
+    def __init__(self, code: Code, message: str, *, trailers: Mapping[str, bytes] | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
-        self.status = status
+        self.trailers = trailers or {}
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Who is at the other end of a connection, as the kernel says. The pid is for logs and limits: it may be reused."""
+    """The other end of a connection, as the kernel reports it. The pid is for logs and limits: it may be reused."""
 
     uid: int = -1
     """-1 where it is not known: the connection is no Unix socket."""
     gid: int = -1
     pid: int = 0
     groups: tuple[int, ...] = ()
-    """The supplementary groups, where the kernel tells them (SO_PEERGROUPS)."""
+    """The supplementary groups, where the kernel reports them (SO_PEERGROUPS)."""
     address: str = ""
 
     @property
     def account(self) -> str:
-        """Who is held to limits together: those of one user, or, where there is none, those of one address."""
+        """The key under which limits are counted: the user, or the address where the user is not known."""
         return f"uid:{self.uid}" if self.uid >= 0 else self.address.rpartition(":")[0]
 
 
@@ -69,14 +69,14 @@ class Call:
     """One incoming call."""
 
     method: str
-    """In full: `/nvidia.nvsentinel.v1alpha1.GpuService/ListGpus`."""
+    """The full name: `/etcdserverpb.KV/Range`."""
     metadata: Mapping[str, str] = field(default_factory=dict)
     """Keys in lower case."""
     peer: Peer = Peer()
 
     @property
     def name(self) -> str:
-        """`ListGpus`."""
+        """The name without the service: `Range`."""
         return self.method.rpartition("/")[2]
 
 
@@ -87,7 +87,7 @@ class Reply:
     message: bytes
     metadata: Mapping[str, str] = field(default_factory=dict)
     connection_number: int = field(default=0, compare=False)
-    """The number of the connection that it came over: another one may lead to another run of the server."""
+    """The number of the connection that carried it. Another connection may reach another server process."""
 
 
 class Outgoing(Protocol):
@@ -107,15 +107,15 @@ class Outgoing(Protocol):
         """Wait until there may be room again. Raises RPCError (CANCELLED) when the stream is over."""
 
     async def closed(self) -> None:
-        """Wait until the caller has gone."""
+        """Wait until the caller has ended the call."""
 
 
 UnaryHandler = Callable[[Call, bytes], Awaitable[Reply]]
-"""Answers a call. Raises RPCError; anything else is logged, and told as INTERNAL without its text."""
+"""Answers a call. Raises RPCError; any other exception is logged, and the caller gets INTERNAL without its text."""
 
 StreamHandler = Callable[[Call, bytes, Outgoing], Awaitable[None]]
 """Answers a call with a stream, which ends (OK, or with the RPCError raised) when this returns. Cancelled when the
-caller goes."""
+caller ends the call."""
 
 BidiHandler = Callable[[Call, AsyncIterator[bytes], Outgoing], Awaitable[None]]
 """Answers a stream of messages with a stream; otherwise as a StreamHandler. The messages end when the caller's half
@@ -132,7 +132,7 @@ class Handlers:
 
 
 class Channel(Protocol):
-    """The calling side: a connection that is made when it is needed, and made again when it broke."""
+    """The calling side: a connection that is opened when it is needed, and opened again after it was lost."""
 
     async def unary(
         self, method: str, message: bytes, *, metadata: Mapping[str, str] | None = None, timeout: float | None = None
@@ -145,7 +145,7 @@ class Channel(Protocol):
         """A stream of messages, open when the block is entered; the end of the block ends it."""
 
     async def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
 
 
 class Incoming(Protocol):

@@ -10,6 +10,7 @@ from datetime import UTC
 
 from pilotage.cluster import Cluster
 from pilotage.device import codes, wire
+from pilotage.device.codes import STATUS_METADATA
 from pilotage.device.v1alpha1 import GPU, GPUSpec, GPUStatus
 from pilotage.device.wire import Generation
 from pilotage.errors import ApiError, ConnectionLost
@@ -152,7 +153,7 @@ class RegistryChannel:
                 if event is None:
                     return
                 if event.type == "ERROR":
-                    raise RPCError(Code.OUT_OF_RANGE, "too old", status=bytes(event.object))
+                    raise RPCError(Code.OUT_OF_RANGE, "too old", trailers={STATUS_METADATA: bytes(event.object)})
                 yield wire.encode_event(self._generation, event)
         finally:
             for task in (broken, coming):

@@ -1,7 +1,9 @@
-"""The connection to a server, made with the gRPC library that `pilotage[device]` installs."""
+"""The channel to a Device API server: `pilotage.grpc` with what the target and its certificates need."""
 
 from __future__ import annotations
 
+import platform
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from pilotage.device import extra
@@ -12,6 +14,9 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
     from pilotage.device.client.config import Config
+
+
+_HINT = "start the Device API server on this node, or name another target with NVIDIA_DEVICE_API_TARGET"
 
 
 def new_channel(config: Config) -> Channel:
@@ -25,6 +30,7 @@ def new_channel(config: Config) -> Channel:
         ChannelOptions(
             ssl=_ssl(config) if config.target.needs_tls(plaintext=config.plaintext) else None,
             user_agent=config.user_agent,
+            unreachable_hint=_HINT,
             keepalive_seconds=config.keepalive_seconds,
             keepalive_timeout=config.keepalive_timeout_seconds,
         ),
@@ -32,11 +38,14 @@ def new_channel(config: Config) -> Channel:
 
 
 def default_user_agent() -> str:
-    """`nvidia-device-api/0.1.0 (linux/amd64)`: what NVIDIA's SDK of this wire generation calls itself."""
-    extra.require()
-    from pilotage.grpc import options
-
-    return options.default_user_agent()
+    """`nvidia-device-api/0.1.0 (linux/amd64)`, as NVIDIA's SDK does: system and machine in Go's words."""
+    try:
+        release = version("pilotage")
+    except PackageNotFoundError:  # run from a source tree that is not installed
+        release = "devel"
+    machine = platform.machine().lower()
+    architecture = {"x86_64": "amd64", "aarch64": "arm64"}.get(machine, machine or "unknown")
+    return f"nvidia-device-api/{release} ({platform.system().lower() or 'unknown'}/{architecture})"
 
 
 def _ssl(config: Config) -> SSLContext:

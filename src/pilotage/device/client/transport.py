@@ -14,7 +14,7 @@ from pilotage.client.retries import Retries
 from pilotage.device import wire
 from pilotage.device.client import confirming
 from pilotage.device.client.announced import Announced, Origin
-from pilotage.device.codes import api_error
+from pilotage.device.codes import STATUS_METADATA, api_error
 from pilotage.device.v1alpha1 import GPU, GROUP
 from pilotage.device.wire import options as wire_options
 from pilotage.errors import (
@@ -267,7 +267,7 @@ class DeviceTransport:
                 else:
                     yield WatchEvent(event.type, wire.shaped(event.object, request.form))
         except RPCError as error:
-            if error.code is Code.CANCELLED and not error.status:
+            if error.code is Code.CANCELLED and STATUS_METADATA not in error.trailers:
                 return
             raise _explained(error, request, "WatchGpus") from error
 

@@ -113,7 +113,7 @@ async def test_an_error_carries_the_whole_status() -> None:
         assert raised.value.code is Code.NOT_FOUND
         import json
 
-        found = Status.from_document(json.loads(raised.value.status))
+        found = Status.from_document(json.loads(raised.value.trailers["kubernetes-status-bin"]))
         assert found.details is not None
         assert (found.code, found.details.name, found.details.kind) == (404, "gpu-9", "gpus")
 
