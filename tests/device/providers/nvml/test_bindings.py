@@ -68,7 +68,8 @@ class _Answers:
 
     @staticmethod
     def nvmlDeviceGetMemoryInfo(driver: FakeDriver, handle: Any, memory: Any) -> None:  # noqa: N802
-        memory._obj.total, memory._obj.used = 1000, 10
+        reserved = 5  # which version 1 counts as used
+        memory._obj.total, memory._obj.used = 1000, 10 if hasattr(memory._obj, "reserved") else 10 + reserved
 
     @staticmethod
     def nvmlDeviceGetMarginTemperature(driver: FakeDriver, handle: Any, margin: Any) -> None:  # noqa: N802
@@ -171,6 +172,24 @@ def test_function_that_the_driver_does_not_have_is_an_error_and_the_older_one_is
     assert library.ask("temperature", 0) == 0
     assert library.ask("clock_reasons", 0) == 0
     assert {"nvmlDeviceGetTemperature", "nvmlDeviceGetCurrentClocksThrottleReasons"} <= set(driver.called)
+
+
+def test_memory_in_use_leaves_out_what_the_driver_reserves(library: BoundLibrary) -> None:
+    assert library.ask("memory", 0) == {"total": 1000, "used": 10}
+
+
+def test_memory_in_use_comes_from_version_1_where_the_driver_has_no_other(
+    library: BoundLibrary, driver: FakeDriver
+) -> None:
+    driver.missing = {"nvmlDeviceGetMemoryInfo_v2"}
+    assert library.ask("memory", 0) == {"total": 1000, "used": 15}
+
+
+def test_memory_in_use_comes_from_version_1_where_the_binding_has_no_other(
+    library: BoundLibrary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(pynvml, "nvmlMemory_v2")
+    assert library.ask("memory", 0) == {"total": 1000, "used": 15}
 
 
 def test_errors_of_the_driver_keep_their_code(library: BoundLibrary, driver: FakeDriver) -> None:

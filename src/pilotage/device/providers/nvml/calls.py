@@ -35,7 +35,11 @@ def _system(binding: Binding) -> Answer:
 
 
 def _memory(binding: Binding, handle: Handle) -> Answer:
-    memory = binding.nvmlDeviceGetMemoryInfo(handle)
+    # Version 1 counts the memory that the driver reserves as used; nvidia-smi shows version 2, which does not.
+    try:
+        memory = binding.nvmlDeviceGetMemoryInfo(handle, version=binding.nvmlMemory_v2)
+    except (AttributeError, TypeError, binding.NVMLError_FunctionNotFound):  # an older binding or driver
+        memory = binding.nvmlDeviceGetMemoryInfo(handle)
     return {"total": int(memory.total), "used": int(memory.used)}
 
 
