@@ -20,6 +20,7 @@ from pilotage.meta import times
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.mapper import RESTMapping
 from pilotage.meta.models import Resource
+from pilotage.meta.names import tenant_problem
 from pilotage.meta.scheme import Scheme
 from pilotage.rest.listing import ListerWatcher
 from pilotage.types import builtin
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from pilotage.rest.transport import Transport
     from pilotage.server.registry import Registry
     from pilotage.storage.interface import Storage
-
-TENANT_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-.")
 
 
 class Cluster:
@@ -70,10 +69,8 @@ class Cluster:
         the server's time, with a time zone, for creation and deletion times, the expiry of events, leases and recorded
         events. The default is the machine's time, or the virtual time of `pilotage.testing.loop` where that loop runs.
         """
-        if not tenant or not TENANT_CHARACTERS.issuperset(tenant):
-            raise InvalidDefinition(
-                f"a tenant is named with lower case letters, digits, '-' and '.', not {tenant[:50]!r}"
-            )
+        if problem := tenant_problem(tenant):
+            raise InvalidDefinition(problem)
         chosen = clock or times.system_clock
         return cls(EmbeddedAPIServer(storage, tenant, chosen), scheme, chosen)
 

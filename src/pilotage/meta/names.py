@@ -45,6 +45,12 @@ def dns_1123_label(value: str) -> list[str]:
     return [*messages, _pattern(text, _LABEL, "my-name", "123-abc")]
 
 
+def tenant_problem(tenant: str) -> str:
+    """Why a tenant of a storage cannot have this name, empty if it can. Keys begin with it, so it has no slash."""
+    problems = dns_1123_label(tenant)
+    return f"invalid tenant {tenant[:50]!r}: {'; '.join(problems)}" if problems else ""
+
+
 def dns_1123_subdomain(value: str) -> list[str]:
     """The names of most objects."""
     return _subdomain(value, "characters")

@@ -17,7 +17,7 @@ from pilotage.errors import (
     StorageFull,
 )
 from pilotage.meta import times
-from pilotage.meta.names import dns_1123_label
+from pilotage.meta.names import tenant_problem
 from pilotage.rest.request import Request
 from pilotage.server.admission import Admission
 from pilotage.server.catalogue import Catalogue, CustomStrategies
@@ -26,14 +26,6 @@ from pilotage.storage.interface import Entry, Operation, Put, Storage
 from pilotage.storage.transaction import MAX_VALUE_BYTES
 
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
-
-
-def check_tenant(tenant: str) -> None:
-    """Raise InvalidDefinition for a name that no tenant can have: keys begin with it, so it has no slash."""
-    if problems := dns_1123_label(tenant):
-        raise InvalidDefinition(
-            f"invalid tenant {tenant[:100]!r}: {'; '.join(problems)}; use lower case letters, digits and '-'"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +43,8 @@ class RegistryContext:
     catalogue: Catalogue = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        check_tenant(self.tenant)
+        if problem := tenant_problem(self.tenant):
+            raise InvalidDefinition(problem)
         object.__setattr__(self, "catalogue", Catalogue(self.storage, self.prefix, self.strategies))
 
     @property

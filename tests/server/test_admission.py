@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import pytest
+
+from pilotage.errors import Forbidden
+from pilotage.rest.request import Request, User, Verb
+from pilotage.server.admission import Admission, Attributes, Operation
+from pilotage.server.context import RegistryContext
+from pilotage.server.registry import Registry
+from pilotage.storage.memory import MemoryStorage
+
+from .registries import CONFIG_MAPS
+
+USER = User("alice")
+BODY = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"},"data":{"a":"b"}}'
+CREATE = Request(Verb.CREATE, CONFIG_MAPS, namespace="default", body=BODY, user=USER)
+UPDATE = Request(Verb.UPDATE, CONFIG_MAPS, namespace="default", name="one", body=BODY, user=USER)
+DELETE = Request(Verb.DELETE, CONFIG_MAPS, namespace="default", name="one", user=USER)
+
+
+async def test_the_chain_sees_each_write_and_who_writes() -> None:
+    seen: list[tuple[str, Operation, str, bool, bool]] = []
+
+    async def mutate(attributes: Attributes) -> None:
+        new, old = attributes.new, attributes.old
+        seen.append(("mutate", attributes.operation, attributes.user.name, new is None, old is None))
+        if new is not None:
+            new["data"]["by"] = attributes.user.name
+            attributes.warnings.append("changed")
+
+    async def validate(attributes: Attributes) -> None:
+        new, old = attributes.new, attributes.old
+        seen.append(("validate", attributes.operation, attributes.user.name, new is None, old is None))
+
+    registry = Registry(RegistryContext(MemoryStorage(), admission=Admission((mutate,), (validate,))))
+    async with registry:
+        created = await registry.call(CREATE)
+        assert b'"by":"alice"' in created.body
+        assert created.warnings == ("changed",)
+        await registry.call(UPDATE)
+        await registry.call(DELETE)
+    assert seen == [
+        (step, operation, "alice", operation is Operation.DELETE, operation is Operation.CREATE)
+        for operation in Operation
+        for step in ("mutate", "validate")
+    ]
+
+
+async def test_a_write_that_is_refused_is_not_stored() -> None:
+    async def refuse(attributes: Attributes) -> None:
+        raise Forbidden("not today")
+
+    storage = MemoryStorage()
+    registry = Registry(RegistryContext(storage, admission=Admission(validating=(refuse,))))
+    async with registry:
+        revision = storage.revision
+        with pytest.raises(Forbidden):
+            await registry.call(CREATE)
+        assert storage.revision == revision
