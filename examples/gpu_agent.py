@@ -140,7 +140,7 @@ if __name__ == "__main__":
     if where == "cluster" and not name:
         sys.exit("NODE_NAME is not set: it names the Node that this runs on")
     if where != "cluster" and not where.startswith(("memory:", "sqlite:")):
-        sys.exit(f"{where!r} is no world: write cluster, memory: or sqlite:PATH")
+        sys.exit(f"gpu_agent: {where!r} is not supported: write cluster, memory: or sqlite:PATH")
     pt.configure_logging()
     try:
         asyncio.run(main(where, name or "this-node"))
