@@ -86,6 +86,9 @@ def main() -> None:
     for old in (*into.glob("*/v*.py"), *into.glob("data/*.json")):
         if str(old.relative_to(into)) not in files:
             old.unlink()
+    for package in into.glob("*/__init__.py"):
+        if str(package.relative_to(into)) not in files:
+            package.unlink()
     for name, text in files.items():
         (into / name).parent.mkdir(parents=True, exist_ok=True)
         (into / name).write_text(text, encoding="utf-8")
@@ -94,7 +97,7 @@ def main() -> None:
 def resources(discovery: Path) -> list[Schema]:
     """All resources of aggregated discovery, each with the group and version that serve it."""
     return [
-        {**resource, "group": group["metadata"]["name"], "version": version["version"]}
+        {**resource, "group": group["metadata"].get("name", ""), "version": version["version"]}
         for group in json.loads(discovery.read_bytes())["items"]
         for version in group["versions"]
         for resource in version["resources"]

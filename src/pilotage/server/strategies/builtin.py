@@ -45,16 +45,11 @@ STRATEGIES: Mapping[str, Mapping[str, Strategy]] = {
     },
     "certificates.k8s.io": {
         "certificatesigningrequests": Strategy(selectable_fields=paths("spec.signerName")),
-        "clustertrustbundles": Strategy(unconditional_update=False, selectable_fields=paths("spec.signerName")),
-        "podcertificaterequests": Strategy(
-            unconditional_update=False, selectable_fields=paths("spec.nodeName", "spec.podName", "spec.signerName")
-        ),
     },
     "coordination.k8s.io": coordination.STRATEGIES,
     "discovery.k8s.io": {"endpointslices": _GENERATION},
     "events.k8s.io": events.STRATEGIES,
     "flowcontrol.apiserver.k8s.io": {"flowschemas": _GENERATION, "prioritylevelconfigurations": _GENERATION},
-    "internal.apiserver.k8s.io": {"storageversions": _CONDITIONAL},
     "networking.k8s.io": {"ingressclasses": _GENERATION, "ingresses": _GENERATION, "networkpolicies": _GENERATION},
     "node.k8s.io": {"runtimeclasses": Strategy(unconditional_update=False, create_on_update=True)},
     "policy": {"poddisruptionbudgets": _GENERATION_CONDITIONAL},
@@ -66,8 +61,6 @@ STRATEGIES: Mapping[str, Mapping[str, Strategy]] = {
     },
     "resource.k8s.io": {
         "deviceclasses": _GENERATION,
-        "devicetaintrules": _GENERATION,
-        "resourcepoolstatusrequests": _CONDITIONAL,
         "resourceslices": Strategy(generation=True, selectable_fields=paths("spec.driver", "spec.nodeName")),
     },
     "scheduling.k8s.io": {"priorityclasses": _GENERATION},
@@ -77,7 +70,6 @@ STRATEGIES: Mapping[str, Mapping[str, Strategy]] = {
         "csistoragecapacities": _CONDITIONAL,
         "volumeattachments": _CONDITIONAL,
     },
-    "storagemigration.k8s.io": {"storageversionmigrations": _CONDITIONAL},
 }
 
 _DEFAULT = Strategy()

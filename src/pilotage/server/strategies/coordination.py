@@ -33,6 +33,5 @@ class LeaseStrategy(Strategy):
 
 
 STRATEGIES: Mapping[str, Strategy] = {
-    "leasecandidates": Strategy(unconditional_update=False, create_on_update=True),
     "leases": LeaseStrategy(unconditional_update=False, create_on_update=True),
 }

@@ -51,8 +51,8 @@ class ControllerRevision(Resource):
         list_kind="ControllerRevisionList",
     )
 
-    data: Any
-    revision: int | None = None
+    data: Any = None
+    revision: int
 
 
 class DaemonSet(Resource):
@@ -76,8 +76,8 @@ class DaemonSetCondition(Model):
     last_transition_time: datetime | None = None
     message: str | None = None
     reason: str | None = None
-    status: str | None = None
-    type: str | None = None
+    status: str
+    type: str
 
 
 class DaemonSetSpec(Model):
@@ -129,8 +129,8 @@ class DeploymentCondition(Model):
     last_update_time: datetime | None = None
     message: str | None = None
     reason: str | None = None
-    status: str | None = None
-    type: str | None = None
+    status: str
+    type: str
 
 
 class DeploymentSpec(Model):
@@ -183,8 +183,8 @@ class ReplicaSetCondition(Model):
     last_transition_time: datetime | None = None
     message: str | None = None
     reason: str | None = None
-    status: str | None = None
-    type: str | None = None
+    status: str
+    type: str
 
 
 class ReplicaSetSpec(Model):
@@ -241,8 +241,8 @@ class StatefulSetCondition(Model):
     last_transition_time: datetime | None = None
     message: str | None = None
     reason: str | None = None
-    status: str | None = None
-    type: str | None = None
+    status: str
+    type: str
 
 
 class StatefulSetOrdinals(Model):

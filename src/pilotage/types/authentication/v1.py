@@ -62,7 +62,6 @@ class TokenRequest(Resource):
 
 
 class TokenRequestSpec(Model):
-    attestations: dict[str, list[str]] = {}
     audiences: Annotated[list[str], ListType("atomic")] = []
     bound_object_ref: BoundObjectReference | None = None
     expiration_seconds: int | None = None

@@ -104,7 +104,6 @@ class HorizontalPodAutoscalerBehavior(Model):
 class HorizontalPodAutoscalerCondition(Model):
     last_transition_time: datetime | None = None
     message: str | None = None
-    observed_generation: int | None = None
     reason: str | None = None
     status: str
     type: str

@@ -10,7 +10,6 @@ from pilotage.meta.markers import ListType, PatchMerge
 from pilotage.meta.models import Model, ObjectMeta, Resource, ResourceInfo
 from pilotage.types.core import v1 as core_v1
 from pilotage.types.meta import v1 as meta_v1
-from pilotage.types.scheduling import v1alpha3 as scheduling_v1alpha3
 
 __all__ = [
     "CronJob",
@@ -18,7 +17,6 @@ __all__ = [
     "CronJobStatus",
     "Job",
     "JobCondition",
-    "JobSchedulingConfiguration",
     "JobSpec",
     "JobStatus",
     "JobTemplateSpec",
@@ -91,15 +89,6 @@ class JobCondition(Model):
     type: str
 
 
-class JobSchedulingConfiguration(Model):
-    disruption_mode: scheduling_v1alpha3.WorkloadPodGroupDisruptionMode | None = None
-    resource_claims: Annotated[
-        list[scheduling_v1alpha3.WorkloadPodGroupResourceClaim], ListType("map", "name"), PatchMerge(key="name")
-    ] = []
-    scheduling_constraints: scheduling_v1alpha3.WorkloadPodGroupSchedulingConstraints | None = None
-    scheduling_policy: scheduling_v1alpha3.WorkloadPodGroupSchedulingPolicy | None = None
-
-
 class JobSpec(Model):
     active_deadline_seconds: int | None = None
     backoff_limit: int | None = None
@@ -112,7 +101,6 @@ class JobSpec(Model):
     parallelism: int | None = None
     pod_failure_policy: PodFailurePolicy | None = None
     pod_replacement_policy: str | None = None
-    scheduling: JobSchedulingConfiguration | None = None
     selector: meta_v1.LabelSelector | None = None
     success_policy: SuccessPolicy | None = None
     suspend: bool | None = None

@@ -5,22 +5,15 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated
 
-import msgspec
-
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.markers import ListType, PatchMerge
-from pilotage.meta.models import Condition, Model, Resource, ResourceInfo
+from pilotage.meta.markers import ListType
+from pilotage.meta.models import Model, Resource, ResourceInfo
 
 __all__ = [
     "CertificateSigningRequest",
     "CertificateSigningRequestCondition",
     "CertificateSigningRequestSpec",
     "CertificateSigningRequestStatus",
-    "ClusterTrustBundle",
-    "ClusterTrustBundleSpec",
-    "PodCertificateRequest",
-    "PodCertificateRequestSpec",
-    "PodCertificateRequestStatus",
 ]
 
 
@@ -63,57 +56,3 @@ class CertificateSigningRequestSpec(Model):
 class CertificateSigningRequestStatus(Model):
     certificate: str | None = None
     conditions: Annotated[list[CertificateSigningRequestCondition], ListType("map", "type")] = []
-
-
-class ClusterTrustBundle(Resource):
-    __resource__ = ResourceInfo(
-        gvk=GroupVersionKind("certificates.k8s.io", "v1", "ClusterTrustBundle"),
-        plural="clustertrustbundles",
-        singular="clustertrustbundle",
-        namespaced=False,
-        builtin=True,
-        list_kind="ClusterTrustBundleList",
-    )
-
-    spec: ClusterTrustBundleSpec
-
-
-class ClusterTrustBundleSpec(Model):
-    signer_name: str | None = None
-    trust_bundle: str
-
-
-class PodCertificateRequest(Resource):
-    __resource__ = ResourceInfo(
-        gvk=GroupVersionKind("certificates.k8s.io", "v1", "PodCertificateRequest"),
-        plural="podcertificaterequests",
-        singular="podcertificaterequest",
-        namespaced=True,
-        builtin=True,
-        list_kind="PodCertificateRequestList",
-        status=True,
-    )
-
-    spec: PodCertificateRequestSpec
-    status: PodCertificateRequestStatus | None = None
-
-
-class PodCertificateRequestSpec(Model):
-    max_expiration_seconds: int | None = None
-    node_name: str
-    node_uid: str = msgspec.field(name="nodeUID")
-    pod_name: str
-    pod_uid: str = msgspec.field(name="podUID")
-    service_account_name: str
-    service_account_uid: str = msgspec.field(name="serviceAccountUID")
-    signer_name: str
-    stub_pkcs10_request: str = msgspec.field(name="stubPKCS10Request")
-    unverified_user_annotations: dict[str, str] = {}
-
-
-class PodCertificateRequestStatus(Model):
-    begin_refresh_at: datetime | None = None
-    certificate_chain: str | None = None
-    conditions: Annotated[list[Condition], ListType("map", "type"), PatchMerge(key="type")] = []
-    not_after: datetime | None = None
-    not_before: datetime | None = None

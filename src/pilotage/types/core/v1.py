@@ -71,7 +71,6 @@ __all__ = [
     "Event",
     "EventSeries",
     "EventSource",
-    "EvictionResponder",
     "ExecAction",
     "FCVolumeSource",
     "FileKeySelector",
@@ -112,15 +111,12 @@ __all__ = [
     "Node",
     "NodeAddress",
     "NodeAffinity",
-    "NodeAllocatableMappedResources",
-    "NodeAllocatableOverheadResources",
     "NodeAllocatableResourceClaimStatus",
     "NodeCondition",
     "NodeConfigSource",
     "NodeConfigStatus",
     "NodeDaemonEndpoints",
     "NodeFeatures",
-    "NodePodPreemptionPolicy",
     "NodeRuntimeHandler",
     "NodeRuntimeHandlerFeatures",
     "NodeSelector",
@@ -163,7 +159,6 @@ __all__ = [
     "PodStatus",
     "PodTemplate",
     "PodTemplateSpec",
-    "PodVolumeHealth",
     "PortStatus",
     "PortworxVolumeSource",
     "PreferredSchedulingTerm",
@@ -218,8 +213,6 @@ __all__ = [
     "TypedObjectReference",
     "Volume",
     "VolumeDevice",
-    "VolumeHealthCondition",
-    "VolumeHealthStatus",
     "VolumeMount",
     "VolumeMountStatus",
     "VolumeNodeAffinity",
@@ -358,7 +351,6 @@ class ClusterTrustBundleProjection(Model):
     optional: bool | None = None
     path: str
     signer_name: str | None = None
-    user: int | None = None
 
 
 class ComponentCondition(Model):
@@ -425,7 +417,6 @@ class ConfigMapProjection(Model):
 
 class ConfigMapVolumeSource(Model):
     default_mode: int | None = None
-    default_user: int | None = None
     items: Annotated[list[KeyToPath], ListType("atomic")] = []
     name: str | None = None
     optional: bool | None = None
@@ -555,18 +546,15 @@ class DownwardAPIVolumeFile(Model):
     mode: int | None = None
     path: str
     resource_field_ref: ResourceFieldSelector | None = None
-    user: int | None = None
 
 
 class DownwardAPIVolumeSource(Model):
     default_mode: int | None = None
-    default_user: int | None = None
     items: Annotated[list[DownwardAPIVolumeFile], ListType("atomic")] = []
 
 
 class EmptyDirVolumeSource(Model):
     medium: str | None = None
-    mode: int | None = None
     size_limit: Quantity | None = None
 
 
@@ -696,11 +684,6 @@ class EventSource(Model):
     host: str | None = None
 
 
-class EvictionResponder(Model):
-    name: str
-    priority: int
-
-
 class ExecAction(Model):
     command: Annotated[list[str], ListType("atomic")] = []
 
@@ -749,7 +732,6 @@ class GCEPersistentDiskVolumeSource(Model):
 
 
 class GRPCAction(Model):
-    mode: str | None = None
     port: int
     service: str | None = None
 
@@ -778,7 +760,6 @@ class HTTPGetAction(Model):
     http_headers: Annotated[list[HTTPHeader], ListType("atomic")] = []
     path: str | None = None
     port: IntOrString
-    protocol: str | None = None
     scheme: str | None = None
 
 
@@ -842,7 +823,6 @@ class KeyToPath(Model):
     key: str
     mode: int | None = None
     path: str
-    user: int | None = None
 
 
 class Lifecycle(Model):
@@ -983,22 +963,10 @@ class NodeAffinity(Model):
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
 
 
-class NodeAllocatableMappedResources(Model):
-    name: str
-    quantity: Quantity
-
-
-class NodeAllocatableOverheadResources(Model):
-    name: str
-    per_container: Quantity | None = None
-    per_pod: Quantity | None = None
-
-
 class NodeAllocatableResourceClaimStatus(Model):
     containers: Annotated[list[str], ListType("set")] = []
-    mapping: Annotated[list[NodeAllocatableMappedResources], ListType("map", "name"), PatchMerge(key="name")] = []
-    overhead: Annotated[list[NodeAllocatableOverheadResources], ListType("map", "name"), PatchMerge(key="name")] = []
     resource_claim_name: str
+    resources: dict[str, Quantity]
 
 
 class NodeCondition(Model):
@@ -1027,10 +995,6 @@ class NodeDaemonEndpoints(Model):
 
 class NodeFeatures(Model):
     supplemental_groups_policy: bool | None = None
-
-
-class NodePodPreemptionPolicy(Model):
-    disable_resize_preemption: Annotated[list[str], ListType("set")] = []
 
 
 class NodeRuntimeHandler(Model):
@@ -1065,7 +1029,6 @@ class NodeSpec(Model):
     pod_cidrs: Annotated[list[str], ListType("set"), PatchMerge()] = msgspec.field(
         name="podCIDRs", default_factory=list
     )
-    pod_preemption_policy: NodePodPreemptionPolicy | None = None
     provider_id: str | None = msgspec.field(name="providerID", default=None)
     taints: Annotated[list[Taint], ListType("atomic")] = []
     unschedulable: bool | None = None
@@ -1102,7 +1065,6 @@ class NodeSystemInfo(Model):
     machine_id: str = msgspec.field(name="machineID")
     operating_system: str
     os_image: str
-    running_in_user_namespace: bool | None = None
     swap: NodeSwapStatus | None = None
     system_uuid: str = msgspec.field(name="systemUUID")
 
@@ -1182,7 +1144,6 @@ class PersistentVolumeClaimStatus(Model):
     capacity: dict[str, Quantity] = {}
     conditions: Annotated[list[PersistentVolumeClaimCondition], ListType("map", "type"), PatchMerge(key="type")] = []
     current_volume_attributes_class_name: str | None = None
-    health_status: VolumeHealthStatus | None = None
     modify_volume_status: ModifyVolumeStatus | None = None
     phase: str | None = None
 
@@ -1290,7 +1251,6 @@ class PodCertificateProjection(Model):
     key_type: str
     max_expiration_seconds: int | None = None
     signer_name: str
-    user: int | None = None
     user_annotations: dict[str, str] = {}
 
 
@@ -1376,7 +1336,6 @@ class PodSpec(Model):
     dns_policy: str | None = None
     enable_service_links: bool | None = None
     ephemeral_containers: Annotated[list[EphemeralContainer], ListType("map", "name"), PatchMerge(key="name")] = []
-    eviction_responders: Annotated[list[EvictionResponder], ListType("map", "name"), PatchMerge(key="name")] = []
     host_aliases: Annotated[list[HostAlias], ListType("map", "ip"), PatchMerge(key="ip")] = []
     host_ipc: bool | None = msgspec.field(name="hostIPC", default=None)
     host_network: bool | None = None
@@ -1432,9 +1391,7 @@ class PodStatus(Model):
     init_container_statuses: Annotated[list[ContainerStatus], ListType("atomic")] = []
     message: str | None = None
     node_allocatable_resource_claim_statuses: Annotated[
-        list[NodeAllocatableResourceClaimStatus],
-        ListType("map", "resourceClaimName"),
-        PatchMerge(key="resourceClaimName"),
+        list[NodeAllocatableResourceClaimStatus], ListType("atomic")
     ] = []
     nominated_node_name: str | None = None
     observed_generation: int | None = None
@@ -1451,7 +1408,6 @@ class PodStatus(Model):
     ] = []
     resources: ResourceRequirements | None = None
     start_time: datetime | None = None
-    volume_health: Annotated[list[PodVolumeHealth], ListType("map", "name")] = []
 
 
 class PodTemplate(Resource):
@@ -1470,14 +1426,6 @@ class PodTemplate(Resource):
 class PodTemplateSpec(Model):
     metadata: ObjectMeta | None = None
     spec: PodSpec
-
-
-class PodVolumeHealth(Model):
-    health_conditions: Annotated[
-        list[VolumeHealthCondition], ListType("map", "status", "reason"), PatchMerge(key="status")
-    ] = []
-    last_transition_time: datetime | None = None
-    name: str
 
 
 class PortStatus(Model):
@@ -1512,7 +1460,6 @@ class Probe(Model):
 
 class ProjectedVolumeSource(Model):
     default_mode: int | None = None
-    default_user: int | None = None
     sources: Annotated[list[VolumeProjection], ListType("atomic")] = []
 
 
@@ -1732,7 +1679,6 @@ class SecretReference(Model):
 
 class SecretVolumeSource(Model):
     default_mode: int | None = None
-    default_user: int | None = None
     items: Annotated[list[KeyToPath], ListType("atomic")] = []
     optional: bool | None = None
     secret_name: str | None = None
@@ -1790,7 +1736,6 @@ class ServiceAccountTokenProjection(Model):
     audience: str | None = None
     expiration_seconds: int | None = None
     path: str
-    user: int | None = None
 
 
 class ServicePort(Model):
@@ -1951,21 +1896,7 @@ class VolumeDevice(Model):
     name: str
 
 
-class VolumeHealthCondition(Model):
-    message: str | None = None
-    reason: str
-    status: str
-
-
-class VolumeHealthStatus(Model):
-    health_conditions: Annotated[
-        list[VolumeHealthCondition], ListType("map", "status", "reason"), PatchMerge(key="status")
-    ] = []
-    last_transition_time: datetime | None = None
-
-
 class VolumeMount(Model):
-    bind_mount_options: Annotated[list[str], ListType("set")] = []
     mount_path: str
     mount_propagation: str | None = None
     name: str

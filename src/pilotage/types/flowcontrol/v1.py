@@ -65,7 +65,7 @@ class FlowSchemaCondition(Model):
     message: str | None = None
     reason: str | None = None
     status: str | None = None
-    type: str
+    type: str | None = None
 
 
 class FlowSchemaSpec(Model):
@@ -91,7 +91,7 @@ class LimitResponse(Model):
 class LimitedPriorityLevelConfiguration(Model):
     borrowing_limit_percent: int | None = None
     lendable_percent: int | None = None
-    limit_response: LimitResponse
+    limit_response: LimitResponse | None = None
     nominal_concurrency_shares: int | None = None
 
 
@@ -126,7 +126,7 @@ class PriorityLevelConfigurationCondition(Model):
     message: str | None = None
     reason: str | None = None
     status: str | None = None
-    type: str
+    type: str | None = None
 
 
 class PriorityLevelConfigurationReference(Model):

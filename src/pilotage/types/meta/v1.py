@@ -11,14 +11,11 @@ from pilotage.meta.models import Condition, ListMeta, ManagedFieldsEntry, Model,
 
 __all__ = [
     "APIGroup",
-    "APIGroupList",
     "APIResource",
     "APIResourceList",
-    "APIVersions",
     "Condition",
     "DeleteOptions",
     "FieldSelectorRequirement",
-    "GroupResource",
     "GroupVersionForDiscovery",
     "LabelSelector",
     "LabelSelectorRequirement",
@@ -47,12 +44,6 @@ class APIGroup(Model):
     versions: Annotated[list[GroupVersionForDiscovery], ListType("atomic")]
 
 
-class APIGroupList(Model):
-    api_version: str | None = None
-    groups: Annotated[list[APIGroup], ListType("atomic")]
-    kind: str | None = None
-
-
 class APIResource(Model):
     categories: Annotated[list[str], ListType("atomic")] = []
     group: str | None = None
@@ -73,15 +64,6 @@ class APIResourceList(Model):
     resources: Annotated[list[APIResource], ListType("atomic")]
 
 
-class APIVersions(Model):
-    api_version: str | None = None
-    kind: str | None = None
-    server_address_by_client_cidrs: Annotated[list[ServerAddressByClientCIDR], ListType("atomic")] = msgspec.field(
-        name="serverAddressByClientCIDRs"
-    )
-    versions: Annotated[list[str], ListType("atomic")]
-
-
 class DeleteOptions(Model):
     api_version: str | None = None
     dry_run: Annotated[list[str], ListType("atomic")] = []
@@ -97,11 +79,6 @@ class FieldSelectorRequirement(Model):
     key: str
     operator: str
     values: Annotated[list[str], ListType("atomic")] = []
-
-
-class GroupResource(Model):
-    group: str
-    resource: str
 
 
 class GroupVersionForDiscovery(Model):

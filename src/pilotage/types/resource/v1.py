@@ -34,22 +34,15 @@ __all__ = [
     "DeviceClassSpec",
     "DeviceConstraint",
     "DeviceCounterConsumption",
-    "DeviceDerivedAttribute",
     "DeviceRequest",
     "DeviceRequestAllocationResult",
     "DeviceSelector",
     "DeviceSubRequest",
     "DeviceTaint",
-    "DeviceTaintRule",
-    "DeviceTaintRuleSpec",
-    "DeviceTaintRuleStatus",
-    "DeviceTaintSelector",
     "DeviceToleration",
     "ExactDeviceRequest",
     "NetworkDeviceData",
-    "NodeAllocatableMapping",
-    "NodeAllocatableOverhead",
-    "NodeAllocatableResource",
+    "NodeAllocatableResourceMapping",
     "OpaqueDeviceConfiguration",
     "ResourceClaim",
     "ResourceClaimConsumerReference",
@@ -118,7 +111,7 @@ class Device(Model):
     capacity: dict[str, DeviceCapacity] = {}
     consumes_counters: Annotated[list[DeviceCounterConsumption], ListType("atomic")] = []
     name: str
-    node_allocatable_resources: dict[str, NodeAllocatableResource] = {}
+    node_allocatable_resource_mappings: dict[str, NodeAllocatableResourceMapping] = {}
     node_name: str | None = None
     node_selector: core_v1.NodeSelector | None = None
     taints: Annotated[list[DeviceTaint], ListType("atomic")] = []
@@ -172,7 +165,7 @@ class DeviceClass(Resource):
         list_kind="DeviceClassList",
     )
 
-    spec: DeviceClassSpec | None = None
+    spec: DeviceClassSpec
 
 
 class DeviceClassConfiguration(Model):
@@ -192,14 +185,8 @@ class DeviceConstraint(Model):
 
 
 class DeviceCounterConsumption(Model):
-    compatibility_groups: Annotated[list[str], ListType("atomic")] = []
     counter_set: str
     counters: dict[str, Counter]
-
-
-class DeviceDerivedAttribute(Model):
-    expression: str
-    name: str
 
 
 class DeviceRequest(Model):
@@ -218,7 +205,6 @@ class DeviceRequestAllocationResult(Model):
     pool: str
     request: str
     share_id: str | None = msgspec.field(name="shareID", default=None)
-    skip_node_operations: Annotated[list[str], ListType("set")] = []
     tolerations: Annotated[list[DeviceToleration], ListType("atomic")] = []
 
 
@@ -230,7 +216,6 @@ class DeviceSubRequest(Model):
     allocation_mode: str | None = None
     capacity: CapacityRequirements | None = None
     count: int | None = None
-    derived_attributes: Annotated[list[DeviceDerivedAttribute], ListType("atomic")] = []
     device_class_name: str
     name: str
     selectors: Annotated[list[DeviceSelector], ListType("atomic")] = []
@@ -242,36 +227,6 @@ class DeviceTaint(Model):
     key: str
     time_added: datetime | None = None
     value: str | None = None
-
-
-class DeviceTaintRule(Resource):
-    __resource__ = ResourceInfo(
-        gvk=GroupVersionKind("resource.k8s.io", "v1", "DeviceTaintRule"),
-        plural="devicetaintrules",
-        singular="devicetaintrule",
-        namespaced=False,
-        builtin=True,
-        list_kind="DeviceTaintRuleList",
-        status=True,
-    )
-
-    spec: DeviceTaintRuleSpec
-    status: DeviceTaintRuleStatus | None = None
-
-
-class DeviceTaintRuleSpec(Model):
-    device_selector: DeviceTaintSelector | None = None
-    taint: DeviceTaint
-
-
-class DeviceTaintRuleStatus(Model):
-    conditions: Annotated[list[Condition], ListType("map", "type"), PatchMerge(key="type")] = []
-
-
-class DeviceTaintSelector(Model):
-    device: str | None = None
-    driver: str | None = None
-    pool: str | None = None
 
 
 class DeviceToleration(Model):
@@ -287,7 +242,6 @@ class ExactDeviceRequest(Model):
     allocation_mode: str | None = None
     capacity: CapacityRequirements | None = None
     count: int | None = None
-    derived_attributes: Annotated[list[DeviceDerivedAttribute], ListType("atomic")] = []
     device_class_name: str
     selectors: Annotated[list[DeviceSelector], ListType("atomic")] = []
     tolerations: Annotated[list[DeviceToleration], ListType("atomic")] = []
@@ -299,20 +253,9 @@ class NetworkDeviceData(Model):
     ips: Annotated[list[str], ListType("atomic")] = []
 
 
-class NodeAllocatableMapping(Model):
+class NodeAllocatableResourceMapping(Model):
+    allocation_multiplier: Quantity | None = None
     capacity_key: str | None = None
-    capacity_multiplier: Quantity | None = None
-    device_multiplier: Quantity | None = None
-
-
-class NodeAllocatableOverhead(Model):
-    per_container: Quantity | None = None
-    per_pod: Quantity | None = None
-
-
-class NodeAllocatableResource(Model):
-    mapping: NodeAllocatableMapping | None = None
-    overhead: NodeAllocatableOverhead | None = None
 
 
 class OpaqueDeviceConfiguration(Model):
@@ -331,7 +274,7 @@ class ResourceClaim(Resource):
         status=True,
     )
 
-    spec: ResourceClaimSpec | None = None
+    spec: ResourceClaimSpec
     status: ResourceClaimStatus | None = None
 
 
@@ -362,12 +305,12 @@ class ResourceClaimTemplate(Resource):
         list_kind="ResourceClaimTemplateList",
     )
 
-    spec: ResourceClaimTemplateSpec | None = None
+    spec: ResourceClaimTemplateSpec
 
 
 class ResourceClaimTemplateSpec(Model):
     metadata: ObjectMeta | None = None
-    spec: ResourceClaimSpec | None = None
+    spec: ResourceClaimSpec
 
 
 class ResourcePool(Model):
@@ -395,8 +338,6 @@ class ResourceSliceSpec(Model):
     driver: str
     node_name: str | None = None
     node_selector: core_v1.NodeSelector | None = None
-    partition_type_attribute: str | None = None
     per_device_node_selection: bool | None = None
     pool: ResourcePool
     shared_counters: Annotated[list[CounterSet], ListType("atomic")] = []
-    skip_node_operations: Annotated[list[str], ListType("set")] = []

@@ -20,11 +20,8 @@ __all__ = [
     "CSINode",
     "CSINodeDriver",
     "CSINodeSpec",
-    "CSINodeStatus",
     "CSIStorageCapacity",
     "StorageClass",
-    "StorageHealth",
-    "StorageHealthCondition",
     "TokenRequest",
     "VolumeAttachment",
     "VolumeAttachmentSource",
@@ -71,11 +68,9 @@ class CSINode(Resource):
         namespaced=False,
         builtin=True,
         list_kind="CSINodeList",
-        status=True,
     )
 
     spec: CSINodeSpec
-    status: CSINodeStatus | None = None
 
 
 class CSINodeDriver(Model):
@@ -87,10 +82,6 @@ class CSINodeDriver(Model):
 
 class CSINodeSpec(Model):
     drivers: Annotated[list[CSINodeDriver], ListType("map", "name"), PatchMerge(key="name")]
-
-
-class CSINodeStatus(Model):
-    storage_health: Annotated[list[StorageHealth], ListType("map", "name"), PatchMerge(key="name")] = []
 
 
 class CSIStorageCapacity(Resource):
@@ -127,20 +118,6 @@ class StorageClass(Resource):
     provisioner: str
     reclaim_policy: str | None = None
     volume_binding_mode: str | None = None
-
-
-class StorageHealth(Model):
-    health_conditions: Annotated[list[StorageHealthCondition], ListType("atomic")] = []
-    name: str
-
-
-class StorageHealthCondition(Model):
-    access_mode: str | None = None
-    last_transition_time: datetime | None = None
-    message: str | None = None
-    reason: str
-    status: str
-    volume_mode: str | None = None
 
 
 class TokenRequest(Model):
