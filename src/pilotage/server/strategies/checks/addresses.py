@@ -1,0 +1,90 @@
+"""IP addresses and networks (CIDRs), in the forms that Kubernetes has always accepted and in the strict ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import invalid
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+_NO_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+_NO_NETWORK = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+_is_prefix_length = re.compile("[0-9]{1,9}", re.ASCII).fullmatch
+_leading_zeros = re.compile(r"(?<![0-9a-fA-F.:])0+(?=[0-9])|(?<=\.)0+(?=[0-9])", re.ASCII)
+
+
+def address(text: str) -> Address | None:
+    """The address that a text has; zeros before the numbers of an IPv4 address do not count."""
+    if len(text) > 60 or "%" in text:
+        return None
+    try:
+        return ip_address(_without_zeros(text))
+    except ValueError:
+        return None
+
+
+def network(text: str) -> Network | None:
+    """The network that a text has; bits beyond the length of the prefix do not count."""
+    base, slash, length = text.partition("/")
+    if address(base) is None or not slash or not _is_prefix_length(length):
+        return None
+    try:
+        return ip_network(f"{_without_zeros(base)}/{int(length)}", strict=False)
+    except ValueError:
+        return None
+
+
+def validate_address(text: str, path: str, known: Container[str] = ()) -> Iterator[Cause]:
+    """An IP address, in whichever spelling; `known` ones are not checked, because the object had them before."""
+    if text in known:
+        return
+    found = address(text)
+    if found is None:
+        yield invalid(path, text, _NO_ADDRESS)
+        return
+    if _has_zeros(text):
+        yield invalid(path, text, "must not have leading 0s")
+    if _is_mapped(found):
+        yield invalid(path, text, "must not be an IPv4-mapped IPv6 address")
+
+
+def validate_canonical_address(text: str, path: str) -> Iterator[Cause]:
+    """An IP address in its one spelling."""
+    causes = list(validate_address(text, path))
+    yield from causes
+    if not causes and text != (canonical := str(address(text))):
+        yield invalid(path, text, f'must be in canonical form ("{canonical}")')
+
+
+def validate_network(text: str, path: str, known: Container[str] = ()) -> Iterator[Cause]:
+    """A CIDR without bits beyond its prefix; `known` ones are not checked, because the object had them before."""
+    if text in known:
+        return
+    found = network(text)
+    if found is None:
+        yield invalid(path, text, _NO_NETWORK)
+        return
+    base, _, length = text.partition("/")
+    base_address = address(base)
+    if _has_zeros(base) or (len(length) > 1 and length.startswith("0")):
+        yield invalid(path, text, "must not have leading 0s in IP or prefix length")
+    elif base_address is not None and _is_mapped(base_address):
+        yield invalid(path, text, "must not have an IPv4-mapped IPv6 address")
+    elif found.network_address != base_address:
+        yield invalid(path, text, "must not have bits set beyond the prefix length")
+
+
+def _without_zeros(text: str) -> str:
+    return _leading_zeros.sub("", text) if "." in text and ":" not in text else text
+
+
+def _has_zeros(text: str) -> bool:
+    return _without_zeros(text) != text
+
+
+def _is_mapped(found: Address) -> bool:
+    return isinstance(found, IPv6Address) and found.ipv4_mapped is not None

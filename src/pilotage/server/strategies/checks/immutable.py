@@ -1,0 +1,17 @@
+"""Fields that an update cannot change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import invalid
+
+IMMUTABLE = "field is immutable"
+
+
+def validate_immutable(value: Any, old: Any, path: str) -> Iterator[Cause]:
+    """The value must be what it was; empty values, absent ones and null are equal."""
+    if (value or None) != (old or None):
+        yield invalid(path, value, IMMUTABLE, whole=True)

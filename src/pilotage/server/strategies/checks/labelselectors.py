@@ -1,0 +1,76 @@
+"""Label selectors in objects: `matchLabels` and `matchExpressions`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pilotage.errors import BadRequest, Cause
+from pilotage.meta.causes import forbidden, invalid, json_shown, required
+from pilotage.meta.documents import Document
+from pilotage.meta.names import label_value, qualified_name
+from pilotage.meta.selectors import Selector
+from pilotage.meta.validation import labels_causes
+
+_WITH_VALUES = ("In", "NotIn")
+_WITHOUT_VALUES = ("Exists", "DoesNotExist")
+
+
+def validate_label_selector(selector: Document | None, path: str, *, any_value: bool = False) -> Iterator[Cause]:
+    """What is wrong with a label selector. With `any_value` the values of expressions are not checked."""
+    if not selector:
+        return
+    yield from labels_causes(selector.get("matchLabels") or {}, f"{path}.matchLabels")
+    for index, expression in enumerate(selector.get("matchExpressions") or ()):
+        yield from _validate_expression(expression, f"{path}.matchExpressions[{index}]", any_value=any_value)
+
+
+def _validate_expression(expression: Document, path: str, *, any_value: bool) -> Iterator[Cause]:
+    operator, values = expression.get("operator") or "", expression.get("values") or []
+    if operator in _WITH_VALUES:
+        if not values:
+            yield required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+    elif operator in _WITHOUT_VALUES:
+        if values:
+            yield forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+    else:
+        yield invalid(f"{path}.operator", operator, "not a valid selector operator")
+    key = expression.get("key") or ""
+    yield from (invalid(f"{path}.key", key, message) for message in qualified_name(key))
+    for index, value in enumerate(() if any_value else values):
+        yield from (invalid(f"{path}.values[{index}]", value, message) for message in label_value(value))
+
+
+def is_empty(selector: Document | None) -> bool:
+    """Whether a selector has no terms, so that it selects everything."""
+    return not selector or not (selector.get("matchLabels") or selector.get("matchExpressions"))
+
+
+def matching(selector: Document | None) -> Selector | None:
+    """The selector that an object has, to match labels with; None if it has a term that is not valid."""
+    try:
+        return Selector.from_label_selector(selector or {})
+    except BadRequest:
+        return None
+
+
+def selector_shown(selector: Mapping[str, Any] | None) -> str:
+    """A selector as errors show it: JSON, labels before expressions, these with key, operator, values."""
+    if selector is None:
+        return "null"
+    shown: dict[str, Any] = {}
+    if labels := selector.get("matchLabels"):
+        shown["matchLabels"] = dict(sorted(labels.items()))
+    if expressions := selector.get("matchExpressions"):
+        shown["matchExpressions"] = [_expression_shown(expression) for expression in expressions]
+    return json_shown(shown)
+
+
+def invalid_selector(path: str, selector: Mapping[str, Any] | None, detail: str) -> Cause:
+    """The cause for a selector as a whole, with the selector in its message."""
+    return Cause("FieldValueInvalid", f"Invalid value: {selector_shown(selector)}: {detail}", path)
+
+
+def _expression_shown(expression: Mapping[str, Any]) -> dict[str, Any]:
+    shown = {"key": expression.get("key", ""), "operator": expression.get("operator", "")}
+    return shown | {"values": values} if (values := expression.get("values")) else shown

@@ -1,0 +1,65 @@
+"""Numbers: ranges, ports, and counts that may also be a percentage."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import invalid
+from pilotage.meta.documents import Document
+
+_is_percent = re.compile(r"[0-9]+%", re.ASCII).fullmatch
+_PERCENT = (
+    "a valid percent string must be a numeric string followed by an ending '%' "
+    "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
+)
+NOT_NEGATIVE = "must be greater than or equal to 0"
+
+
+def validate_not_negative(value: int, path: str) -> Iterator[Cause]:
+    if value < 0:
+        yield invalid(path, value, NOT_NEGATIVE)
+
+
+def validate_counts(document: Document, path: str, names: Iterable[str]) -> Iterator[Cause]:
+    """Fields that are absent or not negative."""
+    for name in names:
+        yield from validate_not_negative(document.get(name) or 0, f"{path}.{name}")
+
+
+def validate_in_range(value: int, path: str, least: int, most: int) -> Iterator[Cause]:
+    if not least <= value <= most:
+        yield invalid(path, value, f"must be between {least} and {most}, inclusive")
+
+
+def validate_port_number(value: int, path: str) -> Iterator[Cause]:
+    yield from validate_in_range(value, path, 1, 65535)
+
+
+def validate_count_or_percent(value: Any, path: str) -> Iterator[Cause]:
+    """A number that is not negative, or a percentage as text."""
+    if isinstance(value, str):
+        if not _is_percent(value):
+            yield invalid(path, value, _PERCENT)
+    else:
+        yield from validate_not_negative(value, path)
+
+
+def validate_at_most_all(value: Any, path: str) -> Iterator[Cause]:
+    """A percentage that is at most 100%; numbers and other texts pass."""
+    if (percent := percentage(value)) is not None and percent > 100:
+        yield invalid(path, value, "must not be greater than 100%")
+
+
+def percentage(value: Any) -> int | None:
+    """The number before the percent sign, if the value has one. What is too long to be a count is the largest."""
+    if isinstance(value, str) and _is_percent(value):
+        return int(value[:-1]) if len(value) < 20 else 2**63 - 1
+    return None
+
+
+def count(value: Any) -> int:
+    """What a count or percentage amounts to in comparisons: the number before a percent sign, 0 for another text."""
+    return value if isinstance(value, int) else percentage(value) or 0
