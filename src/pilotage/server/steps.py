@@ -91,6 +91,8 @@ def validate_update(info: ResourceInfo, request: Request, document: Document, ol
     causes += schema_causes(info, request, document, old)
     if not request.subresource:
         causes += strategy.validate_update(document, old)
+    elif request.subresource == "status":
+        causes += strategy.validate_status_update(document, old)
     if not causes:
         strategy.canonicalize(document)
     return causes

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from pilotage.errors import ApiError, BadRequest, Conflict, Invalid
+from pilotage.errors import ApiError, BadRequest, Cause, Conflict, Invalid
+from pilotage.meta.causes import invalid
 from pilotage.meta.documents import Document
 from pilotage.rest.request import Request, Verb
 from pilotage.server import steps
@@ -13,6 +15,7 @@ from pilotage.server.catalogue import Catalogue
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.custom import resources_of
 from pilotage.server.strategies.metadata import deduplicate_owners
+from pilotage.server.strategies.strategy import Strategy
 from pilotage.server.verbs.bodies import check_identity, check_version, version_number
 from pilotage.storage.memory import MemoryStorage
 
@@ -139,3 +142,19 @@ def test_a_version_is_a_plain_number(text: str) -> None:
 async def test_a_body_must_be_of_the_object_that_the_path_names(metadata: Document, error: type[ApiError]) -> None:
     with pytest.raises(error):
         check_identity(await built_in(), UPDATE, stored(metadata=metadata), stored())
+
+
+class _Counting(Strategy):
+    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
+        fewer = document["status"]["count"] < old["status"]["count"]
+        return [invalid("status.count", document["status"]["count"], "must not be decremented")] if fewer else []
+
+
+async def test_a_strategy_validates_a_status_that_is_written() -> None:
+    info = replace(await built_in(), strategy=_Counting(subresources=("status",)))
+    request = replace(UPDATE, subresource="status")
+    old = stored() | {"status": {"count": 2}}
+    assert not steps.validate_update(info, request, old | {"status": {"count": 3}}, old)
+    assert [cause.field for cause in steps.validate_update(info, request, old | {"status": {"count": 1}}, old)] == [
+        "status.count"
+    ]

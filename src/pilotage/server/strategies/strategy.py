@@ -100,6 +100,10 @@ class Strategy:
         """What is wrong with the next state of an object, besides metadata and schema."""
         return self.validate(document)
 
+    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
+        """What is wrong with the next state of an object whose status is written, besides metadata and schema."""
+        return []
+
     def canonicalize(self, document: Document) -> None:
         """Bring a valid object into its stored form, in place."""
 
