@@ -213,9 +213,9 @@ def burn_memory() -> int:
 
 
 async def cost(seconds: float) -> dict[str, Any]:
-    """The CPU time of all threads while the provider runs on a service in this process."""
-    from pilotage.device.server.providertasks import LocalAccess
-    from pilotage.device.server.service import DeviceService
+    """The CPU time of all threads while the provider runs on a registry in this process."""
+    from pilotage.device.server.localproviders import LocalAccess
+    from pilotage.device.server.registry import DeviceRegistry
     from pilotage.storage import open_storage
 
     class Access(LocalAccess):
@@ -227,8 +227,8 @@ async def cost(seconds: float) -> dict[str, Any]:
 
     async def share(poll_seconds: float, duration: float) -> dict[str, float]:
         storage = await open_storage("memory:")
-        async with DeviceService(storage) as service:
-            access = Access(service, "nvml")
+        async with DeviceRegistry(storage) as registry:
+            access = Access(registry, "nvml")
             provider = NVMLProvider(NVMLOptions(poll_seconds=poll_seconds), worker=lambda: WorkerThread(LIBRARY()))
             running = asyncio.create_task(provider.run(access))
             await access.complete.wait()

@@ -18,8 +18,8 @@ from pilotage.client.retries import Retries
 from pilotage.device import wire
 from pilotage.device.client.listerwatcher import DeviceListerWatcher
 from pilotage.device.client.transport import DeviceTransport
-from pilotage.device.server import serving
-from pilotage.device.server.serving import DeviceServer
+from pilotage.device.server import deviceserver
+from pilotage.device.server.deviceserver import DeviceServer
 from pilotage.device.server.watchcache import WatchCacheOptions
 from pilotage.device.v1alpha1 import GPU, GPUSpec
 from pilotage.device.wire import Generation, health, reflection
@@ -77,9 +77,9 @@ async def test_4_a_snapshot_at_version_7_and_then_a_change_at_version_8(
     async def small(url: str) -> MemoryStorage:
         return MemoryStorage(first_revision=1)
 
-    monkeypatch.setattr(serving, "open_served_storage", small)
+    monkeypatch.setattr(deviceserver, "open_served_storage", small)
     async with over_socket(folder) as node:
-        storage = node.service.context.storage
+        storage = node.registry.context.storage
         while storage.revision < 6:
             await storage.commit(Put("/elsewhere", b""))
         async with device.connect(node.server.target, provider_id="nvml") as devices:
@@ -243,7 +243,7 @@ async def _drained(server: DeviceServer) -> bool:
 
 async def test_the_oldest_generation_is_read_over_the_socket_and_writes_say_that_there_are_none(folder: Path) -> None:
     async with speaking(folder, Generation.V1) as (server, api):
-        inside = Api(server.service.transport())
+        inside = Api(server.registry.transport())
         await inside.create(gpu("gpu-0", status=status(condition())))
         found, version = await api.list()
         assert (version, found[0]["metadata"]["name"], found[0]["spec"]["uuid"]) == ("", "gpu-0", "GPU-gpu-0")
@@ -282,7 +282,7 @@ def older_list(generation: str, version: bytes) -> bytes:
 @pytest.mark.parametrize("generation", ["v2", "v3"])
 async def test_13_old_clients_list_and_watch_with_and_without_a_version(folder: Path, generation: str) -> None:
     async with raw(folder) as (server, channel):
-        inside = Api(server.service.transport())
+        inside = Api(server.registry.transport())
         await inside.create(gpu("gpu-0"))
         old = Generation(generation)
         reply = await channel.unary(wire.method_path("ListGpus"), older_list(generation, b""))
@@ -320,7 +320,7 @@ async def test_11_health_is_not_serving_before_the_server_knows_its_gpus(folder:
         with pytest.raises(RPCError) as raised:
             await channel.unary(wire.method_path("ListGpus"), b"")
         assert raised.value.code is Code.UNAVAILABLE
-        await Api(server.service.transport()).create(gpu())
+        await Api(server.registry.transport()).create(gpu())
         for name in names:
             assert await checked(name) is ServingStatus.SERVING
         assert await channel.unary(wire.method_path("ListGpus"), b"")
@@ -344,16 +344,16 @@ async def test_a_client_that_knows_no_labels_does_not_wipe_them_and_ours_does_wh
         channel = GRPCChannel(node.server.target)
         update = written(meta(), field(2, field(1, b"GPU-other")))
         await channel.unary(wire.method_path("UpdateGpu"), update)
-        stored = await Api(node.service.transport()).get()
+        stored = await Api(node.registry.transport()).get()
         assert stored["spec"]["uuid"] == "GPU-other"
         assert {key: stored["metadata"][key] for key in labelled} == labelled
         some = written(meta(b"gpu-0", field(7, field(1, b"tier") + field(2, b"tin"))), SPEC)
         await channel.unary(wire.method_path("UpdateGpu"), some)
-        stored = await Api(node.service.transport()).get()
+        stored = await Api(node.registry.transport()).get()
         assert stored["metadata"]["labels"] == {"tier": "tin"}  # what it does send counts, and for the whole of it
         assert stored["metadata"]["annotations"] == {"note": "x"}
         await api.update(gpu())
-        stored = await Api(node.service.transport()).get()
+        stored = await Api(node.registry.transport()).get()
         assert not stored["metadata"].keys() & {"labels", "annotations"}
         assert stored["metadata"]["finalizers"] == ["example.com/hold"]  # no generation has a field for them
         await channel.close()

@@ -19,7 +19,7 @@ from hack.device.running import DeviceServerProcess, device_server
 from pilotage import device
 from pilotage.device.client.gpus import GPUs
 from pilotage.device.client.target import Target
-from pilotage.device.server.serving import DeviceServer, DeviceServerOptions
+from pilotage.device.server.deviceserver import DeviceServer, DeviceServerOptions
 from pilotage.device.v1alpha1 import GPU, GPUSpec
 from pilotage.errors import ConnectionLost, ServiceUnavailable
 from pilotage.grpc.options import ServerOptions

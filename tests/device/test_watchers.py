@@ -14,7 +14,7 @@ from pilotage.device.client.clientset import Devices
 from pilotage.device.client.config import Config
 from pilotage.device.client.gpus import GPUs
 from pilotage.device.client.target import Target
-from pilotage.device.server.serving import DeviceServer, DeviceServerOptions
+from pilotage.device.server.deviceserver import DeviceServer, DeviceServerOptions
 from pilotage.device.v1alpha1 import GPU, GPUSpec, GPUStatus
 from pilotage.errors import Conflict
 from pilotage.grpc.options import ServerOptions

@@ -23,7 +23,7 @@ from examples.gpu_agent import OURS, TAINTS, GPUAgent, held_by, noted_on, retain
 from pilotage import device
 from pilotage.device.client.target import Target
 from pilotage.device.providers.fake import FakeOptions, FakeProvider
-from pilotage.device.server.serving import DeviceServer, DeviceServerOptions
+from pilotage.device.server.deviceserver import DeviceServer, DeviceServerOptions
 from pilotage.device.v1alpha1 import GPU, GPUSpec, GPUStatus
 from pilotage.types.core.v1 import Event, Node, NodeSpec, Taint
 

@@ -90,7 +90,7 @@ async def test_the_agent_gets_the_rights_it_needs_and_no_others(
 
 
 async def may(world: World, account: str, right: tuple[str, str, str]) -> bool:
-    """Whether a service account has a right, as the server's own authorizer says."""
+    """Whether a registry account has a right, as the server's own authorizer says."""
     group, resource, verb = right
     name, _, subresource = resource.partition("/")
     attributes = {"group": group, "resource": name, "subresource": subresource, "verb": verb}

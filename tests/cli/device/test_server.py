@@ -22,7 +22,7 @@ from pilotage import device
 from pilotage.cli import main, parser
 from pilotage.cli.device.server import serve
 from pilotage.device.client.target import Target
-from pilotage.device.server.serving import DeviceServerOptions
+from pilotage.device.server.deviceserver import DeviceServerOptions
 from pilotage.device.v1alpha1 import GPU, GPUSpec
 from pilotage.errors import Forbidden
 from pilotage.meta.models import ObjectMeta

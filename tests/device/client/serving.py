@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, contextmanager
 
 from pilotage.device import connect
 from pilotage.device.client.target import Target
-from pilotage.device.server.serving import DeviceServer, DeviceServerOptions
+from pilotage.device.server.deviceserver import DeviceServer, DeviceServerOptions
 from pilotage.device.v1alpha1 import GPU
 from pilotage.grpc.options import ServerOptions
 

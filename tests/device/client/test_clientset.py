@@ -19,7 +19,7 @@ from pilotage.cache.options import InformerOptions
 from pilotage.device.access import Access, Remote
 from pilotage.device.client.config import Config
 from pilotage.device.client.target import ENVIRONMENT, Target
-from pilotage.device.server.serving import DeviceServer, DeviceServerOptions
+from pilotage.device.server.deviceserver import DeviceServer, DeviceServerOptions
 from pilotage.device.v1alpha1 import GPU
 from pilotage.errors import (
     AlreadyExists,
@@ -120,13 +120,6 @@ except pt.MissingExtra as error:
 """
     ran = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert "pilotage[device]" in ran.stdout
-
-
-def test_every_name_of_the_package_is_there() -> None:
-    for name in device.__all__:
-        assert getattr(device, name) is not None
-    with pytest.raises(AttributeError, match="conect"):
-        device.conect  # type: ignore[attr-defined]  # noqa: B018
 
 
 # Against a server

@@ -21,7 +21,7 @@ from pilotage.device.client.interceptors import (
     Open,
     UnaryInterceptor,
 )
-from pilotage.device.server.serving import DeviceServer
+from pilotage.device.server.deviceserver import DeviceServer
 from pilotage.errors import ConnectionLost
 from pilotage.grpc.rpc import Code, Incoming, Reply, RPCError
 from pilotage.telemetry.lines import Event

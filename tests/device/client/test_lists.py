@@ -10,7 +10,7 @@ import pytest
 
 from pilotage import device
 from pilotage.device.client.gpus import GPUs
-from pilotage.device.server.serving import DeviceServer
+from pilotage.device.server.deviceserver import DeviceServer
 from pilotage.device.v1alpha1 import GPU, GPUSpec
 from pilotage.device.wire import Generation
 from pilotage.errors import BadRequest, Gone
@@ -71,7 +71,7 @@ async def test_a_token_whose_snapshot_is_forgotten_is_gone_and_one_that_is_none_
     async with gpus_of(tmp_path) as (gpus, server):
         first = await gpus.list(limit=2)
         await gpus.delete("gpu-5")
-        storage = server.service.context.storage
+        storage = server.registry.context.storage
         await storage.compact(storage.revision)
         with pytest.raises(Gone):
             await gpus.list(limit=2, continue_token=first.continue_token)

@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 from pilotage.client.client import Client
 from pilotage.device.providers.interface import Provider
 from pilotage.device.providers.nvml.library import Answer, DeviceEvent, EventType, NVMLError, Return
-from pilotage.device.server.providertasks import LocalAccess
-from pilotage.device.server.service import Caller, DeviceService, ServiceOptions
+from pilotage.device.server.localproviders import LocalAccess
+from pilotage.device.server.registry import Caller, DeviceRegistry, RegistryOptions
 from pilotage.device.v1alpha1 import GPU
 from pilotage.storage.memory import MemoryStorage
 
@@ -126,12 +126,12 @@ def virtual_clock() -> datetime:
 class World:
     """A Device API in this process."""
 
-    def __init__(self, service: DeviceService) -> None:
-        self.service = service
-        self.client = Client(service.transport(Caller("test")))
+    def __init__(self, registry: DeviceRegistry) -> None:
+        self.registry = registry
+        self.client = Client(registry.transport(Caller("test")))
 
     def access(self, provider: str) -> LocalAccess:
-        return LocalAccess(self.service, provider)
+        return LocalAccess(self.registry, provider)
 
     @asynccontextmanager
     async def running(self, provider: Provider) -> AsyncIterator[asyncio.Task[None]]:
@@ -168,5 +168,5 @@ class World:
 
 @asynccontextmanager
 async def device_api(clock: Callable[[], datetime] = virtual_clock) -> AsyncIterator[World]:
-    async with DeviceService(MemoryStorage(), ServiceOptions(gate_seconds=0), clock=clock) as service:
-        yield World(service)
+    async with DeviceRegistry(MemoryStorage(), RegistryOptions(gate_seconds=0), clock=clock) as registry:
+        yield World(registry)

@@ -122,7 +122,7 @@ async def test_no_gpus_at_all_is_a_complete_inventory() -> None:
     async with device_api() as world, world.running(provider(count=0)):
         await asyncio.sleep(5)
         assert await world.gpus() == []
-        assert world.service.gate.is_open
+        assert world.registry.gate.is_open
 
 
 def test_shares_of_changes_are_those_asked_for() -> None:

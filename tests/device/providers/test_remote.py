@@ -13,7 +13,7 @@ from pilotage.device.providers.nvml.options import NVMLOptions
 from pilotage.device.providers.nvml.provider import NVMLProvider
 from pilotage.device.providers.nvml.worker import WorkerThread
 from pilotage.device.providers.remote import RemoteAccess
-from pilotage.device.server.serving import DeviceServer, DeviceServerOptions
+from pilotage.device.server.deviceserver import DeviceServer, DeviceServerOptions
 from pilotage.errors import InvalidDefinition
 
 from .fakes import MockLibrary, name_of

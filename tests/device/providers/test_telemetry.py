@@ -22,7 +22,7 @@ from pilotage.device.providers.nvml.worker import DriverHangs, Inline
 from pilotage.device.providers.recording import shipped
 from pilotage.device.providers.remote import RemoteAccess
 from pilotage.device.providers.replay import replay_provider
-from pilotage.device.server.serving import DeviceServer
+from pilotage.device.server.deviceserver import DeviceServer
 from pilotage.device.telemetry import ECCErrors, Telemetry
 from pilotage.grpc.rpc import Code, RPCError
 from pilotage.telemetry.metrics import REGISTRY
@@ -40,7 +40,7 @@ def nvml(library: MockLibrary, **options: float) -> NVMLProvider:
 
 
 async def read(world: World, name: str) -> Telemetry:
-    [found] = await world.service.telemetry.read([name])
+    [found] = await world.registry.telemetry.read([name])
     return found
 
 
@@ -147,7 +147,7 @@ async def test_a_lost_gpu_is_an_error_and_the_others_are_read() -> None:
         await asyncio.sleep(1)
         library.lose(0)
         await asyncio.sleep(15)
-        lost, other = await world.service.telemetry.read([name_of(0), name_of(1)])
+        lost, other = await world.registry.telemetry.read([name_of(0), name_of(1)])
         assert lost.unavailable == "the GPU is lost: GPU is lost"
         assert lost.temperature_celsius is None
         assert other.temperature_celsius == 31
@@ -261,7 +261,7 @@ async def test_fake_telemetry_changes_and_follows_from_the_seed_and_the_clock() 
             for minute in range(4):
                 moments.append(BEGINNING + timedelta(minutes=minute))
                 await asyncio.sleep(5)
-                found += await world.service.telemetry.read(["gpu-1", "gpu-2"])
+                found += await world.registry.telemetry.read(["gpu-1", "gpu-2"])
         return found
 
     first = await seen(7)

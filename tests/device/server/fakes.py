@@ -12,8 +12,8 @@ from typing import Any
 from pilotage.client.retries import Retries
 from pilotage.device.client.target import Target
 from pilotage.device.client.transport import DeviceTransport
-from pilotage.device.server.service import Caller, DeviceService, ServiceOptions
-from pilotage.device.server.serving import DeviceServer, DeviceServerOptions
+from pilotage.device.server.deviceserver import DeviceServer, DeviceServerOptions
+from pilotage.device.server.registry import Caller, DeviceRegistry, RegistryOptions
 from pilotage.device.server.storageversion import GPUS
 from pilotage.grpc.channel import GRPCChannel
 from pilotage.grpc.options import ServerOptions
@@ -98,25 +98,25 @@ def virtual_clock() -> times.Time:
 
 
 @asynccontextmanager
-async def service(
+async def registry(
     storage: MemoryStorage | None = None, *, clock: times.Clock = times.system_clock, **options: Any
-) -> AsyncIterator[DeviceService]:
-    """A service whose gate is open, unless it is asked to be shut."""
-    chosen = ServiceOptions(**{"gate_seconds": 0, **options})
-    made = DeviceService(storage or MemoryStorage(first_revision=FIRST), chosen, clock=clock)
+) -> AsyncIterator[DeviceRegistry]:
+    """A registry whose gate is open, unless it is asked to be shut."""
+    chosen = RegistryOptions(**{"gate_seconds": 0, **options})
+    made = DeviceRegistry(storage or MemoryStorage(first_revision=FIRST), chosen, clock=clock)
     async with made as opened:
         yield opened
 
 
-def api(opened: DeviceService, provider: str = "nvml") -> Api:
+def api(opened: DeviceRegistry, provider: str = "nvml") -> Api:
     return Api(opened.transport(Caller(provider)))
 
 
 class Node:
     """A Device API that tests can call as any provider: in this process, or over a socket."""
 
-    def __init__(self, opened: DeviceService, connect: Any, server: DeviceServer | None = None) -> None:
-        self.service = opened
+    def __init__(self, opened: DeviceRegistry, connect: Any, server: DeviceServer | None = None) -> None:
+        self.registry = opened
         self._connect = connect
         self._server = server
 
@@ -131,7 +131,7 @@ class Node:
 
 @asynccontextmanager
 async def in_process(folder: Path) -> AsyncIterator[Node]:
-    async with service() as opened:
+    async with registry() as opened:
         yield Node(opened, lambda provider: opened.transport(Caller(provider)))
 
 
@@ -145,7 +145,7 @@ async def over_socket(folder: Path, **options: Any) -> AsyncIterator[Node]:
         def connect(provider: str) -> DeviceTransport:
             return DeviceTransport(channel, metadata={"provider-id": provider}, retries=Retries(tries=0))
 
-        yield Node(server.service, connect, server)
+        yield Node(server.registry, connect, server)
 
 
 def server_options(folder: Path, **options: Any) -> DeviceServerOptions:

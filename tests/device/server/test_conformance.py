@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pilotage.device import wire
-from pilotage.device.server.serving import DeviceServer
+from pilotage.device.server.deviceserver import DeviceServer
 from pilotage.errors import (
     AlreadyExists,
     ApiError,
@@ -206,7 +206,7 @@ async def test_8_a_watch_from_nothing_begins_with_all_there_is(node: Node, versi
 async def test_8_a_forgotten_version_is_gone_and_so_is_one_from_another_life(node: Node) -> None:
     api = node.api()
     created = await api.create(gpu())
-    storage = node.service.context.storage
+    storage = node.registry.context.storage
     await api.delete()
     await storage.compact(storage.revision)
     for version in (int(created["metadata"]["resourceVersion"]) - 1000, storage.revision + 1000):

@@ -9,10 +9,10 @@ from unittest import mock
 import pytest
 
 from pilotage.device.server import metrics
-from pilotage.device.server import service as module
+from pilotage.device.server import registry as module
 from pilotage.device.server.admission import Limits
 from pilotage.device.server.merging import PROVIDER_LOST
-from pilotage.device.server.service import Caller, DeviceService, ServiceOptions
+from pilotage.device.server.registry import Caller, DeviceRegistry, RegistryOptions
 from pilotage.errors import BadRequest, TooManyRequests
 from pilotage.meta.documents import Document
 from pilotage.storage import open_storage
@@ -20,14 +20,14 @@ from pilotage.storage.interface import Operation, Put
 from pilotage.storage.memory import MemoryStorage
 from pilotage.telemetry.metrics import REGISTRY
 
-from .fakes import FIRST, Api, api, condition, gpu, service, status, virtual_clock
+from .fakes import FIRST, Api, api, condition, gpu, registry, status, virtual_clock
 
 
 def by_type(document: Document) -> dict[str, Document]:
     return {one["type"]: one for one in document["status"]["conditions"]}
 
 
-async def beat(opened: DeviceService, seconds: float, provider: str = "nvml") -> None:
+async def beat(opened: DeviceRegistry, seconds: float, provider: str = "nvml") -> None:
     """Heartbeats every ten seconds, for so long."""
     for _ in range(int(seconds // 10)):
         opened.heartbeat(provider, ["gpu-0"])
@@ -36,7 +36,7 @@ async def beat(opened: DeviceService, seconds: float, provider: str = "nvml") ->
 
 @pytest.mark.virtual_time
 async def test_a_provider_that_falls_silent_leaves_its_conditions_unknown_and_others_as_they_are() -> None:
-    async with service(clock=virtual_clock) as opened:
+    async with registry(clock=virtual_clock) as opened:
         nvml, dcgm = api(opened, "nvml"), api(opened, "dcgm")
         await nvml.create(gpu(status=status(condition("Ready"), action="RESTART_BM")))
         await dcgm.set_status("gpu-0", condition("DCGMHealth"))
@@ -57,7 +57,7 @@ async def test_a_provider_that_falls_silent_leaves_its_conditions_unknown_and_ot
 
 @pytest.mark.virtual_time
 async def test_a_provider_that_never_sent_a_heartbeat_is_not_missed() -> None:
-    async with service(clock=virtual_clock) as opened:
+    async with registry(clock=virtual_clock) as opened:
         await api(opened).create(gpu(status=status(condition())))
         await asyncio.sleep(3600)
         assert by_type(await api(opened).get())["Ready"]["status"] == "True"
@@ -65,7 +65,7 @@ async def test_a_provider_that_never_sent_a_heartbeat_is_not_missed() -> None:
 
 @pytest.mark.virtual_time
 async def test_who_comes_back_is_told_that_it_was_missed_and_is_back_once_it_has_written() -> None:
-    async with service(clock=virtual_clock) as opened:
+    async with registry(clock=virtual_clock) as opened:
         nvml = api(opened)
         await nvml.create(gpu(status=status(condition())))
         assert opened.heartbeat("nvml", ["gpu-0"])
@@ -81,7 +81,7 @@ async def test_who_comes_back_is_told_that_it_was_missed_and_is_back_once_it_has
 
 @pytest.mark.virtual_time
 async def test_a_write_is_as_good_as_a_heartbeat() -> None:
-    async with service(clock=virtual_clock) as opened:
+    async with registry(clock=virtual_clock) as opened:
         nvml = api(opened)
         await nvml.create(gpu())
         opened.heartbeat("nvml", ["gpu-0"])
@@ -93,7 +93,7 @@ async def test_a_write_is_as_good_as_a_heartbeat() -> None:
 
 @pytest.mark.virtual_time
 async def test_another_provider_may_take_over_what_is_lost_but_not_what_is_alive() -> None:
-    async with service(clock=virtual_clock) as opened:
+    async with registry(clock=virtual_clock) as opened:
         nvml, dcgm = api(opened, "nvml"), api(opened, "dcgm")
         await nvml.create(gpu(status=status(condition())))
         opened.heartbeat("nvml")
@@ -108,7 +108,7 @@ async def test_another_provider_may_take_over_what_is_lost_but_not_what_is_alive
 
 @pytest.mark.virtual_time
 async def test_a_heartbeat_is_no_change_of_a_gpu() -> None:
-    async with service(clock=virtual_clock) as opened:
+    async with registry(clock=virtual_clock) as opened:
         created = await api(opened).create(gpu(status=status(condition())))
         await beat(opened, 100)
         assert (await api(opened).get())["metadata"]["resourceVersion"] == created["metadata"]["resourceVersion"]
@@ -117,7 +117,7 @@ async def test_a_heartbeat_is_no_change_of_a_gpu() -> None:
 async def test_who_sends_heartbeats_is_remembered_beyond_a_restart(tmp_path: Path) -> None:
     url = f"sqlite:{tmp_path / 'state.db'}"
     storage = await open_storage(url)
-    async with DeviceService(storage) as opened:
+    async with DeviceRegistry(storage) as opened:
         nvml = Api(opened.transport(Caller("nvml")))
         await nvml.create(gpu(status=status(condition())))
         opened.heartbeat("nvml", ["gpu-0"])
@@ -128,7 +128,7 @@ async def test_who_sends_heartbeats_is_remembered_beyond_a_restart(tmp_path: Pat
             await nvml.get()
     await storage.close()
     storage = await open_storage(url)
-    async with DeviceService(storage, ServiceOptions(heartbeat_seconds=0.05)) as opened:
+    async with DeviceRegistry(storage, RegistryOptions(heartbeat_seconds=0.05)) as opened:
         assert opened.gate.is_open
         nvml = Api(opened.transport(Caller("nvml")))
         async with nvml.watch(resource_version="0") as events:
@@ -141,7 +141,7 @@ async def test_who_sends_heartbeats_is_remembered_beyond_a_restart(tmp_path: Pat
 
 @pytest.mark.virtual_time
 async def test_a_silent_provider_without_gpus_is_forgotten() -> None:
-    async with service(clock=virtual_clock, limits=Limits(providers=2)) as opened:
+    async with registry(clock=virtual_clock, limits=Limits(providers=2)) as opened:
         opened.heartbeat("one")
         opened.heartbeat("two")
         with pytest.raises(TooManyRequests):
@@ -155,7 +155,7 @@ async def test_a_silent_provider_without_gpus_is_forgotten() -> None:
 
 @pytest.mark.virtual_time
 async def test_providers_are_counted() -> None:
-    async with service(clock=virtual_clock) as opened:
+    async with registry(clock=virtual_clock) as opened:
         await api(opened, "counted").create(gpu(status=status(condition())))
         opened.heartbeat("counted")
         assert metrics.PROVIDER_STATE.labels("counted").value == 1
@@ -167,7 +167,7 @@ async def test_providers_are_counted() -> None:
 
 @pytest.mark.virtual_time
 async def test_who_writes_before_its_next_heartbeat_is_told_all_the_same_that_it_was_missed() -> None:
-    async with service(clock=virtual_clock) as opened:
+    async with registry(clock=virtual_clock) as opened:
         nvml = api(opened)
         for name in ("gpu-0", "gpu-1"):
             await nvml.create(gpu(name, status=status(condition())))
@@ -181,11 +181,11 @@ async def test_who_writes_before_its_next_heartbeat_is_told_all_the_same_that_it
 @pytest.mark.virtual_time
 async def test_after_a_restart_providers_are_told_to_write_everything_again() -> None:
     storage = MemoryStorage(first_revision=FIRST)
-    async with service(storage, clock=virtual_clock) as opened:
+    async with registry(storage, clock=virtual_clock) as opened:
         await api(opened).create(gpu(status=status(condition())))
         opened.heartbeat("nvml")
         await asyncio.sleep(40)
-    async with service(storage, clock=virtual_clock) as opened:
+    async with registry(storage, clock=virtual_clock) as opened:
         assert by_type(await api(opened).get())["Ready"]["status"] == "Unknown"
         assert not opened.heartbeat("nvml")
         assert opened.heartbeat("nvml")
@@ -193,7 +193,7 @@ async def test_after_a_restart_providers_are_told_to_write_everything_again() ->
 
 @pytest.mark.virtual_time
 async def test_a_provider_with_ever_new_names_does_not_fill_the_places_of_others() -> None:
-    async with service(clock=virtual_clock, limits=Limits(providers=3)) as opened:
+    async with registry(clock=virtual_clock, limits=Limits(providers=3)) as opened:
         await api(opened, "pod-0").create(gpu(status=status(condition())))
         for number in range(8):  # each takes over what the one before has left, and is lost in its turn
             await api(opened, f"pod-{number}").set_status("gpu-0", condition(reason=f"Pod{number}"))
@@ -206,7 +206,7 @@ async def test_a_provider_with_ever_new_names_does_not_fill_the_places_of_others
 
 @pytest.mark.virtual_time
 async def test_living_providers_are_never_forgotten_for_new_ones() -> None:
-    async with service(clock=virtual_clock, limits=Limits(providers=2)) as opened:
+    async with registry(clock=virtual_clock, limits=Limits(providers=2)) as opened:
         await api(opened, "one").create(gpu(status=status(condition())))
         opened.heartbeat("one")
         opened.heartbeat("two")
@@ -233,7 +233,7 @@ def _says_lost(operation: Operation) -> bool:
 @pytest.mark.virtual_time
 async def test_what_a_provider_writes_when_it_is_about_to_be_missed_counts() -> None:
     storage = Overtaken(first_revision=FIRST)
-    async with service(storage, clock=virtual_clock) as opened:
+    async with registry(storage, clock=virtual_clock) as opened:
         nvml = api(opened)
         await nvml.create(gpu(status=status(condition())))
         opened.heartbeat("nvml")
@@ -258,7 +258,7 @@ class Stubborn(MemoryStorage):
 @pytest.mark.virtual_time
 async def test_what_cannot_be_written_now_is_written_as_soon_as_it_can() -> None:
     storage = Stubborn(first_revision=FIRST)
-    async with service(storage, clock=virtual_clock) as opened:
+    async with registry(storage, clock=virtual_clock) as opened:
         await api(opened).create(gpu(status=status(condition())))
         opened.heartbeat("nvml")
         await asyncio.sleep(1)
@@ -273,14 +273,14 @@ async def test_what_cannot_be_written_now_is_written_as_soon_as_it_can() -> None
 @pytest.mark.virtual_time
 @pytest.mark.parametrize("provider", ["", "x" * 129, "a\nb"])
 async def test_a_providers_id_is_short_and_printable(provider: str) -> None:
-    async with service(clock=virtual_clock) as opened:
+    async with registry(clock=virtual_clock) as opened:
         with pytest.raises(BadRequest):
             opened.heartbeat(provider)
 
 
 @pytest.mark.virtual_time
 async def test_a_heartbeat_names_no_more_gpus_than_there_can_be() -> None:
-    async with service(clock=virtual_clock, limits=Limits(objects=2)) as opened:
+    async with registry(clock=virtual_clock, limits=Limits(objects=2)) as opened:
         names: Any = ["gpu"] * 3
         with pytest.raises(BadRequest):
             opened.heartbeat("nvml", names)
@@ -290,7 +290,7 @@ async def test_a_heartbeat_names_no_more_gpus_than_there_can_be() -> None:
 async def test_ever_new_providers_do_not_fill_the_storages_history() -> None:
     """Each is noted when it sends its first heartbeat, and again when it is missed."""
     with mock.patch.object(module, "_KEPT_NOTES", 8):
-        async with service(clock=virtual_clock) as opened:
+        async with registry(clock=virtual_clock) as opened:
             await api(opened).create(gpu())
             for number in range(100):
                 opened.heartbeat(f"provider-{number}")

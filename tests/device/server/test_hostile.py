@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pilotage.device import wire
-from pilotage.device.server.serving import DeviceServer
+from pilotage.device.server.deviceserver import DeviceServer
 from pilotage.device.wire import Generation
 from pilotage.grpc.channel import GRPCChannel
 from pilotage.grpc.rpc import Code, RPCError

@@ -5,17 +5,17 @@ import asyncio
 import pytest
 
 from pilotage.device.server.readiness import ReadinessGate
-from pilotage.device.server.service import Caller
+from pilotage.device.server.registry import Caller
 from pilotage.errors import ServiceUnavailable
 from pilotage.grpc.rpc import Peer
 
-from .fakes import Api, api, gpu, service, virtual_clock
+from .fakes import Api, api, gpu, registry, virtual_clock
 
 pytestmark = pytest.mark.virtual_time
 
 
 async def test_readers_are_put_off_until_there_is_a_gpu_and_providers_are_not() -> None:
-    async with service(gate_seconds=30, clock=virtual_clock) as opened:
+    async with registry(gate_seconds=30, clock=virtual_clock) as opened:
         reader = Api(opened.transport(Caller(peer=Peer(uid=1000))))
         with pytest.raises(ServiceUnavailable) as refused:
             await reader.list()
@@ -35,20 +35,20 @@ async def test_readers_are_put_off_until_there_is_a_gpu_and_providers_are_not() 
 
 
 async def test_who_has_no_provider_id_may_write_all_the_same() -> None:
-    async with service(gate_seconds=30, clock=virtual_clock) as opened:
+    async with registry(gate_seconds=30, clock=virtual_clock) as opened:
         await Api(opened.transport(Caller(peer=Peer(uid=0)))).create(gpu())
         assert opened.gate.is_open
 
 
 async def test_an_inventory_that_is_complete_opens_the_gate_even_if_it_is_empty() -> None:
-    async with service(gate_seconds=30, clock=virtual_clock) as opened:
+    async with registry(gate_seconds=30, clock=virtual_clock) as opened:
         opened.inventory_complete()
         opened.inventory_complete()
         assert await Api(opened.transport()).names() == []
 
 
 async def test_the_gate_opens_after_a_while_whatever_happens() -> None:
-    async with service(gate_seconds=30, clock=virtual_clock) as opened:
+    async with registry(gate_seconds=30, clock=virtual_clock) as opened:
         reader = Api(opened.transport())
         await asyncio.sleep(29)
         with pytest.raises(ServiceUnavailable):

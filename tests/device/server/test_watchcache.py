@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pilotage.device.server import metrics
-from pilotage.device.server.service import DeviceService
+from pilotage.device.server.registry import DeviceRegistry
 from pilotage.device.server.storageversion import GPUS
 from pilotage.device.server.watchcache import WatchCache, WatchCacheOptions
 from pilotage.errors import (
@@ -26,17 +26,17 @@ from pilotage.meta.documents import Document
 from pilotage.rest import ListOptions, Request, Verb, WatchEvent
 from pilotage.storage.interface import Put
 
-from .fakes import Api, Out, api, condition, gpu, plain_encode, service, virtual_clock
+from .fakes import Api, Out, api, condition, gpu, plain_encode, registry, virtual_clock
 
 pytestmark = pytest.mark.virtual_time
 
 
 class Stage:
-    """A watch cache with a service behind it, and watches in front."""
+    """A watch cache with a registry behind it, and watches in front."""
 
-    def __init__(self, watch_cache: WatchCache, opened: DeviceService, tasks: asyncio.TaskGroup) -> None:
+    def __init__(self, watch_cache: WatchCache, opened: DeviceRegistry, tasks: asyncio.TaskGroup) -> None:
         self.watch_cache = watch_cache
-        self.service = opened
+        self.registry = opened
         self.api: Api = api(opened)
         self._tasks = tasks
 
@@ -75,7 +75,7 @@ async def _outcome(watch: Any) -> BaseException | None:
 @asynccontextmanager
 async def stage(encode: Any = plain_encode, **options: Any) -> AsyncIterator[Stage]:
     options = {"subscriptions_per_second": 1000.0, "subscription_burst": 1000} | options
-    async with service(clock=virtual_clock) as opened:
+    async with registry(clock=virtual_clock) as opened:
         await api(opened).create(gpu())
         watch_cache = WatchCache(
             opened.context.storage, opened.info, opened.prefix, encode, WatchCacheOptions(**options)
@@ -152,7 +152,7 @@ async def test_an_event_is_encoded_once_for_all_watches_and_changes_of_one_turn_
         assert len(encoded) == 1
         encoded.clear()
         writes = watches[0].out.writes
-        storage, key = here.service.context.storage, f"{here.service.prefix}gpu-0"
+        storage, key = here.registry.context.storage, f"{here.registry.prefix}gpu-0"
         entry = await storage.get(key)
         assert entry is not None
         for number in range(3):  # without a turn for anybody else
@@ -279,7 +279,7 @@ async def test_a_version_that_nobody_remembers_is_gone() -> None:
     async with stage(log_events=8) as here:
         version = (await here.api.get())["metadata"]["resourceVersion"]
         await here.toggle(20)
-        storage = here.service.context.storage
+        storage = here.registry.context.storage
         await storage.compact(storage.revision)
         assert isinstance(await here.watch(resource_version=version).task, Gone)
         assert isinstance(await here.watch(resource_version="1").task, Gone)
@@ -290,14 +290,14 @@ async def test_the_log_remembers_what_the_storage_has_forgotten() -> None:
         version = (await here.api.get())["metadata"]["resourceVersion"]
         await here.toggle(3)
         await settled()
-        storage = here.service.context.storage
+        storage = here.registry.context.storage
         await storage.compact(storage.revision)
         assert await here.watch(resource_version=version).kinds(3) == ["MODIFIED"] * 3
 
 
 async def test_a_version_ahead_of_the_server_is_gone_not_silent() -> None:
     async with stage() as here:
-        error = await here.watch(resource_version=str(here.service.context.storage.revision + 1)).task
+        error = await here.watch(resource_version=str(here.registry.context.storage.revision + 1)).task
         assert isinstance(error, Gone)
         assert "begun anew" in str(error)
 
@@ -449,7 +449,7 @@ async def test_history_is_compacted_when_it_grows_large() -> None:
     async with stage(history_bytes=20_000) as here:
         await here.toggle(200)
         await settled()
-        storage = here.service.context.storage
+        storage = here.registry.context.storage
         assert storage.revision - storage.oldest < 100
         assert await here.watch(resource_version=str(storage.oldest)).kinds(1)
 
@@ -470,7 +470,7 @@ async def test_a_history_that_cannot_be_made_shorter_stops_no_watch(
         raise StorageFull("no room left")
 
     async with stage(history_bytes=2000) as here:
-        monkeypatch.setattr(here.service.context.storage, "compact", full)
+        monkeypatch.setattr(here.registry.context.storage, "compact", full)
         watch = here.watch()
         await watch.kinds(1)
         await here.toggle(50)
@@ -481,7 +481,7 @@ async def test_a_history_that_cannot_be_made_shorter_stops_no_watch(
 
 async def test_a_hub_that_fails_to_begin_anew_tries_again(monkeypatch: pytest.MonkeyPatch) -> None:
     async with stage() as here:
-        storage, failures = here.service.context.storage, iter([True, True])
+        storage, failures = here.registry.context.storage, iter([True, True])
         whole = storage.list
 
         async def flaky(prefix: str, **options: Any) -> Any:

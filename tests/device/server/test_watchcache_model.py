@@ -32,7 +32,7 @@ class Model:
 
     async def write(self) -> None:
         name, tier = f"gpu-{self.chance.randrange(6)}", self.chance.choice(TIERS)
-        client = api(self.here.service, "nvml")
+        client = api(self.here.registry, "nvml")
         there = self.labels[max(self.labels)] if self.labels else {}
         document = gpu(
             name, metadata={"labels": {"tier": tier} if tier else {}}, spec={"uuid": str(self.chance.random())}

@@ -82,7 +82,7 @@ class GPUs:
     async def _open(self, exits: AsyncExitStack) -> None:
         from pilotage.device.client.target import Target
         from pilotage.device.providers.fake import FakeOptions, FakeProvider
-        from pilotage.device.server.serving import DeviceServer, DeviceServerOptions
+        from pilotage.device.server.deviceserver import DeviceServer, DeviceServerOptions
 
         folder = exits.enter_context(tempfile.TemporaryDirectory(prefix="pilotage-demo-"))
         target = Target(path=str(Path(folder) / "device-api" / "device-api.sock"))

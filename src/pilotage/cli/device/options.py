@@ -12,7 +12,7 @@ from pilotage.cli.errors import CommandError
 from pilotage.device.access import Access, Remote
 from pilotage.device.client.target import Target
 from pilotage.device.providers.interface import Provider
-from pilotage.device.server.serving import DeviceServerOptions
+from pilotage.device.server.deviceserver import DeviceServerOptions
 from pilotage.device.wire import Generation
 from pilotage.grpc.options import ServerOptions
 

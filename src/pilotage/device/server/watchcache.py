@@ -17,7 +17,7 @@ from types import TracebackType
 from pilotage.device.server import metrics
 from pilotage.device.server.cachewatcher import CacheWatcher, untellable
 from pilotage.device.server.eventlog import EventLog, LoggedEvent
-from pilotage.device.server.rates import Rates
+from pilotage.device.server.ratelimiter import CallerRateLimiter
 from pilotage.device.server.storageversion import public
 from pilotage.errors import (
     Compacted,
@@ -87,7 +87,7 @@ class WatchCache:
         self._subscriptions: dict[CacheWatcher, None] = {}
         self._live: dict[CacheWatcher, None] = {}
         self._callers: Counter[str] = Counter()
-        self._rates = Rates(self.options.subscriptions_per_second, self.options.subscription_burst)
+        self._rates = CallerRateLimiter(self.options.subscriptions_per_second, self.options.subscription_burst)
         self._history: deque[tuple[int, int]] = deque()
         self._history_held = 0
         self._closed = False

@@ -56,7 +56,7 @@ async def test_gpus_are_registered_under_their_uuid_in_lower_case() -> None:
         assert [gpu.spec.uuid for gpu in gpus] == [uuid_of(0), uuid_of(1)]
         assert [gpu.metadata.labels for gpu in gpus] == [{PROVIDER_LABEL: "nvml"}] * 2
         assert await world.states(0) == await world.states(1) == GOOD
-        assert world.service.gate.is_open
+        assert world.registry.gate.is_open
 
 
 @pytest.mark.virtual_time
@@ -177,7 +177,7 @@ async def test_storm_of_xids_is_counted_and_not_told_or_logged_for_each(caplog: 
     async with device_api() as world, world.running(provider(library)):
         await asyncio.sleep(2)
         counted = metric("gpu_xid_errors_total", uuid_of(0), "74") or 0
-        version = world.service.context.storage.revision  # with the note of who sends heartbeats
+        version = world.registry.context.storage.revision  # with the note of who sends heartbeats
         caplog.clear()
         for _ in range(500):
             library.xid(74)
@@ -315,7 +315,7 @@ async def test_machine_without_gpus_has_one_clear_line_and_an_empty_list(
         async with device_api() as world, world.running(provider(library)):
             await asyncio.sleep(600)
             assert await world.gpus() == []
-            assert world.service.gate.is_open
+            assert world.registry.gate.is_open
     [line] = [record.getMessage() for record in caplog.records]
     assert text in line
 
@@ -330,7 +330,7 @@ async def test_driver_without_gpus_is_an_empty_list_and_one_that_comes_later_is_
         async with device_api() as world, world.running(provider(library)):
             await asyncio.sleep(600)
             assert await world.gpus() == []
-            assert world.service.gate.is_open
+            assert world.registry.gate.is_open
             assert [record.getMessage() for record in caplog.records] == ["NVIDIA driver 570.1, GPUs: 0"]
             library.gpus = MockLibrary(1).gpus
             await asyncio.sleep(70)

@@ -10,7 +10,7 @@ import pytest
 
 from pilotage.device import wire
 from pilotage.device.server import metrics
-from pilotage.device.server.service import DeviceService
+from pilotage.device.server.registry import DeviceRegistry
 from pilotage.device.server.services.calls import Allows, allow_all
 from pilotage.device.server.services.gpu import GPUService, encode
 from pilotage.device.server.services.health import LIVENESS, HealthService
@@ -22,7 +22,7 @@ from pilotage.grpc.rpc import Call, Code, Handlers, Peer, Reply, RPCError
 from pilotage.rest import ListOptions, PatchType, Request, Response, Verb
 from pilotage.telemetry.lines import Event
 
-from ..fakes import Out, api, condition, gpu, service, status
+from ..fakes import Out, api, condition, gpu, registry, status
 
 SECOND = wire.PACKAGES[1]
 
@@ -30,9 +30,9 @@ SECOND = wire.PACKAGES[1]
 class ReadinessGate:
     """Calls the handlers as a gRPC server would."""
 
-    def __init__(self, handlers: Handlers, opened: DeviceService, answers: HealthService) -> None:
+    def __init__(self, handlers: Handlers, opened: DeviceRegistry, answers: HealthService) -> None:
         self.handlers = handlers
-        self.service = opened
+        self.registry = opened
         self.health = answers
         self.generation = Generation.V6
 
@@ -55,7 +55,7 @@ async def face(
 ) -> AsyncIterator[ReadinessGate]:
     answers = HealthService([f"{package}.GpuService" for package in wire.PACKAGES])
     async with AsyncExitStack() as stack:
-        opened = await stack.enter_async_context(service(**options))
+        opened = await stack.enter_async_context(registry(**options))
         made_of = WatchCache(opened.context.storage, opened.info, opened.prefix, encode, watch_cache_options)
         watch_cache = await stack.enter_async_context(made_of)
         opened.gate.on_open(answers.serve)
@@ -87,7 +87,7 @@ async def test_the_service_answers_under_both_names(package: str) -> None:
         assert event.type == "ADDED"
         assert out.metadata == {
             wire.UNDERSTOOD: wire.UNDERSTOOD_OPTIONS,
-            wire.STORAGE: here.service.storage_id,
+            wire.STORAGE: here.registry.storage_id,
             wire.BOOKMARK_SECONDS: "3",
         }
         task.cancel()
@@ -97,7 +97,7 @@ async def test_the_service_answers_under_both_names(package: str) -> None:
 @pytest.mark.parametrize("generation", [Generation.V1, Generation.V8])
 async def test_another_generation_is_spoken_on_request(generation: Generation) -> None:
     async with face(generation) as here:
-        await api(here.service).create(gpu(status=status(condition())))
+        await api(here.registry).create(gpu(status=status(condition())))
         page = wire.decode_page(generation, await here.ask(Request(Verb.LIST, wire.RESOURCE)))
         assert b'"gpu-0"' in bytes(page.items[0])
         methods = {path.rpartition("/")[2] for path in here.handlers.unary if "GpuService" in path}
@@ -125,7 +125,7 @@ async def test_a_failure_of_the_server_is_told_without_its_text(
         raise RuntimeError("secret")
 
     async with face() as here:
-        monkeypatch.setattr(here.service.registry, "call", broken)
+        monkeypatch.setattr(here.registry.api, "call", broken)
         with pytest.raises(RPCError) as raised:
             await here.ask(Request(Verb.GET, wire.RESOURCE, name="gpu-0"))
         assert raised.value.code is Code.INTERNAL
@@ -186,7 +186,7 @@ async def test_writes_are_counted_by_what_they_do() -> None:
     operations = ("create", "update_status", "delete")
     before = [metrics.UPDATES.labels(operation).value for operation in operations]
     async with face() as here:
-        own = api(here.service)
+        own = api(here.registry)
         await own.create(gpu())
         await own.set_status("gpu-0", condition())
         await here.ask(Request(Verb.DELETE, wire.RESOURCE, name="gpu-0"))
@@ -221,14 +221,14 @@ async def test_readers_wait_at_the_gate_and_providers_do_not() -> None:
         with pytest.raises(RPCError):
             await here.handlers.stream[path](Call(path), b"", Out())
         await here.ask(Request(Verb.LIST, wire.RESOURCE), provider_id="nvml")
-        here.service.inventory_complete()
+        here.registry.inventory_complete()
         await here.ask(Request(Verb.LIST, wire.RESOURCE))
 
 
 async def test_options_that_the_message_cannot_hold_come_as_metadata() -> None:
     async with face() as here:
         for name, labels in (("gpu-0", {"tier": "gold"}), ("gpu-1", {})):
-            await api(here.service).create(gpu(name, metadata={"labels": labels}))
+            await api(here.registry).create(gpu(name, metadata={"labels": labels}))
         options = ListOptions(label_selector="tier=gold")
         page = wire.decode_page(Generation.V6, await here.ask(Request(Verb.LIST, wire.RESOURCE, options=options)))
         assert len(page.items) == 1
@@ -250,7 +250,7 @@ async def test_providers_have_a_service_of_their_own() -> None:
         assert updated.resource_version > created.resource_version
         whole = wire.UpdateGPUStatus("gpu-0", status(condition("DCGMHealth")), "dcgm")
         await _provide(here, whole, "UpdateGpuStatus")
-        found = (await api(here.service).get())["status"]["conditions"]
+        found = (await api(here.registry).get())["status"]["conditions"]
         assert [one["type"] for one in found] == ["Ready", "Degraded", "DCGMHealth"]
         assert wire.Acknowledged.decode(await _provide(here, wire.Heartbeat("nvml", ("gpu-0",)), "Heartbeat"))
         gone = wire.UnregisterGPU("gpu-0")
@@ -264,12 +264,12 @@ async def test_providers_have_a_service_of_their_own() -> None:
 async def test_a_heartbeat_without_a_name_is_its_users() -> None:
     async with face() as here:
         await _provide(here, wire.Heartbeat(""), "Heartbeat", peer=Peer(uid=7))
-        assert not here.service.supervision.is_lost("uid:7")
+        assert not here.registry.heartbeats.is_lost("uid:7")
         assert await _notes(here) == ["/devices/heartbeats/uid:7"]
 
 
 async def _notes(here: ReadinessGate) -> list[str]:
-    storage = here.service.context.storage
+    storage = here.registry.context.storage
     batch = await anext(aiter(storage.watch("/devices/heartbeats/", since=storage.oldest)))
     return [event.key for event in batch]
 
@@ -303,7 +303,7 @@ async def test_health_is_serving_once_readers_are_let_in_and_no_more_at_the_end(
         )
         assert await checked() is ServingStatus.NOT_SERVING
         assert await checked(LIVENESS) is ServingStatus.SERVING
-        here.service.inventory_complete()
+        here.registry.inventory_complete()
         assert await checked(f"{SECOND}.GpuService") is ServingStatus.SERVING
         assert metrics.SERVICE_STATUS.labels(f"{SECOND}.GpuService").value == 1
         here.health.shut_down()

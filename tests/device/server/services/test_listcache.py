@@ -11,7 +11,7 @@ from unittest import mock
 import pytest
 
 from pilotage.device import wire
-from pilotage.device.server.service import Caller, DeviceService, ServiceOptions
+from pilotage.device.server.registry import Caller, DeviceRegistry, RegistryOptions
 from pilotage.device.server.services import listcache
 from pilotage.device.server.services.listcache import ListCache
 from pilotage.device.server.storageversion import GPUS
@@ -23,7 +23,7 @@ from pilotage.storage.interface import Snapshot
 from pilotage.storage.memory import MemoryStorage
 from pilotage.storage.sqlite import SqliteStorage
 
-from ..fakes import FIRST, api, condition, gpu, service
+from ..fakes import FIRST, api, condition, gpu, registry
 
 LIST = Request(Verb.LIST, GPUS)
 
@@ -34,7 +34,7 @@ async def names(kept: ListCache, request: Request = LIST) -> list[str]:
 
 
 async def test_nothing_is_encoded_again_while_nothing_changes() -> None:
-    async with service() as opened:
+    async with registry() as opened:
         await api(opened).create(gpu())
         kept = ListCache(opened, Generation.V6)
         first = (await kept.answer(Caller(), LIST)).message
@@ -45,7 +45,7 @@ async def test_nothing_is_encoded_again_while_nothing_changes() -> None:
 
 
 async def test_every_change_is_in_the_next_list() -> None:
-    async with service() as opened:
+    async with registry() as opened:
         kept, caller = ListCache(opened, Generation.V6), api(opened)
         assert await names(kept) == []
         await caller.create(gpu("a"))
@@ -61,7 +61,7 @@ async def test_every_change_is_in_the_next_list() -> None:
 @pytest.mark.parametrize("generation", [Generation.V6, Generation.V8])
 async def test_a_list_at_a_version_that_is_not_reached_is_answered_with_the_newest(generation: Generation) -> None:
     """Informers of V2, V3 and V6 ask again for the last version they saw, and cannot read that it is too large."""
-    async with service() as opened:
+    async with registry() as opened:
         await api(opened).create(gpu())
         kept = ListCache(opened, generation)
         ahead = Request(Verb.LIST, GPUS, options=ListOptions(resource_version="9" * 18))
@@ -75,14 +75,14 @@ async def test_a_list_that_must_match_a_version_that_is_not_reached_is_refused(
     match: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(read, "WAIT_SECONDS", 0.01)
-    async with service() as opened:
+    async with registry() as opened:
         ahead = ListOptions(resource_version="9" * 18, resource_version_match=match)
         with pytest.raises(Timeout, match="Too large resource version"):
             await ListCache(opened, Generation.V6).answer(Caller(), Request(Verb.LIST, GPUS, options=ahead))
 
 
 async def test_a_list_at_what_is_no_version_is_refused() -> None:
-    async with service() as opened:
+    async with registry() as opened:
         with pytest.raises(BadRequest, match="no resource version"):
             await names(
                 ListCache(opened, Generation.V6), Request(Verb.LIST, GPUS, options=ListOptions(resource_version="x"))
@@ -96,8 +96,8 @@ async def test_a_change_of_another_process_is_in_the_next_list(tmp_path: Path) -
         for _ in range(2):
             storage = await SqliteStorage.open(path)
             stack.push_async_callback(storage.close)
-            options = ServiceOptions(gate_seconds=0)
-            services.append(await stack.enter_async_context(DeviceService(storage, options)))
+            options = RegistryOptions(gate_seconds=0)
+            services.append(await stack.enter_async_context(DeviceRegistry(storage, options)))
         ours, theirs = services
         kept = ListCache(ours, Generation.V6)
         assert await names(kept) == []
@@ -106,7 +106,7 @@ async def test_a_change_of_another_process_is_in_the_next_list(tmp_path: Path) -
 
 
 async def test_a_list_with_options_is_made_for_who_asks() -> None:
-    async with service() as opened:
+    async with registry() as opened:
         kept, caller = ListCache(opened, Generation.V6), api(opened)
         await caller.create(gpu("a", metadata={"labels": {"tier": "gold"}}))
         await caller.create(gpu("b"))
@@ -117,7 +117,7 @@ async def test_a_list_with_options_is_made_for_who_asks() -> None:
 
 
 async def test_what_no_caller_may_ask_is_refused_though_the_answer_is_there() -> None:
-    async with service(gate_seconds=60) as opened:
+    async with registry(gate_seconds=60) as opened:
         kept = ListCache(opened, Generation.V6)
         assert await kept.answer(Caller("nvml"), LIST)
         with pytest.raises(ServiceUnavailable):
@@ -127,7 +127,7 @@ async def test_what_no_caller_may_ask_is_refused_though_the_answer_is_there() ->
 
 
 async def test_what_is_very_large_is_not_kept() -> None:
-    async with service() as opened:
+    async with registry() as opened:
         await api(opened).create(gpu())
         kept = ListCache(opened, Generation.V6)
         with mock.patch.object(listcache, "_KEPT_BYTES", 10):
@@ -147,7 +147,7 @@ class Hesitant(MemoryStorage):
 
 
 async def test_those_who_ask_at_once_all_get_the_newest() -> None:
-    async with service(Hesitant(first_revision=FIRST)) as opened:
+    async with registry(Hesitant(first_revision=FIRST)) as opened:
         kept, caller = ListCache(opened, Generation.V6), api(opened)
 
         async def write_and_read(name: str) -> None:

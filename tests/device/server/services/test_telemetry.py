@@ -14,7 +14,7 @@ from pilotage.device.client.target import Target
 from pilotage.device.client.telemetry import TelemetryClient
 from pilotage.device.client.transport import DeviceTransport
 from pilotage.device.providers.fake import FakeOptions, FakeProvider
-from pilotage.device.server.serving import DeviceServer
+from pilotage.device.server.deviceserver import DeviceServer
 from pilotage.device.telemetry import Telemetry
 from pilotage.device.wire import Generation
 from pilotage.errors import BadRequest, Forbidden, NotFound, ServiceUnavailable
@@ -43,16 +43,16 @@ async def test_telemetry_is_not_stored(tmp_path: Path) -> None:
     async with DeviceServer(options) as server, device.connect(server.target, provider_id="other") as devices:
         gpus = devices.v1alpha1.gpus
         await gpus.telemetry("gpu-1")
-        revision = server.service.context.storage.revision
+        revision = server.registry.context.storage.revision
         await gpus.report_telemetry([Telemetry("gpu-1", temperature_celsius=99)])
         assert (await gpus.telemetry("gpu-1")).temperature_celsius == 99
-        assert server.service.context.storage.revision == revision
+        assert server.registry.context.storage.revision == revision
 
 
 async def test_a_gpu_that_is_not_there_and_one_without_a_provider_are_errors(tmp_path: Path) -> None:
     async with DeviceServer(server_options(tmp_path)) as server, device.connect(server.target) as devices:
         gpus = devices.v1alpha1.gpus
-        await api(server.service).create(gpu("gpu-1"))
+        await api(server.registry).create(gpu("gpu-1"))
         with pytest.raises(NotFound, match="gpu-9"):
             await gpus.telemetry("gpu-9")
         with pytest.raises(BadRequest, match="must not be empty"):
@@ -91,5 +91,5 @@ async def test_a_provider_is_who_it_says_and_many_gpus_go_in_several_calls(tmp_p
         async with device.connect(server.target, provider_id="dcgm") as devices:
             many = [Telemetry(f"gpu-{number:03}", temperature_celsius=number) for number in range(600)]
             await devices.v1alpha1.gpus.report_telemetry(many)
-        found = await server.service.telemetry.read(["gpu-000", "gpu-599"])
+        found = await server.registry.telemetry.read(["gpu-000", "gpu-599"])
         assert [(one.provider, one.temperature_celsius) for one in found] == [("dcgm", 0), ("dcgm", 599)]

@@ -11,7 +11,7 @@ from pilotage.device.access import described
 from pilotage.device.codes import rpc_error
 from pilotage.device.server import metrics
 from pilotage.device.server.admission import MAX_PROVIDER
-from pilotage.device.server.service import Caller
+from pilotage.device.server.registry import Caller
 from pilotage.device.wire.options import PROVIDER_ID, WARNING
 from pilotage.errors import ApiError, BadRequest, DecodeError, Forbidden, ServiceUnavailable, StorageError
 from pilotage.grpc.rpc import Call, Code, Peer, RPCError

@@ -1,4 +1,4 @@
-"""The gRPC face: turns calls into the service's requests, and its answers into messages."""
+"""The gRPC face: turns calls into the registry's requests, and its answers into messages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from pilotage.device import wire
-from pilotage.device.server.service import DeviceService
+from pilotage.device.server.registry import DeviceRegistry
 from pilotage.device.server.services.calls import Allows, allow_all, caller_of, handled, warned
 from pilotage.device.server.services.health import HealthService
 from pilotage.device.server.services.listcache import ListCache
@@ -33,7 +33,7 @@ def encode(generation: str, event: WatchEvent) -> bytes:
 class GPUService:
     """Answers calls in one generation of the wire, under both names of its package."""
 
-    service: DeviceService
+    registry: DeviceRegistry
     watch_cache: WatchCache
     health: HealthService
     generation: Generation = Generation.V6
@@ -42,7 +42,7 @@ class GPUService:
     def handlers(self) -> Handlers:
         """Everything that the server answers."""
         announced = self.announced()
-        answer = partial(self._call, ListCache(self.service, self.generation), announced)
+        answer = partial(self._call, ListCache(self.registry, self.generation), announced)
         unary: dict[str, UnaryHandler] = {CHECK: self.health.check}
         stream: dict[str, StreamHandler] = {WATCH: self.health.watch}
         for package in wire.PACKAGES:
@@ -51,30 +51,30 @@ class GPUService:
                     stream[wire.method_path(name, package)] = partial(self._watch, announced)
                 else:
                     unary[wire.method_path(name, package)] = answer
-        own = ProviderService(self.service, self.allows)
+        own = ProviderService(self.registry, self.allows)
         unary |= {wire.provider_path(name): own.handler(name) for name in _PROVIDER_METHODS.get(self.generation, ())}
-        unary |= TelemetryService(self.service, self.allows).handlers()
+        unary |= TelemetryService(self.registry, self.allows).handlers()
         return Handlers(unary, stream, dict.fromkeys(reflection.METHODS, _reflect(self.generation, self.allows)))
 
     def announced(self) -> dict[str, str]:
         """The initial metadata of every answer: what a client can count on."""
         return {
             wire.UNDERSTOOD: wire.UNDERSTOOD_OPTIONS,
-            wire.STORAGE: self.service.storage_id,
+            wire.STORAGE: self.registry.storage_id,
             wire.BOOKMARK_SECONDS: f"{self.watch_cache.options.bookmark_seconds:g}",
         }
 
     async def _call(self, lists: ListCache, announced: Mapping[str, str], call: Call, message: bytes) -> Reply:
         writes = call.name not in _READS
         with handled(call, self.allows, audited=writes) as outcome:
-            self.service.check_size(len(message))
+            self.registry.check_size(len(message))
             request = wire.decode_request(self.generation, call.name, message, call.metadata)
             outcome.name = request.name or _created(request)
             caller = caller_of(call, unspoken=wire.unspoken(self.generation, call.metadata))
             if request.verb is Verb.LIST:
                 reply = await lists.answer(caller, request)
                 return Reply(reply.message, {**announced, **reply.metadata})
-            response = await self.service.transport(caller).call(request)
+            response = await self.registry.transport(caller).call(request)
             metadata = {**announced, **warned(response.warnings)}
             return Reply(wire.encode_response(self.generation, call.name, response.body), metadata)
 
@@ -82,7 +82,7 @@ class GPUService:
         with handled(call, self.allows, kind="server_stream"):
             request = wire.decode_request(self.generation, call.name, message, call.metadata)
             if not caller_of(call).provider:
-                self.service.gate.check()
+                self.registry.gate.check()
             await self.watch_cache.serve(request, self.generation, out, caller=call.peer.account, metadata=announced)
 
 

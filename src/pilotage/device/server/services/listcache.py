@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pilotage.device import wire
+from pilotage.device.server.registry import Caller, DeviceRegistry
 from pilotage.device.server.resourceversions import check_version
-from pilotage.device.server.service import Caller, DeviceService
 from pilotage.device.wire import Generation
 from pilotage.grpc.rpc import Reply
 from pilotage.rest import Transport
@@ -20,15 +20,15 @@ _KEPT_BYTES = 1 << 20
 class ListCache:
     """Answers to ListGpus in one generation of the wire."""
 
-    def __init__(self, service: DeviceService, generation: Generation) -> None:
-        self._service = service
+    def __init__(self, registry: DeviceRegistry, generation: Generation) -> None:
+        self._registry = registry
         self._generation = generation
         self._revision = -1
         self._kept = b""
 
     async def answer(self, caller: Caller, request: Request) -> Reply:
         """The message that answers, and what it has no field for. Raises ApiError."""
-        transport = self._service.transport(caller)
+        transport = self._registry.transport(caller)
         request = self._at_most_newest(request)
         if request.options in _WHOLE:
             return Reply(await self._whole(transport, caller, request))
@@ -36,7 +36,7 @@ class ListCache:
         return Reply(wire.encode_page(self._generation, page), wire.page_metadata(page))
 
     async def _whole(self, transport: Transport, caller: Caller, request: Request) -> bytes:
-        self._service.check(request, caller)
+        self._registry.check(request, caller)
         if await self._current() != self._revision:
             page = await transport.list(request)
             made = wire.encode_page(self._generation, page)
@@ -55,10 +55,10 @@ class ListCache:
         options = request.options
         version = options.resource_version
         check_version(version)
-        if options.resource_version_match or int(version or "0") <= self._service.context.storage.revision:
+        if options.resource_version_match or int(version or "0") <= self._registry.context.storage.revision:
             return request
         return replace(request, options=replace(options, resource_version=""))
 
     async def _current(self) -> int:
         """The version now: asked of the storage, which may be another process's too."""
-        return (await self._service.context.storage.list(self._service.prefix, limit=1)).revision
+        return (await self._registry.context.storage.list(self._registry.prefix, limit=1)).revision

@@ -1,4 +1,4 @@
-"""ProviderService: what providers tell a server in words of their own, done through the same service."""
+"""ProviderService: what providers tell a server in words of their own, done through the same registry."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 
-from pilotage.device.server.service import DeviceService
+from pilotage.device.server.registry import DeviceRegistry
 from pilotage.device.server.services.calls import Allows, Outcome, caller_of, handled, warned
 from pilotage.device.wire import KIND, RESOURCE
 from pilotage.device.wire import providerservice as messages
@@ -21,8 +21,8 @@ _Answer = Callable[[Call, bytes, Outcome], Awaitable[bytes]]
 class ProviderService:
     """Answers the calls of providers. A message's provider id counts before that of the metadata."""
 
-    def __init__(self, service: DeviceService, allows: Allows) -> None:
-        self._service = service
+    def __init__(self, registry: DeviceRegistry, allows: Allows) -> None:
+        self._registry = registry
         self._allows = allows
         self._answers: dict[str, _Answer] = {
             "RegisterGpu": self._register,
@@ -38,7 +38,7 @@ class ProviderService:
 
         async def handle(call: Call, message: bytes) -> Reply:
             with handled(call, self._allows, audited=audited) as outcome:
-                self._service.check_size(len(message))
+                self._registry.check_size(len(message))
                 data = await answer(call, message, outcome)
                 return Reply(data, warned(outcome.warnings))
 
@@ -51,14 +51,14 @@ class ProviderService:
         document = {"metadata": {"name": asked.name}, "spec": {"uuid": asked.uuid}}
         if asked.initial_status is not None:
             document["status"] = dict(asked.initial_status)
-        transport = self._service.transport(caller_of(call, asked.provider_id))
+        transport = self._registry.transport(caller_of(call, asked.provider_id))
         created = True
         try:
             response = await transport.call(Request(Verb.CREATE, RESOURCE, body=_body(document)))
         except AlreadyExists:
             created = False
             if asked.initial_status is None:
-                response = await self._service.registry.call(Request(Verb.GET, RESOURCE, name=asked.name))
+                response = await self._registry.api.call(Request(Verb.GET, RESOURCE, name=asked.name))
             else:
                 response = await transport.call(_status_update(asked.name, document))
                 outcome.warnings = response.warnings
@@ -68,7 +68,7 @@ class ProviderService:
         asked = messages.UnregisterGPU.decode(message)
         outcome.name = asked.name
         try:
-            await self._service.transport(caller_of(call)).call(Request(Verb.DELETE, RESOURCE, name=asked.name))
+            await self._registry.transport(caller_of(call)).call(Request(Verb.DELETE, RESOURCE, name=asked.name))
         except NotFound:
             return messages.Unregistered(False).encode()
         return messages.Unregistered(True).encode()
@@ -76,7 +76,7 @@ class ProviderService:
     async def _update_status(self, call: Call, message: bytes, outcome: Outcome) -> bytes:
         asked = messages.UpdateGPUStatus.decode(message)
         outcome.name, outcome.provider = asked.name, asked.provider_id
-        transport = self._service.transport(caller_of(call, asked.provider_id))
+        transport = self._registry.transport(caller_of(call, asked.provider_id))
         document = {"metadata": {"name": asked.name}, "status": dict(asked.status)}
         response = await transport.call(_status_update(asked.name, document))
         outcome.warnings = response.warnings
@@ -86,15 +86,15 @@ class ProviderService:
         asked = messages.UpdateGPUCondition.decode(message)
         outcome.name, outcome.provider = asked.name, asked.provider_id
         caller = caller_of(call, asked.provider_id)
-        response = await self._service.set_condition(caller, asked.name, dict(asked.condition))
+        response = await self._registry.set_condition(caller, asked.name, dict(asked.condition))
         outcome.warnings = response.warnings
         return messages.Updated(_version(response)).encode()
 
     async def _heartbeat(self, call: Call, message: bytes, outcome: Outcome) -> bytes:
         asked = messages.Heartbeat.decode(message)
         provider = caller_of(call, asked.provider_id).identity
-        heard = self._service.heartbeat(provider, asked.gpu_names)
-        return messages.Acknowledged(heard and await self._service.knows(asked.gpu_names)).encode()
+        heard = self._registry.heartbeat(provider, asked.gpu_names)
+        return messages.Acknowledged(heard and await self._registry.knows(asked.gpu_names)).encode()
 
 
 def _status_update(name: str, document: Mapping[str, object]) -> Request:

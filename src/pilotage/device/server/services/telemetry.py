@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pilotage.device.server.admission import check_provider
-from pilotage.device.server.service import DeviceService
+from pilotage.device.server.registry import DeviceRegistry
 from pilotage.device.server.services.calls import Allows, caller_of, handled
 from pilotage.device.wire import RESOURCE
 from pilotage.device.wire import telemetry as messages
@@ -19,7 +19,7 @@ from pilotage.rest.request import Request, Verb
 class TelemetryService:
     """Answers the calls of TelemetryService. The gate and the roles hold as for GPUs themselves."""
 
-    service: DeviceService
+    registry: DeviceRegistry
     allows: Allows
 
     def handlers(self) -> dict[str, UnaryHandler]:
@@ -30,8 +30,8 @@ class TelemetryService:
     async def _get(self, call: Call, message: bytes) -> Reply:
         with handled(call, self.allows):
             name = messages.decode_get(message)
-            await self.service.transport(caller_of(call)).call(Request(Verb.GET, RESOURCE, name=name))
-            [found] = await self.service.telemetry.read([name])
+            await self.registry.transport(caller_of(call)).call(Request(Verb.GET, RESOURCE, name=name))
+            [found] = await self.registry.telemetry.read([name])
             if found.unavailable:
                 raise ServiceUnavailable(f"GPU {name} has no telemetry now: {found.unavailable}")
             return Reply(messages.encode_got(found))
@@ -39,15 +39,15 @@ class TelemetryService:
     async def _list(self, call: Call, message: bytes) -> Reply:
         with handled(call, self.allows):
             messages.check_list(message)
-            page = await self.service.transport(caller_of(call)).list(Request(Verb.LIST, RESOURCE))
+            page = await self.registry.transport(caller_of(call)).list(Request(Verb.LIST, RESOURCE))
             names = [objects.header(item).name for item in page.items]
-            return Reply(messages.encode_listed(await self.service.telemetry.read(names)))
+            return Reply(messages.encode_listed(await self.registry.telemetry.read(names)))
 
     async def _report(self, call: Call, message: bytes) -> Reply:
         with handled(call, self.allows):
-            self.service.check_size(len(message))
+            self.registry.check_size(len(message))
             named, items = messages.decode_report(message)
             provider = caller_of(call, named).identity
             check_provider(provider)
-            self.service.telemetry.report(provider, items)
+            self.registry.telemetry.report(provider, items)
             return Reply(b"")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from pilotage.client.client import Client
 from pilotage.device.providers.interface import Provider
-from pilotage.device.server.service import Caller, DeviceService
+from pilotage.device.server.registry import Caller, DeviceRegistry
 from pilotage.device.telemetry import Telemetry
 from pilotage.telemetry.logs import logger
 
@@ -20,36 +20,36 @@ _log = logger("pilotage.device.providers")
 class LocalAccess:
     """What a provider may do, done at once: it is in the same process."""
 
-    def __init__(self, service: DeviceService, provider: str) -> None:
-        self._service = service
+    def __init__(self, registry: DeviceRegistry, provider: str) -> None:
+        self._registry = registry
         self._provider = provider
-        self._client = Client(service.transport(Caller(provider)), user_agent=f"provider/{provider}")
+        self._client = Client(registry.transport(Caller(provider)), user_agent=f"provider/{provider}")
 
     @property
     def client(self) -> Client:
         return self._client
 
     async def heartbeat(self, names: Sequence[str]) -> bool:
-        return self._service.heartbeat(self._provider, names) and await self._service.knows(names)
+        return self._registry.heartbeat(self._provider, names) and await self._registry.knows(names)
 
     async def report_telemetry(self, items: Sequence[Telemetry]) -> None:
-        self._service.telemetry.report(self._provider, items)
+        self._registry.telemetry.report(self._provider, items)
 
     def telemetry_wanted(self) -> asyncio.Event:
-        return self._service.telemetry.source(self._provider).wanted
+        return self._registry.telemetry.source(self._provider).wanted
 
     def inventory_complete(self) -> None:
-        self._service.inventory_complete()
+        self._registry.inventory_complete()
 
 
-class ProviderTasks:
+class LocalProviders:
     """Runs providers until it is closed. One that fails does no harm to the others, nor to the server.
 
     While it is down it sends no heartbeats, so that its conditions become Unknown if it does not come back in time.
     """
 
-    def __init__(self, service: DeviceService, chance: random.Random | None = None) -> None:
-        self._service = service
+    def __init__(self, registry: DeviceRegistry, chance: random.Random | None = None) -> None:
+        self._registry = registry
         self._random = chance or random.SystemRandom()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -65,7 +65,7 @@ class ProviderTasks:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _run(self, provider: Provider) -> None:
-        access = LocalAccess(self._service, provider.name)
+        access = LocalAccess(self._registry, provider.name)
         loop, pause = asyncio.get_running_loop(), FIRST_PAUSE
         while True:
             began = loop.time()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pilotage.meta.tokenbucket import TokenBucket
 
 
-class Rates:
+class CallerRateLimiter:
     """A rate for each of many callers. Those who have not called for long are forgotten."""
 
     def __init__(self, per_second: float, burst: int, *, callers: int = 1024) -> None:

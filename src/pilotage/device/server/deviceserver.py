@@ -1,4 +1,4 @@
-"""The whole server: storage, service, watch cache, providers and sockets, opened and closed in order."""
+"""The whole server: storage, registry, watch cache, providers and sockets, opened and closed in order."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from pilotage.device.providers.interface import Provider
 from pilotage.device.server import metrics
 from pilotage.device.server.admission import Limits
 from pilotage.device.server.endpoints import build, endpoints
-from pilotage.device.server.providertasks import ProviderTasks
-from pilotage.device.server.service import DeviceService, ServiceOptions
+from pilotage.device.server.localproviders import LocalProviders
+from pilotage.device.server.registry import DeviceRegistry, RegistryOptions
 from pilotage.device.server.services.gpu import GPUService, encode
 from pilotage.device.server.services.health import HealthService
 from pilotage.device.server.watchcache import WatchCache, WatchCacheOptions
@@ -90,7 +90,7 @@ class DeviceServer:
         self.options = options or DeviceServerOptions()
         self._targets = _targets(self.options)
         self._exits = AsyncExitStack()
-        self._service: DeviceService | None = None
+        self._registry: DeviceRegistry | None = None
         self._watch_cache: WatchCache | None = None
         self.health = HealthService([f"{package}.{wire.SERVICE}" for package in wire.PACKAGES])
 
@@ -100,10 +100,10 @@ class DeviceServer:
         return self._targets[0]
 
     @property
-    def service(self) -> DeviceService:
+    def registry(self) -> DeviceRegistry:
         """What is served, for callers in this process."""
-        assert self._service is not None, "the server is used outside of its block"
-        return self._service
+        assert self._registry is not None, "the server is used outside of its block"
+        return self._registry
 
     @property
     def watch_cache(self) -> WatchCache:
@@ -126,10 +126,10 @@ class DeviceServer:
         options = self.options
         storage = await open_served_storage(options.storage)
         stack.push_async_callback(storage.close)
-        chosen = ServiceOptions(options.gate_seconds, options.heartbeat_seconds, options.limits)
-        service = self._service = await stack.enter_async_context(DeviceService(storage, chosen))
+        chosen = RegistryOptions(options.gate_seconds, options.heartbeat_seconds, options.limits)
+        registry = self._registry = await stack.enter_async_context(DeviceRegistry(storage, chosen))
         watch_cache = self._watch_cache = await stack.enter_async_context(
-            WatchCache(storage, service.info, service.prefix, encode, options.watch_cache)
+            WatchCache(storage, registry.info, registry.prefix, encode, options.watch_cache)
         )
         census = metrics.Census(watch_cache.values)
         census.register()
@@ -138,21 +138,21 @@ class DeviceServer:
         await stack.enter_async_context(
             endpoints(self.health, metrics_address=options.metrics_address, health_address=options.health_address)
         )
-        tasks = ProviderTasks(service)
+        tasks = LocalProviders(registry)
         stack.push_async_callback(tasks.close)
         tasks.start(options.providers)
-        await self._listen(stack, service, watch_cache)
+        await self._listen(stack, registry, watch_cache)
         stack.push_async_callback(self._wind_down, tasks, watch_cache)
-        service.gate.on_open(self.health.serve)
+        registry.gate.on_open(self.health.serve)
 
-    async def _listen(self, stack: AsyncExitStack, service: DeviceService, watch_cache: WatchCache) -> None:
+    async def _listen(self, stack: AsyncExitStack, registry: DeviceRegistry, watch_cache: WatchCache) -> None:
         from pilotage.grpc.server import serve  # with it comes HTTP/2
 
         options = self.options
         classes(options.profile.value)  # now: the first caller shall not wait for protobuf
         access = options.access or Access.of_socket_group(options.socket_group)
-        face = GPUService(service, watch_cache, self.health, options.profile, access.allows)
-        handlers = face.handlers()
+        service = GPUService(registry, watch_cache, self.health, options.profile, access.allows)
+        handlers = service.handlers()
         chosen = replace(options.grpc, grace_seconds=options.shutdown_grace)
         for target in self._targets[: len(self._targets) - len(options.listeners)]:
             if target.path:
@@ -170,7 +170,7 @@ class DeviceServer:
         for listener in options.listeners:
             await stack.enter_async_context(serve(handlers, sock=listener, options=chosen, admit=access.admit))
 
-    async def _wind_down(self, tasks: ProviderTasks, watch_cache: WatchCache) -> None:
+    async def _wind_down(self, tasks: LocalProviders, watch_cache: WatchCache) -> None:
         self.health.shut_down()
         await tasks.close()
         watch_cache.close()

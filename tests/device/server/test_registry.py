@@ -8,7 +8,7 @@ import pytest
 
 from pilotage.client.client import Client
 from pilotage.device.server.admission import Limits
-from pilotage.device.server.service import Caller, DeviceService
+from pilotage.device.server.registry import Caller, DeviceRegistry
 from pilotage.device.v1alpha1 import GPU, GPUSpec
 from pilotage.errors import AlreadyExists, BadRequest, MethodNotSupported, NotFound, RequestTooLarge, TooManyRequests
 from pilotage.grpc.rpc import Peer
@@ -18,11 +18,11 @@ from pilotage.rest import PatchType, Request, Verb
 from pilotage.storage import open_storage
 from tests.server.registries import Pausing
 
-from .fakes import FIRST, Api, api, condition, gpu, service, status
+from .fakes import FIRST, Api, api, condition, gpu, registry, status
 
 
 async def test_a_client_works_on_it_as_on_any_api_server() -> None:
-    async with service() as opened:
+    async with registry() as opened:
         client = Client(opened.transport(Caller("nvml")))
         created = await client.create(GPU(metadata=ObjectMeta(name="gpu-0"), spec=GPUSpec(uuid="GPU-0")))
         created.status.conditions.append(Condition(type="Ready", status="True", reason="Tested"))
@@ -38,7 +38,7 @@ async def test_who_names_no_provider_writes_as_its_user() -> None:
     assert Caller("nvml", Peer(uid=7)).identity == "nvml"
     assert Caller(peer=Peer(uid=7)).identity == "uid:7"
     assert Caller().identity == "unknown"
-    async with service() as opened:
+    async with registry() as opened:
         one, other = (Api(opened.transport(Caller(peer=Peer(uid=uid)))) for uid in (7, 8))
         await one.create(gpu(status=status(condition())))
         await other.set_status("gpu-0", condition("Degraded", "False"))
@@ -47,7 +47,7 @@ async def test_who_names_no_provider_writes_as_its_user() -> None:
 
 
 async def test_what_a_caller_says_of_providers_is_not_believed() -> None:
-    async with service() as opened:
+    async with registry() as opened:
         forged = gpu(
             status=status(condition(provider="dcgm")) | {"providers": {"dcgm": {"recommendedAction": "RESTART_BM"}}}
         )
@@ -66,7 +66,7 @@ def test_providers_that_write_at_once_lose_nothing(seed: int) -> None:
     from pilotage.testing import loop
 
     async def run() -> None:
-        async with service(Pausing(first_revision=FIRST)) as opened:
+        async with registry(Pausing(first_revision=FIRST)) as opened:
             await api(opened).create(gpu())
 
             async def provide(provider: str) -> None:
@@ -82,7 +82,7 @@ def test_providers_that_write_at_once_lose_nothing(seed: int) -> None:
 
 
 async def test_one_condition_can_be_set_beside_the_others() -> None:
-    async with service() as opened:
+    async with registry() as opened:
         await api(opened).create(gpu(status=status(condition("Ready"), action="RESTART_VM")))
         await opened.set_condition(Caller("nvml"), "gpu-0", condition("Degraded", "True"))
         await opened.set_condition(Caller("dcgm"), "gpu-0", condition("Ready", "False"))
@@ -92,7 +92,7 @@ async def test_one_condition_can_be_set_beside_the_others() -> None:
 
 
 async def test_who_writes_one_condition_does_not_make_the_action_of_another_its_own() -> None:
-    async with service() as opened:
+    async with registry() as opened:
         nvml, dcgm = api(opened, "nvml"), api(opened, "dcgm")
         await nvml.create(gpu(status=status(action="RESTART_BM")))
         await opened.set_condition(Caller("dcgm"), "gpu-0", condition("DCGMHealth"))
@@ -104,7 +104,7 @@ async def test_who_writes_one_condition_does_not_make_the_action_of_another_its_
 
 
 async def test_an_action_that_is_patched_is_the_callers_own_even_if_it_is_shown_already() -> None:
-    async with service() as opened:
+    async with registry() as opened:
         nvml, dcgm = api(opened, "nvml"), api(opened, "dcgm")
         await nvml.create(gpu(status=status(action="RESTART_BM")))
         await dcgm.patch("gpu-0", {"status": {"recommendedAction": "RESTART_BM"}}, subresource="status")
@@ -116,7 +116,7 @@ async def test_an_action_that_is_patched_is_the_callers_own_even_if_it_is_shown_
 
 async def test_a_status_field_that_is_not_kept_is_warned_of() -> None:
     warnings: list[str] = []
-    async with service() as opened:
+    async with registry() as opened:
         await api(opened).create(gpu())
         client = Client(api(opened).transport, warning_handler=lambda warning: warnings.append(str(warning)))
         patch = {"status": {"recomendedAction": "RESTART_BM", "conditions": [condition(sevrity="high")]}}
@@ -128,7 +128,7 @@ async def test_a_status_field_that_is_not_kept_is_warned_of() -> None:
 
 
 async def test_a_strategic_patch_takes_one_condition_away() -> None:
-    async with service() as opened:
+    async with registry() as opened:
         await api(opened).create(gpu(status=status(condition("Ready"), condition("Degraded"))))
         patch = {"status": {"conditions": [{"$patch": "delete", "type": "Degraded"}]}}
         patched = await api(opened).patch("gpu-0", patch, PatchType.STRATEGIC, "status")
@@ -136,7 +136,7 @@ async def test_a_strategic_patch_takes_one_condition_away() -> None:
 
 
 async def test_a_patch_of_the_status_leaves_the_conditions_of_others() -> None:
-    async with service() as opened:
+    async with registry() as opened:
         await api(opened).create(gpu(status=status(condition("Ready"))))
         patch = {"status": {"conditions": [condition("DCGMHealth")]}}  # replaces the list, as merge patches do
         patched = await api(opened, "dcgm").patch("gpu-0", patch, PatchType.MERGE, "status")
@@ -144,7 +144,7 @@ async def test_a_patch_of_the_status_leaves_the_conditions_of_others() -> None:
 
 
 async def test_there_is_room_for_so_many_and_those_that_are_there_can_still_be_asked_for() -> None:
-    async with service(limits=Limits(objects=2)) as opened:
+    async with registry(limits=Limits(objects=2)) as opened:
         await asyncio.gather(*(api(opened).create(gpu(f"gpu-{number}")) for number in range(2)))
         with pytest.raises(TooManyRequests) as refused:
             await api(opened).create(gpu("gpu-2"))
@@ -156,7 +156,7 @@ async def test_there_is_room_for_so_many_and_those_that_are_there_can_still_be_a
 
 
 async def test_creating_at_once_does_not_go_beyond_the_bound() -> None:
-    async with service(Pausing(first_revision=FIRST), limits=Limits(objects=3)) as opened:
+    async with registry(Pausing(first_revision=FIRST), limits=Limits(objects=3)) as opened:
         tries = (api(opened).create(gpu(f"gpu-{number}")) for number in range(10))
         results = await asyncio.gather(*tries, return_exceptions=True)
         assert sum(isinstance(one, TooManyRequests) for one in results) == 7
@@ -164,13 +164,13 @@ async def test_creating_at_once_does_not_go_beyond_the_bound() -> None:
 
 
 async def test_bodies_are_bounded_before_they_are_read() -> None:
-    async with service() as opened:
+    async with registry() as opened:
         with pytest.raises(RequestTooLarge):
             await opened.transport().call(Request(Verb.CREATE, _gpus(), body=b"[" * 300_000))
 
 
 async def test_there_is_one_resource_and_one_subresource() -> None:
-    async with service() as opened:
+    async with registry() as opened:
         transport = opened.transport()
         with pytest.raises(NotFound):
             await transport.list(Request(Verb.LIST, GroupVersionResource("", "v1", "namespaces")))
@@ -181,7 +181,7 @@ async def test_there_is_one_resource_and_one_subresource() -> None:
 
 
 async def test_another_name_in_the_body_is_refused() -> None:
-    async with service() as opened:
+    async with registry() as opened:
         await api(opened).create(gpu())
         with pytest.raises(BadRequest):
             await api(opened).call(Verb.UPDATE, name="gpu-0", body=gpu("gpu-1"))
@@ -192,7 +192,7 @@ async def test_another_name_in_the_body_is_refused() -> None:
 async def test_gpus_on_a_file_are_there_again_after_a_restart_at_once(tmp_path: Path) -> None:
     for expected in ([], ["gpu-0"]):
         storage = await open_storage(f"sqlite:{tmp_path / 'state.db'}")
-        async with DeviceService(storage) as opened:
+        async with DeviceRegistry(storage) as opened:
             assert opened.gate.is_open is bool(expected)
             assert await api(opened).names() == expected
             if not expected:
@@ -208,7 +208,7 @@ async def test_a_storage_keeps_its_id_and_another_one_has_another(tmp_path: Path
     ids = []
     for name in ("a.db", "a.db", "b.db"):
         storage = await open_storage(f"sqlite:{tmp_path / name}")
-        async with DeviceService(storage) as opened:
+        async with DeviceRegistry(storage) as opened:
             ids.append(opened.storage_id)
         await storage.close()
     assert ids[0] == ids[1] != ids[2]

@@ -5,11 +5,11 @@ import asyncio
 import pytest
 
 from pilotage.device.providers.interface import ProviderAccess
-from pilotage.device.server.providertasks import FIRST_PAUSE, LONGEST_PAUSE, ProviderTasks
+from pilotage.device.server.localproviders import FIRST_PAUSE, LONGEST_PAUSE, LocalProviders
 from pilotage.device.v1alpha1 import GPU, GPUSpec, GPUStatus
 from pilotage.meta.models import Condition, ObjectMeta
 
-from .fakes import api, service, virtual_clock
+from .fakes import api, registry, virtual_clock
 
 pytestmark = pytest.mark.virtual_time
 
@@ -45,8 +45,8 @@ class Scripted:
 
 
 async def test_a_provider_in_the_process_writes_as_itself_and_opens_the_gate() -> None:
-    async with service(gate_seconds=30, clock=virtual_clock) as opened:
-        tasks = ProviderTasks(opened)
+    async with registry(gate_seconds=30, clock=virtual_clock) as opened:
+        tasks = LocalProviders(opened)
         provider = Scripted()
         tasks.start([provider])
         await provider.running.wait()
@@ -59,8 +59,8 @@ async def test_a_provider_in_the_process_writes_as_itself_and_opens_the_gate() -
 
 
 async def test_one_that_fails_is_started_again_and_again_ever_more_slowly() -> None:
-    async with service(clock=virtual_clock) as opened:
-        tasks = ProviderTasks(opened)
+    async with registry(clock=virtual_clock) as opened:
+        tasks = LocalProviders(opened)
         provider = Scripted(failures=8)
         tasks.start([provider])
         await provider.running.wait()
@@ -72,8 +72,8 @@ async def test_one_that_fails_is_started_again_and_again_ever_more_slowly() -> N
 
 
 async def test_one_that_stays_down_leaves_its_gpus_unknown_and_others_alone() -> None:
-    async with service(clock=virtual_clock) as opened:
-        tasks = ProviderTasks(opened)
+    async with registry(clock=virtual_clock) as opened:
+        tasks = LocalProviders(opened)
         provider = Scripted()
         tasks.start([provider])
         await provider.running.wait()
@@ -95,8 +95,8 @@ class Brief:
 
 
 async def test_one_that_ends_by_itself_is_left_at_that() -> None:
-    async with service(clock=virtual_clock) as opened:
-        tasks = ProviderTasks(opened)
+    async with registry(clock=virtual_clock) as opened:
+        tasks = LocalProviders(opened)
         provider = Brief()
         tasks.start([provider])
         await asyncio.sleep(100)

@@ -81,18 +81,18 @@ class Caller:
 
 
 @dataclass(frozen=True, slots=True)
-class ServiceOptions:
-    """What can be chosen about a service. Times are seconds."""
+class RegistryOptions:
+    """What can be chosen about a registry. Times are seconds."""
 
     gate_seconds: float = 30.0
     """How long readers wait for a first GPU; 0: not at all."""
     heartbeat_seconds: float = 30.0
     """How long a provider that sends heartbeats may be silent before its conditions become Unknown."""
     limits: Limits = field(default=Limits())
-    """How much the service keeps."""
+    """How much the registry keeps."""
 
 
-class DeviceService:
+class DeviceRegistry:
     """Serves the GPUs in a storage, whose life is the caller's. An async context manager; use it inside its block.
 
     `transport(caller)` is all there is to calling it: `client.Client` works on it, in process and out.
@@ -101,12 +101,12 @@ class DeviceService:
     def __init__(
         self,
         storage: Storage,
-        options: ServiceOptions | None = None,
+        options: RegistryOptions | None = None,
         *,
         clock: times.Clock = times.system_clock,
         chance: random.Random | None = None,
     ) -> None:
-        self.options = options or ServiceOptions()
+        self.options = options or RegistryOptions()
         admission = GPUAdmission(self.options.limits, clock)
         self.context = RegistryContext(
             storage,
@@ -116,9 +116,9 @@ class DeviceService:
             admission=Admission(mutating=(admission.mutate,), validating=(admission.validate,)),
             strategies={GPUS.group_resource: GPUStrategy},
         )
-        self.registry = Registry(self.context)
+        self.api = Registry(self.context)
         self.gate = ReadinessGate(self.options.gate_seconds)
-        self.supervision = HeartbeatMonitor(
+        self.heartbeats = HeartbeatMonitor(
             timeout=self.options.heartbeat_seconds,
             most=self.options.limits.providers,
             on_lost=self._on_lost,
@@ -138,13 +138,13 @@ class DeviceService:
     @property
     def info(self) -> ResourceInfo:
         """What the registry knows of GPUs."""
-        assert self._info is not None, "the service is used outside of its block"
+        assert self._info is not None, "the registry is used outside of its block"
         return self._info
 
     @property
     def storage_id(self) -> str:
         """The id of the storage: as long as it is the same, resource versions are of the same history."""
-        assert self._storage_id, "the service is used outside of its block"
+        assert self._storage_id, "the registry is used outside of its block"
         return self._storage_id
 
     @property
@@ -157,15 +157,15 @@ class DeviceService:
         """Under which keys of the storage the GPUs are."""
         return self.context.prefix + self.info.prefix("")
 
-    async def __aenter__(self) -> DeviceService:
+    async def __aenter__(self) -> DeviceRegistry:
         async with AsyncExitStack() as stack:
-            await stack.enter_async_context(self.registry)
+            await stack.enter_async_context(self.api)
             self._storage_id = await self._install()
             self._info = await self.context.catalogue.find(GPUS)
             self.gate.start()
             stack.callback(self.gate.stop)
             await self._remember()
-            stack.push_async_callback(_cancelled, asyncio.create_task(self.supervision.run(), name="supervision"))
+            stack.push_async_callback(_cancelled, asyncio.create_task(self.heartbeats.run(), name="supervision"))
             self._exits = stack.pop_all()
         return self
 
@@ -207,7 +207,7 @@ class DeviceService:
         check_provider(provider)
         if len(names) > self.options.limits.objects:
             raise BadRequest(f"a heartbeat names {len(names)} GPUs, and at most {self.options.limits.objects} are kept")
-        return self.supervision.heartbeat(provider)
+        return self.heartbeats.heartbeat(provider)
 
     async def knows(self, names: Sequence[str]) -> bool:
         """Whether all of these GPUs are there: a server that was started anew on memory has none of them."""
@@ -218,7 +218,7 @@ class DeviceService:
         """One condition of a caller's, beside those it has."""
         check_name(name)
         check_provider(caller.identity)
-        self.supervision.seen(caller.identity)
+        self.heartbeats.seen(caller.identity)
         body = msgspec.json.encode({"status": {"conditions": [{**_NO_CONDITION, **condition}]}})
         request = Request(Verb.PATCH, GPUS, name=name, subresource="status", body=body, user=caller.user)
         return await self.update(replace(request, content_type=PatchType.STRATEGIC.value))
@@ -229,20 +229,20 @@ class DeviceService:
             count = await self.count()
             if count >= self.options.limits.objects and not await self.knows([_name(request.body)]):
                 raise TooManyRequests(f"there are {count} GPUs, and no more are stored")
-            response = await self.registry.call(request)
+            response = await self.api.call(request)
         self.gate.open()
         metrics.UPDATES.labels("create").inc()
         return response
 
     async def update(self, request: Request) -> Response:
         """Update or patch a GPU, or its status."""
-        response = await self.registry.call(request)
+        response = await self.api.call(request)
         metrics.UPDATES.labels("update_status" if request.subresource else "update").inc()
         return response
 
     async def delete(self, request: Request) -> Response:
         """Delete a GPU, whichever providers have written of it."""
-        response = await self.registry.call(request)
+        response = await self.api.call(request)
         metrics.UPDATES.labels("delete").inc()
         return response
 
@@ -262,13 +262,13 @@ class DeviceService:
         name = Request(Verb.GET, _DEFINITIONS, name=DEFINITION)
         while True:
             try:
-                found: dict[str, Any] = msgspec.json.decode((await self.registry.call(name)).body)
+                found: dict[str, Any] = msgspec.json.decode((await self.api.call(name)).body)
             except NotFound:
                 create = Request(Verb.CREATE, _DEFINITIONS, body=msgspec.json.encode(wanted))
-                return objects.header((await self.registry.call(create)).body).uid
+                return objects.header((await self.api.call(create)).body).uid
             found["spec"]["versions"] = wanted["spec"]["versions"]
             with suppress(Conflict):
-                await self.registry.call(replace(name, verb=Verb.UPDATE, body=msgspec.json.encode(found)))
+                await self.api.call(replace(name, verb=Verb.UPDATE, body=msgspec.json.encode(found)))
                 return str(found["metadata"]["uid"])
 
     async def _remember(self) -> None:
@@ -276,22 +276,22 @@ class DeviceService:
         if await self.count():
             self.gate.open()
         for entry in (await self.context.storage.list(self._notes)).entries:
-            self.supervision.expect(entry.key.removeprefix(self._notes))
+            self.heartbeats.expect(entry.key.removeprefix(self._notes))
 
     async def _on_lost(self, provider: str) -> bool:
         """Say on its GPUs that a provider is lost; whether it has any."""
-        message = f"the provider {provider!r} has not been heard of for {self.supervision.timeout:g} s"
+        message = f"the provider {provider!r} has not been heard of for {self.heartbeats.timeout:g} s"
         names = await self._names_of(provider)
         for name in names:
-            if not self.supervision.is_lost(provider):
+            if not self.heartbeats.is_lost(provider):
                 return True  # it has come back meanwhile
             request = Request(Verb.UPDATE, GPUS, name=name, subresource="status", user=SERVER)
             with suppress(NotFound):  # deleted meanwhile
-                await self.registry.apply(request, partial(self._mark_lost, provider, message))
+                await self.api.apply(request, partial(self._mark_lost, provider, message))
         return bool(names)
 
     def _mark_lost(self, provider: str, message: str, gpu: Document) -> Document:
-        if not self.supervision.is_lost(provider):
+        if not self.heartbeats.is_lost(provider):
             return gpu  # it has written meanwhile: what it wrote counts
         return gpu | {"status": merging.lost(gpu.get("status", {}), provider, message, self.context.now())}
 
@@ -322,41 +322,41 @@ class DeviceService:
 class _Transport:
     """A `rest.Transport` in the name of one caller."""
 
-    def __init__(self, service: DeviceService, caller: Caller) -> None:
-        self._service = service
+    def __init__(self, registry: DeviceRegistry, caller: Caller) -> None:
+        self._registry = registry
         self._caller = caller
 
     async def call(self, request: Request) -> Response:
-        service = self._service
-        service.check(request, self._caller)
+        registry = self._registry
+        registry.check(request, self._caller)
         if request.verb is not Verb.CREATE:
             check_name(request.name)
         if request.verb is Verb.GET:
-            return await service.registry.call(request)
-        service.supervision.seen(self._caller.identity)
+            return await registry.api.call(request)
+        registry.heartbeats.seen(self._caller.identity)
         request = replace(request, user=self._caller.user)
         match request.verb:
             case Verb.CREATE:
-                return await service.create(replace(request, body=completed(request)))
+                return await registry.create(replace(request, body=completed(request)))
             case Verb.UPDATE:
-                return await service.update(replace(request, body=completed(request)))
+                return await registry.update(replace(request, body=completed(request)))
             case Verb.PATCH:
-                return await service.update(request)
-        return await service.delete(request)
+                return await registry.update(request)
+        return await registry.delete(request)
 
     async def list(self, request: Request) -> Page:
-        self._service.check(request, self._caller)
-        return await self._service.registry.list(request)
+        self._registry.check(request, self._caller)
+        return await self._registry.api.list(request)
 
     @asynccontextmanager
     async def watch(self, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
-        self._service.check(request, self._caller)
-        check_reached(int(request.options.resource_version or "0"), self._service.context.storage)
-        async with self._service.registry.watch(request) as events:
+        self._registry.check(request, self._caller)
+        check_reached(int(request.options.resource_version or "0"), self._registry.context.storage)
+        async with self._registry.api.watch(request) as events:
             yield events
 
     async def resources(self) -> Sequence[RESTMapping]:
-        return [self._service.info.mapping]
+        return [self._registry.info.mapping]
 
     async def close(self) -> None:
         """There is nothing to release."""

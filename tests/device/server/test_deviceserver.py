@@ -14,7 +14,7 @@ from pilotage.device import wire
 from pilotage.device.client.target import Target
 from pilotage.device.client.transport import DeviceTransport
 from pilotage.device.providers.fake import FakeOptions, FakeProvider
-from pilotage.device.server.serving import DeviceServer, DeviceServerOptions
+from pilotage.device.server.deviceserver import DeviceServer, DeviceServerOptions
 from pilotage.device.socket import SocketUnavailable
 from pilotage.device.wire import health
 from pilotage.device.wire.health import ServingStatus
@@ -60,7 +60,7 @@ async def test_a_provider_runs_inside_and_readers_come_in_once_it_has_told_its_g
     async with DeviceServer(server_options(folder, providers=(provider,), gate_seconds=30)) as server:
         channel = GRPCChannel(server.target)
         try:
-            await server.service.gate.wait()
+            await server.registry.gate.wait()
             assert await checked(channel) is ServingStatus.SERVING
             await asyncio.wait_for(_until_complete(server, 4), 5)
             assert "device_api_server_cache_gpus_total 4" in REGISTRY.render()
@@ -70,7 +70,7 @@ async def test_a_provider_runs_inside_and_readers_come_in_once_it_has_told_its_g
 
 
 async def _until_complete(server: DeviceServer, count: int) -> None:
-    async with Api(server.service.transport()).watch() as events:
+    async with Api(server.registry.transport()).watch() as events:
         for _ in range(count):
             assert (await anext(events))[0] == "ADDED"
 
@@ -106,7 +106,7 @@ async def test_going_down_ends_watches_well_and_says_not_serving_first(folder: P
     async with AsyncExitStack() as stack:
         tasks = await stack.enter_async_context(asyncio.TaskGroup())
         async with DeviceServer(server_options(folder)) as server:
-            await Api(server.service.transport()).create(gpu())
+            await Api(server.registry.transport()).create(gpu())
             one, other = GRPCChannel(server.target), GRPCChannel(server.target)
             tasks.create_task(look(one, ready))
             tasks.create_task(follow(Api(DeviceTransport(other)), following))
@@ -124,7 +124,7 @@ async def test_a_file_survives_a_restart_and_watches_go_on_where_they_were(folde
         created = await node.api().create(gpu(status=status(condition())))
         await node.api().set_status("gpu-0", condition(status="False"))
     async with over_socket(folder, storage=storage, gate_seconds=30) as node:
-        assert node.service.gate.is_open
+        assert node.registry.gate.is_open
         api = node.api()
         async with api.watch(resource_version=created["metadata"]["resourceVersion"]) as events:
             kind, document = await anext(events)

@@ -1,0 +1,30 @@
+"""The exports of a package that are imported on first use. They are listed once, in the package's `__init__.pyi`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from importlib.abc import ResourceLoader
+
+
+def lazy_exports(package: str) -> tuple[list[str], Callable[[str], object]]:
+    """The `__all__` and the `__getattr__` of a package, from lines of its stub: `from module import Name as Name`."""
+    module = sys.modules[package]
+    # The loader reads the stub, so that this works for a package in an archive too.
+    loader = cast("ResourceLoader", module.__loader__)
+    stub = loader.get_data(f"{module.__path__[0]}/__init__.pyi")
+    lines = [line.split() for line in stub.decode().splitlines() if line.startswith("from ")]
+    modules = {words[-1]: words[1] for words in lines}
+
+    def load(name: str) -> object:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(modules[name]), name)
+        setattr(module, name, value)
+        return value
+
+    return sorted(modules), load
