@@ -9,7 +9,7 @@ PARALLEL := --numprocesses=auto --dist=worksteal
 # Tests start some hundred Pythons: with their bytecode written once, they take two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check format cluster-tests cluster-binaries compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests short-soak-tests bench bench-device bench-abuse test-pythons lock types proto clean
+.PHONY: help demo test check format cluster-tests cluster-binaries compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests short-soak-tests bench bench-device bench-abuse test-pythons lock types proto recordings clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 30
@@ -29,6 +29,9 @@ demo: $(READY)  ## run an example operator on the embedded server (ONCE=1 exits 
 
 test: $(READY)  ## all tests that need nothing but Python
 	$(PYTEST) $(PARALLEL) -m "not cluster and not go and not long"
+
+recordings: $(READY)  ## replay all recorded answers of a kube-apiserver, and print the agreement for each kind
+	$(BIN)/python -m tests.server.recordings.replay --check
 
 check: $(READY)  ## format, lint, types (those of the docs too), layers
 	$(BIN)/ruff format --check .
