@@ -12,7 +12,7 @@ from pilotage.grpc.channel import GRPCChannel
 from pilotage.grpc.dialer import Address
 from pilotage.grpc.options import ChannelOptions, ServerOptions
 from pilotage.grpc.rpc import Call, Code, Handlers, Outgoing, Reply, RPCError, frame
-from pilotage.grpc.server import Admit, Listening, everybody, serve
+from pilotage.grpc.server import Admit, Server, admit_all, serve
 
 ECHO = "/test.Service/Echo"
 FAIL = "/test.Service/Fail"
@@ -107,8 +107,8 @@ def socket_path() -> Iterator[str]:
 
 @asynccontextmanager
 async def served(
-    handlers: Handlers | None = None, options: ServerOptions = UNLIMITED, admit: Admit = everybody
-) -> AsyncIterator[Listening]:
+    handlers: Handlers | None = None, options: ServerOptions = UNLIMITED, admit: Admit = admit_all
+) -> AsyncIterator[Server]:
     """A server on a Unix socket; its address is the path."""
     with socket_path() as path, socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
@@ -118,7 +118,7 @@ async def served(
 
 
 @asynccontextmanager
-async def channel(listening: Listening | str, options: ChannelOptions | None = None) -> AsyncIterator[GRPCChannel]:
+async def channel(listening: Server | str, options: ChannelOptions | None = None) -> AsyncIterator[GRPCChannel]:
     path = listening if isinstance(listening, str) else str(listening.address)
     opened = GRPCChannel(Address(path=path), options)
     try:
@@ -127,7 +127,7 @@ async def channel(listening: Listening | str, options: ChannelOptions | None = N
         await opened.close()
 
 
-def port(listening: Listening) -> int:
+def port(listening: Server) -> int:
     """Where a server listens that has no path."""
     assert isinstance(listening.address, tuple)
     return listening.address[1]

@@ -20,7 +20,7 @@ from pilotage.grpc.channel import GRPCChannel
 from pilotage.grpc.frames import ErrorCode
 from pilotage.grpc.options import ServerOptions
 from pilotage.grpc.rpc import Code
-from pilotage.grpc.server import Listening
+from pilotage.grpc.server import Server
 
 from .attacked import LINE, SECONDS, attacked
 from .ground import ECHO, channel, served
@@ -96,7 +96,7 @@ async def test_other_clients_are_served_during_an_attack_that_is_held_to_its_bou
         assert listening.statistics().streams == 0
 
 
-def _is_bounded(name: str, listening: Listening) -> bool:
+def _is_bounded(name: str, listening: Server) -> bool:
     """Whether the server has done to the attacker what it is to do."""
     statistics = listening.statistics()
     if name in REFUSED:
@@ -107,7 +107,7 @@ def _is_bounded(name: str, listening: Listening) -> bool:
 
 
 @asynccontextmanager
-async def _attack(name: str, listening: Listening) -> AsyncIterator[None]:
+async def _attack(name: str, listening: Server) -> AsyncIterator[None]:
     """An attack by a process of another user, for the length of the block."""
     path = str(listening.address)
     os.chmod(os.path.dirname(path), 0o755)

@@ -8,13 +8,13 @@ from collections.abc import Callable
 import pytest
 
 from pilotage.grpc.fairqueue import FairQueue
-from pilotage.grpc.guard import Share
+from pilotage.net.cpushare import CPUShare
 from pilotage.testing import loop
 
 
 def turns() -> FairQueue:
     running = asyncio.get_running_loop()
-    return FairQueue(running, Share(0.1, 0.002, running.time()))
+    return FairQueue(running, CPUShare(0.1, 0.002, running.time()))
 
 
 def test_while_there_is_time_nobody_waits() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotage.grpc.guard import ALLOWANCES, Abuse, Guard, Nuisance, Share
+from pilotage.grpc.guard import ALLOWANCES, Abuse, Guard, Nuisance
 
 
 class Clock:
@@ -49,28 +49,3 @@ def test_what_is_slow_enough_goes_on_for_ever() -> None:
     for _ in range(1000):
         clock.now += 1.0 / ALLOWANCES[Nuisance.PING].per_second
         guard.count(Nuisance.PING)
-
-
-@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 0.02)), min_size=1, max_size=100))
-def test_no_more_time_is_spent_than_the_share_the_burst_and_one_turn(steps: list[tuple[float, float]]) -> None:
-    share, now, spent, longest = Share(0.1, 0.005, now=0.0), 0.0, 0.0, 0.0
-    for pause, turn in steps:
-        now += pause
-        now += share.wait(now)
-        share.spend(turn)
-        spent += min(turn, 0.01)
-        longest = max(longest, turn)
-        assert spent <= now * 0.1 + 0.005 + longest + 1e-6
-
-
-def test_who_has_waited_may_go_on() -> None:
-    share = Share(0.1, 0.005, now=0.0)
-    share.spend(0.01)
-    assert share.wait(0.0) == pytest.approx(0.05)
-    assert share.wait(0.051) == 0.0
-
-
-def test_a_moment_in_which_all_of_the_process_stood_still_is_not_charged_to_who_had_its_turn() -> None:
-    share = Share(0.1, 0.005, now=0.0)
-    share.spend(3.0)
-    assert share.wait(0.0) == pytest.approx(0.05)

@@ -21,7 +21,7 @@ from pilotage.grpc.dialer import Address
 from pilotage.grpc.frames import ErrorCode
 from pilotage.grpc.options import ServerOptions
 from pilotage.grpc.rpc import Call, Code, Handlers, Peer, Reply, RPCError
-from pilotage.grpc.server import Listening, serve
+from pilotage.grpc.server import Server, serve
 
 from .ground import COUNT, ECHO, HANG, LARGE, UNLIMITED, WATCH, Service, channel, port, served, socket_path
 from .raw import HELLO, connected, frame, request
@@ -67,7 +67,10 @@ async def test_a_check_that_fails_admits_nobody_and_the_next_is_heard(caplog: py
 
     async with served(admit=admit) as listening:
         async with connected(listening.address) as raw:
-            assert await raw.goaway() == (ErrorCode.INADEQUATE_SECURITY, "whether it may be admitted cannot be told")
+            assert await raw.goaway() == (
+                ErrorCode.INADEQUATE_SECURITY,
+                "the admission check failed; the server's log has the error",
+            )
         async with channel(listening) as calling:
             await calling.unary(ECHO, b"")
     assert any(record.exc_info for record in caplog.records)
@@ -417,7 +420,7 @@ async def test_the_given_socket_stays_its_owners() -> None:
                 await calling.unary(ECHO, b"")
 
 
-async def _until(listening: Listening, *, connections: int) -> None:
+async def _until(listening: Server, *, connections: int) -> None:
     for _ in range(2000):
         if listening.connections == connections:
             return

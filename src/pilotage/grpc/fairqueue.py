@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from pilotage.grpc.guard import Share
+from pilotage.net.cpushare import CPUShare
 
 Turn = Callable[[], object]
 _AROUND = 50e-6  # seconds that the loop needs for a turn besides what is measured of it: to wake up, to read, a timer
@@ -14,7 +14,7 @@ _AROUND = 50e-6  # seconds that the loop needs for a turn besides what is measur
 class FairQueue:
     """A queue with one timer for all in it: however many wait, until their turn they cost nothing."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, share: Share) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, share: CPUShare) -> None:
         self._loop = loop
         self._share = share
         self._waiting: dict[Turn, None] = {}

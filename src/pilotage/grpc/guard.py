@@ -6,8 +6,6 @@ import enum
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pilotage.meta.tokenbucket import TokenBucket
-
 
 class Nuisance(enum.IntEnum):
     """What a client may do, but not without end. Each value is a place in a list."""
@@ -87,21 +85,3 @@ class Guard:
         self._left[nuisance] = min(self._left[nuisance] + gained, allowance.burst)
         if self._left[nuisance] < 0:
             raise Abuse(nuisance)
-
-
-_LONGEST = 0.01
-"""Seconds: what takes longer is not one caller's doing; Python's garbage collector runs when it likes."""
-
-
-class Share:
-    """A part of a core's time. Who has used more than that waits until it is that part again."""
-
-    def __init__(self, part: float, burst: float, now: float) -> None:
-        self._seconds = TokenBucket(part, burst, now)
-
-    def spend(self, seconds: float) -> None:
-        self._seconds.spend(min(seconds, _LONGEST))
-
-    def wait(self, now: float) -> float:
-        """The seconds to wait before more is spent."""
-        return self._seconds.wait(now)

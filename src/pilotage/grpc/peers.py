@@ -10,10 +10,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from pilotage.grpc.fairqueue import FairQueue
-from pilotage.grpc.guard import Share
 from pilotage.grpc.options import ServerOptions
 from pilotage.grpc.rpc import Peer
 from pilotage.meta.tokenbucket import TokenBucket
+from pilotage.net.cpushare import CPUShare
 
 _CREDENTIALS = struct.Struct("iII")  # a uid has no sign: -1 would be a caller without one
 _PEERGROUPS = 59  # SO_PEERGROUPS, for which Python has no name
@@ -56,7 +56,7 @@ class Account:
     processes: Counter[int] = field(default_factory=Counter)
     """Connections by the pid of who made them, where the kernel tells it: of a process in another pid namespace it does
     not."""
-    said: float = field(default=float("-inf"))
+    logged_at: float = field(default=float("-inf"))
     """When it was last logged that one of them was refused."""
 
     def connected(self, pid: int) -> None:
@@ -98,7 +98,7 @@ class Accounts:
         )
 
     def _turns(self, now: float) -> FairQueue:
-        return FairQueue(self._loop, Share(self._options.receive_share, _TIME_BURST, now))
+        return FairQueue(self._loop, CPUShare(self._options.receive_share, _TIME_BURST, now))
 
     def _purge(self, now: float) -> None:
         """Forget who has nothing open and nothing to wait for."""

@@ -32,6 +32,9 @@ class RefusedConnections:
         self._old: deque[_Refused] = deque()
         self._new: deque[_Refused] = deque()
 
+    def __len__(self) -> int:
+        return len(self._old) + len(self._new)
+
     def say(self, accepted: socket.socket, code: ErrorCode, text: str) -> None:
         """Send SETTINGS, and soon the reason; close at the next sweep but one, or when many others come."""
         try:
@@ -41,7 +44,7 @@ class RefusedConnections:
             accepted.close()
             return
         self._new.append(_Refused(self._loop, accepted, frames.refusal(code, text), self._spend))
-        if len(self._old) + len(self._new) > _AT_ONCE:
+        if len(self) > _AT_ONCE:
             (self._old or self._new).popleft().close()
 
     def sweep(self) -> None:

@@ -6,12 +6,11 @@ import asyncio
 import socket
 import ssl as tls
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from pilotage.errors import PilotageError
-from pilotage.grpc.acceptor import Acceptor
 from pilotage.grpc.calls import routes
 from pilotage.grpc.frames import ErrorCode
 from pilotage.grpc.options import ServerOptions
@@ -19,20 +18,23 @@ from pilotage.grpc.peers import Account, Accounts, peer_of
 from pilotage.grpc.refusals import RefusedConnections
 from pilotage.grpc.rpc import Code, Handlers, Peer
 from pilotage.grpc.serverlink import LOST_AT_ONCE, ServerLink, Shared
+from pilotage.net.acceptor import Acceptor
+from pilotage.net.connectiontasks import ConnectionTasks, DrainStep
+from pilotage.net.sockets import TLSOptions, connect_protocol, listen
+from pilotage.net.sweeper import Sweeper, sweep_interval
 from pilotage.telemetry.logs import logger
 
 log = logger("pilotage.grpc")
 
 Admit = Callable[[Peer], None]
-"""Raises a PilotageError for who may not connect."""
+"""Raises a PilotageError, whose text the client gets, if the peer may not connect."""
 
-_SAID_EVERY = 60.0
-_FLUSH = 1.0
-_BACKLOG = 128
+_LOG_INTERVAL = 60.0
+_FLUSH_SECONDS = 1.0
 
 
-def everybody(peer: Peer) -> None:
-    """Admits all who can connect."""
+def admit_all(peer: Peer) -> None:
+    """Admit every client that can connect."""
 
 
 @asynccontextmanager
@@ -44,28 +46,24 @@ async def serve(
     port: int = 0,
     ssl: tls.SSLContext | None = None,
     options: ServerOptions | None = None,
-    admit: Admit = everybody,
-) -> AsyncIterator[Listening]:
+    admit: Admit = admit_all,
+) -> AsyncIterator[Server]:
     """Serve for the length of the block: on a listening socket, which stays the caller's, or on a host and a port.
 
     At the end no more is accepted, running calls have `options.grace_seconds`, and streams end with UNAVAILABLE.
     """
     if ssl is not None:
         ssl.set_alpn_protocols(["h2"])
-    own = None if sock is not None else _listen(host, port)
-    heard = sock or own
-    assert heard is not None
-    listening = Listening(handlers, heard, ssl, options or ServerOptions(), admit)
-    try:
-        listening._open()
-        yield listening
-    finally:
+    with nullcontext(sock) if sock is not None else listen(host, port) as listener:
+        server = Server(handlers, listener, ssl, options or ServerOptions(), admit)
         try:
-            await listening.drain(listening.options.grace_seconds)
+            server._acceptor.open()
+            yield server
         finally:
-            listening._close()
-            if own is not None:
-                own.close()
+            try:
+                await server.drain(server.options.grace_seconds)
+            finally:
+                server._close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +89,7 @@ class _Refusal(NamedTuple):
     text: str
 
 
-class Listening:
+class Server:
     """A running server; made by `serve`."""
 
     def __init__(
@@ -105,17 +103,16 @@ class Listening:
         self.options = options
         self.address: str | tuple[str, int] = _address(listener)
         """A Unix socket's path, or host and port."""
-        self._ssl = ssl
+        self._tls = TLSOptions(ssl, options.handshake_seconds, _FLUSH_SECONDS)
         self._admit = admit
         self._shared = Shared(routes(handlers), options)
         self._loop = asyncio.get_running_loop()
         self._accounts = Accounts(options, self._loop)
         self._links = self._shared.links
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._acceptor = Acceptor(self._loop, listener, self._take)
-        self._farewells = RefusedConnections(self._loop, self._acceptor.spend)
-        self._sweeping: asyncio.TimerHandle | None = None
-        self._tick = _tick(options)
+        self._acceptor = Acceptor(self._loop, listener, self._start)
+        self._tasks = ConnectionTasks(self._loop)
+        self._refusals = RefusedConnections(self._loop, self._acceptor.spend)
+        self._sweeper = Sweeper(self._loop, _sweep_interval(options), self._sweep)
         self._stopping = False
         self._accepted = 0
         self._refused = 0
@@ -136,55 +133,52 @@ class Listening:
         )
 
     async def drain(self, grace: float) -> None:
-        """Stop: refuse who comes, end the streams, let running calls finish within `grace`, close."""
+        """Refuse new connections and calls, end the streams, wait for running calls at most `grace`, close."""
         self._stopping = True
+        await self._tasks.drain(
+            DrainStep(self._stop_calls, grace, self._running),
+            DrainStep(self._cancel_calls, grace, self._running),
+            DrainStep(self._close_connections, _FLUSH_SECONDS),
+        )
+
+    def _running(self) -> set[asyncio.Task[None]]:
+        return {task for link in self._links for task in link.running}
+
+    def _stop_calls(self) -> None:
         for link in self._links:
             link.stop()
-        await _within(grace, {task for link in self._links for task in link.running})
-        for task in [task for link in self._links for task in link.running]:
-            task.cancel()  # which tells the caller UNAVAILABLE
-        await _within(grace, {task for link in self._links for task in link.running})
+
+    def _cancel_calls(self) -> None:
+        for task in self._running():
+            task.cancel()  # the caller gets UNAVAILABLE
+
+    def _close_connections(self) -> None:
         for link in list(self._links):
             link.depart("the server is shutting down")
-        await _within(_FLUSH, set(self._tasks))
-        for link in list(self._links):
-            link.abort("the server has stopped")
-        for task in list(self._tasks):
-            task.cancel()
-        while self._tasks:
-            await asyncio.wait(self._tasks)
-
-    def _open(self) -> None:
-        self._acceptor.open()
-        self._sweep()
 
     def _close(self) -> None:
-        """Before the socket goes: the loop still listens on it."""
-        if self._sweeping is not None:
-            self._sweeping.cancel()
-        self._farewells.close()
+        self._sweeper.stop()
+        self._refusals.close()
         self._acceptor.close()
 
-    def _take(self, accepted: socket.socket) -> bool:
-        """Whether this one is served."""
+    def _start(self, accepted: socket.socket) -> bool:
+        """Start to serve a connection, or refuse it."""
         now = self._loop.time()
         try:
             peer = peer_of(accepted)
-        except OSError:  # gone already
+        except OSError:  # the client has closed it
             accepted.close()
             return False
+        self._sweeper.start()
         account = self._accounts.of(peer, now)
         refusal = self._refusal(peer, account, now)
         if refusal is not None:
-            self._dismiss(accepted, refusal)
-            self._refused += 1
-            self._say(account, "refused a connection", peer, refusal.text)
+            self._refuse(accepted, refusal)
+            self._log(account, "Connection refused", peer, refusal.text)
             return False
         self._accepted += 1
         account.connected(peer.pid)
-        task = self._loop.create_task(self._serve(accepted, peer, account), name="grpc connection")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.start(self._serve(accepted, peer, account), name="grpc connection")
         return True
 
     def _refusal(self, peer: Peer, account: Account, now: float) -> _Refusal | None:
@@ -207,31 +201,32 @@ class Listening:
             self._admit(peer)
         except PilotageError as error:
             return _Refusal(ErrorCode.INADEQUATE_SECURITY, str(error) or "not admitted")
-        except Exception:  # who cannot be checked does not come in, and the next one is still heard
-            log.exception("cannot tell whether a connection may be admitted", uid=peer.uid, peer=peer.address)
-            return _Refusal(ErrorCode.INADEQUATE_SECURITY, "whether it may be admitted cannot be told")
+        except Exception:  # a failed check refuses this connection, and must not stop the acceptor
+            log.exception("Admission check of a connection failed", uid=peer.uid, peer=peer.address)
+            return _Refusal(ErrorCode.INADEQUATE_SECURITY, "the admission check failed; the server's log has the error")
         return None
 
-    def _dismiss(self, accepted: socket.socket, refusal: _Refusal) -> None:
-        if self._ssl is None:
-            self._farewells.say(accepted, refusal.code, refusal.text)
-        else:  # nothing can be said before a handshake
+    def _refuse(self, accepted: socket.socket, refusal: _Refusal) -> None:
+        self._refused += 1
+        if self._tls.context is None:
+            self._refusals.say(accepted, refusal.code, refusal.text)
+        else:  # before a handshake no reason can be sent
             accepted.close()
 
     async def _serve(self, accepted: socket.socket, peer: Peer, account: Account) -> None:
         link = ServerLink(self._loop, self._shared, peer, account)
         self._links.add(link)
         try:
-            await self._connect(link, accepted)
+            await connect_protocol(accepted, link, self._tls)
             await link.closed
-        except (OSError, tls.SSLError) as error:  # a failed or slow TLS handshake, or gone already
-            log.debug("a connection ended before its first call", peer=peer.address, error=str(error))
+        except (OSError, tls.SSLError) as error:  # the TLS handshake failed or was too slow, or the client has left
+            log.debug("Connection closed before its first call", peer=peer.address, error=error)
         finally:
             self._links.discard(link)
             self._shared.sent_frames += link.sent_frames
             account.left(peer.pid)
             if link.blame:
-                self._say(account, "cut a connection", peer, link.blame)
+                self._log(account, "Connection closed for a violation", peer, link.blame)
             link.abort("the connection's task ended")
             await _ended(link.running)
             if link.connected:
@@ -239,38 +234,17 @@ class Listening:
             else:
                 accepted.close()
 
-    async def _connect(self, link: ServerLink, accepted: socket.socket) -> None:
-        if accepted.family != socket.AF_UNIX:
-            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if self._ssl is None:
-            await self._loop.connect_accepted_socket(lambda: link, accepted)
-            return
-        await self._loop.connect_accepted_socket(
-            lambda: link,
-            accepted,
-            ssl=self._ssl,
-            ssl_handshake_timeout=self.options.handshake_seconds,
-            ssl_shutdown_timeout=_FLUSH,
-        )
-
-    def _say(self, account: Account, what: str, peer: Peer, why: str) -> None:
+    def _log(self, account: Account, message: str, peer: Peer, reason: str) -> None:
         now = self._loop.time()
-        if now - account.said >= _SAID_EVERY:
-            account.said = now
-            log.warning(what, why=why, uid=peer.uid, gid=peer.gid, pid=peer.pid, peer=peer.address)
+        if now - account.logged_at >= _LOG_INTERVAL:
+            account.logged_at = now
+            log.warning(message, reason=reason, uid=peer.uid, gid=peer.gid, pid=peer.pid, peer=peer.address)
 
-    def _sweep(self) -> None:
-        """One timer looks at all deadlines: setting one costs a call nothing."""
-        now = self._loop.time()
+    def _sweep(self, now: float) -> bool:
         for link in list(self._links):
             link.check(now)
-        self._farewells.sweep()
-        self._sweeping = self._loop.call_later(self._tick, self._sweep)
-
-
-async def _within(seconds: float, tasks: set[asyncio.Task[None]]) -> None:
-    if tasks:
-        await asyncio.wait(tasks, timeout=seconds)
+        self._refusals.sweep()
+        return bool(self._tasks or self._refusals)
 
 
 async def _ended(tasks: set[asyncio.Task[None]]) -> None:
@@ -283,11 +257,14 @@ async def _ended(tasks: set[asyncio.Task[None]]) -> None:
         await asyncio.wait(set(tasks))
 
 
-def _tick(options: ServerOptions) -> float:
-    """How often to look at deadlines: often enough for the shortest, and no more than a second late."""
-    seconds = (options.handshake_seconds, options.request_seconds, options.stall_seconds)
+def _sweep_interval(options: ServerOptions) -> float:
     optional = (options.idle_seconds, options.keepalive_seconds, options.keepalive_timeout)
-    return min(1.0, max(0.01, min(*seconds, *(each for each in optional if each)) / 4))
+    return sweep_interval(
+        options.handshake_seconds,
+        options.request_seconds,
+        options.stall_seconds,
+        *(seconds for seconds in optional if seconds),  # 0 is never
+    )
 
 
 def _address(listener: socket.socket) -> str | tuple[str, int]:
@@ -295,8 +272,3 @@ def _address(listener: socket.socket) -> str | tuple[str, int]:
     if listener.family == socket.AF_UNIX:
         return str(name)
     return str(name[0]), int(name[1])
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, port), family=family, backlog=_BACKLOG)

@@ -7,13 +7,16 @@ import resource
 import socket
 import ssl as tls
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from math import inf
 
 from pilotage.http.connection import Phase, ServerConnection, Shared
 from pilotage.http.limits import Limits
 from pilotage.http.messages import Authenticate, Handler
+from pilotage.net.acceptor import Acceptor
+from pilotage.net.connectiontasks import ConnectionTasks, DrainStep
+from pilotage.net.sockets import TLSOptions, connect_protocol, listen
+from pilotage.net.sweeper import Sweeper, sweep_interval
 from pilotage.telemetry.logs import logger
 
 log = logger("pilotage.http")
@@ -39,18 +42,15 @@ async def serve(
     `limits.grace_seconds` to finish, and what is left is cut.
     """
     shared = Shared(handler, _within_descriptors(limits or Limits()), authenticate)
-    server = Server(shared, _listen(host, port), ssl)
-    accepting = asyncio.create_task(server._accept(), name=f"http accept {server.port}")
-    try:
-        yield server
-    finally:
-        accepting.cancel()
-        grace = 0.0  # for who cancels us already while we wait here
+    with listen(host, port) as listener:
+        server = Server(shared, listener, ssl)
+        server._acceptor.open()
         try:
-            await asyncio.wait([accepting])  # before its socket goes: the loop still listens on it
-            grace = shared.limits.grace_seconds
+            yield server
         finally:
-            await server._close(grace)
+            server._acceptor.close()
+            listener.close()  # at once: a client that connects while requests are drained must not wait
+            await server._close(shared.limits.grace_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +77,13 @@ class Server:
         host, port = listener.getsockname()[:2]
         self.address: tuple[str, int] = (host, port)
         """Where the server listens."""
-        self._listener = listener
-        self._ssl = ssl
+        limits = shared.limits
+        self._tls = TLSOptions(ssl, limits.handshake_seconds, limits.linger_seconds)
         self._loop = asyncio.get_running_loop()
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._connections: dict[ServerConnection, None] = {}  # in the order they came
-        self._room = asyncio.Event()
-        self._tick = _tick(shared.limits)
-        self._sweeping: asyncio.TimerHandle | None = None
+        self._connections: dict[ServerConnection, None] = {}  # in the order of their arrival
+        self._acceptor = Acceptor(self._loop, listener, self._start, has_room=self._has_room, make_room=self._make_room)
+        self._tasks = ConnectionTasks(self._loop, on_end=self._acceptor.resume)
+        self._sweeper = Sweeper(self._loop, _sweep_interval(limits), self._sweep)
 
     @property
     def port(self) -> int:
@@ -96,45 +95,21 @@ class Server:
             len(self._tasks), len(shared.strangers), shared.requests, shared.refused, shared.cut, shared.held
         )
 
-    async def _accept(self) -> None:
-        logged = -inf
-        while True:
-            await self._make_room()
-            try:
-                accepted, _ = await self._loop.sock_accept(self._listener)
-            except OSError as error:  # mostly: out of file descriptors
-                if self._loop.time() - logged > _LOG_EVERY:
-                    logged = self._loop.time()
-                    log.warning("Cannot accept connections, retrying", seconds=_ACCEPT_PAUSE, error=error)
-                self._make_way()
-                await asyncio.sleep(_ACCEPT_PAUSE)
-                continue
-            self._start(accepted)
-            await asyncio.sleep(0)  # accepting returns at once while more wait: let the accepted ones have their turn
+    def _has_room(self) -> bool:
+        return len(self._tasks) < self._shared.limits.connections
 
-    async def _make_room(self) -> None:
-        """Wait until another connection is allowed, closing idle ones if need be."""
-        while len(self._tasks) >= self._shared.limits.connections:
-            self._room.clear()
-            self._make_way()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_ACCEPT_PAUSE):
-                    await self._room.wait()
-
-    def _start(self, accepted: socket.socket) -> None:
+    def _start(self, accepted: socket.socket) -> bool:
         strangers = self._shared.strangers
         if len(strangers) >= self._shared.limits.strangers:
             self._drop_oldest_stranger()
         connection = ServerConnection(self._shared, self._loop)
-        task = self._loop.create_task(self._serve(connection, accepted), name="http connection")
-        strangers[connection] = task
-        self._tasks.add(task)
-        task.add_done_callback(self._forget_task)
+        strangers[connection] = self._tasks.start(self._serve(connection, accepted), name="http connection")
+        return True
 
     async def _serve(self, connection: ServerConnection, accepted: socket.socket) -> None:
         try:
-            _tune(accepted, self._shared.limits)
-            await self._connect(connection, accepted)
+            _limit_unsent(accepted, self._shared.limits)
+            await connect_protocol(accepted, connection, self._tls)
         except (OSError, tls.SSLError) as error:  # a failed or slow handshake, or gone already
             log.debug("Connection closed before its first request", error=error)
             return
@@ -143,47 +118,19 @@ class Server:
                 self._shared.strangers.pop(connection, None)
                 accepted.close()
         self._connections[connection] = None
-        if self._sweeping is None:
-            self._sweeping = self._loop.call_later(self._tick, self._sweep)
+        self._sweeper.start()
         try:
             await connection.run()
         finally:
             self._shared.strangers.pop(connection, None)
             del self._connections[connection]
 
-    async def _connect(self, connection: ServerConnection, accepted: socket.socket) -> None:
-        if self._ssl is None:
-            await self._loop.connect_accepted_socket(lambda: connection, accepted)
-            return
-        limits = self._shared.limits
-        await self._loop.connect_accepted_socket(
-            lambda: connection,
-            accepted,
-            ssl=self._ssl,
-            ssl_handshake_timeout=limits.handshake_seconds,
-            ssl_shutdown_timeout=limits.linger_seconds,
-        )
-
-    def _forget_task(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        self._room.set()
-        if task.cancelled():
-            return
-        try:
-            task.result()
-        except Exception:
-            log.exception("Connection task failed")
-
-    def _sweep(self) -> None:
-        """One timer looks at all deadlines: setting one costs a connection nothing."""
-        self._sweeping = None
-        now = self._loop.time()
+    def _sweep(self, now: float) -> bool:
         for connection in [each for each in self._connections if each.deadline <= now]:
             connection.expire(now)
-        if self._connections:
-            self._sweeping = self._loop.call_later(self._tick, self._sweep)
+        return bool(self._connections)
 
-    def _make_way(self) -> None:
+    def _make_room(self) -> None:
         """Close a connection to make room for a new one: a stranger's, else the one that has been idle for longest."""
         if len(self._shared.strangers) > _SPARED_STRANGERS:
             self._drop_oldest_stranger()
@@ -197,48 +144,39 @@ class Server:
         task.cancel()
 
     def _close_longest_idle(self) -> None:
-        before = self._loop.time() - _ACCEPT_PAUSE  # a new client gets time to send its request
+        before = self._loop.time() - _REQUEST_SECONDS
         idle = [each for each in self._connections if each.phase is Phase.IDLE and each.idle_since <= before]
         if idle:
             min(idle, key=lambda each: each.idle_since).finish()
 
     async def _close(self, grace: float) -> None:
-        self._listener.close()
         self._shared.closing = True
+        moment = min(_CLOSING_SECONDS, grace)
+        try:
+            await self._tasks.drain(
+                DrainStep(self._finish, moment),
+                DrainStep(self._abort_without_request, grace - moment),
+            )
+        finally:
+            self._sweeper.stop()
+
+    def _finish(self) -> None:
         for connection in list(self._connections):
             connection.finish()
-        try:
-            await self._drain(grace)
-        finally:
-            for task in self._tasks:
-                task.cancel()
-            while self._tasks:
-                await asyncio.wait(self._tasks)
-            if self._sweeping is not None:
-                self._sweeping.cancel()
 
-    async def _drain(self, seconds: float) -> None:
-        """Wait for running requests; what is no request (yet, or any more) is waited for only a moment."""
-        moment = min(_CLOSING_SECONDS, seconds)
-        await self._wait(moment)
+    def _abort_without_request(self) -> None:
+        """Only running requests are waited for to the end of the grace period."""
         for connection, task in list(self._shared.strangers.items()):
-            if connection.phase is Phase.NEW:  # it still shakes hands
+            if connection.phase is Phase.NEW:  # in its TLS handshake
                 task.cancel()
         for connection in self._connections:
             if connection.phase is not Phase.HANDLING:
                 connection.abort()
-        await self._wait(seconds - moment)
-
-    async def _wait(self, seconds: float) -> None:
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=seconds)
 
 
-_ACCEPT_PAUSE = 0.1
+_REQUEST_SECONDS = 0.1  # for the first request of a new connection, before it counts as idle
 _SPARED_STRANGERS = 8  # who has just come: ending these too would keep every newcomer out
 _CLOSING_SECONDS = 0.5  # for the goodbyes of TLS, and for a request of which only a part has arrived
-_LOG_EVERY = 60.0
-_BACKLOG = 1024
 _UNSENT_SHARE = 4  # of the buffer of an answer, what the kernel may hold unsent besides
 
 
@@ -254,30 +192,17 @@ def _within_descriptors(limits: Limits) -> Limits:
     )
 
 
-def _tick(limits: Limits) -> float:
-    """How often to look at deadlines: often enough for the shortest, and no more than a second late."""
-    shortest = min(
+def _sweep_interval(limits: Limits) -> float:
+    return sweep_interval(
         limits.header_seconds,
         limits.body_seconds,
         limits.idle_seconds,
         limits.write_stall_seconds,
         limits.linger_seconds,
     )
-    return min(1.0, max(0.005, shortest / 4 if shortest < inf else 1.0))
 
 
-def _tune(accepted: socket.socket, limits: Limits) -> None:
-    accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+def _limit_unsent(accepted: socket.socket, limits: Limits) -> None:
+    """Without this the kernel buffers megabytes for a client that does not read, and reports its progress rarely."""
     if hasattr(socket, "TCP_NOTSENT_LOWAT"):
-        # else the kernel takes megabytes for a client that does not read, and shows its progress only in such lumps
         accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_SHARE * limits.write_buffer_bytes)
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    if host == "" and socket.has_dualstack_ipv6():
-        listener = socket.create_server(("", port), family=socket.AF_INET6, backlog=_BACKLOG, dualstack_ipv6=True)
-    else:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
-    listener.setblocking(False)
-    return listener
