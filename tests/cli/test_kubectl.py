@@ -94,7 +94,7 @@ def test_get_lists_the_namespaces_that_are_always_there(kubectl: Kubectl) -> Non
 
 def test_get_prints_a_table(kubectl: Kubectl) -> None:
     ran = kubectl("get", "namespaces")
-    assert ran.stdout.splitlines()[0].split() == ["NAME", "AGE"]
+    assert ran.stdout.splitlines()[0].split() == ["NAME", "STATUS", "AGE"]
 
 
 def test_api_resources_shows_built_in_kinds_and_those_of_new_definitions(kubectl: Kubectl) -> None:

@@ -153,7 +153,7 @@ def parse(http: HTTPRequest) -> Request:
         namespace=namespace,
         name=name,
         subresource=subresource,
-        form=requested_form(headers.get("accept", "")) if not deleting else Form.OBJECT,
+        form=requested_form(headers.get("accept", ""), tables=True) if not deleting else Form.OBJECT,
         options=_list_options(query) if verb in _READS else ListOptions(),
         write=_write_options(query, _OPTIONS[verb]) if verb in _WRITES else WriteOptions(),
         delete=_delete_options(query, http.body) if deleting else DeleteOptions(),
@@ -215,6 +215,7 @@ def _list_options(query: Mapping[str, str]) -> ListOptions:
         resource_version_match=query.get("resourceVersionMatch", ""),
         timeout_seconds=_integer(query, "timeoutSeconds"),
         allow_watch_bookmarks=_boolean(query.get("allowWatchBookmarks", "")),
+        include_object=query.get("includeObject", ""),
         send_initial_events=_boolean(initial) if initial else None,
     )
 

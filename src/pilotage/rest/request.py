@@ -70,6 +70,8 @@ class ListOptions:
     """Whether a watch gets BOOKMARK events."""
     send_initial_events: bool | None = None
     """Whether a watch begins with the objects that exist, and a BOOKMARK after them."""
+    include_object: str = ""
+    """What of its object each row of a Table has: `Metadata` (or empty), `Object`, `None`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from pilotage.server.loops.background import BackgroundLoops
 from pilotage.server.offload import COMPILED, offload
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.core import SYSTEM_NAMESPACES
+from pilotage.server.tables.table import TableWriter
 from pilotage.server.verbs.create import Creator
 from pilotage.server.verbs.delete import Deleter
 from pilotage.server.verbs.read import Reader
@@ -105,6 +106,10 @@ class Registry:
         info = await self._resolve(request)
         async with self._watcher.open(info, request) as events:
             yield events
+
+    async def table(self, request: Request) -> TableWriter:
+        """What writes the answers to a request as Tables."""
+        return TableWriter(await self._resolve(request), request.options.include_object)
 
     async def warnings(self, request: Request) -> tuple[str, ...]:
         """What a user of this resource should be told, whatever the answer."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pilotage.errors import AlreadyExists, Cause, Conflict, Forbidden, Invalid, NotFound, StatusDetails
 from pilotage.meta.causes import invalid_error
+from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind, GroupResource, GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
 from pilotage.meta.validation import MAX_CAUSES
@@ -42,6 +43,8 @@ class ResourceInfo:
     """Objects written before this may not fit the schema of today."""
     definition_bytes: int = 0
     """The size of the CRD: how long it takes to compile the schema."""
+    printer_columns: Sequence[Document] = ()
+    """The columns of a CRD's version, in a Table."""
     deprecation: str = ""
     """The warning that users of this version get."""
 

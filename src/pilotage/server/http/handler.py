@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from importlib import metadata
 from typing import Any
 
@@ -14,10 +15,13 @@ from pilotage.errors import ApiError, Forbidden, InternalError, NotFound, Pilota
 from pilotage.http import messages as http
 from pilotage.http.health import HealthHandler, ping
 from pilotage.meta.kinds import GroupVersion
+from pilotage.meta.times import Clock
 from pilotage.rest import negotiation, path, response
 from pilotage.rest.request import Form, Request, Verb
 from pilotage.server.http import discovery, openapi
+from pilotage.server.offload import offload
 from pilotage.server.registry import Registry
+from pilotage.server.tables.table import TableWriter
 from pilotage.telemetry.logs import logger
 
 OPEN = ("/healthz", "/livez", "/readyz", "/version")
@@ -67,8 +71,12 @@ class HTTPHandler:
             case Verb.WATCH:
                 return await self._watch(request)
             case Verb.LIST | Verb.DELETE_COLLECTION:
-                return self._list(request, await self._registry.list(request))
+                return await self._list(request, await self._registry.list(request))
         result = await self._registry.call(request)
+        if request.form is Form.TABLE:
+            table = await self._registry.table(request)
+            body = await offload(len(result.body), table.single, result.body, self._registry.context.time())
+            result = replace(result, body=body)
         return http.Response(result.code, [JSON, _NO_CACHE, *_warnings(result.warnings)], result.body)
 
     def authenticate(self, headers: http.Headers, peer: http.Peer) -> bool:
@@ -110,14 +118,31 @@ class HTTPHandler:
                 return openapi.document(mappings, GroupVersion(group, version))
         return None
 
-    def _list(self, request: Request, page: response.Page) -> http.Response:
-        return http.Response(200, [JSON, _NO_CACHE, *_warnings(page.warnings)], list_body(request, page))
+    async def _list(self, request: Request, page: response.Page) -> http.Response:
+        if request.form is Form.TABLE:
+            table = await self._registry.table(request)
+            body = await offload(sum(map(len, page.items)), table.collection, page, self._registry.context.time())
+        else:
+            body = list_body(request, page)
+        return http.Response(200, [JSON, _NO_CACHE, *_warnings(page.warnings)], body)
 
     async def _watch(self, request: Request) -> http.StreamingResponse:
+        table = await self._registry.table(request) if request.form is Form.TABLE else None
         exits = AsyncExitStack()
         events = await exits.enter_async_context(self._registry.watch(request))
+        if table is not None:
+            events = _tables(events, table, self._registry.context.clock)
         warnings = _warnings(await self._registry.warnings(request))
         return http.StreamingResponse(200, [JSON, _NO_CACHE, *warnings], _lines(events, exits), endless=True)
+
+
+async def _tables(
+    events: AsyncIterator[response.WatchEvent], table: TableWriter, clock: Clock
+) -> AsyncIterator[response.WatchEvent]:
+    first = True
+    async for event in events:
+        yield table.event(event, clock(), first=first)
+        first = False
 
 
 async def _lines(events: AsyncIterator[response.WatchEvent], exits: AsyncExitStack) -> AsyncIterator[bytes]:

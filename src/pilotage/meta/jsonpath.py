@@ -1,0 +1,276 @@
+"""Kubernetes' JSONPath: selects values of a document, as printer columns and `kubectl -o jsonpath` do.
+
+A path is parsed once into steps, each a function from one value to the values that it selects. Values that a step does
+not fit (a field of a text) are an error, a missing field is not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from pilotage.errors import InvalidDefinition
+
+MAX_VALUES = 10_000
+"""How many values a step may select: `..` and `[*]` multiply."""
+_MAX_STEPS = 64
+
+Step: TypeAlias = Callable[[Any], Iterator[Any]]
+
+_NAME = re.compile(r"(?:[^\s.\[\]\\'\"(){}|@?*,]|\\.)+")
+_SLICE = re.compile(r"(-?\d*):(-?\d*)(?::(\d+))?")
+_QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
+_FILTER = re.compile(r"(?P<left>.+?)\s*(?:(?P<operator>==|!=|<=|>=|<|>)\s*(?P<right>.+))?", re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)")
+
+
+class UnfitValueError(Exception):
+    """A step does not fit the value that it is applied to."""
+
+
+class JSONPath:
+    """A parsed path."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._steps = _parse(text)
+
+    def find(self, document: Any) -> list[Any]:
+        """The values that the path selects. Raises UnfitValueError."""
+        values = [document]
+        for step in self._steps:
+            selected: list[Any] = []
+            for value in values:
+                selected += step(value)
+                if len(selected) > MAX_VALUES:
+                    raise UnfitValueError(f"{self.text} selects more than {MAX_VALUES} values")
+            values = selected
+        return values
+
+
+@lru_cache(maxsize=1024)
+def parse(text: str) -> JSONPath:
+    """A path such as `.spec.replicas` or `.status.conditions[?(@.type=="Ready")].status`. Raises InvalidDefinition."""
+    return JSONPath(text)
+
+
+def _parse(text: str) -> tuple[Step, ...]:
+    steps: list[Step] = []
+    position = 1 if text.startswith(("$", "@")) else 0
+    while position < len(text):
+        if len(steps) == _MAX_STEPS:
+            raise _problem(text, f"it has more than {_MAX_STEPS} steps")
+        if text.startswith("..", position):
+            steps.append(_descendants)
+            position += 2
+            if not text.startswith("[", position):
+                position = _field(text, position, steps, everywhere=True)
+        elif text[position] == ".":
+            position = _field(text, position + 1, steps)
+        elif text[position] == "[":
+            end = _closing(text, position)
+            steps.append(_bracket(text, text[position + 1 : end].strip()))
+            position = end + 1
+        elif position == 0:
+            position = _field(text, 0, steps)
+        else:
+            raise _problem(text, f"unexpected {text[position]!r} at {position}")
+    return tuple(steps)
+
+
+def _field(text: str, position: int, steps: list[Step], *, everywhere: bool = False) -> int:
+    if text.startswith("*", position):
+        steps.append(_children)
+        return position + 1
+    match = _NAME.match(text, position)
+    if match is None:
+        if position == len(text) and not steps:
+            return position  # "." is the document itself
+        raise _problem(text, f"there is no field name at {position}")
+    steps.append(_member(_ESCAPED.sub(r"\1", match[0]), everywhere=everywhere))
+    return match.end()
+
+
+def _closing(text: str, start: int) -> int:
+    """Where the bracket ends that begins at `start`, quoted texts and inner brackets apart."""
+    depth, position = 0, start
+    while position < len(text):
+        character = text[position]
+        if character in "'\"":
+            quoted = _QUOTED.match(text, position)
+            if quoted is None:
+                break
+            position = quoted.end()
+            continue
+        depth += (character == "[") - (character == "]")
+        if depth == 0:
+            return position
+        position += 1
+    raise _problem(text, "a bracket is not closed")
+
+
+def _bracket(text: str, inside: str) -> Step:
+    if inside == "*":
+        return _children
+    if inside.startswith("?(") and inside.endswith(")"):
+        return _filter(text, inside[2:-1].strip())
+    parts = [part.strip() for part in _split(inside)]
+    chosen = [_choice(text, part) for part in parts]
+    return chosen[0] if len(chosen) == 1 else _union(chosen)
+
+
+def _split(inside: str) -> list[str]:
+    parts, start, position = [], 0, 0
+    while position < len(inside):
+        quoted = _QUOTED.match(inside, position)
+        if quoted is not None:
+            position = quoted.end()
+            continue
+        if inside[position] == ",":
+            parts.append(inside[start:position])
+            start = position + 1
+        position += 1
+    return [*parts, inside[start:]]
+
+
+def _choice(text: str, part: str) -> Step:
+    quoted = _QUOTED.fullmatch(part)
+    if quoted is not None:
+        return _member(_unquoted(quoted))
+    if re.fullmatch(r"-?\d{1,18}", part):
+        return _index(int(part))
+    sliced = _SLICE.fullmatch(part)
+    if sliced is not None:
+        first, last, step = (int(each) if each else None for each in sliced.groups())
+        return _slice(slice(first, last, step or None))
+    raise _problem(text, f"{part[:50]!r} in brackets is not an index, a range, a quoted name, * or a filter")
+
+
+def _unquoted(quoted: re.Match[str]) -> str:
+    return _ESCAPED.sub(r"\1", quoted[1] if quoted[1] is not None else quoted[2])
+
+
+def _member(name: str, *, everywhere: bool = False) -> Step:
+    """Into a field; after `..`, values that have no fields are skipped."""
+
+    def step(value: Any) -> Iterator[Any]:
+        if isinstance(value, dict):
+            if name in value:
+                yield value[name]
+        elif value is not None and not everywhere:
+            raise UnfitValueError(f"{name!r} is a field of something that has no fields")
+
+    return step
+
+
+def _index(index: int) -> Step:
+    def step(value: Any) -> Iterator[Any]:
+        if not isinstance(value, list):
+            raise UnfitValueError("an index of something that is not a list")
+        if not -len(value) <= index < len(value):
+            raise UnfitValueError(f"there is no item {index}")
+        yield value[index]
+
+    return step
+
+
+def _slice(chosen: slice) -> Step:
+    def step(value: Any) -> Iterator[Any]:
+        if not isinstance(value, list):
+            raise UnfitValueError("a range of something that is not a list")
+        yield from value[chosen]
+
+    return step
+
+
+def _union(steps: list[Step]) -> Step:
+    def step(value: Any) -> Iterator[Any]:
+        for each in steps:
+            yield from each(value)
+
+    return step
+
+
+def _children(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        yield from (value[key] for key in sorted(value))
+    elif isinstance(value, list):
+        yield from value
+
+
+def _descendants(value: Any) -> Iterator[Any]:
+    waiting = [value]
+    while waiting:
+        here = waiting.pop()
+        yield here
+        waiting += reversed(list(_children(here)))
+
+
+def _filter(text: str, condition: str) -> Step:
+    match = _FILTER.fullmatch(condition)
+    if match is None:
+        raise _problem(text, "the filter is empty")
+    left = _operand(text, match["left"])
+    right = _operand(text, match["right"]) if match["right"] else None
+    operator = match["operator"]
+
+    def step(value: Any) -> Iterator[Any]:
+        if not isinstance(value, list):
+            raise UnfitValueError("a filter of something that is not a list")
+        for item in value:
+            found = left(item)
+            if right is None:
+                if found:
+                    yield item
+            elif found and (others := right(item)) and _holds(found[0], operator, others[0]):
+                yield item
+
+    return step
+
+
+def _operand(text: str, operand: str) -> Callable[[Any], list[Any]]:
+    if operand.startswith("@"):
+        return JSONPath(operand).find
+    quoted = _QUOTED.fullmatch(operand)
+    literal: Any
+    if quoted is not None:
+        literal = _unquoted(quoted)
+    elif operand in ("true", "false"):
+        literal = operand == "true"
+    else:
+        try:
+            literal = float(operand) if "." in operand else int(operand)
+        except ValueError:
+            raise _problem(text, f"{operand[:50]!r} in a filter is neither a path nor a value") from None
+    return lambda _: [literal]
+
+
+def _holds(left: Any, operator: str, right: Any) -> bool:
+    if isinstance(left, bool) is not isinstance(right, bool):
+        return operator == "!="
+    match operator:
+        case "==":
+            return bool(left == right)
+        case "!=":
+            return bool(left != right)
+    if not _ordered(left, right):
+        raise UnfitValueError("a filter compares values that have no order")
+    match operator:
+        case "<":
+            return bool(left < right)
+        case "<=":
+            return bool(left <= right)
+        case ">":
+            return bool(left > right)
+    return bool(left >= right)
+
+
+def _ordered(left: Any, right: Any) -> bool:
+    numbers = isinstance(left, int | float) and isinstance(right, int | float)
+    return numbers or (isinstance(left, str) and isinstance(right, str))
+
+
+def _problem(text: str, reason: str) -> InvalidDefinition:
+    return InvalidDefinition(f"the JSONPath {text[:100]!r} cannot be read: {reason}")

@@ -1,0 +1,133 @@
+"""What cells of a Table have in common: ages, shortened lists, selectors as text. Functions over plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from pilotage.meta import times
+from pilotage.meta.documents import Document
+
+Cell: TypeAlias = str | int | float | bool | None
+Printer: TypeAlias = Callable[[Document, datetime], list[Cell]]
+"""From an object and the time now to the cells of its row."""
+
+NONE = "<none>"
+UNSET = "<unset>"
+UNKNOWN = "<unknown>"
+_MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 365 * 86400
+
+
+def name(document: Document) -> str:
+    return str(document["metadata"].get("name", ""))
+
+
+def part(document: Document, *path: str) -> Document:
+    """The mapping at a path, or an empty one."""
+    value: Any = document
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def items(document: Document, key: str) -> list[Any]:
+    """The list in a field, or an empty one."""
+    value = document.get(key)
+    return value if isinstance(value, list) else []
+
+
+def age(document: Document, now: datetime) -> str:
+    """How long an object has existed."""
+    return since(document["metadata"].get("creationTimestamp"), now)
+
+
+def since(text: object, now: datetime) -> str:
+    """The time from a timestamp to now."""
+    moment = timestamp(text)
+    return UNKNOWN if moment is None else duration((now - moment).total_seconds())
+
+
+def timestamp(text: object) -> datetime | None:
+    """A point in time; None if it is not set."""
+    if not isinstance(text, str) or not text:
+        return None
+    try:
+        return times.parse(text)
+    except ValueError:
+        return None
+
+
+def duration(seconds: float) -> str:
+    """A length of time as people read it: with fewer units the longer it is."""
+    total = int(seconds)
+    if total < -1:
+        return "<invalid>"
+    if total < 0:
+        return "0s"
+    if total < 2 * _MINUTE:
+        return f"{total}s"
+    if total < 10 * _MINUTE:
+        return _two(total, _MINUTE, "m", 1, "s")
+    if total < 3 * _HOUR:
+        return f"{total // _MINUTE}m"
+    if total < 8 * _HOUR:
+        return _two(total, _HOUR, "h", _MINUTE, "m")
+    if total < 2 * _DAY:
+        return f"{total // _HOUR}h"
+    if total < 8 * _DAY:
+        return _two(total, _DAY, "d", _HOUR, "h")
+    if total < 2 * _YEAR:
+        return f"{total // _DAY}d"
+    if total < 8 * _YEAR:
+        return _two(total, _YEAR, "y", _DAY, "d")
+    return f"{total // _YEAR}y"
+
+
+def _two(total: int, large: int, large_unit: str, small: int, small_unit: str) -> str:
+    rest = total % large // small
+    return f"{total // large}{large_unit}" + (f"{rest}{small_unit}" if rest else "")
+
+
+def shortened(values: Sequence[str], limit: int = 3) -> str:
+    """The first values, and how many more there are."""
+    text = ",".join(values[:limit])
+    return text if len(values) <= limit else f"{text} + {len(values) - limit} more..."
+
+
+def labels(values: Mapping[str, str] | None) -> str:
+    """Labels as text, in the order of their keys."""
+    return ",".join(f"{key}={value}" for key, value in sorted((values or {}).items())) or NONE
+
+
+def selector(value: Document | None) -> str:
+    """A label selector as text, in the order of its keys."""
+    if not value:
+        return NONE
+    terms = [(key, "=", f"{key}={text}") for key, text in (value.get("matchLabels") or {}).items()]
+    for each in value.get("matchExpressions") or []:
+        key, operator = each.get("key", ""), each.get("operator", "")
+        values = ",".join(sorted(each.get("values") or []))
+        match operator:
+            case "In" | "NotIn":
+                terms.append((key, operator, f"{key} {operator.lower()} ({values})"))
+            case "Exists":
+                terms.append((key, operator, key))
+            case "DoesNotExist":
+                terms.append((key, operator, f"!{key}"))
+    return ",".join(text for _, _, text in sorted(terms)) or NONE
+
+
+def containers(spec: Document) -> tuple[str, str]:
+    """The names and the images of the containers of a pod."""
+    found = items(spec, "containers")
+    return ",".join(each.get("name", "") for each in found), ",".join(each.get("image", "") for each in found)
+
+
+def text(value: object, missing: str = NONE) -> str:
+    """A value as text, or what stands for a missing one."""
+    return missing if value is None or value == "" else str(value)
+
+
+def joined(values: Iterable[object], separator: str = ",") -> str:
+    return separator.join(str(value) for value in values)

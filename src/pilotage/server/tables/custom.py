@@ -1,0 +1,118 @@
+"""The rows of custom resources, by the columns of their definition."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from pilotage.errors import InvalidDefinition
+from pilotage.meta.documents import Document
+from pilotage.meta.jsonpath import JSONPath, UnfitValueError, parse
+from pilotage.server.tables import cells
+from pilotage.server.tables.cells import Cell, Printer
+
+
+class PrinterColumn(msgspec.Struct, rename={"json_path": "jsonPath"}):
+    """A column of a definition's version."""
+
+    name: str = ""
+    type: str = "string"
+    format: str = ""
+    description: str = ""
+    priority: int = 0
+    json_path: str = ""
+
+
+def columns(declared: Sequence[PrinterColumn]) -> list[dict[str, Any]]:
+    """The definitions of the columns: the name, then those that are declared, else the age."""
+    shown = [_definition("Name", "string", "name")]
+    if not declared:
+        return [*shown, _definition("Age", "date", "")]
+    return [
+        *shown,
+        *(_definition(each.name, each.type, each.format, each.description, each.priority) for each in declared),
+    ]
+
+
+def _definition(name: str, kind: str, form: str, description: str = "", priority: int = 0) -> dict[str, Any]:
+    return {"name": name, "type": kind, "format": form, "description": description, "priority": priority}
+
+
+def printer(declared: Sequence[PrinterColumn]) -> Printer:
+    """The function from an object to its cells."""
+    if not declared:
+        return lambda document, now: [cells.name(document), cells.age(document, now)]
+    printed = [_column(each) for each in declared]
+    return lambda document, now: [cells.name(document), *(cell(document, now) for cell in printed)]
+
+
+def _column(column: PrinterColumn) -> Callable[[Document, datetime], Cell]:
+    try:
+        path = parse(column.json_path)
+    except InvalidDefinition:
+        return lambda document, now: None
+    convert = _CONVERSIONS.get(column.type, _string)
+    return lambda document, now: _cell(path, convert, document, now)
+
+
+def _cell(path: JSONPath, convert: Callable[[Any, datetime], Cell], document: Document, now: datetime) -> Cell:
+    try:
+        found = path.find(document)
+    except UnfitValueError:
+        return None
+    return convert(found[0], now) if found else None
+
+
+def _string(value: Any, now: datetime) -> Cell:
+    if value is None:
+        return "<no value>"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict | list):
+        return json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+    if isinstance(value, float):
+        return number_text(value)
+    return str(value)
+
+
+def number_text(value: float) -> str:
+    """A number as the API server prints it: without a fraction where there is none, with an exponent from 1e21 on."""
+    if value.is_integer() and abs(value) < 1e21:
+        return str(int(value))
+    text = repr(value)
+    mantissa, _, exponent = text.partition("e")
+    if not exponent:
+        return text
+    return f"{mantissa}e{exponent[0] if exponent[0] in '+-' else '+'}{exponent.lstrip('+-').rjust(2, '0')}"
+
+
+def _integer(value: Any, now: datetime) -> Cell:
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _number(value: Any, now: datetime) -> Cell:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _boolean(value: Any, now: datetime) -> Cell:
+    return value if isinstance(value, bool) else None
+
+
+def _date(value: Any, now: datetime) -> Cell:
+    if not isinstance(value, str):
+        return None
+    moment = cells.timestamp(value)
+    return "<invalid>" if moment is None else cells.duration((now - moment).total_seconds())
+
+
+_CONVERSIONS: dict[str, Callable[[Any, datetime], Cell]] = {
+    "boolean": _boolean,
+    "date": _date,
+    "integer": _integer,
+    "number": _number,
+    "string": _string,
+}

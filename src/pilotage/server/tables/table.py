@@ -1,0 +1,107 @@
+"""Tables: rows of cells for people, in answers to get, list, watch and the writes that return an object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from pilotage.errors import BadRequest
+from pilotage.meta.documents import Document
+from pilotage.rest.response import Bytes, Page, WatchEvent
+from pilotage.server import records
+from pilotage.server.resources import ResourceInfo
+from pilotage.server.tables import custom
+from pilotage.server.tables.cells import Printer
+from pilotage.types import builtin
+
+_INCLUDED = ("", "Metadata", "Object", "None")
+_encode = msgspec.json.Encoder().encode
+_HEAD = {"kind": "Table", "apiVersion": "meta.k8s.io/v1"}
+
+
+@dataclass(frozen=True)
+class TableWriter:
+    """Writes objects of one resource as Tables."""
+
+    info: ResourceInfo
+    include: str
+    """What of the object each row contains: its `Metadata` (or empty), the whole `Object`, `None`."""
+
+    def __post_init__(self) -> None:
+        if self.include not in _INCLUDED:
+            problem = (
+                f"includeObject: Invalid value: \"{self.include[:50]}\": must be 'Metadata', 'Object', 'None', or empty"
+            )
+            raise BadRequest(f"Unable to convert to Table as requested: {problem}")
+
+    def collection(self, page: Page, now: datetime) -> bytes:
+        """The Table of a list."""
+        metadata: dict[str, Any] = {"resourceVersion": page.resource_version}
+        if page.continue_token:
+            metadata["continue"] = page.continue_token
+        if page.remaining_item_count is not None:
+            metadata["remainingItemCount"] = page.remaining_item_count
+        return self._table(metadata, self._columns, page.items, now)
+
+    def single(self, data: Bytes, now: datetime) -> bytes:
+        """The Table of one object. A Status stays as it is."""
+        document = records.decode(bytes(data))
+        if document.get("kind") == "Status":
+            return bytes(data)
+        return self._table(_version(document), self._columns, (data,), now)
+
+    def event(self, event: WatchEvent, now: datetime, *, first: bool) -> WatchEvent:
+        """The event of a watch with a Table of one row; only the first one has column definitions."""
+        if event.type == "ERROR":
+            return event
+        document = records.decode(bytes(event.object))
+        columns = self._columns if first else None
+        return WatchEvent(event.type, self._table(_version(document), columns, (event.object,), now))
+
+    def _table(self, metadata: Document, columns: object, items: Iterable[Bytes], now: datetime) -> bytes:
+        rows = b",".join(self._row(bytes(item), now) for item in items)
+        head = _encode({**_HEAD, "metadata": metadata, "columnDefinitions": columns})
+        return b'%b,"rows":[%b]}' % (head[:-1], rows)
+
+    def _row(self, data: bytes, now: datetime) -> bytes:
+        document = records.decode(data)
+        if self.info.stored is not self.info and not self.info.custom:
+            document = self.info.stored.strategy.convert(document)  # rows are those of the stored version
+        cells = _encode(self._printer(document, now))
+        match self.include:
+            case "Object":
+                return b'{"cells":%b,"object":%b}' % (cells, data)
+            case "None":
+                return b'{"cells":%b,"object":null}' % cells
+        return b'{"cells":%b,"object":%b}' % (cells, records.metadata_only(data))
+
+    @cached_property
+    def _declared(self) -> list[custom.PrinterColumn]:
+        return msgspec.convert(self.info.printer_columns, list[custom.PrinterColumn])
+
+    @cached_property
+    def _printer(self) -> Printer:
+        if self.info.custom:
+            return custom.printer(self._declared)
+        from pilotage.server.tables.builtin import printer  # only a server that prints Tables loads all printers
+
+        return printer(self.info.group_resource)
+
+    @cached_property
+    def _columns(self) -> list[dict[str, Any]]:
+        if self.info.custom:
+            return custom.columns(self._declared)
+        return [
+            {"name": each.name, "type": each.type, "format": each.format, "description": "", "priority": each.priority}
+            for each in builtin.columns(self.info.gvr)
+        ]
+
+
+def _version(document: Document) -> Document:
+    version = document["metadata"].get("resourceVersion")
+    return {"resourceVersion": version} if version else {}

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from pilotage.http.messages import Headers, Request, Response, StreamingResponse
+from pilotage.server.http.handler import HTTPHandler
+
+from ..registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, Api, definition, opened, widget
+
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+COLUMNS = [
+    {"name": "Size", "type": "integer", "jsonPath": ".spec.size", "priority": 1, "description": "How large it is"},
+    {"name": "Ready", "type": "string", "jsonPath": '.status.conditions[?(@.type=="Ready")].status'},
+]
+
+
+async def ask(api: Api, target: str) -> Response | StreamingResponse:
+    given = {"authorization": "Bearer secret", "accept": TABLE}
+    return await HTTPHandler(api.registry, "secret")(Request("GET", target, Headers(given.items())))
+
+
+async def table(api: Api, target: str) -> dict[str, Any]:
+    answer = await ask(api, target)
+    assert isinstance(answer, Response)
+    decoded: dict[str, Any] = json.loads(answer.body)
+    return decoded
+
+
+@asynccontextmanager
+async def filled() -> AsyncIterator[Api]:
+    """A registry with two ConfigMaps."""
+    async with opened() as api:
+        for name in ("a", "b"):
+            await api.create(CONFIG_MAPS, {"metadata": {"name": name}, "data": {"k": name}}, "default")
+        yield api
+
+
+async def test_a_list_is_a_table_with_a_row_for_each_object() -> None:
+    async with filled() as api:
+        found = await table(api, "/api/v1/namespaces/default/configmaps?labelSelector=!x")
+        assert (found["kind"], found["apiVersion"]) == ("Table", "meta.k8s.io/v1")
+        assert [column["name"] for column in found["columnDefinitions"]] == ["Name", "Data", "Age"]
+        assert [row["cells"][:2] for row in found["rows"] if len(row["cells"][0]) == 1] == [["a", 1], ["b", 1]]
+        assert {row["object"]["kind"] for row in found["rows"]} == {"PartialObjectMetadata"}
+        assert found["metadata"]["resourceVersion"]
+
+
+async def test_a_page_of_a_table_has_a_token_for_the_next() -> None:
+    async with filled() as api:
+        found = await table(api, "/api/v1/namespaces/default/configmaps?limit=1")
+        assert len(found["rows"]) == 1
+        more = await table(
+            api, f"/api/v1/namespaces/default/configmaps?limit=9&continue={found['metadata']['continue']}"
+        )
+        assert len(more["rows"]) == found["metadata"]["remainingItemCount"]
+
+
+async def test_one_object_is_a_table_of_one_row() -> None:
+    async with filled() as api:
+        found = await table(api, "/api/v1/namespaces/default/configmaps/a")
+        assert found["metadata"] == {"resourceVersion": found["rows"][0]["object"]["metadata"]["resourceVersion"]}
+        assert len(found["rows"]) == 1
+
+
+@pytest.mark.parametrize(("include", "kind"), [("Object", "ConfigMap"), ("Metadata", "PartialObjectMetadata")])
+async def test_a_row_has_as_much_of_its_object_as_was_asked_for(include: str, kind: str) -> None:
+    async with filled() as api:
+        found = await table(api, f"/api/v1/namespaces/default/configmaps/a?includeObject={include}")
+        assert found["rows"][0]["object"]["kind"] == kind
+
+
+async def test_a_row_without_its_object() -> None:
+    async with filled() as api:
+        found = await table(api, "/api/v1/namespaces/default/configmaps/a?includeObject=None")
+        assert found["rows"][0]["object"] is None
+
+
+async def test_another_word_for_what_to_include_is_refused() -> None:
+    async with filled() as api:
+        found = await table(api, "/api/v1/namespaces/default/configmaps?includeObject=Everything")
+        assert (found["code"], found["reason"]) == (400, "BadRequest")
+        assert "must be 'Metadata', 'Object', 'None', or empty" in found["message"]
+
+
+async def test_only_the_first_event_of_a_watch_has_columns() -> None:
+    async with filled() as api:
+        answer = await ask(
+            api, "/api/v1/namespaces/default/configmaps?watch=true&timeoutSeconds=0&fieldSelector=metadata.name!=x"
+        )
+        assert isinstance(answer, StreamingResponse)
+        events = [json.loads(line) async for line in answer.chunks]
+        tables = [event["object"] for event in events]
+        assert [len(each["rows"]) for each in tables] == [1] * len(tables)
+        assert tables[0]["columnDefinitions"]
+        assert {each["columnDefinitions"] for each in map(dict, tables[1:]) if not each["columnDefinitions"]} == {None}
+
+
+async def test_custom_resources_have_the_columns_of_their_definition() -> None:
+    async with filled() as api:
+        document = definition()
+        document["spec"]["versions"][0]["additionalPrinterColumns"] = COLUMNS
+        await api.create(DEFINITIONS, document)
+        ready = {"conditions": [{"type": "Other", "status": "False"}, {"type": "Ready", "status": "True"}]}
+        await api.create(WIDGETS, widget("w", spec={"size": 3}), "default")
+        await api.patch(WIDGETS, "w", {"status": ready}, "default", "status")
+        found = await table(api, "/apis/test.example.com/v1/namespaces/default/widgets")
+        assert [row["cells"] for row in found["rows"]] == [["w", 3, "True"]]
+        assert found["columnDefinitions"][1] == {
+            "name": "Size", "type": "integer", "format": "", "description": "How large it is", "priority": 1,
+        }  # fmt: skip
+
+
+async def test_an_error_is_a_status_and_no_table() -> None:
+    async with filled() as api:
+        assert (await table(api, "/api/v1/namespaces/default/configmaps/none"))["kind"] == "Status"
