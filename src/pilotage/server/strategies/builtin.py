@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from pilotage.meta.mapper import RESTMapping
-from pilotage.server.strategies import apiextensions, coordination, core, events
+from pilotage.server.strategies import apiextensions, apps, coordination, core, events
 from pilotage.server.strategies.strategy import Strategy, paths
 
 SUBRESOURCES = ("status", "finalize")
@@ -33,12 +33,7 @@ STRATEGIES: Mapping[str, Mapping[str, Strategy]] = {
     },
     "apiextensions.k8s.io": apiextensions.STRATEGIES,
     "apiregistration.k8s.io": {"apiservices": _CONDITIONAL},
-    "apps": {
-        "daemonsets": _GENERATION,
-        "deployments": _GENERATION,
-        "replicasets": _GENERATION,
-        "statefulsets": _GENERATION,
-    },
+    "apps": apps.STRATEGIES,
     "batch": {
         "cronjobs": _GENERATION,
         "jobs": Strategy(generation=True, selectable_fields=paths(**{"status.successful": "status.succeeded"})),

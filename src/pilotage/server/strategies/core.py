@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pilotage.meta.documents import Document
+from pilotage.server.strategies.apps.replicationcontrollers import ReplicationControllerStrategy
 from pilotage.server.strategies.events import CORE_STRATEGY
 from pilotage.server.strategies.secrets import ConfigMapStrategy, SecretStrategy
 from pilotage.server.strategies.strategy import Strategy, mapping, paths
@@ -73,7 +74,9 @@ STRATEGIES: Mapping[str, Strategy] = {
         ),
     ),
     "podtemplates": Strategy(generation=True),
-    "replicationcontrollers": Strategy(generation=True, selectable_fields=paths("status.replicas")),
+    "replicationcontrollers": ReplicationControllerStrategy(
+        generation=True, selectable_fields=paths("status.replicas")
+    ),
     "secrets": SecretStrategy(selectable_fields=paths("type")),
     "services": Strategy(
         name_form="dns1035", create_on_update=True, selectable_fields=paths("spec.clusterIP", "spec.type")

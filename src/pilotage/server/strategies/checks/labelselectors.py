@@ -68,7 +68,8 @@ def selector_shown(selector: Mapping[str, Any] | None) -> str:
 
 def invalid_selector(path: str, selector: Mapping[str, Any] | None, detail: str) -> Cause:
     """The cause for a selector as a whole, with the selector in its message."""
-    return Cause("FieldValueInvalid", f"Invalid value: {selector_shown(selector)}: {detail}", path)
+    message = f"Invalid value: {selector_shown(selector)}"
+    return Cause("FieldValueInvalid", f"{message}: {detail}" if detail else message, path)
 
 
 def _expression_shown(expression: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from pilotage.meta.causes import invalid
 from pilotage.meta.documents import Document
 
 _is_percent = re.compile(r"[0-9]+%", re.ASCII).fullmatch
+_is_number = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII).fullmatch
 _PERCENT = (
     "a valid percent string must be a numeric string followed by an ending '%' "
     "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
@@ -61,5 +62,10 @@ def percentage(value: Any) -> int | None:
 
 
 def count(value: Any) -> int:
-    """What a count or percentage amounts to in comparisons: the number before a percent sign, 0 for another text."""
-    return value if isinstance(value, int) else percentage(value) or 0
+    """What a count or percentage amounts to in comparisons: also the number in a text that is not a percentage."""
+    if isinstance(value, int):
+        return value
+    percent = percentage(value)
+    if percent is None and isinstance(value, str) and _is_number(value):
+        return int(value)
+    return percent or 0

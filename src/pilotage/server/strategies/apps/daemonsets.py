@@ -1,0 +1,132 @@
+"""DaemonSets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import invalid, not_supported, required
+from pilotage.meta.documents import Document, same
+from pilotage.server.strategies.apps.status import validate_collision_count
+from pilotage.server.strategies.apps.templates import validate_match, validate_template
+from pilotage.server.strategies.checks.immutable import IMMUTABLE
+from pilotage.server.strategies.checks.labelselectors import invalid_selector, is_empty, validate_label_selector
+from pilotage.server.strategies.checks.numbers import (
+    count,
+    validate_at_most_all,
+    validate_count_or_percent,
+    validate_counts,
+)
+from pilotage.server.strategies.pods.defaults import default_pod_template
+from pilotage.server.strategies.strategy import Strategy
+
+_TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+_COUNTS = (
+    "currentNumberScheduled",
+    "numberMisscheduled",
+    "desiredNumberScheduled",
+    "numberReady",
+    "observedGeneration",
+    "updatedNumberScheduled",
+    "numberAvailable",
+    "numberUnavailable",
+    "collisionCount",
+)
+
+
+class DaemonSetStrategy(Strategy):
+    """DaemonSets count changes of their template, in an annotation that stands for a field of an older version."""
+
+    schema_rules = False
+
+    def default(self, document: Document) -> None:
+        spec = document.setdefault("spec", {})
+        default_pod_template(spec.setdefault("template", {}))
+        spec.setdefault("revisionHistoryLimit", 10)
+        strategy = spec.setdefault("updateStrategy", {})
+        if not strategy.get("type"):
+            strategy["type"] = "RollingUpdate"
+        if strategy["type"] == "RollingUpdate":
+            rolling = strategy.setdefault("rollingUpdate", {})
+            rolling.setdefault("maxUnavailable", 1)
+            rolling.setdefault("maxSurge", 0)
+
+    def decoding_error(self, document: Document) -> str:
+        text = (document["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION)
+        return "" if text is None else _number_error(text)
+
+    def prepare_for_create(self, document: Document) -> None:
+        super().prepare_for_create(document)
+        _set_template_generation(document, max(_template_generation(document), 1))
+
+    def prepare_for_update(self, document: Document, old: Document) -> None:
+        changed = not same(document["spec"].get("template"), old["spec"].get("template"))
+        _set_template_generation(document, _template_generation(old) + int(changed))
+        super().prepare_for_update(document, old)
+
+    def validate(self, document: Document) -> list[Cause]:
+        return list(_validate_spec(document["spec"], "spec"))
+
+    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+        selector, was = document["spec"].get("selector"), old["spec"].get("selector")
+        changed = [] if selector == was else [invalid_selector("spec.selector", selector, IMMUTABLE)]
+        return changed + self.validate(document)
+
+    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
+        status = document.get("status") or {}
+        return [*validate_counts(status, "status", _COUNTS), *validate_collision_count(status, old)]
+
+
+def _template_generation(document: Document) -> int:
+    text = (document["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION)
+    return 0 if text is None or _number_error(text) else int(text)
+
+
+def _set_template_generation(document: Document, generation: int) -> None:
+    annotations = document["metadata"].get("annotations") or {}
+    document["metadata"]["annotations"] = annotations | {_TEMPLATE_GENERATION: str(generation)}
+
+
+def _number_error(text: str) -> str:
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    if not (digits.isascii() and digits.isdigit()):
+        return f'strconv.ParseInt: parsing "{text}": invalid syntax'
+    if len(digits.lstrip("0")) > 19 or not -(2**63) <= int(text) < 2**63:
+        return f'strconv.ParseInt: parsing "{text}": value out of range'
+    return ""
+
+
+def _validate_spec(spec: Document, path: str) -> Iterator[Cause]:
+    selector = spec.get("selector")
+    yield from validate_label_selector(selector, f"{path}.selector")
+    yield from validate_match(spec, path)
+    if selector is not None and is_empty(selector):
+        yield invalid_selector(f"{path}.selector", selector, "empty selector is invalid for daemonset")
+    yield from validate_template(spec, path, "DaemonSet")
+    yield from validate_counts(spec, path, ("minReadySeconds",))
+    yield from _validate_strategy(spec.get("updateStrategy") or {}, f"{path}.updateStrategy")
+    yield from validate_counts(spec, path, ("revisionHistoryLimit",))
+
+
+def _validate_strategy(strategy: Document, path: str) -> Iterator[Cause]:
+    kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
+    if kind == "OnDelete":
+        return
+    if kind != "RollingUpdate":
+        yield not_supported(path, strategy, ("RollingUpdate", "OnDelete"))
+    elif rolling is None:
+        yield required(f"{path}.rollingUpdate")
+    else:
+        yield from _validate_rolling_update(rolling, f"{path}.rollingUpdate")
+
+
+def _validate_rolling_update(rolling: Document, path: str) -> Iterator[Cause]:
+    unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
+    yield from validate_count_or_percent(unavailable, f"{path}.maxUnavailable")
+    yield from validate_count_or_percent(surge, f"{path}.maxSurge")
+    yield from validate_at_most_all(unavailable, f"{path}.maxUnavailable")
+    yield from validate_at_most_all(surge, f"{path}.maxSurge")
+    if count(unavailable) and count(surge):
+        yield invalid(f"{path}.maxSurge", surge, "may not be set when maxUnavailable is non-zero")
+    elif not count(unavailable) and not count(surge):
+        yield required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0")

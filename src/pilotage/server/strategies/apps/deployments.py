@@ -1,0 +1,132 @@
+"""Deployments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import forbidden, invalid, not_supported, required
+from pilotage.meta.documents import Document, same
+from pilotage.meta.names import dns_1123_label
+from pilotage.server.strategies.apps.status import validate_collision_count, validate_parts
+from pilotage.server.strategies.apps.templates import (
+    NAME_WARNING,
+    selector_is_valid,
+    validate_match,
+    validate_selector,
+    validate_template,
+)
+from pilotage.server.strategies.checks.immutable import IMMUTABLE
+from pilotage.server.strategies.checks.labelselectors import invalid_selector
+from pilotage.server.strategies.checks.numbers import (
+    count,
+    validate_at_most_all,
+    validate_count_or_percent,
+    validate_counts,
+)
+from pilotage.server.strategies.pods.defaults import default_pod_template
+from pilotage.server.strategies.strategy import Strategy, copy_field
+
+_COUNTS = (
+    "observedGeneration",
+    "replicas",
+    "updatedReplicas",
+    "readyReplicas",
+    "availableReplicas",
+    "unavailableReplicas",
+    "terminatingReplicas",
+    "collisionCount",
+)
+
+
+class DeploymentStrategy(Strategy):
+    """Deployments replace pods by a strategy; their annotations count as a new generation, because copies get them."""
+
+    schema_rules = False
+
+    def default(self, document: Document) -> None:
+        spec = document.setdefault("spec", {})
+        default_pod_template(spec.setdefault("template", {}))
+        spec.setdefault("replicas", 1)
+        spec.setdefault("revisionHistoryLimit", 10)
+        spec.setdefault("progressDeadlineSeconds", 600)
+        strategy = spec.setdefault("strategy", {})
+        if not strategy.get("type"):
+            strategy["type"] = "RollingUpdate"
+        if strategy["type"] == "RollingUpdate":
+            rolling = strategy.setdefault("rollingUpdate", {})
+            rolling.setdefault("maxUnavailable", "25%")
+            rolling.setdefault("maxSurge", "25%")
+
+    def validate(self, document: Document) -> list[Cause]:
+        return list(_validate_spec(document["spec"], "spec"))
+
+    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+        selector, was = document["spec"].get("selector"), old["spec"].get("selector")
+        changed = [] if selector == was else [invalid_selector("spec.selector", selector, IMMUTABLE)]
+        return self.validate(document) + changed
+
+    def prepare_for_status_update(self, document: Document, old: Document) -> Document:
+        result = super().prepare_for_status_update(document, old)
+        copy_field(result["metadata"], old["metadata"], "labels")
+        return result
+
+    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
+        status = document.get("status") or {}
+        causes = list(validate_counts(status, "status", _COUNTS))
+        causes += validate_parts(status, "replicas", ("updatedReplicas", "readyReplicas", "availableReplicas"))
+        causes += validate_parts(status, "readyReplicas", ("availableReplicas",), "readyReplicas")
+        return causes + list(validate_collision_count(status, old))
+
+    def warnings(self, document: Document, old: Document | None) -> list[str]:
+        return name_warnings(document) if old is None else []
+
+    def _is_new_generation(self, document: Document, old: Document) -> bool:
+        annotations = document["metadata"].get("annotations") or {}
+        changed = not same(annotations, old["metadata"].get("annotations") or {})
+        return changed or super()._is_new_generation(document, old)
+
+
+def name_warnings(document: Document) -> list[str]:
+    """What the name of a workload leads to where it is not a DNS label."""
+    name = document["metadata"].get("name") or document["metadata"].get("generateName") or ""
+    problems = dns_1123_label(name)
+    return [f"{NAME_WARNING}[{' '.join(problems)}]"] if problems else []
+
+
+def _validate_spec(spec: Document, path: str) -> Iterator[Cause]:
+    yield from validate_counts(spec, path, ("replicas",))
+    yield from validate_selector(spec, path, "deployment")
+    if selector_is_valid(spec):
+        yield from validate_match(spec, path)
+        yield from validate_template(spec, path, "ReplicaSet")
+    else:
+        yield invalid_selector(f"{path}.selector", spec.get("selector"), "invalid label selector")
+    yield from _validate_strategy(spec.get("strategy") or {}, f"{path}.strategy")
+    yield from validate_counts(spec, path, ("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"))
+    deadline = spec.get("progressDeadlineSeconds")
+    if deadline is not None and deadline <= (spec.get("minReadySeconds") or 0):
+        yield invalid(f"{path}.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds")
+
+
+def _validate_strategy(strategy: Document, path: str) -> Iterator[Cause]:
+    kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
+    if kind == "Recreate":
+        if rolling is not None:
+            detail = "may not be specified when strategy `type` is 'Recreate'"
+            yield forbidden(f"{path}.rollingUpdate", detail)
+    elif kind != "RollingUpdate":
+        yield not_supported(path, strategy, ("Recreate", "RollingUpdate"))
+    elif rolling is None:
+        yield required(f"{path}.rollingUpdate", "this should be defaulted and never be nil")
+    else:
+        yield from _validate_rolling_update(rolling, f"{path}.rollingUpdate")
+
+
+def _validate_rolling_update(rolling: Document, path: str) -> Iterator[Cause]:
+    unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
+    yield from validate_count_or_percent(unavailable, f"{path}.maxUnavailable")
+    yield from validate_count_or_percent(surge, f"{path}.maxSurge")
+    if count(unavailable) == 0 and count(surge) == 0:
+        yield invalid(f"{path}.maxUnavailable", unavailable, "may not be 0 when `maxSurge` is 0")
+    yield from validate_at_most_all(unavailable, f"{path}.maxUnavailable")

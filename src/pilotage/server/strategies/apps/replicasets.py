@@ -1,0 +1,73 @@
+"""ReplicaSets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilotage.errors import Cause
+from pilotage.meta.documents import Document
+from pilotage.server.strategies.apps.deployments import name_warnings
+from pilotage.server.strategies.apps.status import validate_parts
+from pilotage.server.strategies.apps.templates import (
+    selector_is_valid,
+    validate_match,
+    validate_selector,
+    validate_template,
+)
+from pilotage.server.strategies.checks.immutable import IMMUTABLE
+from pilotage.server.strategies.checks.labelselectors import invalid_selector
+from pilotage.server.strategies.checks.numbers import validate_counts
+from pilotage.server.strategies.pods.defaults import default_pod_template
+from pilotage.server.strategies.strategy import Strategy
+
+_COUNTS = (
+    "replicas",
+    "fullyLabeledReplicas",
+    "readyReplicas",
+    "availableReplicas",
+    "observedGeneration",
+    "terminatingReplicas",
+)
+_PARTS = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+
+
+class ReplicaSetStrategy(Strategy):
+    """ReplicaSets keep a number of pods of one template."""
+
+    schema_rules = False
+
+    def default(self, document: Document) -> None:
+        spec = document.setdefault("spec", {})
+        default_pod_template(spec.setdefault("template", {}))
+        spec.setdefault("replicas", 1)
+
+    def validate(self, document: Document) -> list[Cause]:
+        return list(_validate_spec(document["spec"], "spec"))
+
+    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+        selector, was = document["spec"].get("selector"), old["spec"].get("selector")
+        changed = [] if selector == was else [invalid_selector("spec.selector", selector, IMMUTABLE)]
+        return self.validate(document) + changed
+
+    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
+        return list(validate_replicas_status(document.get("status") or {}))
+
+    def warnings(self, document: Document, old: Document | None) -> list[str]:
+        return name_warnings(document) if old is None else []
+
+
+def validate_replicas_status(status: Document) -> Iterator[Cause]:
+    """What is wrong with the status of a ReplicaSet or a ReplicationController."""
+    yield from validate_counts(status, "status", _COUNTS)
+    yield from validate_parts(status, "replicas", _PARTS)
+    yield from validate_parts(status, "readyReplicas", ("availableReplicas",), "readyReplicas")
+
+
+def _validate_spec(spec: Document, path: str) -> Iterator[Cause]:
+    yield from validate_counts(spec, path, ("replicas", "minReadySeconds"))
+    yield from validate_selector(spec, path, "deployment")  # the real server's word for ReplicaSets, too
+    if selector_is_valid(spec):
+        yield from validate_match(spec, path)
+        yield from validate_template(spec, path, "ReplicaSet")
+    else:
+        yield invalid_selector(f"{path}.selector", spec.get("selector"), "invalid label selector")

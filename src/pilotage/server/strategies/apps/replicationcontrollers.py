@@ -1,0 +1,56 @@
+"""ReplicationControllers, which are in the core group: selectors are plain labels, by default those of the template."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import required
+from pilotage.meta.documents import Document
+from pilotage.server.strategies.apps.deployments import name_warnings
+from pilotage.server.strategies.apps.replicasets import validate_replicas_status
+from pilotage.server.strategies.apps.templates import validate_labels_match, validate_template
+from pilotage.server.strategies.checks.numbers import validate_counts
+from pilotage.server.strategies.pods.defaults import default_pod_template
+from pilotage.server.strategies.strategy import Strategy
+
+
+class ReplicationControllerStrategy(Strategy):
+    """ReplicationControllers get their selector and their own labels from the template."""
+
+    schema_rules = False
+
+    def default(self, document: Document) -> None:
+        spec = document.setdefault("spec", {})
+        spec.setdefault("replicas", 1)
+        template = spec.get("template")
+        if template is None:
+            return
+        default_pod_template(template)
+        if labels := (template.get("metadata") or {}).get("labels"):
+            if not spec.get("selector"):
+                spec["selector"] = dict(labels)
+            if not document["metadata"].get("labels"):
+                document["metadata"]["labels"] = dict(labels)
+
+    def validate(self, document: Document) -> list[Cause]:
+        return list(_validate_spec(document["spec"], "spec"))
+
+    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
+        return list(validate_replicas_status(document.get("status") or {}))
+
+    def warnings(self, document: Document, old: Document | None) -> list[str]:
+        return name_warnings(document) if old is None else []
+
+
+def _validate_spec(spec: Document, path: str) -> Iterator[Cause]:
+    yield from validate_counts(spec, path, ("minReadySeconds",))
+    selector = spec.get("selector")
+    if not selector:
+        yield required(f"{path}.selector")
+    yield from validate_counts(spec, path, ("replicas",))
+    if spec.get("template") is None:
+        yield required(f"{path}.template")
+        return
+    yield from validate_labels_match(spec, selector or {}, path)
+    yield from validate_template(spec, path, "ReplicationController")

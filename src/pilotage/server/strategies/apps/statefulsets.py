@@ -1,0 +1,188 @@
+"""StatefulSets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import forbidden, invalid, not_supported, required
+from pilotage.meta.documents import Document, same
+from pilotage.meta.validation import annotations_causes, labels_causes
+from pilotage.server.strategies.apps.status import validate_collision_count, validate_parts
+from pilotage.server.strategies.apps.templates import (
+    selector_is_valid,
+    validate_match,
+    validate_restarts,
+    validate_selector,
+)
+from pilotage.server.strategies.checks.labelselectors import invalid_selector
+from pilotage.server.strategies.checks.numbers import validate_counts
+from pilotage.server.strategies.checks.references import validate_optional_name
+from pilotage.server.strategies.pods.defaults import default_pod_template
+from pilotage.server.strategies.pods.spec import validate_pod_template
+from pilotage.server.strategies.strategy import Strategy
+from pilotage.server.strategies.volumes.claims import claim_spec_warnings, default_claim, validate_claim_spec
+
+_COUNTS = (
+    "replicas",
+    "readyReplicas",
+    "currentReplicas",
+    "updatedReplicas",
+    "availableReplicas",
+    "observedGeneration",
+    "collisionCount",
+)
+_PARTS = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
+_POLICIES = ("Retain", "Delete")
+_CHANGEABLE = (
+    "replicas",
+    "ordinals",
+    "template",
+    "updateStrategy",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+    "minReadySeconds",
+)
+_IMMUTABLE = (
+    f"updates to statefulset spec for fields other than {', '.join(map(repr, _CHANGEABLE[:-1]))} "
+    f"and {_CHANGEABLE[-1]!r} are forbidden"
+)
+_ALL_REVISIONS = (
+    "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"
+)
+
+
+class StatefulSetStrategy(Strategy):
+    """StatefulSets have claims from templates; most of the spec is immutable."""
+
+    schema_rules = False
+
+    def default(self, document: Document) -> None:
+        spec = document.setdefault("spec", {})
+        default_pod_template(spec.setdefault("template", {}))
+        spec.setdefault("replicas", 1)
+        spec.setdefault("revisionHistoryLimit", 10)
+        if not spec.get("podManagementPolicy"):
+            spec["podManagementPolicy"] = "OrderedReady"
+        strategy = spec.setdefault("updateStrategy", {})
+        if not strategy.get("type"):
+            strategy["type"] = "RollingUpdate"
+            strategy.setdefault("rollingUpdate", {})
+        if strategy["type"] == "RollingUpdate" and strategy.get("rollingUpdate") is not None:
+            strategy["rollingUpdate"].setdefault("partition", 0)
+        policy = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
+        for key in ("whenDeleted", "whenScaled"):
+            if not policy.get(key):
+                policy[key] = "Retain"
+        for claim in spec.get("volumeClaimTemplates") or ():
+            default_claim(claim)
+            claim["apiVersion"], claim["kind"] = "v1", "PersistentVolumeClaim"
+
+    def prepare_for_create(self, document: Document) -> None:
+        super().prepare_for_create(document)
+        _drop_unavailable(document, {})
+
+    def prepare_for_update(self, document: Document, old: Document) -> None:
+        _drop_unavailable(document, old)
+        super().prepare_for_update(document, old)
+
+    def validate(self, document: Document) -> list[Cause]:
+        spec = document["spec"]
+        claims = [
+            cause
+            for index, claim in enumerate(spec.get("volumeClaimTemplates") or ())
+            for cause in validate_claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].spec")
+        ]
+        service = list(validate_optional_name(spec.get("serviceName"), "spec.serviceName", "label"))
+        return [*_validate_strategies(spec, "spec"), *claims, *service, *_validate_spec(spec, "spec")]
+
+    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+        spec, was = document["spec"], old["spec"]
+        causes = [*_validate_strategies(spec, "spec"), *_validate_spec(spec, "spec", _is_valid(was))]
+        if not same(_fixed(spec), _fixed(was)):
+            causes.append(forbidden("spec", _IMMUTABLE))
+        return causes
+
+    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
+        status = document.get("status") or {}
+        causes = list(validate_counts(status, "status", _COUNTS))
+        causes += validate_parts(status, "replicas", _PARTS)
+        causes += validate_parts(status, "readyReplicas", ("availableReplicas",))
+        return causes + list(validate_collision_count(status, old))
+
+    def warnings(self, document: Document, old: Document | None) -> list[str]:
+        spec = document["spec"]
+        below = "" if old is None else ".Spec"  # the two paths of the real server
+        found = [
+            warning
+            for index, claim in enumerate(spec.get("volumeClaimTemplates") or ())
+            for warning in claim_spec_warnings(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}]{below}")
+        ]
+        return found + [_ALL_REVISIONS] * ((spec.get("revisionHistoryLimit") or 0) < 0)
+
+
+def _drop_unavailable(document: Document, old: Document) -> None:
+    """Drop `maxUnavailable`, whose feature is off in the release, unless the object has it already."""
+    was = ((old.get("spec") or {}).get("updateStrategy") or {}).get("rollingUpdate") or {}
+    rolling = document["spec"]["updateStrategy"].get("rollingUpdate")
+    if rolling and "maxUnavailable" not in was:
+        rolling.pop("maxUnavailable", None)
+
+
+def _fixed(spec: Document) -> Document:
+    return {key: value for key, value in spec.items() if key not in _CHANGEABLE and value not in ("", [], {})}
+
+
+def _is_valid(spec: Document) -> bool:
+    return not any(_validate_strategies(spec, "")) and not any(_validate_spec(spec, ""))
+
+
+def _validate_strategies(spec: Document, path: str) -> Iterator[Cause]:
+    management = spec.get("podManagementPolicy") or ""
+    if not management:
+        yield required(f"{path}.podManagementPolicy")
+    elif management not in ("OrderedReady", "Parallel"):
+        yield invalid(f"{path}.podManagementPolicy", management, "must be 'OrderedReady' or 'Parallel'")
+    strategy = spec.get("updateStrategy") or {}
+    rolling = strategy.get("rollingUpdate")
+    if strategy.get("type") == "OnDelete":
+        if rolling is not None:
+            detail = "only allowed for updateStrategy 'RollingUpdate'"
+            yield invalid(f"{path}.updateStrategy.rollingUpdate", rolling, detail, whole=True)
+    elif strategy.get("type") != "RollingUpdate":
+        yield invalid(f"{path}.updateStrategy", strategy, "must be 'RollingUpdate' or 'OnDelete'", whole=True)
+    elif rolling is not None:
+        yield from validate_counts(rolling, f"{path}.updateStrategy.rollingUpdate", ("partition",))
+    policy = spec.get("persistentVolumeClaimRetentionPolicy") or {}
+    for key in ("whenDeleted", "whenScaled"):
+        if policy and policy.get(key) not in _POLICIES:
+            yield not_supported(f"{path}.persistentVolumeClaimRetentionPolicy.{key}", policy.get(key) or "", _POLICIES)
+
+
+def _validate_spec(spec: Document, path: str, with_template: bool = True) -> Iterator[Cause]:
+    yield from validate_counts(spec, path, ("replicas", "minReadySeconds"))
+    yield from validate_counts(spec.get("ordinals") or {}, f"{path}.ordinals", ("start",))
+    yield from validate_selector(spec, path, "statefulset")
+    template = spec.get("template") or {}
+    if selector_is_valid(spec):
+        yield from validate_match(spec, path)
+        if with_template:
+            yield from validate_pod_template(_template_of_pods(spec), f"{path}.template")
+        metadata = template.get("metadata") or {}
+        yield from labels_causes(metadata.get("labels") or {}, f"{path}.template.labels")
+        yield from annotations_causes(metadata.get("annotations") or {}, f"{path}.template.annotations")
+    else:
+        yield invalid_selector(f"{path}.selector", spec.get("selector"), "")
+    yield from validate_restarts(template, f"{path}.template", "StatefulSet")
+
+
+def _template_of_pods(spec: Document) -> Document:
+    """The template as pods get it: with a volume for each claim, and without names that the controller sets."""
+    template: Document = spec.get("template") or {}
+    pod = {key: value for key, value in (template.get("spec") or {}).items() if key not in ("subdomain", "hostname")}
+    names = [(claim.get("metadata") or {}).get("name") or "" for claim in spec.get("volumeClaimTemplates") or ()]
+    if names:
+        volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in dict.fromkeys(names)]
+        others = [volume for volume in pod.get("volumes") or () if volume.get("name", "") not in names]
+        pod["volumes"] = volumes + others
+    return template | {"spec": pod}

@@ -1,0 +1,72 @@
+"""Selectors and templates of workloads: the selector must match the labels that the pods get."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import forbidden, invalid, not_supported, required
+from pilotage.meta.documents import Document
+from pilotage.server.strategies.checks.labelselectors import (
+    invalid_selector,
+    is_empty,
+    matching,
+    validate_label_selector,
+)
+from pilotage.server.strategies.pods.spec import validate_pod_template
+
+_NO_MATCH = "`selector` does not match template `labels`"
+NAME_WARNING = (
+    "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; "
+    "a DNS label is recommended: "
+)
+
+
+def validate_selector(spec: Document, path: str, kind: str) -> Iterator[Cause]:
+    """A selector is required and selects by at least one label."""
+    selector = spec.get("selector")
+    if selector is None:
+        yield required(f"{path}.selector")
+        return
+    yield from validate_label_selector(selector, f"{path}.selector")
+    if is_empty(selector):
+        yield invalid_selector(f"{path}.selector", selector, f"empty selector is invalid for {kind}")
+
+
+def validate_match(spec: Document, path: str) -> Iterator[Cause]:
+    """The selector matches the template's labels. An invalid or empty selector is reported elsewhere."""
+    template = spec.get("template") or {}
+    selector = matching(spec.get("selector"))
+    absent = spec.get("selector") is None  # matches nothing, where an empty one matches everything
+    labels = (template.get("metadata") or {}).get("labels")
+    if selector is not None and (absent or not selector.matches(labels or {})):
+        yield invalid(f"{path}.template.metadata.labels", labels, _NO_MATCH, whole=True)
+
+
+def validate_labels_match(spec: Document, selector: Document, path: str) -> Iterator[Cause]:
+    """The template has all labels of a selector that is a map of labels."""
+    labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
+    if any((labels or {}).get(key) != value for key, value in selector.items()):
+        yield invalid(f"{path}.template.metadata.labels", labels, _NO_MATCH, whole=True)
+
+
+def validate_template(spec: Document, path: str, kind: str) -> Iterator[Cause]:
+    """A pod template whose pods are always restarted and have no deadline."""
+    template = spec.get("template") or {}
+    yield from validate_pod_template(template, f"{path}.template")
+    yield from validate_restarts(template, f"{path}.template", kind)
+
+
+def validate_restarts(template: Document, path: str, kind: str) -> Iterator[Cause]:
+    """Pods of workloads are always restarted, and have no deadline."""
+    pod = template.get("spec") or {}
+    if pod.get("restartPolicy") != "Always":
+        yield not_supported(f"{path}.spec.restartPolicy", pod.get("restartPolicy") or "", ("Always",))
+    if pod.get("activeDeadlineSeconds") is not None:
+        detail = f"activeDeadlineSeconds in {kind} is not Supported"
+        yield forbidden(f"{path}.spec.activeDeadlineSeconds", detail)
+
+
+def selector_is_valid(spec: Document) -> bool:
+    """Whether a selector can be evaluated."""
+    return matching(spec.get("selector")) is not None

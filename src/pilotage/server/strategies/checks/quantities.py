@@ -1,0 +1,33 @@
+"""Quantities in objects. The decode step has refused what is not one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import invalid
+from pilotage.meta.quantity import Quantity
+
+
+def quantity(value: Any) -> Quantity:
+    """The quantity that a value has; zero if it is absent or not a quantity."""
+    try:
+        return Quantity(value)
+    except (TypeError, ValueError):
+        return Quantity(0)
+
+
+def validate_positive_quantity(value: Any, path: str) -> Iterator[Cause]:
+    if quantity(value) <= Quantity(0):
+        yield invalid(path, value, "must be greater than zero")
+
+
+def validate_quantity_not_negative(value: Any, path: str) -> Iterator[Cause]:
+    if quantity(value) < Quantity(0):
+        yield invalid(path, value, "must be greater than or equal to 0")
+
+
+def is_fractional(value: Any) -> bool:
+    """Whether the amount has thousandths."""
+    return bool(quantity(value).milli_value() % 1000)

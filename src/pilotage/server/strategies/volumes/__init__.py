@@ -1,0 +1,1 @@
+"""Volumes and claims for them: their defaults, and what they may be."""

@@ -1,0 +1,109 @@
+"""PersistentVolumeClaims, and the specs of claims in templates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import forbidden, invalid, not_supported, required
+from pilotage.meta.documents import Document
+from pilotage.server.strategies.checks.labelselectors import validate_label_selector
+from pilotage.server.strategies.checks.quantities import is_fractional, validate_positive_quantity
+from pilotage.server.strategies.checks.references import validate_optional_name
+
+ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+VOLUME_MODES = ("Block", "Filesystem")
+_SNAPSHOTS = "snapshot.storage.k8s.io"
+
+
+def default_claim_spec(spec: Document) -> None:
+    """Fill in the defaults of a claim's spec, in place."""
+    spec.setdefault("volumeMode", "Filesystem")
+
+
+def default_claim(claim: Document) -> None:
+    """Fill in the defaults of a claim, in place."""
+    default_claim_spec(claim.setdefault("spec", {}))
+    status = claim.setdefault("status", {})
+    if not status.get("phase"):
+        status["phase"] = "Pending"
+
+
+def normalize_data_sources(spec: Document) -> None:
+    """Make the two fields for the source of the data agree, in place, where one of them is absent."""
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    if source is not None and reference is None:
+        spec["dataSourceRef"] = dict(source)
+    elif reference is not None and source is None and not reference.get("namespace"):
+        spec["dataSource"] = {key: value for key, value in reference.items() if key != "namespace"}
+
+
+def drop_unknown_data_source(spec: Document) -> None:
+    """Drop a source of another kind than those that `dataSource` was made for, in place; a reference keeps it."""
+    source = spec.get("dataSource")
+    if source is None or spec.get("dataSourceRef") is not None:
+        return
+    if (source.get("apiGroup") or "", source.get("kind")) not in (
+        ("", "PersistentVolumeClaim"),
+        (_SNAPSHOTS, "VolumeSnapshot"),
+    ):
+        del spec["dataSource"]
+
+
+def claim_spec_warnings(spec: Document, path: str) -> Iterator[str]:
+    """Sizes that are not whole bytes."""
+    for part in ("requests", "limits"):
+        size = ((spec.get("resources") or {}).get(part) or {}).get("storage")
+        if size is not None and is_fractional(size):
+            where = f"{path}.resources.{part}[storage]"
+            yield f'{where}: fractional byte value "{size}" is invalid, must be an integer'
+
+
+def validate_claim_spec(spec: Document, path: str) -> Iterator[Cause]:
+    """What is wrong with the spec of a claim."""
+    modes = spec.get("accessModes") or []
+    if not modes:
+        yield required(f"{path}.accessModes", "at least 1 access mode is required")
+    yield from validate_label_selector(spec.get("selector"), f"{path}.selector")
+    for mode in modes:
+        if mode not in ACCESS_MODES:
+            yield not_supported(f"{path}.accessModes", mode, ACCESS_MODES)
+    if "ReadWriteOncePod" in modes and any(mode != "ReadWriteOncePod" and mode in ACCESS_MODES for mode in modes):
+        yield forbidden(f"{path}.accessModes", "may not use ReadWriteOncePod with other access modes")
+    size = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
+    if size is None:
+        yield required(f"{path}.resources[storage]")
+    else:
+        yield from validate_positive_quantity(size, f"{path}.resources[storage]")
+    yield from validate_optional_name(spec.get("storageClassName"), f"{path}.storageClassName")
+    if (mode := spec.get("volumeMode")) is not None and mode not in VOLUME_MODES:
+        yield not_supported(f"{path}.volumeMode", mode, VOLUME_MODES)
+    yield from _validate_data_sources(spec, path)
+    yield from validate_optional_name(spec.get("volumeAttributesClassName"), f"{path}.volumeAttributesClassName")
+
+
+def _validate_data_sources(spec: Document, path: str) -> Iterator[Cause]:
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    if source is not None:
+        yield from _validate_data_source(source, f"{path}.dataSource")
+    if reference is not None:
+        yield from _validate_data_source(reference, f"{path}.dataSourceRef")
+        yield from validate_optional_name(reference.get("namespace"), f"{path}.dataSourceRef.namespace", "label")
+    if source is None or reference is None:
+        return
+    shown = f"{path}.dataSource"
+    if reference.get("namespace"):
+        yield invalid(path, shown, "may not be specified when dataSourceRef.namespace is specified")
+    elif any(source.get(key) != reference.get(key) for key in ("apiGroup", "kind", "name")):
+        yield invalid(path, shown, "must match dataSourceRef")
+
+
+def _validate_data_source(source: Document, path: str) -> Iterator[Cause]:
+    for key in ("name", "kind"):
+        if not source.get(key):
+            yield required(f"{path}.{key}")
+    group = source.get("apiGroup")
+    if not group and source.get("kind") != "PersistentVolumeClaim":
+        detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
+        yield invalid(path, source.get("kind") or "", detail)
+    yield from validate_optional_name(group, f"{path}.apiGroup")

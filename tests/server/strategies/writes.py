@@ -1,0 +1,40 @@
+"""Objects through the functions of a strategy, in the order in which a write calls them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pilotage.errors import Cause
+from pilotage.meta.documents import Document, copied
+from pilotage.server.strategies.strategy import Strategy
+
+
+def created(strategy: Strategy, **content: Any) -> tuple[Document, list[Cause]]:
+    """A new object as it would be stored, and what is wrong with it."""
+    document = {"metadata": {"name": "one", "namespace": "n"}} | copied(content)
+    strategy.default(document)
+    strategy.prepare_for_create(document)
+    causes = strategy.validate(document)
+    if not causes:
+        strategy.canonicalize(document)
+    return document, causes
+
+
+def updated(strategy: Strategy, old: Document, **content: Any) -> tuple[Document, list[Cause]]:
+    """The next state of an object, some of whose fields are replaced, and what is wrong with it."""
+    document = copied(old) | copied(content)
+    strategy.default(document)
+    strategy.prepare_for_update(document, old)
+    return document, strategy.validate_update(document, old)
+
+
+def status_written(strategy: Strategy, old: Document, **content: Any) -> tuple[Document, list[Cause]]:
+    """The next state of an object whose status is written, and what is wrong with it."""
+    document = copied(old) | copied(content)
+    strategy.default(document)
+    document = strategy.prepare_for_status_update(document, old)
+    return document, strategy.validate_status_update(document, old)
+
+
+def fields(causes: list[Cause]) -> list[str]:
+    return [cause.field for cause in causes]
