@@ -183,7 +183,7 @@ def test_a_server_that_does_not_know_its_gpus_yet_is_waited_for(tmp_path: Path) 
         watching = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert watching.stderr is not None
         assert watching.stdout is not None
-        assert watching.stderr.readline().startswith("pilotage: waiting: the server does not know its GPUs yet")
+        assert watching.stderr.readline().startswith("pilotage: waiting: the server is not ready")
         assert watching.stdout.readline().split()[:3] == ["TIME", "EVENT", "NAME"]
         watching.send_signal(signal.SIGINT)
         watching.communicate(timeout=30)

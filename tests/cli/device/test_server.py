@@ -329,7 +329,7 @@ async def test_over_tls_it_is_known_by_its_certificate(tmp_path: Path) -> None:
         (["--provider", "nvml", "--ignored-xids", "thirteen"], "'thirteen' is not an XID"),
         (["--provider", "fake", "--count", "-1"], "there can be 0 to 1024 fake GPUs, not -1"),
         (["--storage", "etcd:x"], "use memory: or sqlite:PATH"),
-        (["--metrics-bind-address", "nonsense"], "'nonsense' is no address to listen at"),
+        (["--metrics-bind-address", "nonsense"], "invalid address 'nonsense'"),
         (["--target", "http://x"], "is no target of a Device API server"),
         (["--target", "unix:///" + "x" * 200], "longer than the 107 bytes"),
     ],

@@ -189,7 +189,7 @@ async def test_a_driver_that_hangs_holds_a_caller_up_for_three_seconds_at_most()
         await asyncio.sleep(2)
         worker.hangs = True
         begun = asyncio.get_running_loop().time()
-        assert "has not read it within 3 s" in (await read(world, name_of(0))).unavailable
+        assert "did not read it within 3 s" in (await read(world, name_of(0))).unavailable
         assert asyncio.get_running_loop().time() - begun == 3
         await asyncio.sleep(40)
         assert "has not answered for 30 s" in (await read(world, name_of(0))).unavailable

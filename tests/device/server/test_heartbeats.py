@@ -289,7 +289,7 @@ async def test_a_heartbeat_names_no_more_gpus_than_there_can_be() -> None:
 @pytest.mark.virtual_time
 async def test_ever_new_providers_do_not_fill_the_storages_history() -> None:
     """Each is noted when it sends its first heartbeat, and again when it is missed."""
-    with mock.patch.object(module, "_KEPT_NOTES", 8):
+    with mock.patch.object(module, "_COMPACT_AFTER_NOTES", 8):
         async with registry(clock=virtual_clock) as opened:
             await api(opened).create(gpu())
             for number in range(100):

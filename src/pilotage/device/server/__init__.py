@@ -1,1 +1,1 @@
-"""The Device API's server: the API server's registry for one kind, what providers add to it, and its gRPC face."""
+"""The Device API's server: the API server's registry for one kind, conditions by provider, and the gRPC services."""

@@ -22,31 +22,29 @@ MAX_PROVIDER = 128
 SERVER = User("system:device-server", groups=("system:masters",))
 """The server itself: what it writes is stored as it is."""
 UNSPOKEN = "unspoken"
-"""What is known of a user besides: the fields of metadata that its wire has no words for. An update keeps them."""
+"""Key of `User.extra`: the fields of metadata that the wire of this user cannot carry. An update keeps them."""
 _ACTION = b"recommendedAction"
 _GVK = GPU.__resource__.gvk
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much a server keeps. The defaults have room for the largest nodes in about 128 MiB."""
+    """How much a server stores. The defaults suffice for the largest nodes and need about 128 MiB."""
 
     objects: int = 1024
-    """How many GPUs are kept."""
+    """The number of GPUs."""
     labels: int = 64
-    """How many labels one GPU may have."""
+    """The number of labels of one GPU."""
     object_bytes: int = 64 * 1024
-    """One GPU with all its conditions, as it is kept."""
+    """The size of one stored GPU with all its conditions."""
     providers: int = 1024
-    """That are known to send heartbeats."""
+    """The number of providers that send heartbeats."""
 
 
 def check_provider(provider: str) -> None:
-    """Raises BadRequest for what cannot be the id of a provider."""
+    """Raises BadRequest for an invalid provider id."""
     if not 0 < len(provider) <= MAX_PROVIDER or not provider.isprintable():
-        raise BadRequest(
-            f"{provider[:40]!r} cannot be a provider's id: it has 1 to {MAX_PROVIDER} characters, all of them printable"
-        )
+        raise BadRequest(f"invalid provider id {provider[:40]!r}: must have 1 to {MAX_PROVIDER} printable characters")
 
 
 class GPUAdmission:
@@ -64,7 +62,7 @@ class GPUAdmission:
             return
         if old is not None:
             _check_uid(new, old)
-            if attributes.request.verb is Verb.UPDATE:  # a patch says nothing about what it leaves out
+            if attributes.request.verb is Verb.UPDATE:  # a patch leaves the other fields alone
                 _keep_unspoken(attributes.user, new["metadata"], old["metadata"])
         if old is None or attributes.subresource == "status":
             self._merge_status(attributes, new, (old or {}).get("status", {}))
@@ -73,7 +71,7 @@ class GPUAdmission:
         provider, name = attributes.user.name, new["metadata"].get("name", "")
         sent = status_of(new, name)
         if attributes.request.verb is Verb.PATCH and _ACTION not in attributes.request.body:
-            # The patch was applied to what clients see, the action of all providers.
+            # The patch was applied to the public status, where the action is the most severe one of all providers.
             sent = merging.with_own_action(sent, before, provider)
         if "providers" in (new.get("status") or ()):
             attributes.warnings.append('unknown field "status.providers"')
@@ -83,7 +81,7 @@ class GPUAdmission:
         new["status"] = merging.merged(before, sent, provider, times.format(times.now(self._clock)))
 
     async def validate(self, attributes: Attributes) -> None:
-        """An admission function: an object has so many labels and bytes at most."""
+        """An admission function: checks the limits on labels and bytes."""
         if attributes.resource == GPUS and attributes.new is not None:
             check_limits(attributes.new, self._limits)
 
@@ -96,7 +94,9 @@ def check_limits(document: Document, limits: Limits) -> None:
         raise invalid_error(_GVK.group_kind, name, [too_many("metadata.labels", len(labels), limits.labels)])
     size = len(msgspec.json.encode(document))
     if size > limits.object_bytes:
-        raise RequestTooLarge(f"the GPU {name!r} would have {size} bytes; at most {limits.object_bytes} are stored")
+        raise RequestTooLarge(
+            f"GPU {name!r} has {size} bytes, and the limit is {limits.object_bytes}: shorten its conditions"
+        )
 
 
 def _keep_unspoken(user: User, metadata: Document, old: Document) -> None:
@@ -113,7 +113,7 @@ def _check_uid(new: Document, old: Document) -> None:
 
 
 def status_of(document: Document, name: str) -> Document:
-    """The status that a caller has sent, as far as it can be merged. Raises Invalid."""
+    """The part of a caller's status that is merged. Raises Invalid."""
     status = document.get("status")
     if status is None:
         return {}

@@ -1,4 +1,4 @@
-"""The bodies of creates and updates of GPUs, which may leave more out than those of an API server."""
+"""The bodies of creates and updates of GPUs, which may omit more fields than those of an API server."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _GVK = GPU.__resource__.gvk
 def completed(request: Request) -> bytes:
     """The body of a create or update, with kind and name. Raises BadRequest."""
     if not request.body:
-        raise BadRequest("the request has no GPU in it")
+        raise BadRequest("the request contains no GPU: send one as a JSON object")
     try:
         document = jsontext.read(request.body)
     except DecodeError as error:
-        raise BadRequest(f"the GPU cannot be read: {error}") from None
+        raise BadRequest(f"cannot decode the GPU: {error}") from None
     if not isinstance(document, dict):
-        raise BadRequest("the request has no GPU in it: a JSON object is needed")
+        raise BadRequest("the request contains no GPU: send one as a JSON object")
     metadata = document.get("metadata")
     if not isinstance(metadata, dict) or not metadata:
         raise BadRequest("the GPU has no metadata: metadata.name is required")
@@ -35,7 +35,7 @@ def completed(request: Request) -> bytes:
         check_name(_text(metadata.get("name"), "metadata.name"))
     version = _text(metadata.get("resourceVersion"), "metadata.resourceVersion")
     if version and request.verb is Verb.CREATE:
-        raise BadRequest(f"the GPU {metadata.get('name')!r} to be created has a resource version: leave it out")
+        raise BadRequest(f"cannot create GPU {metadata.get('name')!r}: metadata.resourceVersion must not be set")
     check_version(version)
     return msgspec.json.encode(document)
 

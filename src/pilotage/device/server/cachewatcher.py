@@ -1,4 +1,4 @@
-"""One watch: what it is to be told, how far it has come, and how it is served while it does not keep up."""
+"""One watch: the events it receives, its position in the log, and how it catches up after it has fallen behind."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _log = logger("pilotage.device.watchcache")
 
 
 class CacheWatcher:
-    """A cursor on the watch cache's log, with a task of its own: whoever calls `run`."""
+    """A cursor on the watch cache's log. The task that calls `run` serves it."""
 
     def __init__(self, watch_cache: WatchCache, request: Request, generation: str, out: Outgoing) -> None:
         self._watch_cache = watch_cache
@@ -40,23 +40,23 @@ class CacheWatcher:
         self.generation = generation
         self.out = out
         self.since = 0
-        """Nothing up to this version is told: it has been already, or was not asked for."""
+        """Events up to this version are not sent: they were sent already, or not requested."""
         self.place = 0
-        """In the log: where the next change to be told stands."""
-        self.spoke = asyncio.get_running_loop().time()
+        """The position of the next event in the log."""
+        self.last_sent = asyncio.get_running_loop().time()
         self._slack = watch_cache.options.log_events
-        """How far behind it was when it came: it may be so much further behind until it has caught up."""
+        """How far behind the watch was when it began: the lag limit is extended by this until it has caught up."""
         self._ended = False
         self._error: ApiError | None = None
         self._woken = asyncio.Event()
         self._scope: asyncio.Timeout | None = None
 
     def wake(self) -> None:
-        """It has fallen behind, and is to serve itself."""
+        """The watch has fallen behind: its own task sends the next events."""
         self._woken.set()
 
     def end(self, error: ApiError | None) -> None:
-        """It is over: with an error, or well."""
+        """End the watch, with an error or without."""
         if self._ended:
             return
         self._ended, self._error = True, error
@@ -64,32 +64,32 @@ class CacheWatcher:
             self._scope.reschedule(asyncio.get_running_loop().time())
 
     def check_lag(self) -> None:
-        """Evict it if it is too far behind."""
+        """Evict the watch if it is too far behind."""
         log, bound = self._watch_cache.log, self._watch_cache.options.lag_events
         if self.since >= log.floor:
-            self.place = max(self.place, log.place_after(self.since))  # what is older does not concern it
+            self.place = max(self.place, log.place_after(self.since))  # older events are not for this watch
         behind = log.end - self.place
         if not self._ended and behind > bound + self._slack:
-            self._evict(behind, f"is {behind} changes behind, and may be {bound}")
+            self._evict(behind, f"is {behind} changes behind, and the limit is {bound}")
 
     async def run(self, metadata: Mapping[str, str] | None) -> None:
-        """Tell everything, until it ends. Raises what it ends with."""
+        """Send all events until the watch ends. Raises the error it ends with."""
         seconds = self._options.timeout_seconds or 0
         try:
             async with asyncio.timeout(seconds if seconds > 0 else None) as whole:
-                await self._tell(metadata)
+                await self._send(metadata)
         except TimeoutError:
             if not whole.expired():
                 raise
         except StorageError as error:
-            raise ServiceUnavailable(f"the server is going down: {error}") from error
+            raise ServiceUnavailable(f"the server is shutting down: {error}") from error
         except (ApiError, RPCError):
             raise
         except Exception as error:
-            _log.exception("a change cannot be told, so the watch is ended")
-            raise untellable() from error
+            _log.exception("cannot encode an event, closing the watch")
+            raise encoding_error() from error
 
-    async def _tell(self, metadata: Mapping[str, str] | None) -> None:
+    async def _send(self, metadata: Mapping[str, str] | None) -> None:
         initial = await self._begin()
         self._take_place()
         await self.out.open(metadata)
@@ -107,12 +107,13 @@ class CacheWatcher:
     def _take_place(self) -> None:
         log = self._watch_cache.log
         self.place = log.place_after(self.since)
-        # The log may not have what was committed in this very turn, so it is not the log's end that counts.
+        # Commits of the current turn may not be in the log yet, so the distance is measured to the storage's revision.
         commits = self._watch_cache.storage.revision - self.since
         self._slack = commits if self.since >= log.floor else self._watch_cache.options.log_events
 
     async def _begin(self) -> Iterator[bytes]:
-        """Where it begins, and what there is to tell of what was before. Raises ApiError where it cannot begin."""
+        """Set the version to begin at; returns the initial frames. Raises ApiError for a version that cannot be
+        resumed."""
         options, storage = self._options, self._watch_cache.storage
         version = version_number_or_bad(options.resource_version or "0")
         check_reached(version, storage)
@@ -122,9 +123,7 @@ class CacheWatcher:
             if self.since < min(self._watch_cache.log.floor, storage.oldest):
                 raise _too_old(self.since, storage.oldest)
             return iter(())
-        snapshot = await storage.list(
-            self._watch_cache.prefix
-        )  # from here on the log has everything: nothing is between
+        snapshot = await storage.list(self._watch_cache.prefix)  # from here on the log contains every change
         self.since = snapshot.revision
         entries = [entry for entry in snapshot.entries if self.selection.matches(entry)]
         metrics.EVENTS.labels("ADDED").inc(len(entries))
@@ -137,16 +136,19 @@ class CacheWatcher:
             yield self._bookmark(self.since, {END_OF_INITIAL_EVENTS: "true"})
 
     def frames_of(self, changes: Sequence[LoggedEvent]) -> list[bytes]:
-        """What this watch is told of changes: what enters its selection is added, what leaves it is deleted."""
-        return [change.frame(self._watch_cache.render, self.generation, kind) for change, kind in self._told(changes)]
+        """The frames of changes for this watch: ADDED for an object that enters its selection, DELETED for one that
+        leaves it."""
+        return [
+            change.frame(self._watch_cache.render, self.generation, kind) for change, kind in self._selected(changes)
+        ]
 
     def count(self, changes: Sequence[LoggedEvent]) -> None:
-        """Changes have been told, unless it ended before."""
+        """Advance after changes were sent, unless the watch has ended."""
         if self._ended:
             return
-        metrics.count_events(kind for _, kind in self._told(changes))
+        metrics.count_events(kind for _, kind in self._selected(changes))
 
-    def _told(self, changes: Sequence[LoggedEvent]) -> list[tuple[LoggedEvent, WatchEventType]]:
+    def _selected(self, changes: Sequence[LoggedEvent]) -> list[tuple[LoggedEvent, WatchEventType]]:
         return [(change, kind) for change in changes if change.revision > self.since and (kind := self._kind(change))]
 
     def _kind(self, change: LoggedEvent) -> WatchEventType | None:
@@ -158,7 +160,8 @@ class CacheWatcher:
         return "DELETED" if was else None
 
     async def _replay(self) -> None:
-        """Tell what is older than the log, from the storage's history. (There is a change at the log's floor.)"""
+        """Send the events that are older than the log, from the storage's history. (There is a change at the log's
+        floor.)"""
         if self.since >= self._watch_cache.log.floor:
             return
         history = self._watch_cache.storage.watch(self._watch_cache.prefix, since=self.since)
@@ -172,10 +175,10 @@ class CacheWatcher:
             raise _too_old(self.since, error.oldest) from error
 
     async def _catch_up(self) -> None:
-        """Tell a piece of the log."""
+        """Send the next chunk of the log."""
         log = self._watch_cache.log
         if self.place < log.first:
-            self._evict(log.end - self.place, "is behind everything that the server keeps")
+            self._evict(log.end - self.place, "is behind the oldest event that the server has")
             return
         changes = log.since(self.place, _CHUNK_FRAMES)
         await self._deliver(iter(self.frames_of(changes)))
@@ -183,35 +186,35 @@ class CacheWatcher:
         self.place += len(changes)
 
     async def _listen(self) -> None:
-        """Let the watch cache write, until it finds no room or it is time for a bookmark."""
+        """Let the watch cache write events, until the stream is full or a bookmark is due."""
         self._slack = 0
         self._woken.clear()
         self._watch_cache.go_live(self)
         silence = self._watch_cache.options.bookmark_seconds if self._options.allow_watch_bookmarks else None
-        if await self._pause(self._woken.wait(), None if silence is None else self.spoke + silence):
+        if await self._pause(self._woken.wait(), None if silence is None else self.last_sent + silence):
             return
-        told_all = self.place >= self._watch_cache.log.end  # else a bookmark would promise what has not been told
-        if silence is not None and told_all and not self._ended and self._now() >= self.spoke + silence:
-            self.spoke = self._now()
+        sent_all = self.place >= self._watch_cache.log.end  # a bookmark must not pass events that were not sent
+        if silence is not None and sent_all and not self._ended and self._now() >= self.last_sent + silence:
+            self.last_sent = self._now()
             self.out.write([self._bookmark(max(self.since, self._watch_cache.position), {})])
 
     async def _deliver(self, frames: Iterator[bytes]) -> None:
-        """Write all of them, a piece at a time, and wait for room in between."""
+        """Write all frames in chunks, and wait for the stream to drain in between."""
         for piece in _pieces(frames):
             patience = self._now() + self._watch_cache.options.drain_seconds
             while not self._ended and not self.out.write(piece):
                 if not await self._pause(self.out.drained(), patience) and not self._ended:
                     self._evict(
                         self._watch_cache.log.end - self.place,
-                        f"has taken nothing for {self._watch_cache.options.drain_seconds:g} s",
+                        f"has read nothing for {self._watch_cache.options.drain_seconds:g} s",
                     )
             if self._ended:
                 return
-            self.spoke = self._now()
-            await asyncio.sleep(0)  # a long way to catch up must not keep others from being served
+            self.last_sent = self._now()
+            await asyncio.sleep(0)  # other watches get their turn while this one catches up
 
     async def _pause(self, awaitable: Awaitable[object], until: float | None) -> bool:
-        """Wait for something, or until then, or until this watch is ended; whether it has happened."""
+        """Wait for an event until the deadline or the end of this watch; returns whether it happened."""
         try:
             async with asyncio.timeout_at(until) as self._scope:
                 await awaitable
@@ -226,8 +229,8 @@ class CacheWatcher:
     def _evict(self, behind: int, why: str) -> None:
         metrics.EVICTIONS.labels().inc()
         metrics.DROPPED.labels().inc(behind)
-        _log.warning("a watch is too slow and is ended", behind=behind, reason=why)
-        self.end(Gone(f"this watch {why}: it is ended so that it cannot miss anything unnoticed; list again"))
+        _log.warning("closing a slow watch", behind=behind, reason=why)
+        self.end(Gone(f"the watch {why} and was closed so that no event is missed unnoticed; list again"))
 
     def _bookmark(self, version: int, annotations: dict[str, str]) -> bytes:
         gvk = self._watch_cache.info.gvk
@@ -239,13 +242,13 @@ class CacheWatcher:
         return asyncio.get_running_loop().time()
 
 
-def untellable() -> InternalError:
-    """How a watch ends that cannot be told a change: better to end than to leave it out."""
-    return InternalError("a change cannot be told; the server's log says why")
+def encoding_error() -> InternalError:
+    """The error of a watch that must end because an event cannot be encoded: an event is never skipped."""
+    return InternalError("cannot encode an event; list again (the server's log has the reason)")
 
 
 def _pieces(frames: Iterator[bytes]) -> Iterator[list[bytes]]:
-    """Frames in pieces that are likely to find room: none is larger than a chunk, unless it is a single frame."""
+    """Frames in chunks that are likely to fit. Only a single frame may be larger than a chunk."""
     piece: list[bytes] = []
     size = 0
     for frame in frames:

@@ -1,7 +1,6 @@
-"""What a provider sends of a condition that is another's: it is not written, and that is said, aloud but not in a loop.
+"""Conditions that a provider sends and another provider owns: they are not written, and the provider is warned.
 
-A provider that never learns why its condition does not change looks broken; so the caller is warned each time, and the
-log once in a while for each GPU, type and provider.
+The response has a warning each time; the log has one from time to time for each GPU, type and provider.
 """
 
 from __future__ import annotations
@@ -17,31 +16,31 @@ _log = logger("pilotage.device.server")
 
 
 class ConditionConflicts:
-    """Remembers what the log was told. Time is handed in."""
+    """Remembers what was logged. Time is passed in."""
 
     def __init__(self) -> None:
-        self._told: dict[tuple[str, str, str], float] = {}
+        self._logged_at: dict[tuple[str, str, str], float] = {}
 
     def warnings(self, name: str, provider: str, ignored: Sequence[tuple[str, str]], now: float) -> tuple[str, ...]:
-        """What to tell a provider whose conditions were not written; `ignored` are types, and whose they are."""
+        """The warnings for conditions that were not written; `ignored` has their types and owners."""
         for kind, owner in ignored:
-            if self._is_news((name, kind, provider), now):
+            if self._is_due((name, kind, provider), now):
                 _log.warning(
-                    "a condition is another provider's, and was not written",
+                    "ignored a condition that belongs to another provider",
                     name=name,
                     type=kind,
                     owner=owner,
                     provider=provider,
                 )
         return tuple(
-            f"the condition {kind!r} of the GPU {name!r} belongs to the provider {owner!r} and was left as it is"
+            f"condition {kind!r} of GPU {name!r} was not written: it belongs to provider {owner!r}"
             for kind, owner in ignored[:_SHOWN]
         )
 
-    def _is_news(self, key: tuple[str, str, str], now: float) -> bool:
-        last = self._told.pop(key, None)
+    def _is_due(self, key: tuple[str, str, str], now: float) -> bool:
+        last = self._logged_at.pop(key, None)
         fresh = last is None or now - last >= REPEAT_SECONDS
-        self._told[key] = now if last is None or fresh else last
-        if len(self._told) > _KEPT:
-            del self._told[next(iter(self._told))]
+        self._logged_at[key] = now if last is None or fresh else last
+        if len(self._logged_at) > _KEPT:
+            del self._logged_at[next(iter(self._logged_at))]
         return fresh

@@ -1,4 +1,4 @@
-"""The whole server: storage, registry, watch cache, providers and sockets, opened and closed in order."""
+"""The Device API server: storage, registry, watch cache, providers and sockets, opened and closed in order."""
 
 from __future__ import annotations
 
@@ -31,23 +31,24 @@ from pilotage.telemetry.logs import logger
 
 _log = logger("pilotage.device.server")
 _STREAMS_SECONDS = 1.0
-"""How long watches have to say goodbye."""
+"""How long open watches may take to end."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceServerOptions:
-    """What can be chosen about a server. Times are seconds."""
+    """Options of a DeviceServer. Times are in seconds."""
 
     storage: str = "memory:"
-    """`memory:`, whose versions begin at the time in microseconds, or `sqlite:PATH`, which survives a restart."""
+    """`memory:`, with resource versions that begin at the current time in microseconds, or `sqlite:PATH`, which
+    survives a restart."""
     profile: Generation = Generation.V6
-    """What is spoken. V6 understands the requests of V2 and V3 too."""
+    """The wire generation. V6 also serves clients of V2 and V3."""
     providers: Sequence[Provider] = ()
-    """In this process. Others may write from outside."""
+    """Providers that run in this process. Others connect to the socket."""
     targets: Sequence[Target] = ()
-    """Where to listen; by default where NVIDIA_DEVICE_API_TARGET says, else on the socket of the SDK."""
+    """Where to listen; by default NVIDIA_DEVICE_API_TARGET, else the socket of the SDK."""
     listeners: Sequence[sockets.socket] = ()
-    """Sockets that listen already, and stay the caller's. With some, nothing is listened on by default."""
+    """Listening sockets, which the caller closes. If there are any, the default target is not used."""
     socket_mode: int = 0o660
     """The mode of the socket file."""
     directory_mode: int = 0o750
@@ -57,32 +58,32 @@ class DeviceServerOptions:
     access: Access | None = None
     """Who may read and write; by default the socket's group may read, and the own user and root may write."""
     ssl: tls.SSLContext | None = None
-    """For targets with a host."""
+    """TLS for targets with a host."""
     plaintext: bool = False
-    """A target with a loopback host needs no TLS."""
+    """Serve targets with a loopback host without TLS."""
     gate_seconds: float = 30.0
-    """How long readers wait for a first GPU; 0: not at all."""
+    """How long reads are refused while there is no GPU; 0: never."""
     heartbeat_seconds: float = 30.0
     """How long a provider that sends heartbeats may be silent before its conditions become Unknown."""
     limits: Limits = field(default=Limits())
-    """How much the server keeps."""
+    """How much the server stores."""
     watch_cache: WatchCacheOptions = field(default=WatchCacheOptions())
-    """How much is kept ready for watches, and how many there may be."""
+    """Limits of watches and of the events kept for them."""
     grpc: ServerOptions = field(default=ServerOptions())
-    """What the gRPC server grants its clients."""
+    """Options of the gRPC server."""
     metrics_address: str = ""
     """Where metrics are served over HTTP: `HOST:PORT`; empty: nowhere."""
     health_address: str = ""
     """Where health is served over HTTP, in the same way."""
     shutdown_grace: float = 25.0
-    """How long calls under way may take when the server goes down."""
+    """How long running calls may take at shutdown."""
 
 
 class DeviceServer:
     """A running server, for the length of its `async with` block.
 
-    When it ends, it says NOT_SERVING, stops its providers, ends its streams, lets calls finish, and closes its storage,
-    in this order.
+    At the end it reports NOT_SERVING, stops its providers, ends its streams, waits for running calls, and closes its
+    storage, in this order.
     """
 
     def __init__(self, options: DeviceServerOptions | None = None) -> None:
@@ -96,18 +97,18 @@ class DeviceServer:
 
     @property
     def target(self) -> Target:
-        """Where clients find it; the first place, if there are several."""
+        """The address for clients; the first one, if there are several."""
         return self._targets[0]
 
     @property
     def registry(self) -> DeviceRegistry:
-        """What is served, for callers in this process."""
+        """The registry of GPUs, for callers in this process."""
         assert self._registry is not None, "the server is used outside of its block"
         return self._registry
 
     @property
     def watch_cache(self) -> WatchCache:
-        """Who watches."""
+        """The open watches and their events."""
         assert self._watch_cache is not None, "the server is used outside of its block"
         return self._watch_cache
 
@@ -146,10 +147,10 @@ class DeviceServer:
         registry.gate.on_open(self.health.serve)
 
     async def _listen(self, stack: AsyncExitStack, registry: DeviceRegistry, watch_cache: WatchCache) -> None:
-        from pilotage.grpc.server import serve  # with it comes HTTP/2
+        from pilotage.grpc.server import serve  # loads HTTP/2
 
         options = self.options
-        classes(options.profile.value)  # now: the first caller shall not wait for protobuf
+        classes(options.profile.value)  # loads protobuf now rather than in the first call
         access = options.access or Access.of_socket_group(options.socket_group)
         service = GPUService(registry, watch_cache, self.health, options.profile, access.allows)
         handlers = service.handlers()
@@ -191,6 +192,8 @@ def _target_of(listener: sockets.socket) -> Target:
 
 def _check_remote(target: Target, options: DeviceServerOptions) -> None:
     if options.ssl is None and target.needs_tls(plaintext=options.plaintext):
-        raise InvalidDefinition(f"{target} needs TLS: give a certificate, or listen on a Unix socket")
+        raise InvalidDefinition(
+            f"cannot listen at {target} without TLS: set `ssl` to a context with a certificate, or use a Unix socket"
+        )
     if options.access is None or options.access.remote is Remote.REFUSED:
-        raise InvalidDefinition(f"nobody may call at {target}: say in `access` whether callers there may read or write")
+        raise InvalidDefinition(f"no role for callers at {target}: set `access.remote` to READ or WRITE")

@@ -1,4 +1,4 @@
-"""The server over plain HTTP: metrics for Prometheus, probes for the kubelet, and who is speaking."""
+"""The HTTP endpoints of the server: metrics for Prometheus, probes for the kubelet, and the version."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _PROBES = ("/healthz", "/livez", "/readyz", "/version")
 async def endpoints(
     health: HealthService, *, metrics_address: str = "", health_address: str = "", registry: Registry = REGISTRY
 ) -> AsyncIterator[list[Server]]:
-    """Serve what has an address (`HOST:PORT`; empty or 0: nothing) for the length of the block.
+    """Serve metrics and health at their addresses (`HOST:PORT`; empty or 0: not served) for the length of the block.
 
-    Both may have the same one.
+    Both may have the same address.
     """
     paths: dict[tuple[str, int], tuple[str, ...]] = {}
     for address, wanted in ((metrics_address, _METRICS), (health_address, _PROBES)):
@@ -46,7 +46,7 @@ async def endpoints(
 
 
 def handler(health: HealthService, paths: Iterable[str], registry: Registry = REGISTRY) -> Handler:
-    """Answers the paths that it is given."""
+    """An HTTP handler of these paths."""
     served = frozenset(paths)
 
     async def answer(request: Request) -> Response:
@@ -61,29 +61,33 @@ def handler(health: HealthService, paths: Iterable[str], registry: Registry = RE
             case "/version":
                 return Response(200, [("content-type", "application/json")], msgspec.json.encode(build()))
             case "/readyz":
-                return _text(200, "ok") if health.is_ready else _text(503, "the server does not know its GPUs yet")
+                return (
+                    _text(200, "ok")
+                    if health.is_ready
+                    else _text(503, "not ready: no provider has reported its GPUs yet")
+                )
         return _text(200, "ok")
 
     return answer
 
 
 def build() -> dict[str, str]:
-    """Who is speaking."""
+    """Name and version of the server."""
     try:
         own = version("pilotage")
-    except PackageNotFoundError:  # run from its sources
+    except PackageNotFoundError:  # run from a source tree
         own = "0"
     return {"name": "pilotage", "version": own}
 
 
 def parse_address(text: str) -> tuple[str, int] | None:
-    """Host and port of `HOST:PORT`; None for "" and "0", which mean that nothing is served."""
+    """Host and port of `HOST:PORT`; None for "" and "0", which disable the endpoint."""
     if text in ("", "0"):
         return None
     host, colon, port = text.rpartition(":")
     bracketed = host.startswith("[") and host.endswith("]")
     if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65535 or (":" in host and not bracketed):
-        raise InvalidDefinition(f"{text[:100]!r} is no address to listen at: write HOST:PORT, or :PORT for every one")
+        raise InvalidDefinition(f"invalid address {text[:100]!r}: use HOST:PORT, or :PORT for all addresses")
     return (host[1:-1] if bracketed else host, int(port))
 
 

@@ -1,6 +1,6 @@
-"""The changes of the last while, each made into bytes once for all who get it. No I/O.
+"""The recent changes, each encoded once for all watches. No I/O.
 
-A place in the log is a number that only grows; the log forgets from its beginning.
+A position in the log only increases; the oldest changes are dropped first.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ Render = Callable[[WatchEventType, str, Entry, int], bytes]
 """The frame of an event: its type, the wire's generation, the object, and the version it is shown at."""
 
 _KEPT_FRAMES = 8
-"""How often a change is kept in bytes: three types in two generations, and some room."""
+"""Encoded frames kept for one change: three types in two generations, and a reserve."""
 
 
 class LoggedEvent:
-    """One change of a GPU. Its frames are made when somebody wants them, and kept."""
+    """One change of a GPU. Its frames are encoded on first use and kept."""
 
     __slots__ = ("event", "frames", "kind", "revision", "size")
 
@@ -34,7 +34,7 @@ class LoggedEvent:
         self.frames: dict[tuple[str, str], bytes] = {}
 
     def frame(self, render: Render, generation: str, kind: WatchEventType | None = None) -> bytes:
-        """The change as it goes over the wire; for a watch with a selector it may be of another type."""
+        """The encoded change; for a watch with a selector its type may differ."""
         key: tuple[WatchEventType, str] = (kind or self.kind, generation)
         found = self.frames.get(key)
         if found is None:
@@ -45,67 +45,67 @@ class LoggedEvent:
 
     def _rendered(self, render: Render, kind: WatchEventType, generation: str) -> bytes:
         entry = self.event.previous if kind == "DELETED" else self.event.entry
-        assert entry is not None, "a change has a state before it, or one after it"
+        assert entry is not None, "a change has a previous or a new object"
         return render(kind, generation, entry, self.revision)
 
 
 class EventLog:
-    """Changes in the order of their versions: the newest `events` of them, or fewer where they are large."""
+    """The newest changes in the order of their versions: at most `events`, and at most `size` bytes."""
 
     def __init__(self, floor: int, *, events: int, size: int) -> None:
         self.floor = floor
-        """Every change after this version is in the log, as far as it has been written."""
+        """Every change after this version is in the log."""
         self._changes: list[LoggedEvent] = []
         self._first = 0
         self._events = events
         self._size = size
-        self._held = 0
+        self._bytes = 0
 
     @property
     def first(self) -> int:
-        """The place of the oldest change that is left."""
+        """The position of the oldest change."""
         return self._first
 
     @property
     def end(self) -> int:
-        """The place of the next change to come."""
+        """The position of the next change."""
         return self._first + len(self._changes)
 
     def extend(self, changes: Sequence[LoggedEvent]) -> None:
-        """Add changes, and forget old ones if need be."""
+        """Add changes, and drop the oldest ones beyond the limits."""
         self._changes += changes
-        self._held += sum(change.size for change in changes)
+        self._bytes += sum(change.size for change in changes)
         excess = len(self._changes) - self._events
-        if excess > 0 or self._held > self._size:
+        if excess > 0 or self._bytes > self._size:
             self._trim(max(excess, 0))
 
     def place_after(self, version: int) -> int:
-        """The place of the first change after a version, which must not be older than `floor`."""
+        """The position of the first change after a version, which must not be older than `floor`."""
         return self._first + bisect_right(self._changes, version, key=attrgetter("revision"))
 
     def since(self, place: int, limit: int) -> Sequence[LoggedEvent]:
-        """The changes from a place on, at most `limit`. The place must not be before `first`."""
+        """At most `limit` changes from a position on, which must not be before `first`."""
         at = place - self._first
         return self._changes[at : at + limit]
 
     def clear(self, floor: int) -> None:
-        """Forget everything: what was written has a gap before `floor`."""
-        self._first += len(self._changes) + 1  # so that no cursor takes its place for one that is still there
+        """Drop all changes: some before `floor` are missing."""
+        self._first += len(self._changes) + 1  # no position of a cursor stays valid
         self._changes.clear()
-        self.floor, self._held = floor, 0
+        self.floor, self._bytes = floor, 0
 
     def _trim(self, count: int) -> None:
-        # An eighth more than need be, so that a full log is not moved for every single change.
+        # An eighth more than necessary, so that a full log is not moved for each change.
         count += self._events // 8 if count else 0
-        held = self._held - sum(change.size for change in self._changes[:count])
-        while held > self._size and count < len(self._changes) - 1:
-            held -= self._changes[count].size
+        kept = self._bytes - sum(change.size for change in self._changes[:count])
+        while kept > self._size and count < len(self._changes) - 1:
+            kept -= self._changes[count].size
             count += 1
         if count:
             self.floor = self._changes[count - 1].revision
             del self._changes[:count]
             self._first += count
-            self._held = held
+            self._bytes = kept
 
 
 _NOTHING = Entry("", b"", 0, 0)

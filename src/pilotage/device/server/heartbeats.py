@@ -1,4 +1,4 @@
-"""Who of the providers is alive: those that send heartbeats are expected to go on, and are missed when they do not."""
+"""The heartbeats of providers: one that has sent a heartbeat and then none for the timeout is lost."""
 
 from __future__ import annotations
 
@@ -16,21 +16,20 @@ _log = logger("pilotage.device.providers")
 
 @dataclass(slots=True)
 class _Provider:
-    heard: float
+    last_seen: float
     noted: bool = False
     lost: bool = False
     marked: bool = False
-    """It is lost, and all its GPUs say so."""
-    untold: bool = False
-    """It has been missed, or the server has begun anew, and it has not been told: only a heartbeat has an answer."""
+    """It is lost, and its conditions on all GPUs are Unknown."""
+    unreported: bool = False
+    """It was lost, or the server was restarted, and no response to a heartbeat has reported it yet."""
 
 
 class HeartbeatMonitor:
-    """Keeps the times of heartbeats, and says of each provider once that it is lost.
+    """Keeps the times of heartbeats, and calls `on_lost` once for each provider that is lost.
 
-    `on_lost` does something about a lost provider, and tells whether it had anything to lose: one that has nothing is
-    forgotten. `on_noted` keeps in mind that a provider sends heartbeats (or, with False, that it does not any more),
-    beyond the end of the process.
+    `on_lost` returns whether the provider owned any condition: one without conditions is forgotten. `on_noted` stores
+    that a provider sends heartbeats (or, with False, that it no longer does), so that a restarted server expects them.
     """
 
     def __init__(
@@ -47,7 +46,7 @@ class HeartbeatMonitor:
         self._on_noted = on_noted
         self._providers: dict[str, _Provider] = {}
         self._forgotten: set[str] = set()
-        """Of whom a note may be left."""
+        """Forgotten providers that may still be stored."""
         self._wake = asyncio.Event()
 
     @property
@@ -55,44 +54,49 @@ class HeartbeatMonitor:
         return self._timeout
 
     def is_lost(self, provider: str) -> bool:
-        """Whether a provider is silent that should not be."""
+        """Whether a provider's heartbeats have stopped."""
         found = self._providers.get(provider)
         return found is not None and found.lost
 
     def expect(self, provider: str) -> None:
-        """A provider that sent heartbeats to an earlier run of the server: it has a whole timeout to come back."""
+        """Expect heartbeats of a provider that sent them before the server was restarted: it has a whole timeout."""
         found = self._provider(provider)
-        found.noted = found.untold = True
+        found.noted = found.unreported = True
 
     def heartbeat(self, provider: str) -> bool:
-        """A provider is alive. False where it had been missed: then it should write all its conditions again.
+        """Record a heartbeat. False if the provider was lost: then it must write all its conditions again.
 
-        That is told with the next heartbeat, also if a write came before it: who has written of one GPU may not know
-        that it was missed on all the others.
+        False is returned even if a write came before the heartbeat: a provider that has written one GPU may not know
+        that its conditions on the others are Unknown.
         """
         found = self._provider(provider)
         metrics.HEARTBEATS.labels(provider).inc()
-        self._hear(provider, found)
-        missed, found.untold = found.untold, False
+        self._record(provider, found)
+        missed, found.unreported = found.unreported, False
         return not missed
 
     def seen(self, provider: str) -> None:
-        """A provider has written something, which is as good as a heartbeat, if it is one that sends them."""
+        """Record a write: it counts as a heartbeat of a provider that sends them."""
         found = self._providers.get(provider)
         if found is not None:
-            self._hear(provider, found)
+            self._record(provider, found)
 
     async def run(self) -> None:
-        """Look out for those who are silent, for ever."""
+        """Detect lost providers, until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
             self._wake.clear()
-            failed = not await self._strike_notes()
+            failed = not await self._delete_notes()
             for provider, found in list(self._providers.items()):
                 try:
-                    await self._look_after(provider, found, loop.time())
-                except Exception as error:  # the storage is full, say: others are looked after all the same
-                    _log.exception("cannot keep up with a provider, trying again", provider=provider, error=error)
+                    await self._check(provider, found, loop.time())
+                except Exception as error:  # such as a full storage: the other providers are still checked
+                    _log.exception(
+                        "cannot update the state of a provider, retrying",
+                        seconds=RETRY_SECONDS,
+                        provider=provider,
+                        error=error,
+                    )
                     failed = True
             deadline = loop.time() + RETRY_SECONDS if failed else self._next_deadline()
             try:
@@ -101,35 +105,40 @@ class HeartbeatMonitor:
             except TimeoutError:
                 continue
 
-    async def _look_after(self, provider: str, found: _Provider, now: float) -> None:
+    async def _check(self, provider: str, found: _Provider, now: float) -> None:
         if not found.noted:
             await self._on_noted(provider, True)
             found.noted = True
-        if found.lost or now < found.heard + self._timeout:
+        if found.lost or now < found.last_seen + self._timeout:
             return
-        found.lost = found.untold = True
+        found.lost = found.unreported = True
         try:
-            had_something = await self._on_lost(provider)
+            had_conditions = await self._on_lost(provider)
         except Exception:
-            found.lost = False  # not told yet, so not lost yet
+            found.lost = False  # its conditions are not Unknown yet: try again
             raise
-        if had_something and found.lost:
+        if had_conditions and found.lost:
             found.marked = True
-            _log.warning("provider is silent: its conditions become Unknown", provider=provider, seconds=self._timeout)
+            _log.warning("provider lost, its conditions are set to Unknown", provider=provider, seconds=self._timeout)
             metrics.PROVIDER_STATE.labels(provider).set(0)
             metrics.HEARTBEAT_TIMEOUTS.labels(provider).inc()
-        elif found.lost:  # still, that is: it may have come back meanwhile
+        elif found.lost:  # it may have come back in the meantime
             self._forget(provider)
-            await self._strike_notes()
+            await self._delete_notes()
 
-    async def _strike_notes(self) -> bool:
-        """Keep nobody in mind who is forgotten; whether that could be done."""
+    async def _delete_notes(self) -> bool:
+        """Delete the notes of forgotten providers; False if the storage failed."""
         for provider in list(self._forgotten):
             try:
                 if provider not in self._providers:
                     await self._on_noted(provider, False)
             except Exception as error:
-                _log.exception("cannot forget a provider, trying again", provider=provider, error=error)
+                _log.exception(
+                    "cannot delete the note of a provider, retrying",
+                    seconds=RETRY_SECONDS,
+                    provider=provider,
+                    error=error,
+                )
                 return False
             self._forgotten.discard(provider)
         return True
@@ -138,26 +147,30 @@ class HeartbeatMonitor:
         found = self._providers.get(provider)
         if found is None:
             if len(self._providers) >= self._most and not self._forget_one():
-                raise TooManyRequests(f"{self._most} providers send heartbeats already, and no more are kept")
+                raise TooManyRequests(
+                    f"the limit of {self._most} providers is reached: stop one, or raise Limits.providers"
+                )
             found = self._providers[provider] = _Provider(asyncio.get_running_loop().time())
             metrics.PROVIDER_STATE.labels(provider).set(1)
             self._wake.set()
         return found
 
-    def _hear(self, provider: str, found: _Provider) -> None:
+    def _record(self, provider: str, found: _Provider) -> None:
         if found.lost:
-            _log.info("provider is back", provider=provider)
+            _log.info("provider is alive again", provider=provider)
             metrics.PROVIDER_STATE.labels(provider).set(1)
-            self._wake.set()  # its next deadline may be the first
-        found.heard, found.lost, found.marked = asyncio.get_running_loop().time(), False, False
+            self._wake.set()  # its deadline may be the earliest now
+        found.last_seen, found.lost, found.marked = asyncio.get_running_loop().time(), False, False
         metrics.set_last_heartbeat(provider)
 
     def _next_deadline(self) -> float | None:
-        return min((found.heard + self._timeout for found in self._providers.values() if not found.lost), default=None)
+        return min(
+            (found.last_seen + self._timeout for found in self._providers.values() if not found.lost), default=None
+        )
 
     def _forget_one(self) -> bool:
-        """Make room: whoever is lost for longest need not be waited for, because its GPUs say so already."""
-        lost = [(found.heard, provider) for provider, found in self._providers.items() if found.marked]
+        """Forget the provider that was lost first: its conditions are Unknown already."""
+        lost = [(found.last_seen, provider) for provider, found in self._providers.items() if found.marked]
         if lost:
             self._forget(min(lost)[1])
         return bool(lost)

@@ -18,7 +18,7 @@ _log = logger("pilotage.device.providers")
 
 
 class LocalAccess:
-    """What a provider may do, done at once: it is in the same process."""
+    """The access of a provider in the same process: direct calls."""
 
     def __init__(self, registry: DeviceRegistry, provider: str) -> None:
         self._registry = registry
@@ -43,9 +43,9 @@ class LocalAccess:
 
 
 class LocalProviders:
-    """Runs providers until it is closed. One that fails does no harm to the others, nor to the server.
+    """Runs providers until it is closed. A failure affects neither the other providers nor the server.
 
-    While it is down it sends no heartbeats, so that its conditions become Unknown if it does not come back in time.
+    A failed provider sends no heartbeats, so its conditions become Unknown unless it is restarted in time.
     """
 
     def __init__(self, registry: DeviceRegistry, chance: random.Random | None = None) -> None:
@@ -54,12 +54,12 @@ class LocalProviders:
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self, providers: Sequence[Provider]) -> None:
-        """Begin to run them."""
+        """Start the providers."""
         for provider in providers:
             self._tasks.append(asyncio.create_task(self._run(provider), name=f"provider {provider.name}"))
 
     async def close(self) -> None:
-        """End them, and wait until they have. May be called again."""
+        """Stop the providers and wait until they have ended. May be called again."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -72,11 +72,11 @@ class LocalProviders:
             try:
                 await provider.run(access)
             except Exception as error:
-                if loop.time() - began > 2 * LONGEST_PAUSE:  # it had been well
+                if loop.time() - began > 2 * LONGEST_PAUSE:  # it ran without failure
                     pause = FIRST_PAUSE
-                _log.exception("provider failed, it is started again", provider=provider.name, error=error, pause=pause)
+                _log.exception("provider failed, restarting it", provider=provider.name, error=error, pause=pause)
             else:
-                _log.info("provider has ended", provider=provider.name)
+                _log.info("provider ended", provider=provider.name)
                 return
             await asyncio.sleep(pause * (1 + self._random.random() / 5))
             pause = min(2 * pause, LONGEST_PAUSE)

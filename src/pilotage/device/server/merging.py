@@ -1,7 +1,7 @@
-"""What a provider's status makes of a GPU's: its own conditions replaced, those of others left alone. No I/O.
+"""Merges the status that a provider sends into the stored one: only the provider's own conditions change. No I/O.
 
-A condition belongs to the provider that wrote its type first, until it stops sending it or is lost. What a caller sends
-of others' conditions is ignored, be it because it sends back what it has read, be it on purpose.
+A condition belongs to the provider that wrote its type first, until that provider stops sending it or is lost.
+Conditions of other providers in a request are ignored.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pilotage.meta import times
 from pilotage.meta.documents import Document
 
 PROVIDER_LOST = "ProviderLost"
-"""The reason of conditions whose provider is silent. Whoever has something better to say may take them over."""
+"""The reason of conditions of a lost provider. Another provider may replace them."""
 _NO_ACTION = ("", "NONE", "UNKNOWN")
 _SEVERITY = (
     ("RestartApp",),
@@ -31,8 +31,8 @@ _RANKS = {action: rank for rank, actions in enumerate(_SEVERITY, 1) for action i
 def merged(old: Document, sent: Document, provider: str, now: str) -> Document:
     """The stored status once `provider` has sent one.
 
-    Neither document is changed. Whoever sends others' conditions has read the whole status and sends it back; then the
-    recommended action that it read is not its own either.
+    Neither document is changed. A provider that sends conditions of other providers sends back the whole status that it
+    has read; then the recommended action in it is not its own either.
     """
     before = {condition["type"]: condition for condition in old.get("conditions", ())}
     wanted = {condition["type"]: condition for condition in sent.get("conditions") or ()}
@@ -50,12 +50,12 @@ def merged(old: Document, sent: Document, provider: str, now: str) -> Document:
         action = records.get(provider, {}).get("recommendedAction", "")
     records[provider] = {"recommendedAction": action} if action else {}
     for name in _owners(before.values()) - _owners(conditions) - {provider}:
-        records.pop(name, None)  # it was lost, and others have taken over all that it had to say
+        records.pop(name, None)  # it was lost, and other providers own all of its conditions now
     return _status(conditions, records)
 
 
 def ignored(old: Document, sent: Document, provider: str) -> list[tuple[str, str]]:
-    """The types of which `merged` writes nothing though something new was sent, and whose they are."""
+    """The types and owners of the conditions that `merged` does not write although they differ from the stored ones."""
     before = {condition["type"]: condition for condition in old.get("conditions", ())}
     return [
         (kind, before[kind].get("provider", ""))
@@ -65,18 +65,18 @@ def ignored(old: Document, sent: Document, provider: str) -> list[tuple[str, str
 
 
 def with_own_action(status: Document, stored: Document, provider: str) -> Document:
-    """A status that was made from what is shown, with the action that is the provider's own in place of that of all."""
+    """A status made from the public one, with the provider's own recommended action."""
     return status | {"recommendedAction": stored.get("providers", {}).get(provider, {}).get("recommendedAction")}
 
 
 def with_condition(status: Document, condition: Document) -> Document:
-    """A public status with one condition added or replaced, for `merged` to be sent."""
+    """A public status with one condition added or replaced, as input of `merged`."""
     conditions = [one for one in status.get("conditions", ()) if one["type"] != condition["type"]]
     return status | {"conditions": [*conditions, condition]}
 
 
 def lost(status: Document, provider: str, message: str, now: str) -> Document:
-    """The stored status once a provider is silent: nobody knows any more what it knew. Others' conditions stay."""
+    """The stored status after a provider was lost: its conditions are Unknown, those of other providers stay."""
     conditions = [
         _unknown(condition, message, now) if _belongs(condition, provider) and not is_lost(condition) else condition
         for condition in status.get("conditions", ())
@@ -90,12 +90,12 @@ def owns(status: Document, provider: str) -> bool:
 
 
 def is_lost(condition: Document) -> bool:
-    """Whether a condition has lost its provider."""
+    """Whether the provider of a condition is lost."""
     return condition.get("status") == "Unknown" and condition.get("reason") == PROVIDER_LOST
 
 
 def most_severe(actions: Iterable[str]) -> str:
-    """Of several recommended actions the one that takes most; what is not known is above none, and below the rest."""
+    """The most severe of the actions. An unknown action ranks between none and the known ones."""
     known = [action for action in actions if _clean(action)]
     return max(known, key=lambda action: (_RANKS.get(action, 0), action), default="")
 
@@ -115,7 +115,8 @@ def _says_the_same(one: Document, other: Document) -> bool:
 
 
 def _written(existing: Document | None, wanted: Document, provider: str, now: str) -> Document:
-    """A condition as it is kept. Its transition time changes with its status: to the time given, if that is new."""
+    """A condition as it is stored. When its status changes, its transition time becomes the time that was sent, if
+    new."""
     condition = {key: value for key, value in wanted.items() if value is not None}
     given = condition.get("lastTransitionTime") or ""
     if existing is not None:
@@ -141,7 +142,7 @@ def _unknown(condition: Document, message: str, now: str) -> Document:
 def _same_time(one: str, other: str) -> bool:
     try:
         return one == other or times.parse(one) == times.parse(other)
-    except (ValueError, TypeError):  # no time at all: the schema says so
+    except (ValueError, TypeError):  # not a time: the schema reports it
         return False
 
 

@@ -1,4 +1,4 @@
-"""The server's metrics, under the names that NVIDIA's servers have them."""
+"""The server's metrics, with the names that NVIDIA's servers use."""
 
 from __future__ import annotations
 
@@ -15,43 +15,41 @@ from pilotage.telemetry.metrics import REGISTRY
 _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.1, 0.5, 2.5)
 _CALL = ("grpc_type", "grpc_service", "grpc_method")
 
-STARTED = REGISTRY.counter("grpc_server_started_total", "Calls that were begun.", _CALL)
-HANDLED = REGISTRY.counter("grpc_server_handled_total", "Calls that were answered, by code.", (*_CALL, "grpc_code"))
-HANDLING_SECONDS = REGISTRY.histogram(
-    "grpc_server_handling_seconds", "How long calls took until they were answered.", _CALL, buckets=_SECONDS
-)
-SERVICE_STATUS = REGISTRY.gauge("device_apiserver_service_status", "1 where a service is serving.", ("service",))
+STARTED = REGISTRY.counter("grpc_server_started_total", "Calls started.", _CALL)
+HANDLED = REGISTRY.counter("grpc_server_handled_total", "Calls completed, by code.", (*_CALL, "grpc_code"))
+HANDLING_SECONDS = REGISTRY.histogram("grpc_server_handling_seconds", "Duration of calls.", _CALL, buckets=_SECONDS)
+SERVICE_STATUS = REGISTRY.gauge("device_apiserver_service_status", "1 if the service is serving.", ("service",))
 BUILD_INFO = REGISTRY.gauge(
-    "device_apiserver_build_info", "Who is serving; always 1.", ("version", "compiler", "platform")
+    "device_apiserver_build_info", "Version of the server; always 1.", ("version", "compiler", "platform")
 )
 GPUS = {
     state: REGISTRY.gauge(f"device_api_server_cache_gpus_{state}", text)
     for state, text in (
-        ("total", "GPUs that the server knows."),
-        ("healthy", "GPUs whose condition Ready is True."),
-        ("unhealthy", "GPUs whose condition Ready is False."),
-        ("unknown", "GPUs whose condition Ready is Unknown, or missing."),
+        ("total", "GPUs in the server."),
+        ("healthy", "GPUs with the condition Ready True."),
+        ("unhealthy", "GPUs with the condition Ready False."),
+        ("unknown", "GPUs with the condition Ready Unknown or missing."),
     )
 }
 RESOURCE_VERSION = REGISTRY.gauge("device_api_server_cache_resource_version", "The version of the last change.")
-UPDATES = REGISTRY.counter("device_api_server_cache_updates_total", "Writes that were done.", ("operation",))
-STREAMS = REGISTRY.gauge("device_api_server_watch_streams_active", "Watches that are open.")
-EVENTS = REGISTRY.counter("device_api_server_watch_events_total", "Changes that were told to watches.", ("type",))
+UPDATES = REGISTRY.counter("device_api_server_cache_updates_total", "Writes.", ("operation",))
+STREAMS = REGISTRY.gauge("device_api_server_watch_streams_active", "Open watches.")
+EVENTS = REGISTRY.counter("device_api_server_watch_events_total", "Events sent to watches.", ("type",))
 DROPPED = REGISTRY.counter(
-    "device_api_server_watch_events_dropped_total", "Changes that evicted watches had not got; they list again."
+    "device_api_server_watch_events_dropped_total", "Events not sent to evicted watches, which list again."
 )
 EVICTIONS = REGISTRY.counter("device_api_server_watch_evictions_total", "Watches ended because they were too slow.")
 PROVIDER_STATE = REGISTRY.gauge(
-    "device_api_server_provider_connection_state", "1 where a provider is alive, 0 where it is lost.", ("provider_id",)
+    "device_api_server_provider_connection_state", "1 if a provider is alive, 0 if it is lost.", ("provider_id",)
 )
 LAST_HEARTBEAT = REGISTRY.gauge(
     "device_api_server_provider_last_heartbeat_timestamp_seconds",
-    "When a provider was last heard of.",
+    "Time of a provider's last heartbeat or write.",
     ("provider_id",),
 )
 HEARTBEATS = REGISTRY.counter("device_api_server_provider_heartbeat_total", "Heartbeats.", ("provider_id",))
 HEARTBEAT_TIMEOUTS = REGISTRY.counter(
-    "device_api_server_provider_heartbeat_timeout_total", "How often a provider was lost.", ("provider_id",)
+    "device_api_server_provider_heartbeat_timeout_total", "Times that a provider was lost.", ("provider_id",)
 )
 GPUS_MANAGED = REGISTRY.gauge(
     "device_api_server_provider_gpus_managed", "GPUs that have conditions of a provider.", ("provider_id",)
@@ -59,23 +57,23 @@ GPUS_MANAGED = REGISTRY.gauge(
 
 
 def count_events(kinds: Iterable[str], watches: int = 1) -> None:
-    """Changes of these kinds were told to so many watches."""
+    """Count events of these types, sent to `watches` watches."""
     for kind in kinds:
         EVENTS.labels(kind).inc(watches)
 
 
 def set_last_heartbeat(provider: str) -> None:
-    """Now, by the machine's clock."""
+    """Set the time of the last heartbeat to now."""
     LAST_HEARTBEAT.labels(provider).set(time.time())
 
 
 def set_build_info(version: str) -> None:
-    """Say who is serving."""
+    """Set the version of the server."""
     BUILD_INFO.labels(version, platform.python_implementation(), f"{platform.system()}/{platform.machine()}").set(1)
 
 
 def forget_provider(provider: str) -> None:
-    """Speak no more of a provider: ids are the callers' to choose, and there may be ever new ones."""
+    """Remove a provider's metrics: callers choose the ids, and their number must stay limited."""
     for metric in (PROVIDER_STATE, LAST_HEARTBEAT, HEARTBEATS, HEARTBEAT_TIMEOUTS):
         metric.remove(provider)
 
@@ -85,19 +83,19 @@ class Census:
 
     def __init__(self, values: Callable[[], tuple[int, Collection[bytes]]]) -> None:
         self._values = values
-        """The version of what is there, and the stored bytes of each GPU."""
+        """Returns the resource version and the stored bytes of each GPU."""
         self._version = -1
         self._states: Counter[str] = Counter()
         self._providers: set[str] = set()
 
     def register(self) -> None:
-        """Answer for the gauges from now on."""
+        """Make the gauges read from here."""
         for state in GPUS:
             GPUS[state].labels().set_function(partial(self._count, state))
         RESOURCE_VERSION.labels().set_function(lambda: float(self._values()[0]))
 
     def unregister(self) -> None:
-        """Answer no more: the gauges say 0."""
+        """Reset the gauges to 0."""
         for gauge in (*GPUS.values(), RESOURCE_VERSION):
             gauge.labels().set_function(float)
         self._recount(())

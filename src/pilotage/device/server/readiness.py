@@ -1,4 +1,4 @@
-"""The readiness gate: nobody reads "no GPUs" while the providers are still counting them."""
+"""The readiness gate: clients cannot read until the providers have registered GPUs, so an empty list means no GPUs."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ _RETRY_SECONDS = 1
 
 
 class ReadinessGate:
-    """Closed until there is a GPU, the inventory is said to be complete, or `seconds` have passed; then open for good.
+    """Closed until there is a GPU, a provider reports a complete inventory, or `seconds` have passed; then open for
+    good.
 
-    Providers always pass: they are the ones who open it.
+    Providers are not blocked: they open it.
     """
 
     def __init__(self, seconds: float = 30.0) -> None:
@@ -27,20 +28,20 @@ class ReadinessGate:
         return self._opened.is_set()
 
     def start(self) -> None:
-        """Begin to count the seconds."""
+        """Start the timer."""
         if self._seconds <= 0:
             self.open()
         elif not self.is_open:
             self._timer = asyncio.get_running_loop().call_later(self._seconds, self.open)
 
     def stop(self) -> None:
-        """Count no more."""
+        """Stop the timer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def open(self) -> None:
-        """Let everybody in. May be said again."""
+        """Open the gate. May be called again."""
         if self.is_open:
             return
         self._opened.set()
@@ -49,7 +50,7 @@ class ReadinessGate:
             listener()
 
     def on_open(self, listener: Callable[[], None]) -> None:
-        """Call `listener` when the gate opens; at once where it is open."""
+        """Call `listener` when the gate opens; immediately if it is open."""
         self._listeners.append(listener)
         if self.is_open:
             listener()
@@ -59,9 +60,9 @@ class ReadinessGate:
         await self._opened.wait()
 
     def check(self) -> None:
-        """Raises ServiceUnavailable, with when to come back, while the gate is closed."""
+        """Raises ServiceUnavailable with a retry delay while the gate is closed."""
         if not self.is_open:
             raise ServiceUnavailable(
-                "the server does not know its GPUs yet: no provider has told of one, or that there are none; try again",
+                "the server is not ready: no provider has registered a GPU or completed its inventory; retry",
                 details=StatusDetails(retry_after_seconds=_RETRY_SECONDS),
             )

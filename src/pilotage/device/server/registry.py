@@ -1,4 +1,5 @@
-"""The Device API without a wire: the registry of one kind, with providers, limits and a gate in front of it."""
+"""The registry of GPUs: the API server's registry for one kind, with providers, heartbeats, limits and a readiness
+gate."""
 
 from __future__ import annotations
 
@@ -50,28 +51,28 @@ from pilotage.storage.interface import Delete, Put, Storage
 _DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 _READS = (Verb.GET, Verb.LIST, Verb.WATCH)
 _NO_CONDITION = dict.fromkeys(("reason", "message", "lastTransitionTime", "observedGeneration"))
-"""The fields that a new condition does not have: nulls, so that those of the one before do not stay."""
+"""Nulls for the optional fields of a condition, so that a patch removes those of the previous one."""
 _BODIES = 4
-"""A body may be so many times as large as an object: a patch can say much to little effect."""
+"""The largest body, as a multiple of the largest object: a patch may be larger than its result."""
 
 
-_KEPT_NOTES = 4096
-"""So many notes of who sends heartbeats, at least, are in the storage's history, and at most twice as many."""
+_COMPACT_AFTER_NOTES = 4096
+"""Notes about heartbeats after which the storage is compacted: its history has at most twice as many."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who is calling."""
+    """The caller of a request."""
 
     provider: str = ""
-    """The provider that the caller says it is; empty where it says nothing."""
+    """The provider id that the caller sent; empty if it sent none."""
     peer: Peer = field(default=Peer())
     unspoken: tuple[str, ...] = ()
-    """Fields of an object's metadata that its wire, or its client, has no words for: an update leaves them alone."""
+    """Fields of metadata that the caller's wire or client cannot carry: an update leaves them unchanged."""
 
     @property
     def identity(self) -> str:
-        """Whose conditions it writes: the provider's, else those of the user."""
+        """The owner of the conditions it writes: the provider, or else the user."""
         return self.provider or (f"uid:{self.peer.uid}" if self.peer.uid >= 0 else "unknown")
 
     @property
@@ -82,20 +83,20 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class RegistryOptions:
-    """What can be chosen about a registry. Times are seconds."""
+    """Options of a DeviceRegistry. Times are in seconds."""
 
     gate_seconds: float = 30.0
-    """How long readers wait for a first GPU; 0: not at all."""
+    """How long reads are refused while there is no GPU; 0: never."""
     heartbeat_seconds: float = 30.0
     """How long a provider that sends heartbeats may be silent before its conditions become Unknown."""
     limits: Limits = field(default=Limits())
-    """How much the registry keeps."""
+    """How much the registry stores."""
 
 
 class DeviceRegistry:
-    """Serves the GPUs in a storage, whose life is the caller's. An async context manager; use it inside its block.
+    """The GPUs in a storage, which the caller opens and closes. An async context manager; use it inside its block.
 
-    `transport(caller)` is all there is to calling it: `client.Client` works on it, in process and out.
+    Requests go through `transport(caller)`, which `client.Client` accepts.
     """
 
     def __init__(
@@ -137,24 +138,25 @@ class DeviceRegistry:
 
     @property
     def info(self) -> ResourceInfo:
-        """What the registry knows of GPUs."""
+        """The resource info of GPUs."""
         assert self._info is not None, "the registry is used outside of its block"
         return self._info
 
     @property
     def storage_id(self) -> str:
-        """The id of the storage: as long as it is the same, resource versions are of the same history."""
+        """The id of the storage. Resource versions are comparable while it stays the same."""
         assert self._storage_id, "the registry is used outside of its block"
         return self._storage_id
 
     @property
     def _notes(self) -> str:
-        """Under which keys it is noted who sends heartbeats. Not on the GPUs: a note must not look like a change."""
+        """The key prefix of notes about providers that send heartbeats. A note on a GPU would be a change of the
+        GPU."""
         return f"{self.context.prefix}heartbeats/"
 
     @property
     def prefix(self) -> str:
-        """Under which keys of the storage the GPUs are."""
+        """The key prefix of GPUs in the storage."""
         return self.context.prefix + self.info.prefix("")
 
     async def __aenter__(self) -> DeviceRegistry:
@@ -164,7 +166,7 @@ class DeviceRegistry:
             self._info = await self.context.catalogue.find(GPUS)
             self.gate.start()
             stack.callback(self.gate.stop)
-            await self._remember()
+            await self._restore()
             stack.push_async_callback(_cancelled, asyncio.create_task(self.heartbeats.run(), name="supervision"))
             self._exits = stack.pop_all()
         return self
@@ -175,16 +177,16 @@ class DeviceRegistry:
         await self._exits.aclose()
 
     def transport(self, caller: Caller | None = None) -> Transport:
-        """Calls in the name of somebody. Raises BadRequest where the provider's id is none."""
+        """A transport for one caller. Raises BadRequest for an invalid provider id."""
         caller = caller or Caller()
         if caller.provider:
             check_provider(caller.provider)
         return _Transport(self, caller)
 
     def check(self, request: Request, caller: Caller) -> None:
-        """Raises ApiError for what no caller may ask, or not yet."""
+        """Raises ApiError for a request that is not served, or not yet."""
         if request.resource != GPUS:
-            raise NotFound("the Device API serves no such resource: it has gpus.v1alpha1.device.nvidia.com")
+            raise NotFound("the Device API does not serve this resource: it serves gpus.v1alpha1.device.nvidia.com")
         self.check_size(len(request.body))
         check_version(request.options.resource_version)
         if request.verb in (Verb.UPDATE, Verb.PATCH) and request.subresource not in ("", "status"):
@@ -193,29 +195,29 @@ class DeviceRegistry:
             self.gate.check()
 
     def check_size(self, size: int) -> None:
-        """Raises RequestTooLarge for more bytes than a write can have to say: they are not read at all."""
+        """Raises RequestTooLarge for a message that is too large to be decoded."""
         limit = _BODIES * self.options.limits.object_bytes
         if size > limit:
-            raise RequestTooLarge(f"the request has {size} bytes, and at most {limit} are read")
+            raise RequestTooLarge(f"the request has {size} bytes, and the limit is {limit}")
 
     def heartbeat(self, provider: str, names: Sequence[str] = ()) -> bool:
-        """A provider is alive, and with it all that it has said, also of GPUs that it does not name.
+        """Record a heartbeat of a provider. It covers all its conditions, also on GPUs that are not in `names`.
 
-        From the first one on it is missed when it is silent, and that outlives the server on a storage that does.
-        False where it had been missed: its conditions are Unknown until it writes them again.
+        After its first heartbeat a provider is lost when its heartbeats stop; a persistent storage keeps this across
+        restarts. False if it was lost: its conditions are Unknown until it writes them again.
         """
         check_provider(provider)
         if len(names) > self.options.limits.objects:
-            raise BadRequest(f"a heartbeat names {len(names)} GPUs, and at most {self.options.limits.objects} are kept")
+            raise BadRequest(f"a heartbeat has {len(names)} GPU names, and the limit is {self.options.limits.objects}")
         return self.heartbeats.heartbeat(provider)
 
     async def knows(self, names: Sequence[str]) -> bool:
-        """Whether all of these GPUs are there: a server that was started anew on memory has none of them."""
+        """Whether all of these GPUs exist. A server on memory has none of them after a restart."""
         storage = self.context.storage
         return all([await storage.get(f"{self.prefix}{name}") is not None for name in names])
 
     async def set_condition(self, caller: Caller, name: str, condition: Mapping[str, Any]) -> Response:
-        """One condition of a caller's, beside those it has."""
+        """Write one condition of a caller; its other conditions stay."""
         check_name(name)
         check_provider(caller.identity)
         self.heartbeats.seen(caller.identity)
@@ -224,11 +226,11 @@ class DeviceRegistry:
         return await self.update(replace(request, content_type=PatchType.STRATEGIC.value))
 
     async def create(self, request: Request) -> Response:
-        """Create a GPU, if there are not too many."""
+        """Create a GPU, within the limit on their number."""
         async with self._creating:
             count = await self.count()
             if count >= self.options.limits.objects and not await self.knows([_name(request.body)]):
-                raise TooManyRequests(f"there are {count} GPUs, and no more are stored")
+                raise TooManyRequests(f"the limit of {count} GPUs is reached: delete one, or raise Limits.objects")
             response = await self.api.call(request)
         self.gate.open()
         metrics.UPDATES.labels("create").inc()
@@ -241,13 +243,13 @@ class DeviceRegistry:
         return response
 
     async def delete(self, request: Request) -> Response:
-        """Delete a GPU, whichever providers have written of it."""
+        """Delete a GPU, with the conditions of all providers."""
         response = await self.api.call(request)
         metrics.UPDATES.labels("delete").inc()
         return response
 
     def inventory_complete(self) -> None:
-        """All GPUs there are have been told, even if there are none: readers may come in."""
+        """All GPUs are registered, even if there are none: open the gate for reads."""
         self.gate.open()
 
     async def count(self) -> int:
@@ -256,8 +258,8 @@ class DeviceRegistry:
         return len(snapshot.entries) + snapshot.remaining
 
     async def _install(self) -> str:
-        """Make the registry serve GPUs, in the form of today. Returns the uid of their definition: it is made once in
-        the life of a storage."""
+        """Create or update the definition of GPUs. Returns its uid, which identifies the storage: the definition is
+        created once."""
         wanted = definition()
         name = Request(Verb.GET, _DEFINITIONS, name=DEFINITION)
         while True:
@@ -271,42 +273,43 @@ class DeviceRegistry:
                 await self.api.call(replace(name, verb=Verb.UPDATE, body=msgspec.json.encode(found)))
                 return str(found["metadata"]["uid"])
 
-    async def _remember(self) -> None:
-        """Take up where an earlier run of the server was: which GPUs there are, and who sends heartbeats."""
+    async def _restore(self) -> None:
+        """Restore the state of the previous run: open the gate if there are GPUs, and expect the heartbeats of its
+        providers."""
         if await self.count():
             self.gate.open()
         for entry in (await self.context.storage.list(self._notes)).entries:
             self.heartbeats.expect(entry.key.removeprefix(self._notes))
 
     async def _on_lost(self, provider: str) -> bool:
-        """Say on its GPUs that a provider is lost; whether it has any."""
-        message = f"the provider {provider!r} has not been heard of for {self.heartbeats.timeout:g} s"
+        """Set the conditions of a lost provider to Unknown; returns whether it has any."""
+        message = f"no heartbeat from provider {provider!r} for {self.heartbeats.timeout:g} s"
         names = await self._names_of(provider)
         for name in names:
             if not self.heartbeats.is_lost(provider):
-                return True  # it has come back meanwhile
+                return True  # it has come back in the meantime
             request = Request(Verb.UPDATE, GPUS, name=name, subresource="status", user=SERVER)
-            with suppress(NotFound):  # deleted meanwhile
+            with suppress(NotFound):  # deleted in the meantime
                 await self.api.apply(request, partial(self._mark_lost, provider, message))
         return bool(names)
 
     def _mark_lost(self, provider: str, message: str, gpu: Document) -> Document:
         if not self.heartbeats.is_lost(provider):
-            return gpu  # it has written meanwhile: what it wrote counts
+            return gpu  # it has written in the meantime: keep what it wrote
         return gpu | {"status": merging.lost(gpu.get("status", {}), provider, message, self.context.now())}
 
     async def _on_noted(self, provider: str, sends: bool) -> None:
-        """Keep in mind, beyond the end of this process, whether a provider sends heartbeats."""
+        """Store whether a provider sends heartbeats."""
         key = self._notes + provider
         operation = Put(key, b"") if sends else Delete(key)
-        with suppress(RevisionConflict):  # to delete what is not there
+        with suppress(RevisionConflict):  # nothing to delete
             await self.context.commit(operation)
-        await self._forget_notes()
+        await self._compact_notes()
 
-    async def _forget_notes(self) -> None:
-        """Who comes with a new provider's id again and again must not fill the storage with the history of notes."""
+    async def _compact_notes(self) -> None:
+        """Compact the storage from time to time: a caller with ever new provider ids must not fill its history."""
         self._noted += 1
-        if self._noted % _KEPT_NOTES == 0:
+        if self._noted % _COMPACT_AFTER_NOTES == 0:
             before, self._noted_until = self._noted_until, self.context.storage.revision
             if before > self.context.storage.oldest:
                 await self.context.storage.compact(before)
@@ -320,7 +323,7 @@ class DeviceRegistry:
 
 
 class _Transport:
-    """A `rest.Transport` in the name of one caller."""
+    """A `rest.Transport` for one caller."""
 
     def __init__(self, registry: DeviceRegistry, caller: Caller) -> None:
         self._registry = registry

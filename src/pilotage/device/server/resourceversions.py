@@ -1,4 +1,4 @@
-"""Resource versions that callers give: whether they are any, and whether this server can have given them out."""
+"""Checks of resource versions in requests: their form, and whether the server has reached them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from pilotage.storage.interface import Storage
 
 
 def check_version(version: str) -> None:
-    """Raises BadRequest for what is no resource version."""
+    """Raises BadRequest for an invalid resource version."""
     if version and not (version.isascii() and version.isdigit() and len(version) < 20):
-        raise BadRequest(f"{version[:50]!r} is no resource version: a decimal number is needed")
+        raise BadRequest(f"invalid resource version {version[:50]!r}: must be a decimal number")
 
 
 def check_reached(version: int, storage: Storage) -> None:
-    """Raises Gone for a watch from a version that has not happened: the server was set back, and it would be silent."""
+    """Raises Gone for a watch from a future version: the server has lost its storage, and the watch would get no
+    events."""
     if version > storage.revision:
         raise Gone(
-            f"the resource version {version} is ahead of the server's, {storage.revision}: the server has begun anew "
-            "since it was given out; list again"
+            f"the resource version {version} is newer than the server's, {storage.revision}: the server was restarted "
+            "without its storage; list again"
         )

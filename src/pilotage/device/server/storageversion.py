@@ -1,4 +1,4 @@
-"""GPUs as the server keeps them: with the provider of each condition, which callers never see.
+"""GPUs in their stored form: with the provider of each condition, which is not part of the API.
 
 A stored condition has `provider`, and a stored status has `providers`: what each of them recommends.
 """
@@ -24,18 +24,18 @@ GPUS = GroupVersionResource(GROUP, "v1alpha1", "gpus")
 DEFINITION = f"gpus.{GROUP}"
 _PRIVATE = b'"provider'
 _KEPT_BYTES = 4096
-"""Larger GPUs are cleaned anew each time, so that what is kept stays small."""
+"""Larger GPUs are not cached, so that the cache stays small."""
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
 
 class StoredCondition(Model):
-    """A condition and whose it is."""
+    """A condition and its provider."""
 
     type: Annotated[str, MinLength(1), MaxLength(316)]
     status: Literal["True", "False", "Unknown"]
     reason: Annotated[str, MaxLength(1024)] = ""
-    """Empty where a provider gave none: the wire cannot tell that from absent."""
+    """Empty if the provider sent none: on the wire, empty and absent are the same."""
     message: Annotated[str, MaxLength(32768)] = ""
     last_transition_time: datetime | None = None
     observed_generation: int | None = None
@@ -43,13 +43,13 @@ class StoredCondition(Model):
 
 
 class ProviderRecord(Model):
-    """What is known of one provider with regard to one GPU."""
+    """The state of one provider for one GPU."""
 
     recommended_action: Annotated[str, MaxLength(1024)] | None = None
 
 
 class StoredStatus(Model):
-    """A status, and who has said what of it."""
+    """A status with the provider of each part."""
 
     conditions: Annotated[list[StoredCondition], ListType("map", "type"), MaxItems(MAX_CONDITIONS)] = []
     recommended_action: Annotated[str, MaxLength(1024)] | None = None
@@ -67,7 +67,7 @@ class StoredStatus(Model):
     columns=GPU.__resource__.columns,
 )
 class StoredGPU(Resource):
-    """A GPU of this node, as it is kept."""
+    """A GPU of this node in its stored form."""
 
     spec: GPUSpec
     status: StoredStatus = StoredStatus()
@@ -79,7 +79,7 @@ def definition() -> dict[str, Any]:
 
 
 def public(data: bytes | memoryview) -> bytes:
-    """An object as callers see it: without what the server alone keeps."""
+    """An object in its public form: without the fields of the stored form."""
     data = bytes(data)
     if _PRIVATE not in data:
         return data
@@ -95,11 +95,11 @@ def _cleaned(data: bytes) -> bytes:
 
 
 _kept_cleaned = lru_cache(maxsize=2048)(_cleaned)
-"""Most GPUs of a list are as they were in the list before."""
+"""Most GPUs do not change between two lists."""
 
 
 def public_status(status: dict[str, Any]) -> dict[str, Any]:
-    """A status without what the server alone keeps."""
+    """A status without the fields of the stored form."""
     result = {key: value for key, value in status.items() if key != "providers"}
     if "conditions" in result:
         result["conditions"] = [

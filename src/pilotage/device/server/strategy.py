@@ -1,4 +1,4 @@
-"""GPUs as a resource of the registry: what they differ in from other custom resources."""
+"""The strategy of GPUs: their differences from other custom resources."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CONDITIONS: Document = {
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GPUStrategy(CustomResourceStrategy):
-    """GPUs are named by their UUIDs as they are, created with a status, and patched condition by condition."""
+    """Names may be UUIDs in any case, a create may have a status, and patches merge conditions by type."""
 
     name_form: NameForm = "path"
     unconditional_update: bool = True

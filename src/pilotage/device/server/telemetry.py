@@ -1,8 +1,8 @@
-"""The last reading of each GPU. Providers report them; callers ask for them. Nothing of it is stored.
+"""The last reading of each GPU. Providers report them; clients request them. They are not stored.
 
-A provider in this process reads again when it is asked to, so that a caller gets a reading that is a second old at
-most. One in a process of its own reports at every poll, and its last report is what there is. A caller waits for a
-provider for a moment at most: a driver that hangs is an error, not a call that hangs.
+A provider in this process reads on request, so that a reading is at most one second old. A provider in another process
+reports at every poll, and its last report is returned. A call waits for a provider for a limited time: a driver that
+hangs is an error.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ class TelemetryOptions:
     """How old a reading may be. Times are seconds."""
 
     fresh_seconds: float = 1.0
-    """A reading of a provider in this process that is younger than this is not read again."""
+    """A younger reading of a provider in this process is returned as it is."""
     wait_seconds: float = 3.0
-    """How long a caller waits for a provider to read again: less than the 5 s that clients wait for an answer."""
+    """How long a call waits for a provider to read: less than the 5 s timeout of clients."""
     stale_seconds: float = 30.0
-    """A report from another process that is older than this is not returned any more."""
+    """An older report from another process is not returned."""
     most: int = 1024
-    """GPUs whose readings are kept."""
+    """The number of GPUs with a reading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class _Kept:
 
 
 class Source:
-    """A provider in this process. `wanted` is set while a caller waits for a new reading."""
+    """A provider in this process. `wanted` is set while a call waits for a new reading."""
 
     __slots__ = ("reported_at", "wanted")
 
@@ -59,10 +59,10 @@ class LatestTelemetry:
         return self._sources.setdefault(provider, Source())
 
     def report(self, provider: str, items: Sequence[Telemetry]) -> None:
-        """Keep these readings, each in place of the one before it."""
+        """Replace the readings of these GPUs."""
         now = asyncio.get_running_loop().time()
         for item in items:
-            self._kept.pop(item.name, None)  # so that the first is the one that was reported longest ago
+            self._kept.pop(item.name, None)  # the first is the one with the oldest report
             self._kept[item.name] = _Kept(replace(item, provider=provider), provider, now)
         while len(self._kept) > self._options.most:
             del self._kept[next(iter(self._kept))]
@@ -73,7 +73,7 @@ class LatestTelemetry:
         reported.set()
 
     async def read(self, names: Sequence[str]) -> list[Telemetry]:
-        """A reading of each of these GPUs; `unavailable` has the reason where there is none."""
+        """A reading of each of these GPUs; if there is none, `unavailable` has the reason."""
         oldest = asyncio.get_running_loop().time() - self._options.fresh_seconds
         try:
             async with asyncio.timeout(self._options.wait_seconds):
@@ -82,19 +82,18 @@ class LatestTelemetry:
                         source.wanted.set()
                     await self._reported.wait()
         except TimeoutError:
-            pass  # what has not come is unavailable, and the rest is returned
+            pass  # missing readings are unavailable; the others are returned
         return [self._answer(name, oldest) for name in names]
 
     def _outdated(self, names: Sequence[str], oldest: float) -> list[Source]:
-        """The providers to wait for. A GPU that could not be read is not waited for: its reason is known.
-
-        Its provider is asked to read it again, for the next caller.
+        """The providers to wait for. A call does not wait for a GPU that could not be read, because its reason is
+        known; its provider reads it again for the next call.
         """
         providers: set[str] = set()
         for name in names:
             kept = self._kept.get(name)
             if kept is None:
-                providers |= self._sources.keys()  # any of them may have it
+                providers |= self._sources.keys()  # any of them may report it
             elif kept.at < oldest and kept.telemetry.unavailable:
                 self._ask(kept.provider)
             elif kept.at < oldest:
@@ -115,10 +114,10 @@ class LatestTelemetry:
             return kept.telemetry
         if kept.provider in self._sources:
             return _without(
-                kept, f"the provider {kept.provider!r} has not read it within {self._options.wait_seconds:g} s", age
+                kept, f"provider {kept.provider!r} did not read it within {self._options.wait_seconds:g} s", age
             )
         if age > self._options.stale_seconds:
-            return _without(kept, f"the provider {kept.provider!r} does not report it any more", age)
+            return _without(kept, f"provider {kept.provider!r} no longer reports it", age)
         return kept.telemetry
 
 

@@ -1,8 +1,8 @@
-"""Fan-out: one follower of the storage's log writes every change, as one piece of bytes, to all who watch.
+"""The watch cache: one task reads the storage's log, encodes each change once, and writes it to all watches.
 
-A subscription is a cursor on the watch cache's log. One that keeps up is written to at the moment of the change, by the
-follower itself; one that has no room serves itself from the log until it has caught up. Nobody waits for anybody, and
-whoever is too far behind, for too long, is told to list again.
+A watch is a cursor on the log of the watch cache. The reading task writes a change directly to a watch that keeps up; a
+watch with a full stream sends from the log in its own task until it has caught up. Watches do not wait for each other.
+A watch that is too far behind for too long is closed, and its client lists again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from pilotage.device.server import metrics
-from pilotage.device.server.cachewatcher import CacheWatcher, untellable
+from pilotage.device.server.cachewatcher import CacheWatcher, encoding_error
 from pilotage.device.server.eventlog import EventLog, LoggedEvent
 from pilotage.device.server.ratelimiter import CallerRateLimiter
 from pilotage.device.server.storageversion import public
@@ -38,36 +38,36 @@ from pilotage.telemetry.logs import logger
 
 _RESTART_SECONDS = 1.0
 Encode = Callable[[str, WatchEvent], bytes]
-"""The message of an event in a generation of the wire."""
+"""Encodes an event in a generation of the wire."""
 _log = logger("pilotage.device.watchcache")
 
 
 @dataclass(frozen=True, slots=True)
 class WatchCacheOptions:
-    """How much is kept for how many. Times are seconds, sizes bytes."""
+    """Limits of a watch cache. Times are in seconds, sizes in bytes."""
 
     log_events: int = 4096
-    """Changes that are kept ready to be sent. A watch from before them reads the storage's history first."""
+    """Changes in the log. A watch from an older version reads the storage's history first."""
     log_bytes: int = 16 * 1024 * 1024
     """The size of these changes; the oldest are dropped first."""
     history_bytes: int = 32 * 1024 * 1024
-    """Of the storage's history; what is older is compacted."""
+    """The size of the storage's history; older revisions are compacted."""
     lag_events: int = 256
-    """How far a watch may fall behind once it had caught up."""
+    """How many changes a watch may fall behind after it has caught up."""
     drain_seconds: float = 30.0
-    """How long a watch may take nothing at all."""
+    """How long a client may read nothing."""
     subscribers: int = 256
-    """Watches at once. One caller may have three quarters of them, so that there is room for another."""
+    """Open watches. One caller may have at most three quarters of them."""
     subscriptions_per_second: float = 10.0
-    """Watches that one caller may begin."""
+    """New watches of one caller."""
     subscription_burst: int = 512
-    """After a restart all come back at once, and each twice: the first time, its version may be gone."""
+    """After a restart all clients reconnect at once, and twice if their version has expired."""
     bookmark_seconds: float = BOOKMARK_SECONDS
-    """How often a watch that asked for bookmarks gets one while nothing changes."""
+    """The interval of bookmarks, for watches with bookmarks and no other event."""
 
 
 class WatchCache:
-    """Serves watches from one follower. An async context manager; the follower runs for the length of its block."""
+    """Serves watches. An async context manager: its task runs for the length of the block."""
 
     def __init__(
         self,
@@ -87,55 +87,55 @@ class WatchCache:
         self._subscriptions: dict[CacheWatcher, None] = {}
         self._live: dict[CacheWatcher, None] = {}
         self._callers: Counter[str] = Counter()
-        self._rates = CallerRateLimiter(self.options.subscriptions_per_second, self.options.subscription_burst)
+        self._rate_limiter = CallerRateLimiter(self.options.subscriptions_per_second, self.options.subscription_burst)
         self._history: deque[tuple[int, int]] = deque()
-        self._history_held = 0
+        self._history_bytes = 0
         self._closed = False
-        self._fewer = asyncio.Event()
+        self._watch_ended = asyncio.Event()
         self._cursor: Watch = storage.watch(prefix, since=storage.oldest)
-        self._follower: asyncio.Task[None] | None = None
+        self._reader: asyncio.Task[None] | None = None
 
     @property
     def position(self) -> int:
-        """Everything up to this version has been written to whoever keeps up."""
+        """Changes up to this version have been written to all watches that keep up."""
         return self._cursor.position
 
     @property
     def subscribers(self) -> int:
-        """How many watches are open."""
+        """The number of open watches."""
         return len(self._subscriptions)
 
     def values(self) -> tuple[int, Collection[bytes]]:
-        """The version of the last change, and all GPUs as they are stored: for counting them."""
+        """The version of the last change and the stored bytes of all GPUs, for metrics."""
         return self.position, [current.entry.value for current in self._current.values()]
 
     async def __aenter__(self) -> WatchCache:
         await self._restart()
-        self._follower = asyncio.create_task(self._follow(), name="device watch cache")
+        self._reader = asyncio.create_task(self._read_log(), name="device watch cache")
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
-        if self._follower is not None:
-            self._follower.cancel()
-            await asyncio.gather(self._follower, return_exceptions=True)
+        if self._reader is not None:
+            self._reader.cancel()
+            await asyncio.gather(self._reader, return_exceptions=True)
 
     def close(self) -> None:
-        """End every watch, quietly, and begin no more: the server is going down."""
+        """End all watches without an error, and refuse new ones: the server is shutting down."""
         self._closed = True
         for subscription in list(self._subscriptions):
             subscription.end(None)
 
     async def ended(self, seconds: float) -> None:
-        """Wait until no watch is open any more, but not longer than that."""
+        """Wait until no watch is open, at most `seconds`."""
         deadline = asyncio.get_running_loop().time() + seconds
         while self._subscriptions and asyncio.get_running_loop().time() < deadline:
-            self._fewer.clear()
+            self._watch_ended.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(deadline):
-                    await self._fewer.wait()
+                    await self._watch_ended.wait()
 
     async def serve(
         self,
@@ -146,16 +146,16 @@ class WatchCache:
         caller: str = "",
         metadata: Mapping[str, str] | None = None,
     ) -> None:
-        """One watch, from its first event to its last. Returns when it ends well; raises ApiError and RPCError.
+        """Serve one watch until it ends. Raises ApiError and RPCError.
 
-        `caller` is who is held to the limits; `metadata` are sent before the first event.
+        The limits apply to `caller`; `metadata` is sent before the first event.
         """
         subscription = CacheWatcher(self, request, generation, out)
         with self._admitted(subscription, caller):
             await subscription.run(metadata)
 
     def added(self, entry: Entry, generation: str) -> bytes:
-        """The frame that says that a GPU is there; made once for as long as the GPU stays as it is."""
+        """The ADDED frame of a stored GPU, encoded once for each of its versions."""
         current = self._current.get(entry.key)
         if current is None or current.entry.revision != entry.revision:
             return self.render("ADDED", generation, entry, entry.revision)
@@ -165,7 +165,7 @@ class WatchCache:
         return found
 
     def render(self, kind: WatchEventType, generation: str, entry: Entry, revision: int) -> bytes:
-        """The frame of an event about an entry of the storage."""
+        """The frame of an event with an entry of the storage."""
         return self.message(WatchEvent(kind, public(records.view(entry, self.info, revision))), generation)
 
     def message(self, event: WatchEvent, generation: str) -> bytes:
@@ -173,21 +173,23 @@ class WatchCache:
         return frame(self._encode(generation, event))
 
     def go_live(self, subscription: CacheWatcher) -> None:
-        """From now on changes are written to it at once. It must stand at the end of the log."""
+        """Write further changes to this watch directly. Its position must be the end of the log."""
         self._live[subscription] = None
 
     @contextmanager
     def _admitted(self, subscription: CacheWatcher, caller: str) -> Iterator[None]:
         options = self.options
         if self._closed:
-            raise ServiceUnavailable("the server is going down", details=StatusDetails(retry_after_seconds=1))
+            raise ServiceUnavailable("the server is shutting down", details=StatusDetails(retry_after_seconds=1))
         if len(self._subscriptions) >= options.subscribers:
-            raise _refused(f"{options.subscribers} watches are open already, and no more are allowed at a time")
+            raise _refused(f"the limit of {options.subscribers} open watches is reached")
         share = max(options.subscribers * 3 // 4, 1)
         if self._callers[caller] >= share:
-            raise _refused(f"this caller has {share} watches open already, and must leave room for others")
-        if not self._rates.allows(caller, asyncio.get_running_loop().time()):
-            raise _refused(f"this caller begins more than {options.subscriptions_per_second:g} watches a second")
+            raise _refused(f"the limit of {share} open watches for one caller is reached")
+        if not self._rate_limiter.allows(caller, asyncio.get_running_loop().time()):
+            raise _refused(
+                f"the limit of {options.subscriptions_per_second:g} new watches a second for one caller is reached"
+            )
         subscription.place = self.log.end
         self._subscriptions[subscription] = None
         self._callers[caller] += 1
@@ -200,46 +202,44 @@ class WatchCache:
             if not self._callers[caller]:
                 del self._callers[caller]
             self._live.pop(subscription, None)
-            self._fewer.set()
+            self._watch_ended.set()
             metrics.STREAMS.labels().dec()
 
-    async def _follow(self) -> None:
-        anew = False
+    async def _read_log(self) -> None:
+        restart = False
         while True:
             try:
-                if anew:
+                if restart:
                     await self._restart()
-                    anew = False
+                    restart = False
                 async for batch in self._cursor:
                     self._publish([LoggedEvent(event) for event in batch])
-                    await self._forget_history()
+                    await self._compact_history()
             except Compacted as error:
-                _log.error(
-                    "the watch cache was overtaken by the storage's log: all watches must list again", error=error
-                )
-                self._end_all(Gone("the server has lost track of its own changes; list again"))
-                anew = True
+                _log.error("storage was compacted past the watch cache, closing all watches", error=error)
+                self._end_all(Gone("the server's watch cache was restarted; list again"))
+                restart = True
             except StorageError as error:
-                _log.info("the watch cache ends with its storage", reason=error)
+                _log.info("watch cache stopped, its storage is closed", reason=error)
                 self.close()
                 return
             except Exception:
-                _log.exception("the watch cache has failed: all watches must list again")
-                self._end_all(Gone("the server has failed to follow its own changes; list again"))
+                _log.exception("watch cache failed, closing all watches and restarting")
+                self._end_all(Gone("the server's watch cache has failed and was restarted; list again"))
                 await asyncio.sleep(_RESTART_SECONDS)
-                anew = True
+                restart = True
 
     def _end_all(self, error: Gone) -> None:
         for subscription in list(self._subscriptions):
             subscription.end(error)
 
     async def _restart(self) -> None:
-        """Begin with what is there now. The follower reads from the oldest history on, so that watches can resume."""
+        """Load the current GPUs, and read the log from the oldest revision on, so that watches can resume."""
         since = self.storage.oldest
         snapshot = await self.storage.list(self.prefix)
         self._current = {entry.key: _Current(entry) for entry in snapshot.entries}
         self._history.clear()
-        self._history_held = 0
+        self._history_bytes = 0
         self.log.clear(since)
         self._cursor = self.storage.watch(self.prefix, since=since)
 
@@ -248,31 +248,31 @@ class WatchCache:
         for change in changes:
             self._apply(change.event)
             self._history.append((change.revision, change.size))
-            self._history_held += change.size
-        now, shared, told = asyncio.get_running_loop().time(), _Shared(self, changes), 0
+            self._history_bytes += change.size
+        now, batch, watches = asyncio.get_running_loop().time(), _Batch(self, changes), 0
         for subscription in list(self._live):
             try:
-                frames = shared.frames_for(subscription)
+                frames = batch.frames_for(subscription)
                 if frames and not subscription.out.write(frames):
                     self._fall_behind(subscription)
                     continue
-            except RPCError:  # it has gone, and its own task is about to notice
+            except RPCError:  # its client has disconnected; its own task ends it
                 del self._live[subscription]
                 continue
-            except Exception:  # no way to say it on this wire: better to end than to leave it out
-                _log.exception("a change cannot be told, so the watch is ended")
+            except Exception:  # it cannot be encoded: end the watch, never skip an event
+                _log.exception("cannot encode an event, closing the watch")
                 del self._live[subscription]
-                subscription.end(untellable())
+                subscription.end(encoding_error())
                 continue
             if frames:
-                subscription.spoke = now
+                subscription.last_sent = now
             subscription.place = self.log.end
-            if shared.concerns_whole(subscription):
-                told += 1
+            if batch.is_whole_for(subscription):
+                watches += 1
             else:
                 subscription.count(changes)
-        if told:
-            metrics.count_events((change.kind for change in changes), told)
+        if watches:
+            metrics.count_events((change.kind for change in changes), watches)
         if len(self._live) < len(self._subscriptions):
             for subscription in list(self._subscriptions):
                 subscription.check_lag()
@@ -289,21 +289,21 @@ class WatchCache:
         del self._live[subscription]
         subscription.wake()
 
-    async def _forget_history(self) -> None:
-        """Keep the storage's history small: it is there for watches to resume from, and takes memory."""
+    async def _compact_history(self) -> None:
+        """Compact the storage's history to its limit. Watches resume from it, but it takes memory."""
         revision = 0
-        while self._history_held > self.options.history_bytes and len(self._history) > 1:
+        while self._history_bytes > self.options.history_bytes and len(self._history) > 1:
             revision, size = self._history.popleft()
-            self._history_held -= size
+            self._history_bytes -= size
         if revision > self.storage.oldest:
             try:
                 await self.storage.compact(revision)
-            except StorageError as error:  # a full disk, say: that is no reason to stop telling changes
-                _log.warning("the storage's history cannot be made shorter now", error=error)
+            except StorageError as error:  # such as a full disk: events are still sent
+                _log.warning("cannot compact the storage", error=error)
 
 
 class _Current:
-    """A GPU as it is, with the frames that say so."""
+    """The current state of a GPU, with its ADDED frames."""
 
     __slots__ = ("entry", "frames")
 
@@ -312,20 +312,20 @@ class _Current:
         self.frames: dict[str, bytes] = {}
 
 
-class _Shared:
-    """The frames of one publication: joined once for all who get all of it."""
+class _Batch:
+    """The frames of one batch of changes, joined once for the watches that receive all of them."""
 
     def __init__(self, watch_cache: WatchCache, changes: Sequence[LoggedEvent]) -> None:
         self._watch_cache = watch_cache
         self._changes = changes
         self._joined: dict[str, tuple[bytes, ...]] = {}
 
-    def concerns_whole(self, subscription: CacheWatcher) -> bool:
-        """Whether a watch is told all of it."""
+    def is_whole_for(self, subscription: CacheWatcher) -> bool:
+        """Whether a watch receives the whole batch."""
         return subscription.selection.everything and subscription.since < self._changes[0].revision
 
     def frames_for(self, subscription: CacheWatcher) -> Sequence[bytes]:
-        if not self.concerns_whole(subscription):
+        if not self.is_whole_for(subscription):
             return subscription.frames_of(self._changes)
         found = self._joined.get(subscription.generation)
         if found is None:
@@ -335,4 +335,4 @@ class _Shared:
 
 
 def _refused(message: str) -> TooManyRequests:
-    return TooManyRequests(f"{message}; try again later", details=StatusDetails(retry_after_seconds=1))
+    return TooManyRequests(f"{message}; retry later", details=StatusDetails(retry_after_seconds=1))

@@ -47,7 +47,7 @@ class ReadinessGate:
 
 
 @asynccontextmanager
-async def face(
+async def serving(
     generation: Generation = Generation.V6,
     allows: Allows = allow_all,
     watch_cache_options: WatchCacheOptions | None = None,
@@ -73,7 +73,7 @@ def create(name: str = "gpu-0", **more: Any) -> Request:
 
 @pytest.mark.parametrize("package", wire.PACKAGES)
 async def test_the_service_answers_under_both_names(package: str) -> None:
-    async with face() as here:
+    async with serving() as here:
         await here.ask(create(status=status(condition())), package)
         page = wire.decode_page(Generation.V6, await here.ask(Request(Verb.LIST, wire.RESOURCE), package))
         assert len(page.items) == 1
@@ -96,7 +96,7 @@ async def test_the_service_answers_under_both_names(package: str) -> None:
 
 @pytest.mark.parametrize("generation", [Generation.V1, Generation.V8])
 async def test_another_generation_is_spoken_on_request(generation: Generation) -> None:
-    async with face(generation) as here:
+    async with serving(generation) as here:
         await api(here.registry).create(gpu(status=status(condition())))
         page = wire.decode_page(generation, await here.ask(Request(Verb.LIST, wire.RESOURCE)))
         assert b'"gpu-0"' in bytes(page.items[0])
@@ -107,7 +107,7 @@ async def test_another_generation_is_spoken_on_request(generation: Generation) -
 
 
 async def test_an_error_carries_the_whole_status() -> None:
-    async with face() as here:
+    async with serving() as here:
         with pytest.raises(RPCError) as raised:
             await here.ask(Request(Verb.GET, wire.RESOURCE, name="gpu-9"))
         assert raised.value.code is Code.NOT_FOUND
@@ -124,7 +124,7 @@ async def test_a_failure_of_the_server_is_told_without_its_text(
     async def broken(request: Request) -> Response:
         raise RuntimeError("secret")
 
-    async with face() as here:
+    async with serving() as here:
         monkeypatch.setattr(here.registry.api, "call", broken)
         with pytest.raises(RPCError) as raised:
             await here.ask(Request(Verb.GET, wire.RESOURCE, name="gpu-0"))
@@ -135,7 +135,7 @@ async def test_a_failure_of_the_server_is_told_without_its_text(
 
 async def test_every_write_leaves_a_line_that_says_who_what_and_how_it_ended(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "pilotage.device.audit")
-    async with face() as here:
+    async with serving() as here:
         await here.ask(create(), provider_id="nvml", peer=Peer(uid=7, gid=7, pid=42))
         with pytest.raises(RPCError):
             await here.ask(create())
@@ -156,7 +156,7 @@ async def test_every_write_leaves_a_line_that_says_who_what_and_how_it_ended(cap
 
 async def test_who_may_not_is_refused_and_that_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "pilotage.device.audit")
-    async with face(allows=lambda peer, method: method.startswith(("Get", "List"))) as here:
+    async with serving(allows=lambda peer, method: method.startswith(("Get", "List"))) as here:
         with pytest.raises(RPCError) as raised:
             await here.ask(create())
         assert raised.value.code is Code.PERMISSION_DENIED
@@ -174,7 +174,7 @@ async def test_calls_are_counted_by_method_and_code() -> None:
     labels = ("unary", "nvidia.nvsentinel.v1alpha1.GpuService", "GetGpu")
     started = metrics.STARTED.labels(*labels).value
     missing = metrics.HANDLED.labels(*labels, "NOT_FOUND").value
-    async with face() as here:
+    async with serving() as here:
         with pytest.raises(RPCError):
             await here.ask(Request(Verb.GET, wire.RESOURCE, name="gpu-9"))
     assert metrics.STARTED.labels(*labels).value == started + 1
@@ -185,7 +185,7 @@ async def test_calls_are_counted_by_method_and_code() -> None:
 async def test_writes_are_counted_by_what_they_do() -> None:
     operations = ("create", "update_status", "delete")
     before = [metrics.UPDATES.labels(operation).value for operation in operations]
-    async with face() as here:
+    async with serving() as here:
         own = api(here.registry)
         await own.create(gpu())
         await own.set_status("gpu-0", condition())
@@ -196,14 +196,14 @@ async def test_writes_are_counted_by_what_they_do() -> None:
 async def test_callers_at_one_address_do_not_use_up_the_watches_of_another() -> None:
     path = wire.method_path("WatchGpus")
 
-    async with face(watch_cache_options=WatchCacheOptions(subscribers=2)) as here, asyncio.TaskGroup() as tasks:
+    async with serving(watch_cache_options=WatchCacheOptions(subscribers=2)) as here, asyncio.TaskGroup() as tasks:
 
         async def watch(address: str) -> None:
             await here.handlers.stream[path](Call(path, peer=Peer(address=address)), b"", Out())
 
         watches = [tasks.create_task(watch("10.0.0.1:1"))]
         await asyncio.sleep(0)
-        with pytest.raises(RPCError, match="this caller has 1 watches open already"):
+        with pytest.raises(RPCError, match="the limit of 1 open watches for one caller is reached"):
             await watch("10.0.0.1:2")
         watches.append(tasks.create_task(watch("10.0.0.2:1")))
         await asyncio.sleep(0)
@@ -213,7 +213,7 @@ async def test_callers_at_one_address_do_not_use_up_the_watches_of_another() -> 
 
 
 async def test_readers_wait_at_the_gate_and_providers_do_not() -> None:
-    async with face(gate_seconds=30) as here:
+    async with serving(gate_seconds=30) as here:
         with pytest.raises(RPCError) as raised:
             await here.ask(Request(Verb.LIST, wire.RESOURCE))
         assert raised.value.code is Code.UNAVAILABLE
@@ -226,7 +226,7 @@ async def test_readers_wait_at_the_gate_and_providers_do_not() -> None:
 
 
 async def test_options_that_the_message_cannot_hold_come_as_metadata() -> None:
-    async with face() as here:
+    async with serving() as here:
         for name, labels in (("gpu-0", {"tier": "gold"}), ("gpu-1", {})):
             await api(here.registry).create(gpu(name, metadata={"labels": labels}))
         options = ListOptions(label_selector="tier=gold")
@@ -239,7 +239,7 @@ async def _provide(here: ReadinessGate, message: Any, name: str, **more: Any) ->
 
 
 async def test_providers_have_a_service_of_their_own() -> None:
-    async with face() as here:
+    async with serving() as here:
         register = wire.RegisterGPU("gpu-0", "GPU-0", "nvml", status(condition()))
         created = wire.Registered.decode(await _provide(here, register, "RegisterGpu"))
         assert created.created
@@ -262,7 +262,7 @@ async def test_providers_have_a_service_of_their_own() -> None:
 
 
 async def test_a_heartbeat_without_a_name_is_its_users() -> None:
-    async with face() as here:
+    async with serving() as here:
         await _provide(here, wire.Heartbeat(""), "Heartbeat", peer=Peer(uid=7))
         assert not here.registry.heartbeats.is_lost("uid:7")
         assert await _notes(here) == ["/devices/heartbeats/uid:7"]
@@ -280,7 +280,7 @@ async def test_reflection_tells_what_there_is_question_by_question() -> None:
         yield b"\x22" + bytes([len(symbol)]) + symbol  # file_containing_symbol
 
     symbol = f"{SECOND}.GpuService".encode()
-    async with face() as here:
+    async with serving() as here:
         for path in reflection.METHODS:
             out = Out()
             await here.handlers.bidi[path](Call(path), questions(), out)
@@ -292,7 +292,7 @@ async def test_reflection_tells_what_there_is_question_by_question() -> None:
 
 @pytest.mark.covers("D11")
 async def test_health_is_serving_once_readers_are_let_in_and_no_more_at_the_end() -> None:
-    async with face(gate_seconds=30) as here:
+    async with serving(gate_seconds=30) as here:
 
         async def checked(name: str = "") -> ServingStatus:
             return health.decode_response((await here.unary(health.CHECK, health.encode_request(name))).message)
@@ -318,7 +318,7 @@ async def test_health_is_serving_once_readers_are_let_in_and_no_more_at_the_end(
 
 
 async def test_the_health_of_an_unknown_service_can_be_watched() -> None:
-    async with face() as here:
+    async with serving() as here:
         out = Out()
         call = Call(health.WATCH)
         told = asyncio.ensure_future(here.handlers.stream[health.WATCH](call, health.encode_request("x.Y"), out))

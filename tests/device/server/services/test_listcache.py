@@ -83,7 +83,7 @@ async def test_a_list_that_must_match_a_version_that_is_not_reached_is_refused(
 
 async def test_a_list_at_what_is_no_version_is_refused() -> None:
     async with registry() as opened:
-        with pytest.raises(BadRequest, match="no resource version"):
+        with pytest.raises(BadRequest, match="invalid resource version"):
             await names(
                 ListCache(opened, Generation.V6), Request(Verb.LIST, GPUS, options=ListOptions(resource_version="x"))
             )

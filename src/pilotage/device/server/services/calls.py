@@ -1,4 +1,4 @@
-"""What every call of the server goes through: who may, how it is counted, and how it fails."""
+"""What all calls of the server have in common: access, metrics, the audit log, and errors."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ _log = logger("pilotage.device.server")
 _audit = logger("pilotage.device.audit")
 
 Allows = Callable[[Peer, str], bool]
-"""Whether somebody may call a method."""
+"""Whether a peer may call a method."""
 
 
 def allow_all(peer: Peer, method: str) -> bool:
-    """For a server that nobody but its own process reaches."""
+    """No restriction: for tests, and for health checks."""
     return True
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What a call came to, for the log: the object it was about, and the code."""
+    """The outcome of a call, for the audit log: its object and code."""
 
     name: str = ""
     provider: str = ""
-    """Where the message itself names one."""
+    """The provider id in the message, if it has one."""
     code: Code = Code.OK
     warnings: tuple[str, ...] = ()
     started: float = field(default_factory=time.perf_counter)
@@ -44,7 +44,7 @@ class Outcome:
 
 @contextmanager
 def handled(call: Call, allows: Allows, *, kind: str = "unary", audited: bool = False) -> Iterator[Outcome]:
-    """Around the handling of a call. Lets out nothing but RPCError (and what cancels it)."""
+    """Handle a call in the block: other errors than RPCError and cancellation become RPCError."""
     labels = (kind, call.method.rpartition("/")[0].lstrip("/"), call.name)
     metrics.STARTED.labels(*labels).inc()
     outcome = Outcome()
@@ -64,12 +64,12 @@ def handled(call: Call, allows: Allows, *, kind: str = "unary", audited: bool = 
         raise rpc_error(BadRequest(str(error))) from error
     except StorageError as error:
         outcome.code = Code.UNAVAILABLE
-        _log.warning("the storage could not answer", method=call.name, error=error)
-        raise rpc_error(ServiceUnavailable("the server's storage cannot answer; try again")) from error
+        _log.warning("storage unavailable", method=call.name, error=error)
+        raise rpc_error(ServiceUnavailable("the server's storage is unavailable; retry")) from error
     except Exception as error:
         outcome.code = Code.INTERNAL
-        _log.exception("a call failed for a reason of the server's own", method=call.name)
-        raise RPCError(Code.INTERNAL, "the server has failed; its log says why") from error
+        _log.exception("call failed with an internal error", method=call.name)
+        raise RPCError(Code.INTERNAL, "internal error; the server's log has the reason") from error
     except BaseException:
         outcome.code = Code.CANCELLED
         raise
@@ -81,12 +81,12 @@ def handled(call: Call, allows: Allows, *, kind: str = "unary", audited: bool = 
 
 
 def caller_of(call: Call, provider: str = "", unspoken: tuple[str, ...] = ()) -> Caller:
-    """Who calls: the provider that the message names, else the one of the metadata, else the user."""
+    """The caller: the provider in the message, else the one in the metadata, else the user."""
     return Caller(provider or call.metadata.get(PROVIDER_ID, ""), call.peer, unspoken)
 
 
 def warned(warnings: Sequence[str]) -> dict[str, str]:
-    """Warnings as initial metadata, which are short and ASCII."""
+    """Warnings as initial metadata, shortened and in ASCII."""
     text = "; ".join(warnings).encode("ascii", "backslashreplace").decode("ascii")
     return {WARNING: text[:_LONGEST_WARNING]} if text else {}
 
@@ -98,7 +98,7 @@ def _write_audit(call: Call, outcome: Outcome) -> None:
         method=call.name,
         name=outcome.name,
         code=outcome.code.name,
-        provider=caller.identity[:MAX_PROVIDER],  # it may be none at all: then the call was refused
+        provider=caller.identity[:MAX_PROVIDER],  # an invalid id is longer; its call was refused
         uid=call.peer.uid,
         pid=call.peer.pid,
     )

@@ -1,4 +1,4 @@
-"""The gRPC face: turns calls into the registry's requests, and its answers into messages."""
+"""GpuService: decodes calls into requests to the registry, and encodes the responses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def encode(generation: str, event: WatchEvent) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class GPUService:
-    """Answers calls in one generation of the wire, under both names of its package."""
+    """Serves one generation of the wire, under both package names."""
 
     registry: DeviceRegistry
     watch_cache: WatchCache
@@ -40,7 +40,7 @@ class GPUService:
     allows: Allows = allow_all
 
     def handlers(self) -> Handlers:
-        """Everything that the server answers."""
+        """The handlers of all services."""
         announced = self.announced()
         answer = partial(self._call, ListCache(self.registry, self.generation), announced)
         unary: dict[str, UnaryHandler] = {CHECK: self.health.check}
@@ -57,7 +57,7 @@ class GPUService:
         return Handlers(unary, stream, dict.fromkeys(reflection.METHODS, _reflect(self.generation, self.allows)))
 
     def announced(self) -> dict[str, str]:
-        """The initial metadata of every answer: what a client can count on."""
+        """The initial metadata of every response: what the server announces to clients."""
         return {
             wire.UNDERSTOOD: wire.UNDERSTOOD_OPTIONS,
             wire.STORAGE: self.registry.storage_id,
@@ -88,30 +88,30 @@ class GPUService:
 
 _PROVIDER_METHODS: Mapping[Generation, Sequence[str]] = {
     Generation.V6: providerservice.METHODS,
-    Generation.V8: ("Heartbeat",),  # the messages of the other methods hold those of V6
+    Generation.V8: ("Heartbeat",),  # the other methods' messages contain messages of V6
 }
-"""The methods of ProviderService; in a generation without writes there is nobody to provide."""
+"""The methods of ProviderService; read-only generations have none."""
 MAX_QUESTIONS = 1000
-"""On one stream of reflection: a tool asks a few."""
+"""Requests on one reflection stream. Tools send a few."""
 _READS = ("GetGpu", "ListGpus")
 
 
 def _created(request: Request) -> str:
-    """The name of what is to be created, for the log."""
+    """The name of the object to be created, for the audit log."""
     return objects.header(request.body).name if request.verb is Verb.CREATE else ""
 
 
 def _reflect(generation: Generation, allows: Allows) -> BidiHandler:
-    """What the server can be asked, for tools that have no .proto files."""
+    """The handler of reflection, for tools without .proto files."""
 
     async def answer(call: Call, questions: AsyncIterator[bytes], out: Outgoing) -> None:
         with handled(call, allows, kind="bidi_stream"):
             known, asked = wire.descriptors(generation), 0
             async for question in questions:
                 if (asked := asked + 1) > MAX_QUESTIONS:
-                    raise TooManyRequests(f"more than {MAX_QUESTIONS} questions on one stream")
+                    raise TooManyRequests(f"more than {MAX_QUESTIONS} reflection requests on one stream: open another")
                 await _write(out, frame(reflection.answer(question, known)))
-                await asyncio.sleep(0)  # others want their turn
+                await asyncio.sleep(0)  # other calls get their turn
 
     return answer
 

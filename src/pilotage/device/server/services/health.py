@@ -1,4 +1,4 @@
-"""gRPC's health service: SERVING once readers are let in, NOT_SERVING before that and while the server goes down."""
+"""gRPC's health service: SERVING once the gate is open, NOT_SERVING before that and during shutdown."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pilotage.device.wire.health import ServingStatus
 from pilotage.grpc.rpc import Call, Code, Outgoing, Reply, RPCError, frame
 
 LIVENESS = "liveness"
-"""A name to ask by whether the process lives, which it does before anybody can read. For liveness probes."""
+"""The service name for liveness probes: SERVING also before the gate is open."""
 MAX_WATCHES = 256
 
 
 class HealthService:
-    """Knows how the server is, and tells those who ask, or go on listening."""
+    """The serving status, for Check and Watch."""
 
     def __init__(self, services: Sequence[str]) -> None:
         self._services = frozenset(("", "readiness", *services))
@@ -33,17 +33,17 @@ class HealthService:
         return self._ready
 
     def serve(self) -> None:
-        """From now on everybody is served."""
+        """Set the status to SERVING."""
         if self._alive:
             self._set(ready=True)
 
     def shut_down(self) -> None:
-        """From now on nobody is served any more, for good."""
+        """Set the status to NOT_SERVING for good."""
         self._alive = False
         self._set(ready=False)
 
     def status(self, service: str) -> ServingStatus:
-        """How a service is; SERVICE_UNKNOWN for one that is not there."""
+        """The status of a service; SERVICE_UNKNOWN if there is no such service."""
         if service == LIVENESS:
             return ServingStatus.SERVING
         if service not in self._services:
@@ -56,27 +56,29 @@ class HealthService:
             service = health.decode_request(message)
             status = self.status(service)
             if status is ServingStatus.SERVICE_UNKNOWN:
-                raise RPCError(Code.NOT_FOUND, f"there is no service {service[:200]!r}")
+                raise RPCError(Code.NOT_FOUND, f"unknown service {service[:200]!r}")
             return Reply(health.encode_response(status))
 
     async def watch(self, call: Call, message: bytes, out: Outgoing) -> None:
-        """A `rpc.StreamHandler`: the status, and each other one that it becomes. Ends when the server goes down."""
+        """A `rpc.StreamHandler`: sends the status now and after each change. Ends at shutdown."""
         with handled(call, allow_all, kind="server_stream"):
             service = health.decode_request(message)
             if self._watches >= MAX_WATCHES:
-                raise RPCError(Code.RESOURCE_EXHAUSTED, f"{MAX_WATCHES} watch the server's health already")
+                raise RPCError(
+                    Code.RESOURCE_EXHAUSTED, f"the limit of {MAX_WATCHES} health watches is reached; retry later"
+                )
             self._watches += 1
             try:
-                await self._tell(service, out)
+                await self._send_changes(service, out)
             finally:
                 self._watches -= 1
 
-    async def _tell(self, service: str, out: Outgoing) -> None:
-        told: ServingStatus | None = None
+    async def _send_changes(self, service: str, out: Outgoing) -> None:
+        sent: ServingStatus | None = None
         while True:
             changed, status = self._changed, self.status(service)
-            if status is not told:
-                told = status
+            if status is not sent:
+                sent = status
                 while not out.write([frame(health.encode_response(status))]):
                     await out.drained()
             if not self._alive:

@@ -1,4 +1,4 @@
-"""Answers to ListGpus: made once for as long as nothing changes, however many ask."""
+"""Encoded responses of ListGpus, reused until a GPU changes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pilotage.rest import Transport
 from pilotage.rest.request import ListOptions, Request
 
 _WHOLE = (ListOptions(), ListOptions(resource_version="0"))
-"""How most ask: for all there is now."""
+"""The usual options: the newest state of all GPUs."""
 _KEPT_BYTES = 1 << 20
 
 
 class ListCache:
-    """Answers to ListGpus in one generation of the wire."""
+    """Serves ListGpus in one generation of the wire."""
 
     def __init__(self, registry: DeviceRegistry, generation: Generation) -> None:
         self._registry = registry
@@ -27,7 +27,7 @@ class ListCache:
         self._kept = b""
 
     async def answer(self, caller: Caller, request: Request) -> Reply:
-        """The message that answers, and what it has no field for. Raises ApiError."""
+        """The response: the message, and as metadata what it has no field for. Raises ApiError."""
         transport = self._registry.transport(caller)
         request = self._at_most_newest(request)
         if request.options in _WHOLE:
@@ -46,11 +46,11 @@ class ListCache:
         return self._kept
 
     def _at_most_newest(self, request: Request) -> Request:
-        """A list that is asked for at a version that this storage has not reached is answered with the newest.
+        """Replace a future resource version by none: the response is the newest state.
 
-        An API server answers that it is too large, and client-go's reflector then lists without a version. But the SDKs
-        of V2, V3 and V6 cannot pass that answer on: their informers would ask for the same version for ever. Who
-        names a `resource_version_match` means what it says, and our own client compares the list's version.
+        kube-apiserver answers "Too large resource version", and client-go's reflector then lists without a version.
+        The SDKs of V2, V3 and V6 do not pass this error on: their informers would retry the same version for ever. A
+        request with `resource_version_match` is left unchanged, and our own client compares the list's version.
         """
         options = request.options
         version = options.resource_version
@@ -60,5 +60,5 @@ class ListCache:
         return replace(request, options=replace(options, resource_version=""))
 
     async def _current(self) -> int:
-        """The version now: asked of the storage, which may be another process's too."""
+        """The current version, read from the storage: another process may write to it."""
         return (await self._registry.context.storage.list(self._registry.prefix, limit=1)).revision

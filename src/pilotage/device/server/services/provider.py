@@ -1,4 +1,4 @@
-"""ProviderService: what providers tell a server in words of their own, done through the same registry."""
+"""ProviderService: the calls of providers, as requests to the same registry."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Answer = Callable[[Call, bytes, Outcome], Awaitable[bytes]]
 
 
 class ProviderService:
-    """Answers the calls of providers. A message's provider id counts before that of the metadata."""
+    """Serves the calls of providers. The provider id of a message takes precedence over that of the metadata."""
 
     def __init__(self, registry: DeviceRegistry, allows: Allows) -> None:
         self._registry = registry
@@ -45,7 +45,7 @@ class ProviderService:
         return handle
 
     async def _register(self, call: Call, message: bytes, outcome: Outcome) -> bytes:
-        """Idempotent: a provider that begins anew finds its GPUs there, and goes on with their status."""
+        """Register a GPU. Idempotent: a restarted provider registers its GPUs again."""
         asked = messages.RegisterGPU.decode(message)
         outcome.name, outcome.provider = asked.name, asked.provider_id
         document = {"metadata": {"name": asked.name}, "spec": {"uuid": asked.uuid}}

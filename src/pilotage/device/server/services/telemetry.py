@@ -1,4 +1,4 @@
-"""TelemetryService: readings for those who may read, and reports of providers in processes of their own."""
+"""TelemetryService: readings for clients, and reports of providers in other processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pilotage.rest.request import Request, Verb
 
 @dataclass(frozen=True, slots=True)
 class TelemetryService:
-    """Answers the calls of TelemetryService. The gate and the roles hold as for GPUs themselves."""
+    """Serves TelemetryService, with the gate and the roles of GpuService."""
 
     registry: DeviceRegistry
     allows: Allows
@@ -33,7 +33,7 @@ class TelemetryService:
             await self.registry.transport(caller_of(call)).call(Request(Verb.GET, RESOURCE, name=name))
             [found] = await self.registry.telemetry.read([name])
             if found.unavailable:
-                raise ServiceUnavailable(f"GPU {name} has no telemetry now: {found.unavailable}")
+                raise ServiceUnavailable(f"no telemetry of GPU {name}: {found.unavailable}")
             return Reply(messages.encode_got(found))
 
     async def _list(self, call: Call, message: bytes) -> Reply:
