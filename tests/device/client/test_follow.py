@@ -44,7 +44,7 @@ async def following(*gpus: GPU) -> AsyncIterator[tuple[RegistryChannel, AsyncIte
 
 
 def other_client(server: RegistryChannel) -> Client:
-    """Somebody else who writes, past the server's face."""
+    """Another writer, directly to the storage."""
     return Client(server._transport)
 
 

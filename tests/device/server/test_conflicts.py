@@ -25,7 +25,7 @@ def test_what_is_remembered_and_told_is_bounded() -> None:
     disputes = ConditionConflicts()
     for number in range(3000):
         disputes.warnings(f"gpu-{number}", "dcgm", [("Ready", "nvml")], 0.0)
-    assert len(disputes._told) <= 1024
+    assert len(disputes._logged_at) <= 1024
     assert len(disputes.warnings("gpu-0", "dcgm", [(f"C{number}", "nvml") for number in range(32)], 0.0)) == 5
 
 
