@@ -21,7 +21,7 @@ from pilotage.controller.handlers import Handler
 from pilotage.manager.errors import NotIdle
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
-from pilotage.meta.models import ObjectMeta, Resource, resource
+from pilotage.meta.models import ObjectMeta, OwnerReference, Resource, resource
 from pilotage.types.core.v1 import ConfigMap, Namespace, Secret
 from pilotage.workqueue import ItemExponentialFailureRateLimiter, ItemFastSlowRateLimiter, RateLimiter
 
@@ -275,3 +275,27 @@ async def test_requests_that_wait_for_a_worker_are_counted_and_the_first_are_nam
             await manager.cluster.client.create(config_map(f"more-{number:02}"))
         busy = await report(manager, 5)
     assert any(" waiting for a worker: " in reason and reason.endswith("more") for reason in busy)
+
+
+@virtual
+async def test_a_garbage_collection_in_progress_is_work() -> None:
+    seen: list[str] = []
+
+    async def reconcile(request: Request) -> Result | None:
+        seen.append(request.name)
+        return None
+
+    async with managed(only_in_shop(reconcile)) as manager:
+        client = manager.cluster.client
+        owner = await client.get(ConfigMap, "a", namespace="shop")
+        reference = OwnerReference(api_version="v1", kind="ConfigMap", name="a", uid=owner.metadata.uid)
+        for number in range(300):
+            dependent = config_map(f"dependent-{number}")
+            dependent.metadata.owner_references = [reference]
+            await client.create(dependent)
+        await manager.run_until_idle(30)
+        seen.clear()
+        await client.delete(owner)
+        await manager.run_until_idle(30)
+        assert [one.metadata.name for one in await manager.client.list(ConfigMap, namespace="shop")] == []
+        assert len(set(seen)) == 301, "each deletion was reconciled before the manager was idle"

@@ -39,7 +39,7 @@ by_name = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: sc
 @by_name
 @pytest.mark.virtual_time
 async def test_ours_answers_as_the_real_server_was_recorded(scenario: Scenario) -> None:
-    async with Registry(RegistryContext(MemoryStorage(), clock=lambda: NOW)) as registry:
+    async with Registry(RegistryContext(MemoryStorage(), clock=lambda: NOW, garbage_collection=False)) as registry:
         answers = await replay_on_ours(scenario, HTTPHandler(registry, TOKEN))
     steps = [step for step in scenario.steps if step.until is None]
     wrong = []

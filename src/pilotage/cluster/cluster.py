@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from datetime import datetime
 from types import TracebackType
@@ -134,6 +134,11 @@ class Cluster:
         if isinstance(self._server, EmbeddedAPIServer):
             await self._server.registry.check()
 
+    def busy(self) -> Sequence[str]:
+        """What the embedded API server still does because of earlier writes, as sentences: objects that it deletes with
+        their owner, their namespace or their definition. Empty for a remote one, which does not report it."""
+        return self._server.registry.busy() if self.is_open and isinstance(self._server, EmbeddedAPIServer) else ()
+
     @property
     def namespace(self) -> str:
         """The namespace of the kubeconfig's context or of the Pod that this runs in; empty if neither has one."""
@@ -224,6 +229,8 @@ class Cluster:
         async with AsyncExitStack() as exits:
             routed = RoutedTransport(await self._server.open(exits), self._aggregations)
             transport = self._transport = TrackedTransport(routed, self.writes)
+            if isinstance(self._server, EmbeddedAPIServer):
+                self._server.registry.observe(self.writes.note)
             mapper = self.rest_mapper.attached(transport, immediate=self._server.immediate)
             await exits.enter_async_context(mapper)
             await exits.enter_async_context(self._events.attach(transport))

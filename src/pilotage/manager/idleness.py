@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from pilotage.cluster.writes import Write, WriteTracker
+from pilotage.cluster.cluster import Cluster
+from pilotage.cluster.writes import Write
 from pilotage.manager.errors import NotIdle
 from pilotage.manager.lag import Lag
 from pilotage.manager.lifecycle import Lifecycle
@@ -32,13 +33,14 @@ class Repeated(NamedTuple):
 
 
 class Idleness:
-    """Checks controllers, caches and active work for anything left to do."""
+    """Checks controllers, caches, active work and the embedded API server for anything left to do."""
 
-    def __init__(self, lifecycle: Lifecycle, work: WorkTracker, lag: Lag | None, writes: WriteTracker) -> None:
+    def __init__(self, lifecycle: Lifecycle, work: WorkTracker, lag: Lag | None, cluster: Cluster) -> None:
+        self._cluster = cluster
         self._lifecycle = lifecycle
         self._work = work
         self._lag = lag
-        self._writes = writes
+        self._writes = cluster.writes
         self._stalled = False
         self._limit: asyncio.Timeout | None = None
         self._last_writes: dict[tuple[object, object, object], tuple[GroupResource, Write]] = {}
@@ -50,6 +52,7 @@ class Idleness:
             and self._lifecycle.elected.is_set()
             and not (self._lag is not None and self._lag.is_behind)
             and not self._work.has_active_work
+            and not self._cluster.busy()
             and all(_is_idle(entry, horizon) for entry in self._lifecycle.groups.running())
         )
 
@@ -63,6 +66,7 @@ class Idleness:
         repeated = [self._repeated(one) for entry in entries for one in _repeated(entry)]
         found = [*repeated, *(reason for entry in entries for reason in _reasons(entry, horizon))]
         found += [f"{work.kind} {work.name} has been running for {work.seconds:.1f} s" for work in self._work.active()]
+        found += self._cluster.busy()
         for kind, missing in (self._lag.behind() if self._lag is not None else {}).items():
             # A reconcile that writes at each run always has a write that the cache does not show: that is no reason.
             if missing.seconds >= _LATE or not repeated:

@@ -200,12 +200,13 @@ class Manager:
         """Start all runnables unless they run, and wait until there is nothing left to do.
 
         That is: queues are empty, no request waits for a retry, nothing that returned `requeue_after` is due within
-        `horizon` seconds, no work is active, and the cache shows what was written through the cluster.
+        `horizon` seconds, no work is active, the embedded API server has deleted the dependents of deleted owners, and
+        the cache shows what was written.
         All keeps running until the block ends, so it can be called again. Raises NotIdle after `timeout` seconds, with
         what is busy; the error of a runnable; and ManagerStopped after a signal.
         """
         self._launch()
-        idleness = Idleness(self._lifecycle, self.work, self._lag, self.cluster.writes)
+        idleness = Idleness(self._lifecycle, self.work, self._lag, self.cluster)
         with self._signals():
             if not await idleness.wait(timeout, horizon):
                 await self._lifecycle.stop()

@@ -40,6 +40,8 @@ class RegistryContext:
     """The functions that see each write before it is stored."""
     strategies: CustomStrategies = field(default_factory=dict)
     """The custom resources with rules of their own."""
+    garbage_collection: bool = True
+    """Whether dependents are deleted with their owners, as kube-controller-manager does it."""
     catalogue: Catalogue = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

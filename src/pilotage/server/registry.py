@@ -17,6 +17,7 @@ from pilotage.server import records, routes, steps
 from pilotage.server.catalogue import NAMESPACES, Redefined
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.background import BackgroundLoops
+from pilotage.server.loops.progress import Note
 from pilotage.server.offload import COMPILED, offload
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.core import SYSTEM_NAMESPACES
@@ -39,7 +40,7 @@ class Registry:
     """Serves the objects of one tenant of a storage, whose life is the caller's.
 
     As an async context manager it also runs the background loops: namespaces and definitions that are being deleted are
-    emptied, old events are deleted, old history is compacted.
+    emptied, dependents are garbage collected, old events are deleted, old history is compacted.
     """
 
     def __init__(self, context: RegistryContext) -> None:
@@ -51,17 +52,31 @@ class Registry:
         self._deleter = Deleter(context)
         self._watcher = Watcher(context)
         self._exits = AsyncExitStack()
+        self._loops = BackgroundLoops(context, self._note)
+        self._observers: list[Note] = []
         self._calls = 0
 
     async def __aenter__(self) -> Registry:
         await self._create_namespaces()
-        await self._exits.enter_async_context(BackgroundLoops(self.context))
+        await self._exits.enter_async_context(self._loops)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self._exits.aclose()
+
+    def busy(self) -> Sequence[str]:
+        """What the background loops still have to do, as sentences: collections and terminations in progress."""
+        return self._loops.busy()
+
+    def observe(self, observer: Note) -> None:
+        """Call `observer` with every write of the background loops, and its answer."""
+        self._observers.append(observer)
+
+    def _note(self, request: Request, answer: bytes) -> None:
+        for observer in self._observers:
+            observer(request, answer)
 
     async def check(self) -> None:
         """Raise StorageError if nothing can be written now: what readiness asks."""

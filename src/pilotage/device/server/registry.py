@@ -116,6 +116,7 @@ class DeviceRegistry:
             chance=chance or random.SystemRandom(),
             admission=Admission(mutating=(admission.mutate,), validating=(admission.validate,)),
             strategies={GPUS.group_resource: GPUStrategy},
+            garbage_collection=False,
         )
         self.api = Registry(self.context)
         self.gate = ReadinessGate(self.options.gate_seconds)

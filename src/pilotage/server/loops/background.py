@@ -1,4 +1,4 @@
-"""Runs the background loops of the server: termination, history, expiry of Events, check of the storage.
+"""Runs the background loops of the server: termination, garbage collection, history, Events, check of the storage.
 
 They read the storage's log; none of them is a controller, and no single request depends on them. Several processes on
 one storage may all run them: every step is conditional and may be done twice.
@@ -12,8 +12,10 @@ from types import TracebackType
 
 from pilotage.errors import Compacted, StorageError
 from pilotage.server.context import RegistryContext
+from pilotage.server.loops.collection import Collector
 from pilotage.server.loops.events import expire_events
 from pilotage.server.loops.history import History
+from pilotage.server.loops.progress import Note
 from pilotage.server.loops.storage import check_storage
 from pilotage.server.loops.termination import Terminator
 from pilotage.telemetry.logs import logger
@@ -25,9 +27,10 @@ _log = logger("pilotage.server")
 class BackgroundLoops:
     """Owns the loops: they run from the beginning of the block to its end, and a failing one is started again."""
 
-    def __init__(self, context: RegistryContext) -> None:
+    def __init__(self, context: RegistryContext, note: Note) -> None:
         self._context = context
-        self._terminator = Terminator(context)
+        self._terminator = Terminator(context, note)
+        self._collector = Collector(context, note) if context.garbage_collection else None
         self._history = History(context)
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -38,8 +41,16 @@ class BackgroundLoops:
             "events": lambda: expire_events(self._context),
             "storage": lambda: check_storage(self._context),
         }
+        if self._collector is not None:
+            self._collector.start()  # before the first request: it must see each owner that is deleted
+            loops["collect"] = self._collector.run
         self._tasks = [asyncio.create_task(_supervised(name, loop), name=name) for name, loop in loops.items()]
         return self
+
+    def busy(self) -> list[str]:
+        """What the loops still have to do because of the writes so far, as sentences; empty if there is nothing."""
+        loops = (self._terminator, self._collector)
+        return [loop.busy() for loop in loops if loop is not None and not loop.idle]
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

@@ -11,6 +11,7 @@ from pilotage.rest.request import DeleteOptions, Request, Verb
 from pilotage.server import records, store
 from pilotage.server.catalogue import DEFINITIONS, NAMESPACES
 from pilotage.server.context import RegistryContext
+from pilotage.server.loops.progress import LogReader, Note
 from pilotage.server.naming import DefinitionNames
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies import apiextensions
@@ -25,16 +26,32 @@ _DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourc
 class Terminator:
     """Deletes what is in namespaces, and of definitions, that are being deleted; then lets these go."""
 
-    def __init__(self, context: RegistryContext) -> None:
+    def __init__(self, context: RegistryContext, note: Note) -> None:
         self._context = context
+        self._note = note
         self._deleter = Deleter(context)
+        self._reader = LogReader(context.storage, context.prefix)
         self._namespaces = context.prefix + NAMESPACES
         self._definitions = context.prefix + DEFINITIONS
 
     async def run(self) -> None:
-        """Follow the log for ever. Raises what hindered it, and is to be started again then."""
+        """Read the log until cancelled. Raises the first failure, and is started again then."""
+        self._reader.start()
+        try:
+            await self._run()
+        finally:
+            self._reader.stop()
+
+    @property
+    def idle(self) -> bool:
+        return self._reader.idle
+
+    def busy(self) -> str:
+        """What is left to do, as a sentence."""
+        return "the deletion of a namespace or of a CustomResourceDefinition is in progress"
+
+    async def _run(self) -> None:
         storage = self._context.storage
-        since = storage.revision
         terminating = {
             entry.key
             for prefix in (self._namespaces, self._definitions)
@@ -42,7 +59,8 @@ class Terminator:
             if records.terminating(entry.value)
         }
         await self._advance(terminating, terminating)
-        async for batch in storage.watch(self._context.prefix, since=since):
+        while True:
+            batch = await self._reader.next()
             terminating.update(self._marked(batch))
             if any(event.entry is None and event.key.startswith(self._definitions) for event in batch):
                 await DefinitionNames(self._context).accept_waiting()
@@ -115,7 +133,8 @@ class Terminator:
     async def _write(self, gvr: GroupVersionResource, entry: Entry, document: Document) -> None:
         info = await self._context.catalogue.find(gvr)
         if finished(info.strategy, document) or records.encode(document) != entry.value:
-            await store.update(self._context, info, document, entry, dry_run=False)
+            data = await store.update(self._context, info, document, entry, dry_run=False)
+            self._note(Request(Verb.UPDATE, gvr, name=document["metadata"]["name"]), data)
 
     async def _delete_all(self, info: ResourceInfo, prefix: str) -> int:
         """Delete each object under the prefix; how many are left, waiting for their finalizers."""
@@ -134,8 +153,9 @@ class Terminator:
                 delete=DeleteOptions(uid=metadata["uid"], propagation_policy="Background"),
             )
             try:
-                await self._deleter.delete(info, request)
+                response = await self._deleter.delete(info, request)
             except NotFound:
                 continue
+            self._note(request, response.body)
             left += await self._context.storage.get(entry.key) is not None
         return left

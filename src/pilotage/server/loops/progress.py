@@ -1,0 +1,55 @@
+"""How far a background loop has read the log, so that a caller can wait until there is nothing left to do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from pilotage.rest.request import Request
+from pilotage.storage.interface import Entry, Event, Storage, Watch
+
+Note = Callable[[Request, bytes], None]
+"""Called with each write of a background loop, and its answer."""
+
+
+class LogReader:
+    """Reads the log of a storage for one background loop."""
+
+    def __init__(self, storage: Storage, prefix: str) -> None:
+        self._storage = storage
+        self._prefix = prefix
+        self._since = 0
+        self._watch: Watch | None = None
+        self._working = True
+
+    def start(self) -> None:
+        """Begin at the end of the log, unless the reader was started before."""
+        if self._watch is None:
+            self._since = self._storage.revision
+            self._watch = self._storage.watch(self._prefix, since=self._since)
+
+    async def existing(self) -> Sequence[Entry]:
+        """What existed when the reader was started. Raises Compacted."""
+        return (await self._storage.list(self._prefix, revision=self._since)).entries
+
+    def stop(self) -> None:
+        """The loop has failed, or ends."""
+        self._watch = None
+        self._working = True
+
+    async def next(self, timeout: float | None = None) -> Sequence[Event]:
+        """The next events; none after `timeout` seconds. Everything before them counts as done. Raises Compacted."""
+        assert self._watch is not None, "the reader has not been started"
+        self._working = False
+        try:
+            async with asyncio.timeout(timeout):
+                return await anext(self._watch)
+        except TimeoutError:
+            return ()
+        finally:
+            self._working = True
+
+    @property
+    def idle(self) -> bool:
+        """Whether the loop waits for events, and no commit is left to read."""
+        return self._watch is not None and not self._working and self._watch.position >= self._storage.revision
