@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from pilotage.meta.mapper import RESTMapping
-from pilotage.server.strategies import apiextensions, apps, coordination, core, events
+from pilotage.server.strategies import apiextensions, apps, batch, coordination, core, events
 from pilotage.server.strategies.strategy import Strategy, paths
 
 SUBRESOURCES = ("status", "finalize")
@@ -34,10 +34,7 @@ STRATEGIES: Mapping[str, Mapping[str, Strategy]] = {
     "apiextensions.k8s.io": apiextensions.STRATEGIES,
     "apiregistration.k8s.io": {"apiservices": _CONDITIONAL},
     "apps": apps.STRATEGIES,
-    "batch": {
-        "cronjobs": _GENERATION,
-        "jobs": Strategy(generation=True, selectable_fields=paths(**{"status.successful": "status.succeeded"})),
-    },
+    "batch": batch.STRATEGIES,
     "certificates.k8s.io": {
         "certificatesigningrequests": Strategy(selectable_fields=paths("spec.signerName")),
     },

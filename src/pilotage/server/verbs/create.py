@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pilotage.errors import AlreadyExists
-from pilotage.meta.documents import Document
+from pilotage.meta.documents import Document, copied
 from pilotage.rest.request import Request
 from pilotage.rest.response import Response
 from pilotage.server import steps, store
@@ -46,24 +46,30 @@ class Creator:
         if context.admission.mutating:
             steps.check_types(info, request, document)
             await context.admission.mutate(attributes)
-        warnings += steps.prepare_create(info, document, now=context.now(), uid=context.uid())
-        prefix = "" if metadata.get("name") else metadata.get("generateName", "")
+        now, uid = context.now(), context.uid()
+        if metadata.get("name") or not metadata.get("generateName"):
+            warnings += steps.prepare_create(info, document, now=now, uid=uid)
+            return await self._store(info, attributes, document)
         for attempt in range(_GENERATED_TRIES):
-            if prefix:
-                metadata["name"] = prefix[:_MAX_PREFIX] + context.suffix()
-            if causes := await offload(size, steps.validate_create, info, request, document):
-                raise info.invalid(metadata.get("name", ""), causes)
-            await context.admission.validate(attributes)
+            named = copied(document)  # what is prepared may depend on the name, as the labels of a Job's pods do
+            named["metadata"]["name"] = metadata["generateName"][:_MAX_PREFIX] + context.suffix()
+            prepared = steps.prepare_create(info, named, now=now, uid=uid)
             try:
-                data = await store.create(context, info, request, document)
+                return await self._store(info, replace(attributes, new=named, warnings=[*warnings, *prepared]), named)
             except AlreadyExists as error:
-                if not prefix:
-                    raise
                 if attempt == _GENERATED_TRIES - 1:
-                    raise _no_unique_name(info, error, metadata["name"]) from None
-            else:
-                return Response(shaped(info, data, request.form), 201, (*info.warnings, *warnings))
+                    raise _no_unique_name(info, error, named["metadata"]["name"]) from None
         raise AssertionError("unreachable")
+
+    async def _store(self, info: ResourceInfo, attributes: Attributes, document: Document) -> Response:
+        """Validate and store a prepared object. Raises AlreadyExists."""
+        context, request = self.context, attributes.request
+        size = len(request.body) * info.strategy.weight
+        if causes := await offload(size, steps.validate_create, info, request, document):
+            raise info.invalid(document["metadata"].get("name", ""), causes)
+        await context.admission.validate(attributes)
+        data = await store.create(context, info, request, document)
+        return Response(shaped(info, data, request.form), 201, (*info.warnings, *attributes.warnings))
 
 
 def _no_unique_name(info: ResourceInfo, error: AlreadyExists, name: str) -> AlreadyExists:

@@ -1,0 +1,151 @@
+"""The policies of a Job: when a failed pod fails it, when it has succeeded, when pods are replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import duplicate, invalid, not_supported, required, too_long, too_many
+from pilotage.meta.documents import Document
+from pilotage.meta.names import qualified_name
+from pilotage.server.strategies.batch.indexes import count_indexes
+from pilotage.server.strategies.checks.numbers import validate_not_negative
+
+_ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
+_OPERATORS = ("In", "NotIn")
+_STATUSES = ("False", "True", "Unknown")
+_REPLACEMENTS = ("Failed", "TerminatingOrFailed")
+_MAX_RULES = 20
+_MAX_PATTERNS = 20
+_MAX_EXIT_CODES = 255
+_MAX_INDEXES = 64 * 1024
+
+
+def validate_replacement_policy(spec: Document, path: str) -> Iterator[Cause]:
+    policy = spec.get("podReplacementPolicy")
+    allowed = ("Failed",) if spec.get("podFailurePolicy") is not None else _REPLACEMENTS
+    if policy is not None and policy not in allowed:
+        yield not_supported(path, policy, allowed)
+
+
+def validate_failure_policy(spec: Document, path: str) -> Iterator[Cause]:
+    policy = spec.get("podFailurePolicy")
+    if policy is None:
+        return
+    rules = policy.get("rules") or []
+    if len(rules) > _MAX_RULES:
+        yield too_many(f"{path}.rules", len(rules), _MAX_RULES)
+    pod = (spec.get("template") or {}).get("spec") or {}
+    names = {
+        container.get("name") or "" for key in ("containers", "initContainers") for container in pod.get(key) or ()
+    }
+    per_index = spec.get("backoffLimitPerIndex") is not None
+    for index, rule in enumerate(rules[: _MAX_RULES * 5]):  # more than that is refused already
+        where = f"{path}.rules[{index}]"
+        yield from _validate_action(rule.get("action") or "", f"{where}.action", per_index=per_index)
+        yield from _validate_failure_rule(rule, where, names)
+
+
+def _validate_action(action: str, path: str, *, per_index: bool) -> Iterator[Cause]:
+    if not action:
+        yield required(path, _valid(_ACTIONS))
+    elif action not in _ACTIONS:
+        yield not_supported(path, action, _ACTIONS)
+    elif action == "FailIndex" and not per_index:
+        yield invalid(path, action, "requires the backoffLimitPerIndex to be set")
+
+
+def _validate_failure_rule(rule: Document, path: str, names: set[str]) -> Iterator[Cause]:
+    codes, conditions = rule.get("onExitCodes"), rule.get("onPodConditions") or []
+    if codes is not None:
+        yield from _validate_exit_codes(codes, f"{path}.onExitCodes", names)
+    if len(conditions) > _MAX_PATTERNS:
+        yield too_many(f"{path}.onPodConditions", len(conditions), _MAX_PATTERNS)
+    for index, pattern in enumerate(conditions[: _MAX_PATTERNS * 5]):
+        yield from _validate_pattern(pattern, f"{path}.onPodConditions[{index}]")
+    if codes is not None and conditions:
+        yield invalid(path, {}, "specifying both OnExitCodes and OnPodConditions is not supported")
+    elif codes is None and not conditions:
+        yield invalid(path, {}, "specifying one of OnExitCodes and OnPodConditions is required")
+
+
+def _validate_exit_codes(codes: Document, path: str, names: set[str]) -> Iterator[Cause]:
+    operator, values = codes.get("operator") or "", codes.get("values") or []
+    if not operator:
+        yield required(f"{path}.operator", _valid(_OPERATORS))
+    elif operator not in _OPERATORS:
+        yield not_supported(f"{path}.operator", operator, _OPERATORS)
+    name = codes.get("containerName")
+    if name is not None and name not in names:
+        detail = "must be one of the container or initContainer names in the pod template"
+        yield invalid(f"{path}.containerName", name, detail)
+    if not values:
+        yield invalid(f"{path}.values", codes.get("values"), "at least one value is required", whole=True)
+    elif len(values) > _MAX_EXIT_CODES:
+        yield too_many(f"{path}.values", len(values), _MAX_EXIT_CODES)
+    seen: set[int] = set()
+    for index, value in enumerate(values[: _MAX_EXIT_CODES + 1]):
+        if operator == "In" and value == 0:
+            yield invalid(f"{path}.values[{index}]", value, "must not be 0 for the In operator")
+        if value in seen:
+            yield duplicate(f"{path}.values[{index}]", value)
+        seen.add(value)
+    if any(one > other for one, other in pairwise(values)):
+        yield invalid(f"{path}.values", values, "must be ordered", whole=True)
+
+
+def _validate_pattern(pattern: Document, path: str) -> Iterator[Cause]:
+    kind, status = pattern.get("type") or "", pattern.get("status") or ""
+    yield from (invalid(f"{path}.type", kind, problem) for problem in qualified_name(kind))
+    if not status:
+        yield required(f"{path}.status", _valid(_STATUSES))
+    elif status not in _STATUSES:
+        yield not_supported(f"{path}.status", status, _STATUSES)
+
+
+def validate_success_policy(spec: Document, path: str) -> Iterator[Cause]:
+    policy = spec.get("successPolicy")
+    if policy is None:
+        return
+    if spec.get("completionMode") != "Indexed":
+        yield invalid(path, policy, "requires indexed completion mode", whole=True)
+        return
+    rules = policy.get("rules") or []
+    if not rules:
+        detail = "at least one rules must be specified when the successPolicy is specified"
+        yield required(f"{path}.rules", detail)
+    elif len(rules) > _MAX_RULES:
+        yield too_many(f"{path}.rules", len(rules), _MAX_RULES)
+    completions = spec.get("completions") or 0
+    for index, rule in enumerate(rules[: _MAX_RULES * 5]):
+        yield from _validate_success_rule(rule, f"{path}.rules[{index}]", completions)
+
+
+def _validate_success_rule(rule: Document, path: str, completions: int) -> Iterator[Cause]:
+    count, indexes = rule.get("succeededCount"), rule.get("succeededIndexes")
+    if count is None and indexes is None:
+        yield required(path, "at least one of succeededCount or succeededIndexes must be specified")
+    total = 0
+    if indexes is not None:
+        if len(indexes.encode(errors="replace")) > _MAX_INDEXES:
+            yield too_long(f"{path}.succeededIndexes", _MAX_INDEXES)
+        try:
+            total = count_indexes(indexes, completions)
+        except ValueError as error:
+            yield invalid(f"{path}.succeededIndexes", indexes, f"error parsing succeededIndexes: {error}")
+    if count is None:
+        return
+    yield from validate_not_negative(count, f"{path}.succeededCount")
+    limit = "must be less than or equal to"
+    if count > completions:
+        detail = f"{limit} {completions} (the number of specified completions)"
+        yield invalid(f"{path}.succeededCount", count, detail)
+    if indexes is not None and count > total:
+        detail = f"{limit} {total} (the number of indexes in the specified succeededIndexes field)"
+        yield invalid(f"{path}.succeededCount", count, detail)
+
+
+def _valid(values: tuple[str, ...]) -> str:
+    quoted = " ".join(f'"{value}"' for value in values)
+    return f"valid values: [{quoted}]"

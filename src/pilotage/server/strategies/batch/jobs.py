@@ -1,0 +1,181 @@
+"""Jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import invalid, required
+from pilotage.meta.documents import Document, copied, same
+from pilotage.meta.names import dns_1123_label
+from pilotage.server.strategies.apps.deployments import name_warnings
+from pilotage.server.strategies.apps.templates import validate_match
+from pilotage.server.strategies.batch.jobspecs import (
+    default_counts,
+    default_job_spec,
+    job_spec_warnings,
+    validate_job_spec,
+)
+from pilotage.server.strategies.batch.jobstatus import has_condition, validate_job_status
+from pilotage.server.strategies.checks.immutable import IMMUTABLE, validate_immutable
+from pilotage.server.strategies.checks.labelselectors import invalid_selector, matching, validate_label_selector
+from pilotage.server.strategies.strategy import Strategy
+
+_UID_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")
+_NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
+_SELECTED = "batch.kubernetes.io/controller-uid"
+
+
+class JobStrategy(Strategy):
+    """Jobs select their pods by their own uid, unless a selector is given by hand."""
+
+    schema_rules = False
+
+    def default(self, document: Document) -> None:
+        spec = document.setdefault("spec", {})
+        default_job_spec(spec)
+        default_counts(spec)
+        labels = (spec["template"].get("metadata") or {}).get("labels")
+        if labels and not document["metadata"].get("labels"):
+            document["metadata"]["labels"] = dict(labels)
+
+    def prepare_for_create(self, document: Document) -> None:
+        super().prepare_for_create(document)
+        if not document["spec"]["manualSelector"]:
+            _generate_selector(document)
+
+    def validate(self, document: Document) -> list[Cause]:
+        return list(_validate(document, prefixed=True))
+
+    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+        labels = _template_labels(old)
+        prefixed = _NAME_LABELS[1] in labels and _UID_LABELS[1] in labels
+        causes = list(_validate(document, prefixed=prefixed))
+        spec = list(_validate_spec(document["spec"], "spec"))  # the real server reports the spec a second time
+        return causes + spec + list(_validate_changes(document, old))
+
+    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
+        return list(validate_job_status(document, old))
+
+    def warnings(self, document: Document, old: Document | None) -> list[str]:
+        found = job_spec_warnings(document["spec"], "spec")
+        return found if old is not None else name_warnings(document) + found
+
+
+def _template_labels(document: Document) -> Document:
+    template = document["spec"].get("template") or {}
+    labels: Document = (template.get("metadata") or {}).get("labels") or {}
+    return labels
+
+
+def _generate_selector(document: Document) -> None:
+    metadata, spec = document["metadata"], document["spec"]
+    uid, name = metadata.get("uid", ""), metadata.get("name", "")
+    template = spec["template"].setdefault("metadata", {})
+    generated = dict.fromkeys(_NAME_LABELS, name) | dict.fromkeys(_UID_LABELS, uid)
+    template["labels"] = generated | (template.get("labels") or {})  # a conflict is reported by validation
+    selector = spec["selector"] = dict(spec.get("selector") or {})
+    selector["matchLabels"] = {_SELECTED: uid} | (selector.get("matchLabels") or {})
+
+
+def _validate(document: Document, *, prefixed: bool) -> Iterator[Cause]:
+    spec, name = document["spec"], document["metadata"].get("name") or ""
+    yield from _validate_generated_selector(document, prefixed=prefixed)
+    yield from _validate_spec(spec, "spec")
+    completions = spec.get("completions") or 0
+    if spec.get("completionMode") == "Indexed" and completions > 0:
+        hostname = f"{name}-{completions - 1}"
+        if dns_1123_label(hostname):
+            detail = f"will not able to create pod with invalid DNS label: {hostname}"
+            yield invalid("metadata.name", name, detail)
+
+
+def _validate_generated_selector(document: Document, *, prefixed: bool) -> Iterator[Cause]:
+    spec, metadata = document["spec"], document["metadata"]
+    if spec.get("manualSelector") or spec.get("selector") is None:
+        return
+    uid, name = metadata.get("uid", ""), metadata.get("name", "")
+    if not uid:
+        yield required("metadata.uid")
+    labels = _template_labels(document)
+    expected = {_UID_LABELS[0]: uid, _NAME_LABELS[0]: name}
+    if prefixed:
+        expected |= {_UID_LABELS[1]: uid, _NAME_LABELS[1]: name}
+    for key, value in expected.items():
+        if key not in labels:
+            yield required(f"spec.template.metadata.labels[{key}]", f"must be '{value}'")
+        elif labels[key] != value:
+            yield invalid(f"spec.template.metadata.labels[{key}]", labels, f"must be '{value}'", whole=True)
+    selector = matching(spec["selector"])
+    if selector is not None and not selector.matches(expected):
+        yield invalid_selector("spec.selector", spec["selector"], "`selector` not auto-generated")
+
+
+def _validate_spec(spec: Document, path: str) -> Iterator[Cause]:
+    yield from validate_job_spec(spec, path)
+    if spec.get("selector") is None:
+        yield required(f"{path}.selector")
+    else:
+        yield from validate_label_selector(spec["selector"], f"{path}.selector")
+    yield from validate_match(spec, path)
+
+
+def _validate_changes(document: Document, old: Document) -> Iterator[Cause]:
+    spec, was = document["spec"], old["spec"]
+    completions = spec.get("completions")
+    if completions != was.get("completions"):
+        if spec.get("completionMode") != "Indexed":
+            yield invalid("spec.completions", completions, IMMUTABLE)
+        elif completions is not None and completions != spec.get("parallelism"):
+            yield invalid("spec.completions", completions, "can only be modified in tandem with spec.parallelism")
+    if (spec.get("selector") or None) != (was.get("selector") or None):
+        yield invalid_selector("spec.selector", spec.get("selector"), IMMUTABLE)
+    yield from _validate_template_changes(document, old)
+    for name in ("completionMode", "podFailurePolicy"):
+        yield from validate_immutable(spec.get(name), was.get(name), f"spec.{name}")
+    for name in ("backoffLimitPerIndex", "managedBy", "successPolicy"):
+        if spec.get(name) != was.get(name):  # 0 is not the same as absent
+            yield invalid(f"spec.{name}", spec.get(name), IMMUTABLE, whole=True)
+
+
+def _validate_template_changes(document: Document, old: Document) -> Iterator[Cause]:
+    """The template is immutable, except that of a suspended Job without pods: where they go, and their resources."""
+    template, was = document["spec"].get("template") or {}, old["spec"].get("template") or {}
+    if not _has_mutable_template(old):
+        if not same(template, was):
+            yield invalid("spec.template", template, IMMUTABLE, whole=True)
+    elif not same(template.get("spec"), _with_allowed_changes(was.get("spec") or {}, template.get("spec") or {})):
+        yield invalid("spec.template.spec", template.get("spec"), IMMUTABLE, whole=True)
+
+
+def _has_mutable_template(document: Document) -> bool:
+    status = document.get("status") or {}
+    stopped = status.get("startTime") is None or has_condition(status, "Suspended")
+    return bool(document["spec"].get("suspend")) and stopped and not status.get("active")
+
+
+def _with_allowed_changes(old: Document, new: Document) -> Document:
+    """The old spec of a pod with what a suspended Job may change as it is in the new one."""
+    result: Document = copied(old)
+    for key in ("nodeSelector", "tolerations", "schedulingGates"):
+        _take_over(result, new, key)
+    affinity = dict(result.get("affinity") or {})
+    _take_over(affinity, new.get("affinity") or {}, "nodeAffinity")
+    if affinity or "affinity" in new:
+        result["affinity"] = affinity
+    else:
+        result.pop("affinity", None)
+    for key in ("containers", "initContainers"):
+        ours, theirs = result.get(key) or [], new.get(key) or []
+        if len(ours) == len(theirs):
+            for container, other in zip(ours, theirs, strict=True):
+                if container.get("name") == other.get("name"):
+                    _take_over(container, other, "resources")
+    return result
+
+
+def _take_over(target: Document, source: Document, key: str) -> None:
+    if key in source:
+        target[key] = source[key]
+    else:
+        target.pop(key, None)

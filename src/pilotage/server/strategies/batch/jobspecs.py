@@ -1,0 +1,149 @@
+"""The specs of Jobs, also in the templates of CronJobs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import invalid, not_supported, required, too_long
+from pilotage.meta.documents import Document
+from pilotage.meta.names import dns_1123_subdomain
+from pilotage.server.strategies.batch.jobpolicies import (
+    validate_failure_policy,
+    validate_replacement_policy,
+    validate_success_policy,
+)
+from pilotage.server.strategies.checks.numbers import validate_counts
+from pilotage.server.strategies.pods.defaults import default_pod_template
+from pilotage.server.strategies.pods.spec import validate_pod_template
+
+_MAX_INT32 = 2**31 - 1
+_MANY_COMPLETIONS = 100_000
+_MAX_PARALLELISM = 100_000
+_MAX_FAILED = 100_000
+_MAX_WITH_MANY = 10_000
+_MAX_MANAGER = 63
+_MODES = ("NonIndexed", "Indexed")
+_COUNTS = (
+    "parallelism",
+    "completions",
+    "activeDeadlineSeconds",
+    "backoffLimit",
+    "ttlSecondsAfterFinished",
+    "backoffLimitPerIndex",
+    "maxFailedIndexes",
+)
+_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
+_is_path = re.compile(_PATH, re.ASCII).fullmatch
+
+
+def default_job_spec(spec: Document) -> None:
+    """Fill in what every spec of a Job has, in place: that of its pods, and of its policies."""
+    default_pod_template(spec.setdefault("template", {}))
+    for rule in (spec.get("podFailurePolicy") or {}).get("rules") or ():
+        for pattern in rule.get("onPodConditions") or ():
+            if not pattern.get("status"):
+                pattern["status"] = "True"
+
+
+def default_counts(spec: Document) -> None:
+    """Fill in the counts and modes of a Job, in place; the templates of CronJobs do not get them."""
+    if spec.get("parallelism") is None:
+        if spec.get("completions") is None:
+            spec["completions"] = 1
+        spec["parallelism"] = 1
+    per_index = spec.get("backoffLimitPerIndex") is not None
+    spec.setdefault("backoffLimit", _MAX_INT32 if per_index else 6)
+    spec.setdefault("completionMode", "NonIndexed")
+    spec.setdefault("suspend", False)
+    failed = spec.get("podFailurePolicy") is not None
+    spec.setdefault("podReplacementPolicy", "Failed" if failed else "TerminatingOrFailed")
+    spec.setdefault("manualSelector", False)
+
+
+def validate_job_spec(spec: Document, path: str) -> Iterator[Cause]:
+    """What is wrong with the spec of a Job, besides its selector."""
+    yield from validate_counts(spec, path, _COUNTS)
+    if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
+        yield required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified")
+    if spec.get("managedBy") is not None:
+        yield from _validate_manager(spec["managedBy"], f"{path}.managedBy")
+    mode = spec.get("completionMode")
+    if mode is not None and mode not in _MODES:
+        yield not_supported(f"{path}.completionMode", mode, _MODES)
+    if mode == "Indexed":
+        yield from _validate_indexed(spec, path)
+    elif mode in (None, "NonIndexed"):
+        for name in ("backoffLimitPerIndex", "maxFailedIndexes"):
+            if spec.get(name) is not None:
+                yield invalid(f"{path}.{name}", spec[name], "requires indexed completion mode")
+    yield from validate_failure_policy(spec, f"{path}.podFailurePolicy")
+    yield from validate_success_policy(spec, f"{path}.successPolicy")
+    yield from validate_replacement_policy(spec, f"{path}.podReplacementPolicy")
+    yield from validate_pod_template(spec.get("template") or {}, f"{path}.template")
+    yield from _validate_restart_policy(spec, f"{path}.template.spec.restartPolicy")
+
+
+def job_spec_warnings(spec: Document, path: str) -> list[str]:
+    """Numbers that a cluster may not be able to track."""
+    completions, parallelism = spec.get("completions") or 0, spec.get("parallelism") or 0
+    if spec.get("completionMode") != "Indexed" or completions <= _MANY_COMPLETIONS or parallelism <= _MAX_WITH_MANY:
+        return []
+    return [
+        f"{path}: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, "
+        "Kubernetes might not be able to track completedIndexes when a big number of indexes fail"
+    ]
+
+
+def _validate_indexed(spec: Document, path: str) -> Iterator[Cause]:
+    completions, failed = spec.get("completions"), spec.get("maxFailedIndexes")
+    parallelism = spec.get("parallelism") or 0
+    if completions is None:
+        yield required(f"{path}.completions", "when completion mode is Indexed")
+    if parallelism > _MAX_PARALLELISM:
+        detail = f"must be less than or equal to {_MAX_PARALLELISM} when completion mode is Indexed"
+        yield invalid(f"{path}.parallelism", parallelism, detail)
+    if completions is not None and failed is not None and failed > completions:
+        yield invalid(f"{path}.maxFailedIndexes", failed, "must be less than or equal to completions")
+    if failed is not None and failed > _MAX_FAILED:
+        yield invalid(f"{path}.maxFailedIndexes", failed, f"must be less than or equal to {_MAX_FAILED}")
+    if (completions or 0) > _MANY_COMPLETIONS and spec.get("backoffLimitPerIndex") is not None:
+        detail = (
+            f"must be less than or equal to {_MAX_WITH_MANY} when completions are above {_MANY_COMPLETIONS} "
+            "and used with backoff limit per index"
+        )
+        if failed is None:
+            yield required(
+                f"{path}.maxFailedIndexes", f"must be specified when completions is above {_MANY_COMPLETIONS}"
+            )
+        if parallelism > _MAX_WITH_MANY:
+            yield invalid(f"{path}.parallelism", parallelism, detail)
+        if failed is not None and failed > _MAX_WITH_MANY:
+            yield invalid(f"{path}.maxFailedIndexes", failed, detail)
+
+
+def _validate_manager(name: str, path: str) -> Iterator[Cause]:
+    """The name of a controller: a path with a domain before it."""
+    if not name:
+        yield required(path)
+        return
+    host, _, rest = name.partition("/")
+    if not host or not rest:
+        yield invalid(path, name, 'must be a domain-prefixed path (such as "acme.io/foo")')
+    else:
+        yield from (invalid(path, host, problem) for problem in dns_1123_subdomain(host))
+        if not _is_path(rest):
+            yield invalid(path, rest, f"Invalid path (regex used for validation is '{_PATH}')")
+    if len(name.encode(errors="replace")) > _MAX_MANAGER:
+        yield too_long(path, _MAX_MANAGER)
+
+
+def _validate_restart_policy(spec: Document, path: str) -> Iterator[Cause]:
+    policy = ((spec.get("template") or {}).get("spec") or {}).get("restartPolicy") or ""
+    if policy in ("", "Always"):
+        yield required(path, 'valid values: "OnFailure", "Never"')
+    elif policy not in ("OnFailure", "Never"):
+        yield not_supported(path, policy, ("OnFailure", "Never"))
+    elif policy != "Never" and spec.get("podFailurePolicy") is not None:
+        yield invalid(path, policy, 'only "Never" is supported when podFailurePolicy is specified')

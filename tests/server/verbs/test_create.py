@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from pilotage.errors import AlreadyExists
+from pilotage.meta.kinds import GroupVersionResource
+
+from ..registries import CONFIG_MAPS, opened
+
+JOBS = GroupVersionResource("batch", "v1", "jobs")
+
+
+async def test_the_labels_of_a_jobs_pods_have_its_generated_name() -> None:
+    pod = {"restartPolicy": "Never", "containers": [{"name": "a", "image": "nginx:1"}]}
+    document = {"metadata": {"generateName": "job-"}, "spec": {"template": {"spec": pod}}}
+    async with opened() as api:
+        stored = await api.create(JOBS, document, "default")
+    assert stored["metadata"]["name"].startswith("job-")
+    assert stored["spec"]["template"]["metadata"]["labels"]["job-name"] == stored["metadata"]["name"]
+
+
+class _Repeating(random.Random):
+    """Draws the same suffix a number of times."""
+
+    def choices(self, *args: object, **more: object) -> list[str]:
+        self.left = getattr(self, "left", 9) - 1
+        return list("aaaaa") if self.left > 0 else list("bbbbb")
+
+
+async def test_another_name_is_generated_if_one_is_taken() -> None:
+    document = {"metadata": {"generateName": "map-"}}
+    async with opened(chance=_Repeating()) as api:
+        assert (await api.create(CONFIG_MAPS, document, "default"))["metadata"]["name"] == "map-aaaaa"
+        assert (await api.create(CONFIG_MAPS, document, "default"))["metadata"]["name"] == "map-bbbbb"
+
+
+async def test_after_eight_names_that_are_taken_the_server_gives_up() -> None:
+    document = {"metadata": {"generateName": "map-"}}
+    chance = _Repeating()
+    chance.left = 100
+    async with opened(chance=chance) as api:
+        await api.create(CONFIG_MAPS, document, "default")
+        with pytest.raises(AlreadyExists, match="unable to generate a unique name"):
+            await api.create(CONFIG_MAPS, document, "default")
