@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
@@ -24,8 +25,10 @@ async def test_the_labels_of_a_jobs_pods_have_its_generated_name() -> None:
 class _Repeating(random.Random):
     """Draws the same suffix a number of times."""
 
-    def choices(self, *args: object, **more: object) -> list[str]:
-        self.left = getattr(self, "left", 9) - 1
+    left = 9
+
+    def choices(self, population: Any, weights: Any = None, *, cum_weights: Any = None, k: int = 1) -> Any:
+        self.left -= 1
         return list("aaaaa") if self.left > 0 else list("bbbbb")
 
 
