@@ -66,9 +66,12 @@ class Catalogue:
 
     async def all(self) -> Sequence[ResourceInfo]:
         """Everything that is served now."""
+        return [*_builtins().values(), *await self.custom()]
+
+    async def custom(self) -> Sequence[ResourceInfo]:
+        """The resources that definitions make served now."""
         snapshot = await self._storage.list(self._prefix + DEFINITIONS)
-        custom = [info for entry in snapshot.entries for info in self.resources(entry).values()]
-        return [*_builtins().values(), *custom]
+        return [info for entry in snapshot.entries for info in self.resources(entry).values()]
 
     def resources(self, entry: Entry) -> dict[GroupVersionResource, ResourceInfo]:
         """What the definition in an entry makes served."""

@@ -28,6 +28,7 @@ from pilotage.server.verbs.read import Reader
 from pilotage.server.verbs.update import Updater
 from pilotage.server.verbs.watch import Watcher
 from pilotage.storage.interface import Put
+from pilotage.types import builtin
 
 FAIR_CALLS = 16
 """After so many requests, others get a turn."""
@@ -131,7 +132,13 @@ class Registry:
         return (await self._resolve(request)).warnings
 
     async def resources(self) -> Sequence[RESTMapping]:
-        return [info.mapping for info in await self._catalogue.all()]
+        """Everything that is served: built-in resources in the order of a kube-apiserver, then others by group."""
+        custom = sorted(await self.custom_resources(), key=lambda info: info.gvr.group)
+        return [*builtin.resources(), *(info.mapping for info in custom)]
+
+    async def custom_resources(self) -> Sequence[ResourceInfo]:
+        """The resources that definitions make served now."""
+        return await self._catalogue.custom()
 
     async def close(self) -> None:
         """Nothing to let go of: the storage belongs to whoever opened it."""

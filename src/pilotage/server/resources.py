@@ -43,6 +43,8 @@ class ResourceInfo:
     """Objects written before this may not fit the schema of today."""
     definition_bytes: int = 0
     """The size of the CRD: how long it takes to compile the schema."""
+    openapi_schema: Document | None = field(default=None, repr=False)
+    """The schema of a CRD's version, as it is declared."""
     printer_columns: Sequence[Document] = ()
     """The columns of a CRD's version, in a Table."""
     deprecation: str = ""

@@ -6,6 +6,7 @@ schemas only those that are asked for are decoded.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +28,9 @@ __all__ = [
     "definition",
     "definition_name",
     "definition_names",
+    "fingerprint",
     "kinds",
+    "raw_definition",
     "resources",
     "schema",
     "subresources",
@@ -97,6 +100,17 @@ def definition(ref: str) -> dict[str, Any]:
         raise KeyError(f"there is no built-in definition {name!r}; `definition_names()` lists them")
     decoded: dict[str, Any] = msgspec.json.decode(raw)
     return decoded
+
+
+def raw_definition(name: str) -> bytes | None:
+    """The JSON text of a definition; None if there is none."""
+    raw = _definitions().get(name)
+    return None if raw is None else bytes(raw)
+
+
+def fingerprint() -> bytes:
+    """A digest of all that is known of the built-in kinds: it changes with the version of Kubernetes."""
+    return _fingerprint()
 
 
 def definition_names() -> Sequence[str]:
@@ -184,6 +198,12 @@ def _kinds() -> dict[str, str]:
 @cache
 def _definitions() -> dict[str, msgspec.Raw]:
     return msgspec.json.decode((_DATA / "definitions.json").read_bytes(), type=dict[str, msgspec.Raw])
+
+
+@cache
+def _fingerprint() -> bytes:
+    files = ("definitions.json", "resources.json")
+    return hashlib.sha256(b"".join((_DATA / name).read_bytes() for name in files)).digest()
 
 
 @cache

@@ -4,19 +4,37 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pilotage.meta.documents import Document
-from pilotage.meta.kinds import GroupVersion
+from pilotage.meta.kinds import GroupVersion, GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
 from pilotage.meta.versions import version_priority
+from pilotage.types import builtin
+from pilotage.types.builtin import Subresource
 
-_SUBRESOURCE_VERBS = ["get", "patch", "update"]
+_CUSTOM_VERBS = ("get", "patch", "update")
+StoredKinds = Mapping[GroupVersionResource, GroupVersionKind]
+"""The kind and version in which the objects of a resource are stored."""
+
+_STORED = {
+    GroupVersionKind.of(api_version, kind): GroupVersionKind.of(stored, kind)
+    for api_version, kind, stored in (
+        ("admissionregistration.k8s.io/v1", "MutatingAdmissionPolicy", "admissionregistration.k8s.io/v1beta1"),
+        ("admissionregistration.k8s.io/v1", "MutatingAdmissionPolicyBinding", "admissionregistration.k8s.io/v1beta1"),
+        ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "apiextensions.k8s.io/v1beta1"),
+        ("autoscaling/v1", "HorizontalPodAutoscaler", "autoscaling/v2"),
+        ("events.k8s.io/v1", "Event", "v1"),
+    )
+}
+"""Where a kube-apiserver stores another version than the one that it serves: clients see it in a hash."""
+_SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
 
 
-def versions() -> Document:
-    """`/api`: the versions of the core group."""
-    return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
+def versions(address: str) -> Document:
+    """`/api`: the versions of the core group, and the address of the server."""
+    addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}] if address else []
+    return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses}
 
 
 def groups(mappings: Iterable[RESTMapping]) -> Document:
@@ -34,7 +52,7 @@ def groups(mappings: Iterable[RESTMapping]) -> Document:
 
 
 def group(mappings: Iterable[RESTMapping], name: str) -> Document | None:
-    """`/apis/{group}`; None where there is no such group."""
+    """`/apis/{group}`; None if there is no such group."""
     found = {mapping.resource.version for mapping in mappings if mapping.resource.group == name}
     return {"kind": "APIGroup", "apiVersion": "v1"} | _group(name, found) if found else None
 
@@ -45,14 +63,16 @@ def _group(name: str, found: set[str]) -> Document:
     return {"name": name, "versions": entries, "preferredVersion": entries[0]}
 
 
-def resources(mappings: Sequence[RESTMapping], group_version: GroupVersion) -> Document | None:
-    """`/apis/{group}/{version}`; None where nothing is served there."""
+def resources(
+    mappings: Sequence[RESTMapping], group_version: GroupVersion, stored: StoredKinds | None = None
+) -> Document | None:
+    """`/apis/{group}/{version}`; None if nothing is served there."""
     found = [mapping for mapping in mappings if mapping.resource.group_version == group_version]
     if not found:
         return None
-    entries = [entry for mapping in found for entry in _entries(mapping)]
+    entries = [entry for mapping in found for entry in _entries(mapping, stored or {})]
     head = {"kind": "APIResourceList"} | ({"apiVersion": "v1"} if group_version.group else {})
-    return head | {"groupVersion": str(group_version), "resources": sorted(entries, key=lambda entry: entry["name"])}
+    return head | {"groupVersion": str(group_version), "resources": entries}
 
 
 def aggregated(mappings: Iterable[RESTMapping], *, core: bool) -> Document:
@@ -76,25 +96,34 @@ def aggregated(mappings: Iterable[RESTMapping], *, core: bool) -> Document:
 
 
 def _aggregated_resource(mapping: RESTMapping) -> Document:
-    entry, *subresources = _entries(mapping)
-    kind = dict(zip(("group", "version", "kind"), mapping.gvk, strict=True))
     resource: Document = {
-        "resource": entry["name"],
-        "responseKind": kind,
-        "scope": "Namespaced" if entry["namespaced"] else "Cluster",
-        "singularResource": entry["singularName"],
-        "verbs": entry["verbs"],
+        "resource": mapping.resource.resource,
+        "responseKind": _response_kind(mapping, mapping.gvk),
+        "scope": "Namespaced" if mapping.namespaced else "Cluster",
+        "singularResource": mapping.singular,
+        "verbs": list(mapping.verbs),
     }
-    resource |= {key: entry[key] for key in ("shortNames", "categories") if key in entry}
-    if subresources:
-        resource["subresources"] = [
-            {"subresource": one["name"].partition("/")[2], "responseKind": kind, "verbs": one["verbs"]}
-            for one in subresources
-        ]
-    return resource
+    resource |= _names(mapping)
+    subresources = [
+        {
+            "subresource": each.name,
+            "responseKind": _response_kind(mapping, each.gvk),
+            "verbs": list(each.verbs),
+        }
+        for each in _subresources(mapping)
+    ]
+    return resource | ({"subresources": subresources} if subresources else {})
 
 
-def _entries(mapping: RESTMapping) -> Iterable[Document]:
+def _response_kind(mapping: RESTMapping, gvk: GroupVersionKind) -> Document:
+    """The kind; a built-in one of the resource's own group and version is written without these."""
+    group, version, kind = gvk
+    if builtin.definition_name(mapping.gvk) is not None and gvk.group_version == mapping.gvk.group_version:
+        group = version = ""
+    return {"group": group, "version": version, "kind": kind}
+
+
+def _entries(mapping: RESTMapping, stored: StoredKinds) -> Iterator[Document]:
     entry: Document = {
         "name": mapping.resource.resource,
         "singularName": mapping.singular,
@@ -102,23 +131,49 @@ def _entries(mapping: RESTMapping) -> Iterable[Document]:
         "kind": mapping.gvk.kind,
         "verbs": list(mapping.verbs),
     }
+    if "watch" in mapping.verbs:
+        yield (
+            entry
+            | _names(mapping)
+            | {"storageVersionHash": _hash(stored.get(mapping.resource) or _stored(mapping.gvk))}
+        )
+    else:
+        yield entry | _names(mapping)
+    for each in _subresources(mapping):
+        other: Document = {}
+        if each.gvk.group_version != mapping.gvk.group_version:
+            other = {"group": each.gvk.group, "version": each.gvk.version}
+        yield {
+            "name": f"{mapping.resource.resource}/{each.name}",
+            "singularName": "",
+            "namespaced": mapping.namespaced,
+            **other,
+            "kind": each.gvk.kind,
+            "verbs": list(each.verbs),
+        }
+
+
+def _names(mapping: RESTMapping) -> Document:
+    names: Document = {}
     if mapping.short_names:
-        entry["shortNames"] = list(mapping.short_names)
+        names["shortNames"] = list(mapping.short_names)
     if mapping.categories:
-        entry["categories"] = list(mapping.categories)
-    entry["storageVersionHash"] = _hash(mapping)
-    yield entry
-    for subresource in mapping.subresources:
-        if subresource == "status":  # the only one that is served
-            yield {
-                "name": f"{mapping.resource.resource}/{subresource}",
-                "singularName": "",
-                "namespaced": mapping.namespaced,
-                "kind": mapping.gvk.kind,
-                "verbs": _SUBRESOURCE_VERBS,
-            }
+        names["categories"] = list(mapping.categories)
+    return names
 
 
-def _hash(mapping: RESTMapping) -> str:
-    group, version, kind = mapping.gvk
+def _subresources(mapping: RESTMapping) -> Sequence[Subresource]:
+    if builtin.definition_name(mapping.gvk) is not None:
+        return builtin.subresources(mapping.resource)
+    kinds = {"status": mapping.gvk, "scale": _SCALE}
+    return [Subresource(name, kinds[name], _CUSTOM_VERBS) for name in mapping.subresources]
+
+
+def _stored(gvk: GroupVersionKind) -> GroupVersionKind:
+    return _STORED.get(gvk, gvk)
+
+
+def _hash(gvk: GroupVersionKind) -> str:
+    """A hash of the kind and version in which objects are stored: clients compare it, and nothing more."""
+    group, version, kind = gvk
     return base64.b64encode(hashlib.sha256(f"{group}/{version}/{kind}".encode()).digest()[:8]).decode()

@@ -14,11 +14,10 @@ import msgspec
 from pilotage.errors import ApiError, Forbidden, InternalError, NotFound, PilotageError, Unauthorized
 from pilotage.http import messages as http
 from pilotage.http.health import HealthHandler, ping
-from pilotage.meta.kinds import GroupVersion
 from pilotage.meta.times import Clock
-from pilotage.rest import negotiation, path, response
+from pilotage.rest import path, response
 from pilotage.rest.request import Form, Request, Verb
-from pilotage.server.http import discovery, openapi
+from pilotage.server.http.documents import Documents
 from pilotage.server.offload import offload
 from pilotage.server.registry import Registry
 from pilotage.server.tables.table import TableWriter
@@ -43,7 +42,7 @@ class HTTPHandler:
             "/livez": HealthHandler("/livez", lambda: {"ping": ping}),
             "/readyz": HealthHandler("/readyz", lambda: {"ping": ping, "storage": registry.check}),
         }
-        self._version = version()  # once: it reads files, for which there may be no descriptor later
+        self._documents = Documents(registry, version())
 
     async def __call__(self, incoming: http.Request) -> http.Response | http.StreamingResponse:
         """An `http.Handler`."""
@@ -63,7 +62,7 @@ class HTTPHandler:
         if health := self._health.get("/" + route.lstrip("/").partition("/")[0]):
             return await health(incoming)
         if incoming.method in ("GET", "HEAD"):
-            answer = await self._document(route, incoming.headers.get("accept"))
+            answer = await self._documents.find(route, incoming.headers)
             if answer is not None:
                 return answer
         request = path.parse(path.HTTPRequest(incoming.method, incoming.target, tuple(incoming.headers), incoming.body))
@@ -83,40 +82,6 @@ class HTTPHandler:
         """An `http.Authenticate`."""
         scheme, _, token = headers.get("authorization").partition(" ")
         return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self._token)
-
-    async def _document(self, route: str, accept: str) -> http.Response | None:
-        """What is not about an object: version, discovery, OpenAPI."""
-        if route == "/version":
-            return _json(self._version)
-        if route == "/":
-            return _json({"paths": ["/api", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]})
-        parts = route.strip("/").split("/")
-        if parts in (["api"], ["apis"]) and negotiation.wants_aggregated_discovery(accept):
-            whole = discovery.aggregated(await self._registry.resources(), core=parts == ["api"])
-            return http.Response(200, [("content-type", negotiation.AGGREGATED_DISCOVERY)], msgspec.json.encode(whole))
-        found = await self._described(parts)
-        return _json(found) if found is not None else None
-
-    async def _described(self, parts: list[str]) -> dict[str, Any] | None:
-        mappings = await self._registry.resources() if parts[0] in ("api", "apis", "openapi") else []
-        match parts:
-            case ["api"]:
-                return discovery.versions()
-            case ["apis"]:
-                return discovery.groups(mappings)
-            case ["api", version]:
-                return discovery.resources(mappings, GroupVersion("", version))
-            case ["apis", group]:
-                return discovery.group(mappings, group)
-            case ["apis", group, version]:
-                return discovery.resources(mappings, GroupVersion(group, version))
-            case ["openapi", "v3"]:
-                return openapi.index(mappings)
-            case ["openapi", "v3", "api", version]:
-                return openapi.document(mappings, GroupVersion("", version))
-            case ["openapi", "v3", "apis", group, version]:
-                return openapi.document(mappings, GroupVersion(group, version))
-        return None
 
     async def _list(self, request: Request, page: response.Page) -> http.Response:
         if request.form is Form.TABLE:
@@ -201,10 +166,6 @@ def _refuse_impersonation(incoming: http.Request) -> None:
     for name, _ in incoming.headers:
         if name.lower().startswith("impersonate-"):
             raise Forbidden(f"this server does not support impersonation: send the request without {name[:100]!r}")
-
-
-def _json(document: dict[str, Any]) -> http.Response:
-    return http.Response(200, [JSON], msgspec.json.encode(document))
 
 
 def _warnings(texts: tuple[str, ...]) -> list[tuple[str, str]]:

@@ -102,6 +102,7 @@ def _resource(definition: Document, version: Document, strategy: type[CustomReso
         compile_schema=lambda: StructuralSchema.compile(schema),
         custom=True,
         terminating=terminating,
+        openapi_schema=schema,
         printer_columns=version.get("additionalPrinterColumns") or (),
         deprecation=_deprecation(version, gvk, spec["versions"]) if version.get("deprecated") else "",
     )

@@ -1,0 +1,119 @@
+"""The documents of a server that are not about an object: version, discovery, OpenAPI."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from pilotage.errors import NotAcceptable
+from pilotage.http import messages as http
+from pilotage.meta.kinds import GroupVersion
+from pilotage.rest import negotiation
+from pilotage.server.http import discovery
+from pilotage.server.offload import offload
+from pilotage.server.openapi import documents as openapi
+from pilotage.server.registry import Registry
+from pilotage.server.resources import ResourceInfo
+
+JSON = ("content-type", "application/json")
+_NO_CACHE = ("cache-control", "no-cache, private")
+_V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2"
+_PATHS = ("/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/readyz", "/version")
+
+
+class Documents:
+    """Answers GET requests for these documents."""
+
+    def __init__(self, registry: Registry, version: dict[str, str]) -> None:
+        self._registry = registry
+        self._version = version  # read once: there may be no file descriptor for it later
+
+    async def find(self, route: str, headers: http.Headers) -> http.Response | None:
+        """The document of a path; None if the path is not one of these."""
+        parts = route.strip("/").split("/")
+        match parts:
+            case ["version"]:
+                return _json(self._version)
+            case [""]:
+                return await self._paths()
+            case ["api" | "apis", *_] if len(parts) <= 3:
+                return await self._discovery(parts, headers)
+            case ["openapi", *_]:
+                return await self._openapi(parts, headers)
+        return None
+
+    async def _paths(self) -> http.Response:
+        found = {"/api", "/apis", "/apis/", *_PATHS}
+        for mapping in await self._registry.resources():
+            group, version, _ = mapping.resource
+            found |= {f"/apis/{group}", f"/apis/{group}/{version}"} if group else {f"/api/{version}"}
+        return _json({"paths": sorted(found)})
+
+    async def _discovery(self, parts: list[str], headers: http.Headers) -> http.Response | None:
+        accept = headers.get("accept")
+        mappings = await self._registry.resources()
+        if parts in (["api"], ["apis"]) and negotiation.wants_aggregated_discovery(accept):
+            whole = msgspec.json.encode(discovery.aggregated(mappings, core=parts == ["api"]))
+            media = ("content-type", negotiation.AGGREGATED_DISCOVERY)
+            return _tagged(headers, [media, ("cache-control", "public"), ("vary", "Accept")], whole)
+        match parts:
+            case ["api"]:
+                return _json(discovery.versions(headers.get("host")))
+            case ["apis"]:
+                found: dict[str, Any] | None = discovery.groups(mappings)
+            case ["apis", group]:
+                found = discovery.group(mappings, group)
+            case ["api", version]:
+                found = discovery.resources(mappings, GroupVersion("", version))
+            case ["apis", group, version]:
+                stored = {info.gvr: info.stored.gvk for info in await self._registry.custom_resources()}
+                found = discovery.resources(mappings, GroupVersion(group, version), stored)
+            case _:
+                found = None
+        return None if found is None else _json(found)
+
+    async def _openapi(self, parts: list[str], headers: http.Headers) -> http.Response | None:
+        custom = await self._registry.custom_resources()
+        match parts[1:]:
+            case ["v2"]:
+                return await self._version_2(custom, headers)
+            case ["v3"]:
+                return _json(openapi.index(custom))
+            case ["v3", "api", version]:
+                wanted = GroupVersion("", version)
+            case ["v3", "apis", group, version]:
+                wanted = GroupVersion(group, version)
+            case _:
+                return None
+        found = await offload(_size(custom), openapi.document, custom, wanted)
+        if found is None:
+            return None
+        content, digest = found
+        return _tagged(headers, [JSON, _NO_CACHE, ("vary", "Accept")], content, digest)
+
+    async def _version_2(self, custom: Sequence[ResourceInfo], headers: http.Headers) -> http.Response:
+        accept = headers.get("accept")
+        if accept.strip() and all(clause.media.startswith(_V2_PROTOBUF) for clause in negotiation.clauses(accept)):
+            raise NotAcceptable("only the following media types are accepted: application/json")
+        content = await offload(len(custom) * 65536 + 65536, openapi.version_2, custom)
+        return _tagged(headers, [JSON, _NO_CACHE, ("vary", "Accept")], content)
+
+
+def _size(custom: Sequence[ResourceInfo]) -> int:
+    """How much there is to write, for the decision whether it is done in a thread."""
+    return sum(info.definition_bytes for info in custom) + 65536
+
+
+def _json(document: dict[str, Any]) -> http.Response:
+    return http.Response(200, [JSON], msgspec.json.encode(document))
+
+
+def _tagged(headers: http.Headers, answer: list[tuple[str, str]], content: bytes, digest: str = "") -> http.Response:
+    """An answer with an ETag; 304 without the content for a client that has it."""
+    tag = f'"{digest or hashlib.sha512(content).hexdigest().upper()}"'
+    answer.append(("etag", tag))
+    known = [each.strip().removeprefix("W/") for each in headers.get("if-none-match").split(",")]
+    return http.Response(304, answer, b"") if tag in known else http.Response(200, answer, content)

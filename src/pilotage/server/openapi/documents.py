@@ -1,0 +1,157 @@
+"""OpenAPI documents: version 3, one for each group and version, and version 2, one for all.
+
+Those of built-in kinds never change while the program runs, and are written once, on use. Those of custom resources
+are written again when a definition changes, so the hash of a document is a hash of what it is made of.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from pilotage.meta.documents import Document
+from pilotage.meta.kinds import GroupVersion
+from pilotage.server.openapi import schemas
+from pilotage.server.openapi.paths import ResourcePaths, root_path
+from pilotage.server.resources import ResourceInfo
+from pilotage.types import builtin
+
+_encode = msgspec.json.Encoder().encode
+_BUILTIN_INFO = {"title": "Kubernetes", "version": "1.36"}
+_CUSTOM_INFO = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
+
+
+def index(custom: Sequence[ResourceInfo]) -> Document:
+    """`/openapi/v3`: where the document of each group and version is, with a hash of its content."""
+    hashes = {group_version: _builtin_hash(group_version) for group_version in _builtin_versions()}
+    for group_version in {info.gvr.group_version for info in custom}:
+        hashes.setdefault(group_version, custom_hash(_in(custom, group_version)))
+    paths = {root_path(key): value for key, value in hashes.items()}
+    return {"paths": {path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={paths[path]}"} for path in sorted(paths)}}
+
+
+def document(custom: Sequence[ResourceInfo], group_version: GroupVersion) -> tuple[bytes, str] | None:
+    """The document of a group and version, with its hash; None if nothing is served there."""
+    if group_version in _builtin_versions():
+        return _builtin_document(group_version), _builtin_hash(group_version)
+    found = _in(custom, group_version)
+    return (_custom_document(found), custom_hash(found)) if found else None
+
+
+def version_2(custom: Sequence[ResourceInfo]) -> bytes:
+    """`/openapi/v2`: everything in one document. It has the definitions, and the paths of objects."""
+    definitions: dict[str, Any] = dict(_builtin_definitions())
+    paths = dict(_builtin_v2_paths())
+    for info in custom:
+        for name, raw in schemas.custom_schemas(info).items():
+            definitions[name] = schemas.v2_schema(msgspec.json.decode(raw), builtin_kind=False)
+        paths |= _v2_paths(ResourcePaths(info.mapping, schemas.component_name(info.gvk), custom=True))
+    return _encode({"swagger": "2.0", "info": _BUILTIN_INFO, "paths": paths, "definitions": definitions})
+
+
+def custom_hash(infos: Iterable[ResourceInfo]) -> str:
+    content = "\n".join(sorted(f"{info.definition_key} {info.definition_revision}" for info in infos))
+    return _digest(content.encode())
+
+
+def _in(custom: Iterable[ResourceInfo], group_version: GroupVersion) -> list[ResourceInfo]:
+    return [info for info in custom if info.gvr.group_version == group_version]
+
+
+@cache
+def _builtin_versions() -> tuple[GroupVersion, ...]:
+    return tuple(dict.fromkeys(mapping.resource.group_version for mapping in builtin.resources()))
+
+
+@cache
+def _builtin_hash(group_version: GroupVersion) -> str:
+    return _digest(builtin.fingerprint() + str(group_version).encode())
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha512(content).hexdigest().upper()
+
+
+@cache
+def _builtin_document(group_version: GroupVersion) -> bytes:
+    paths = dict(path for each in _builtin_paths(group_version) for path in each.paths())
+    return _document(_BUILTIN_INFO, paths, {})
+
+
+def _custom_document(infos: Sequence[ResourceInfo]) -> bytes:
+    own: dict[str, bytes] = {}
+    paths: dict[str, Document] = {}
+    for info in infos:
+        own |= schemas.custom_schemas(info)
+        paths |= dict(ResourcePaths(info.mapping, schemas.component_name(info.gvk), custom=True).paths())
+    return _document(_CUSTOM_INFO, paths, own)
+
+
+def _document(info: Document, paths: dict[str, Document], own: dict[str, bytes]) -> bytes:
+    written = _encode(paths)
+    head = _encode({"openapi": "3.0.0", "info": info})[:-1]
+    return b'%b,"paths":%b,"components":{"schemas":%b}}' % (head, written, schemas.closure(written, own))
+
+
+def _builtin_paths(group_version: GroupVersion) -> list[ResourcePaths]:
+    return [
+        ResourcePaths(mapping, schemas.component_name(mapping.gvk))
+        for mapping in builtin.resources()
+        if mapping.resource.group_version == group_version
+    ]
+
+
+@cache
+def _builtin_definitions() -> dict[str, Any]:
+    return {name: schemas.v2_schema(builtin.definition(name), builtin_kind=True) for name in builtin.definition_names()}
+
+
+@cache
+def _builtin_v2_paths() -> dict[str, Any]:
+    return {
+        path: operations
+        for group_version in _builtin_versions()
+        for each in _builtin_paths(group_version)
+        for path, operations in _v2_paths(each).items()
+    }
+
+
+def _v2_paths(resource: ResourcePaths) -> dict[str, Any]:
+    """The paths in the words of v2: bodies are parameters, and media types are lists."""
+    return {
+        path: {
+            method: [_v2_parameter(each) for each in operation] if method == "parameters" else _v2_operation(operation)
+            for method, operation in operations.items()
+        }
+        for path, operations in resource.paths()
+    }
+
+
+def _v2_operation(operation: Document) -> Document:
+    result = {key: value for key, value in operation.items() if key not in ("requestBody", "responses", "parameters")}
+    parameters = [_v2_parameter(each) for each in operation.get("parameters", ())]
+    body = operation.get("requestBody")
+    if body:
+        result["consumes"] = list(body["content"])
+        parameters.insert(0, {"name": "body", "in": "body", "schema": _v2_body(body)})
+    if parameters:
+        result["parameters"] = parameters
+    result["produces"] = list(next(iter(operation["responses"].values())).get("content", ()))
+    result["responses"] = {
+        code: {"description": answer["description"]} | ({"schema": _v2_body(answer)} if "content" in answer else {})
+        for code, answer in operation["responses"].items()
+    }
+    return result
+
+
+def _v2_body(body: Document) -> Any:
+    return schemas.v2_schema(next(iter(body["content"].values()))["schema"], builtin_kind=True)
+
+
+def _v2_parameter(parameter: Document) -> Document:
+    schema: Document = parameter["schema"]
+    return {key: value for key, value in parameter.items() if key != "schema"} | schema

@@ -1,0 +1,141 @@
+"""The schemas of OpenAPI: those of built-in kinds as they are, those of custom resources as their CRD declares them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from pilotage.meta.documents import Document
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.server.resources import ResourceInfo
+from pilotage.types import builtin
+from pilotage.types.builtin import REFERENCE
+
+_META = "io.k8s.apimachinery.pkg.apis.meta.v1"
+_TYPE_FIELDS = {
+    "apiVersion": {"type": "string", "description": "The group and version of the schema that this object has."},
+    "kind": {"type": "string", "description": "The kind of this object, in CamelCase."},
+}
+_REFERENCES = re.compile(rb'"#/components/schemas/([^"]+)"')
+_encode = msgspec.json.Encoder().encode
+
+
+def component_name(gvk: GroupVersionKind) -> str:
+    """The name of the schema of a kind."""
+    known = builtin.definition_name(gvk)
+    if known is not None:
+        return known
+    return ".".join((*reversed(gvk.group.split(".")), gvk.version, gvk.kind))
+
+
+def closure(content: bytes, given: dict[str, bytes]) -> bytes:
+    """`components.schemas` for a document: the given ones, and every built-in one that is referred to."""
+    found = dict(given)
+    waiting = [content, *given.values()]
+    while waiting:
+        for match in _REFERENCES.findall(waiting.pop()):
+            name = match.decode()
+            if name not in found:
+                raw = builtin.raw_definition(name)
+                if raw is not None:
+                    found[name] = raw
+                    waiting.append(raw)
+    return b"{%b}" % b",".join(b"%b:%b" % (_encode(name), found[name]) for name in sorted(found))
+
+
+def custom_schemas(info: ResourceInfo) -> dict[str, bytes]:
+    """The schemas of a custom resource and of its list."""
+    gvk, name = info.gvk, component_name(info.gvk)
+    schema = _published(info.openapi_schema or {})
+    metadata = {"description": "Standard object metadata.", "allOf": [{"$ref": f"{REFERENCE}{_META}.ObjectMeta"}]}
+    schema["properties"] = schema.get("properties", {}) | _TYPE_FIELDS | {"metadata": metadata}
+    schema["x-kubernetes-group-version-kind"] = [_gvk(gvk)]
+    if info.strategy.selectable_fields:
+        schema["x-kubernetes-selectable-fields"] = [{"fieldPath": path} for path in info.strategy.selectable_fields]
+    kind = f"{gvk.kind}List"
+    items = {"type": "array", "items": {"$ref": f"{REFERENCE}{name}"}, "description": f"The {info.gvr.resource}."}
+    list_metadata = {"description": "Standard list metadata.", "allOf": [{"$ref": f"{REFERENCE}{_META}.ListMeta"}]}
+    listing = {
+        "description": f"{kind} is a list of {gvk.kind}",
+        "type": "object",
+        "required": ["items"],
+        "properties": _TYPE_FIELDS | {"items": items, "metadata": list_metadata},
+        "x-kubernetes-group-version-kind": [_gvk(gvk) | {"kind": kind}],
+    }
+    return {name: _encode(schema), f"{name}List": _encode(listing)}
+
+
+def _gvk(gvk: GroupVersionKind) -> dict[str, str]:
+    return dict(zip(("group", "version", "kind"), gvk, strict=True))
+
+
+def _published(schema: Document) -> Document:
+    """The schema of a CRD as OpenAPI v3 shows it: with the meaning of its extensions in standard words."""
+    result = dict(schema)
+    for key in ("properties", "patternProperties"):
+        if key in schema:
+            result[key] = {name: _published(value) for name, value in schema[key].items()}
+    for key in ("items", "additionalProperties"):
+        if isinstance(schema.get(key), dict):
+            result[key] = _published(schema[key])
+    if schema.get("x-kubernetes-int-or-string") and "anyOf" not in schema:
+        result["anyOf"] = [{"type": "integer"}, {"type": "string"}]
+    if schema.get("x-kubernetes-embedded-resource"):
+        metadata = {"description": "Standard object metadata.", "allOf": [{"$ref": f"{REFERENCE}{_META}.ObjectMeta"}]}
+        result["properties"] = result.get("properties", {}) | _TYPE_FIELDS | {"metadata": metadata}
+        result["required"] = list(dict.fromkeys([*result.get("required", ()), "kind", "apiVersion"]))
+    return result
+
+
+_V2_DROPPED = ("nullable", "oneOf", "anyOf", "allOf", "not", "default", "patternProperties")
+
+
+def v2_schema(schema: Any, *, builtin_kind: bool) -> Any:
+    """A schema in the words of OpenAPI v2, which has fewer: what it cannot say is left open."""
+    if isinstance(schema, list):
+        return [v2_schema(item, builtin_kind=builtin_kind) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return {"$ref": str(schema["$ref"]).replace(REFERENCE, "#/definitions/")}
+    reference = _single_reference(schema)
+    if reference:
+        described = {"description": schema["description"]} if "description" in schema else {}
+        return described | {"$ref": reference.replace(REFERENCE, "#/definitions/")}
+    if not builtin_kind and (open_schema := _open(schema)) is not None:
+        return open_schema
+    result = {key: value for key, value in schema.items() if builtin_kind or key not in _V2_DROPPED}
+    if builtin_kind:
+        result = {key: value for key, value in result.items() if key not in ("oneOf", "anyOf", "allOf", "nullable")}
+    for key in ("properties",):
+        if key in result:
+            result[key] = {name: v2_schema(value, builtin_kind=builtin_kind) for name, value in result[key].items()}
+    for key in ("items", "additionalProperties"):
+        if isinstance(result.get(key), dict):
+            result[key] = v2_schema(result[key], builtin_kind=builtin_kind)
+    return result
+
+
+def _single_reference(schema: Document) -> str:
+    parts: Iterable[Any] = schema.get("allOf") or ()
+    return next((str(part["$ref"]) for part in parts if isinstance(part, dict) and "$ref" in part), "")
+
+
+def _open(schema: Document) -> Document | None:
+    """The schema without a type, where v2 has no words for the values that are valid."""
+    extensions = {
+        key: schema[key]
+        for key in (
+            "x-kubernetes-preserve-unknown-fields",
+            "x-kubernetes-embedded-resource",
+            "x-kubernetes-int-or-string",
+        )
+        if schema.get(key)
+    }
+    described = {"description": schema["description"]} if "description" in schema else {}
+    if extensions:
+        return described | extensions
+    return described if schema.get("nullable") else None

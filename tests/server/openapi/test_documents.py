@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pilotage.http.messages import Headers, Request, Response
+from pilotage.meta.kinds import GroupVersion
+from pilotage.server.http.handler import HTTPHandler
+from pilotage.server.openapi import documents
+from pilotage.server.strategies.custom import resources_of
+from pilotage.types import builtin
+
+from ..registries import DEFINITIONS, Api, definition, opened
+
+RECORDED = json.loads(Path(__file__).with_name("gizmos.json").read_bytes())
+BUILTIN = sorted({mapping.resource.group_version for mapping in builtin.resources()})
+
+
+async def ask(api: Api, target: str, **headers: str) -> Response:
+    given = {"authorization": "Bearer secret"} | {name.replace("_", "-"): value for name, value in headers.items()}
+    answer = await HTTPHandler(api.registry, "secret")(Request("GET", target, Headers(given.items())))
+    assert isinstance(answer, Response)
+    return answer
+
+
+def without_descriptions(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: without_descriptions(item)
+            for key, item in value.items()
+            if not (key == "description" and isinstance(item, str))
+        }
+    return [without_descriptions(item) for item in value] if isinstance(value, list) else value
+
+
+def references(text: bytes, prefix: str) -> set[str]:
+    return set(re.findall(f'"{prefix}([^"]+)"', text.decode()))
+
+
+@pytest.mark.parametrize("group_version", BUILTIN, ids=str)
+def test_a_document_has_every_schema_that_it_refers_to(group_version: GroupVersion) -> None:
+    found = documents.document([], group_version)
+    assert found is not None
+    assert references(found[0], "#/components/schemas/") <= set(json.loads(found[0])["components"]["schemas"])
+
+
+def test_a_kind_is_found_by_the_operation_that_patches_it() -> None:
+    found = documents.document([], GroupVersion("apps", "v1"))
+    assert found is not None
+    patch = json.loads(found[0])["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]["patch"]
+    assert patch["x-kubernetes-group-version-kind"] == {"group": "apps", "version": "v1", "kind": "Deployment"}
+    assert "fieldValidation" in [parameter["name"] for parameter in patch["parameters"]]
+    assert "application/strategic-merge-patch+json" in patch["requestBody"]["content"]
+
+
+async def test_custom_resources_have_the_schema_that_a_kube_apiserver_publishes() -> None:
+    async with opened() as api:
+        await api.create(DEFINITIONS, RECORDED["definition"])
+        for version in ("v1", "v2"):
+            answer = await ask(api, f"/openapi/v3/apis/tables.pilotage.dev/{version}")
+            schemas = json.loads(answer.body)["components"]["schemas"]
+            for name in (f"dev.pilotage.tables.{version}.Gizmo", f"dev.pilotage.tables.{version}.GizmoList"):
+                assert without_descriptions(schemas[name]) == RECORDED["v3"][name]
+
+
+async def test_version_2_leaves_open_what_it_has_no_words_for() -> None:
+    async with opened() as api:
+        await api.create(DEFINITIONS, RECORDED["definition"])
+        answer = await ask(api, "/openapi/v2", accept="application/json")
+        found = json.loads(answer.body)["definitions"]["dev.pilotage.tables.v1.Gizmo"]
+        assert without_descriptions(found) == RECORDED["v2"]["dev.pilotage.tables.v1.Gizmo"]
+
+
+def test_version_2_has_every_definition_that_it_refers_to() -> None:
+    text = documents.version_2([])
+    assert references(text, "#/definitions/") <= set(json.loads(text)["definitions"])
+    assert b"#/components" not in text
+
+
+async def test_the_description_of_a_field_is_that_of_the_definition() -> None:
+    async with opened() as api:
+        await api.create(DEFINITIONS, RECORDED["definition"])
+        answer = await ask(api, "/openapi/v3/apis/tables.pilotage.dev/v1")
+        schema = json.loads(answer.body)["components"]["schemas"]["dev.pilotage.tables.v1.Gizmo"]
+        assert schema["properties"]["spec"]["description"] == "What is wanted."
+
+
+async def test_the_index_names_each_document_with_a_hash_that_changes_with_the_definition() -> None:
+    async with opened() as api:
+        await api.create(DEFINITIONS, definition())
+        before = json.loads((await ask(api, "/openapi/v3")).body)["paths"]
+        assert {f"apis/{one}" if one.group else f"api/{one.version}" for one in BUILTIN} < set(before)
+        shorter = {"spec": {"names": {"plural": "widgets", "kind": "Widget", "shortNames": ["w"]}}}
+        await api.patch(DEFINITIONS, "widgets.test.example.com", shorter)
+        after = json.loads((await ask(api, "/openapi/v3")).body)["paths"]
+        assert [path for path in before if before[path] != after[path]] == ["apis/test.example.com/v1"]
+
+
+@pytest.mark.parametrize(
+    ("target", "accept"),
+    [
+        ("/apis", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"),
+        ("/openapi/v3/apis/apps/v1", "application/json"),
+        ("/openapi/v2", "application/json"),
+    ],
+)
+async def test_a_client_that_has_the_document_gets_no_second_copy(target: str, accept: str) -> None:
+    async with opened() as api:
+        first = await ask(api, target, accept=accept)
+        (tag,) = (value for name, value in first.headers if name == "etag")
+        again = await ask(api, target, accept=accept, if_none_match=tag)
+        assert (again.status, again.body) == (304, b"")
+        assert (await ask(api, target, accept=accept, if_none_match='"other"')).status == 200
+
+
+@pytest.mark.parametrize(
+    "target", ["/openapi/v3/apis/none/v1", "/openapi/v3/api/v2", "/openapi", "/openapi/v3/apis/a/b/c"]
+)
+async def test_there_is_no_document_of_what_is_not_served(target: str) -> None:
+    async with opened() as api:
+        assert (await ask(api, target)).status == 404
+
+
+def test_a_definition_that_is_not_established_has_no_schema() -> None:
+    assert list(resources_of(definition(), "key", 1)) == []
