@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from pilotage.errors import NotAcceptable
 from pilotage.rest.request import Form
 
+JSON = "application/json"
+YAML = "application/yaml"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+
 ACCEPT = {
     Form.OBJECT: "application/json",
     Form.METADATA: "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",

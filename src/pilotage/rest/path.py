@@ -12,13 +12,20 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 import msgspec
 
-from pilotage.errors import BadRequest, Cause, MethodNotSupported, NotFound, StatusDetails
+from pilotage.errors import (
+    BadRequest,
+    Cause,
+    DecodeError,
+    MethodNotSupported,
+    NotFound,
+    StatusDetails,
+    UnsupportedMediaType,
+)
 from pilotage.meta.causes import invalid, invalid_error, shown
-from pilotage.meta.kinds import GroupKind, GroupVersionResource
-from pilotage.rest.negotiation import ACCEPT, LIST_ACCEPT, requested_form
+from pilotage.meta.kinds import GroupKind, GroupVersionKind, GroupVersionResource
+from pilotage.rest.negotiation import ACCEPT, JSON, LIST_ACCEPT, PROTOBUF, YAML, requested_form
 from pilotage.rest.request import DeleteOptions, Form, ListOptions, Request, Verb, WriteOptions
 
-JSON = "application/json"
 _METHODS = {
     Verb.GET: "GET",
     Verb.LIST: "GET",
@@ -29,6 +36,7 @@ _METHODS = {
     Verb.DELETE: "DELETE",
     Verb.DELETE_COLLECTION: "DELETE",
 }
+_DELETE_OPTIONS = GroupVersionKind("", "v1", "DeleteOptions")
 _READS = (Verb.GET, Verb.LIST, Verb.WATCH, Verb.DELETE_COLLECTION)
 _WRITES = (Verb.CREATE, Verb.UPDATE, Verb.PATCH)
 _OPTIONS = {Verb.CREATE: "CreateOptions", Verb.UPDATE: "UpdateOptions", Verb.PATCH: "PatchOptions"}
@@ -156,7 +164,9 @@ def parse(http: HTTPRequest) -> Request:
         form=requested_form(headers.get("accept", ""), tables=True) if not deleting else Form.OBJECT,
         options=_list_options(query) if verb in _READS else ListOptions(),
         write=_write_options(query, _OPTIONS[verb]) if verb in _WRITES else WriteOptions(),
-        delete=_delete_options(query, http.body) if deleting else DeleteOptions(),
+        delete=_delete_options(query, http.body, _media(headers.get("content-type", "")))
+        if deleting
+        else DeleteOptions(),
         body=b"" if deleting else http.body,
         content_type=_media(headers.get("content-type", "")) if verb in _WRITES else "",
         user_agent=headers.get("user-agent", ""),
@@ -244,13 +254,10 @@ class _DeleteOptions(msgspec.Struct, rename="camel"):
     preconditions: _Preconditions | None = None
 
 
-def _delete_options(query: Mapping[str, str], body: bytes) -> DeleteOptions:
+def _delete_options(query: Mapping[str, str], body: bytes, media: str) -> DeleteOptions:
     """From the body, or from the query if there is no body."""
     if body:
-        try:
-            options = msgspec.json.decode(body, type=_DeleteOptions)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise BadRequest(f"the body of the delete request is not a DeleteOptions document: {error}") from None
+        options = _read_delete_options(body, media)
         if options.kind not in ("", "DeleteOptions"):
             raise BadRequest(
                 f"the body of the delete request is not a DeleteOptions document: its kind is {options.kind[:100]!r}"
@@ -263,6 +270,28 @@ def _delete_options(query: Mapping[str, str], body: bytes) -> DeleteOptions:
             orphan_dependents=_boolean(query["orphanDependents"]) if "orphanDependents" in query else None,
         )
     return _checked_delete_options(options)
+
+
+def _read_delete_options(body: bytes, media: str) -> _DeleteOptions:
+    try:
+        if not media:
+            return msgspec.json.decode(body, type=_DeleteOptions)
+        if media == PROTOBUF:
+            from pilotage.types import protobuf  # the tables of messages
+
+            document = protobuf.decode(protobuf.unwrap(body, _DELETE_OPTIONS))
+        elif media == YAML:
+            from pilotage.meta import yamltext  # few bodies are: not worth an import
+
+            document = yamltext.read(body)
+        else:
+            accepted = f"{JSON}, {YAML}, {PROTOBUF}"
+            raise UnsupportedMediaType(
+                f"the body of the request was in an unknown format - accepted media types include: {accepted}"
+            )
+        return msgspec.convert(document, _DeleteOptions)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, DecodeError) as error:
+        raise BadRequest(f"the body of the delete request is not a DeleteOptions document: {error}") from None
 
 
 def _checked_delete_options(options: _DeleteOptions) -> DeleteOptions:

@@ -14,10 +14,11 @@ from pilotage.meta.causes import invalid, invalid_error, not_supported, too_long
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind, GroupVersion
 from pilotage.meta.models import ManagedFieldsEntry, ObjectMeta, OwnerReference, shapes
+from pilotage.rest.negotiation import PROTOBUF
 from pilotage.rest.request import Request, Verb
 from pilotage.server.resources import ResourceInfo
 
-ACCEPTED = "application/json, application/yaml"
+ACCEPTED = f"application/json, application/yaml, {PROTOBUF}"
 YAML = ("application/yaml", "application/x-yaml", "text/yaml")
 VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 _OPTIONS = {Verb.CREATE: "CreateOptions", Verb.UPDATE: "UpdateOptions", Verb.PATCH: "PatchOptions"}
@@ -66,10 +67,14 @@ def read(request: Request, info: ResourceInfo) -> tuple[Document, FieldProblems]
     """The document of a create or an update. It is of the kind that `served` serves, and has metadata."""
     problems = FieldProblems()
     try:
-        document = _decoded(request, problems)
+        document = _decoded(request, info, problems)
     except (DecodeError, UnicodeDecodeError) as error:
         raise unrecognized(info, f"couldn't get version/kind; json parse error: {error}", request.body) from None
+    if document is None and not info.custom:
+        document = {}  # Go's decoder leaves the object as it is
     if not isinstance(document, dict):
+        if document is None:
+            raise unrecognized(info, "Object 'Kind' is missing in 'null'", request.body)
         raise unrecognized(info, f"a JSON object is needed, not {jsontext.json_type(document)}", request.body)
     check_kind(document, info, request)
     normalize_metadata(document, info, request, problems)
@@ -127,7 +132,7 @@ def version_number(text: str) -> int:
     raise ApiError(status=Status(500, "", message))
 
 
-def _decoded(request: Request, problems: FieldProblems) -> Any:
+def _decoded(request: Request, info: ResourceInfo, problems: FieldProblems) -> Any:
     media = request.content_type or "application/json"
     if media == "application/json":
         document = jsontext.read(request.body)
@@ -138,9 +143,26 @@ def _decoded(request: Request, problems: FieldProblems) -> Any:
         from pilotage.meta import yamltext  # few bodies are: not worth an import
 
         return yamltext.read(request.body.decode())
+    if media == PROTOBUF and not info.custom:
+        return _protobuf(request, info)
+    accepted = ACCEPTED if media != PROTOBUF else "application/json, application/yaml"
     raise UnsupportedMediaType(
-        f"the body of the request was in an unknown format - accepted media types include: {ACCEPTED}"
+        f"the body of the request was in an unknown format - accepted media types include: {accepted}"
     )
+
+
+def _protobuf(request: Request, info: ResourceInfo) -> Document:
+    """The document of a message. Of a kind that is not known here only its name is, which is then refused."""
+    from pilotage.types import protobuf  # most programs in process send none
+
+    try:
+        envelope = protobuf.unwrap(request.body, info.gvk)
+    except DecodeError as error:
+        raise unrecognized(info, str(error), request.body) from None
+    try:
+        return protobuf.decode(envelope)
+    except DecodeError as error:
+        raise unhandled(info, str(error), envelope.kind, envelope.api_version.rpartition("/")[2]) from None
 
 
 def check_kind(document: Document, info: ResourceInfo, request: Request) -> None:
@@ -271,8 +293,14 @@ def undecodable(info: ResourceInfo, request: Request, reason: str) -> ApiError:
 
 def unrecognized(info: ResourceInfo, reason: str, body: bytes) -> BadRequest:
     """The 400 for a body that is no object at all. Of what should be a Secret nothing is shown."""
-    shown = f" ({_excerpt(body, 30)})" if info.gvk.kind != "Secret" else ""
+    shown = f" ({_summary(body)})" if info.gvk.kind != "Secret" else ""
     return BadRequest(f"the object provided is unrecognized (must be of type {info.gvk.kind}): {reason}{shown}")
+
+
+def _summary(body: bytes) -> str:
+    if not body or body.startswith(b"{"):
+        return _excerpt(body, 30)
+    return body[:30].hex() + (" ..." if len(body) > 30 else "")
 
 
 def _excerpt(body: bytes, length: int = 200) -> str:

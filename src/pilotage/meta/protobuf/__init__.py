@@ -1,0 +1,1 @@
+"""Kubernetes' protobuf: messages to documents and back, from tables of fields."""
