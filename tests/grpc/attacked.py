@@ -13,13 +13,13 @@ from typing import Any
 from unittest import mock
 
 from hack.device.attacks import ATTACKS, HELLO
-from pilotage.grpc import frames, serverlink
+from pilotage.grpc import frames, serverconnection
 from pilotage.grpc.calls import routes
 from pilotage.grpc.frames import ErrorCode
 from pilotage.grpc.options import ServerOptions
 from pilotage.grpc.peers import Accounts
 from pilotage.grpc.rpc import Peer
-from pilotage.grpc.serverlink import ServerLink, Shared
+from pilotage.grpc.serverconnection import ServerConnection, Shared
 
 from .ground import Service
 
@@ -40,7 +40,7 @@ class Turn:
     """Lines of Python that were run: this grows with the CPU time, and is the same on every machine."""
 
 
-class AttackedLink(ServerLink):
+class AttackedConnection(ServerConnection):
     """Counts its work."""
 
     def __init__(self, options: ServerOptions) -> None:
@@ -48,7 +48,7 @@ class AttackedLink(ServerLink):
         peer = Peer(uid=7)
         shared = Shared(routes(Service().handlers()), options)
         super().__init__(loop, shared, peer, Accounts(options, loop).of(peer, loop.time()))
-        shared.links.add(self)
+        shared.connections.add(self)
         self.shared = shared
         self.turns: list[Turn] = []
         self.most_held = 0
@@ -86,31 +86,31 @@ class AttackedLink(ServerLink):
         self.turns[-1].frames += 1
         super()._take(kind, flags, stream_id, payload)
 
-    def _take_data(self, flags: int, stream_id: int, payload: bytes) -> None:
+    def _receive_data(self, flags: int, stream_id: int, payload: bytes) -> None:
         self.turns[-1].frames += 1
-        super()._take_data(flags, stream_id, payload)
+        super()._receive_data(flags, stream_id, payload)
 
-    def _take_block(self, stream_id: int, block: bytes, ended: bool) -> None:
+    def _receive_block(self, stream_id: int, block: bytes, ended: bool) -> None:
         self.turns[-1].blocks += 1
-        super()._take_block(stream_id, block, ended)
+        super()._receive_block(stream_id, block, ended)
 
 
-async def attacked(name: str, options: ServerOptions) -> AttackedLink:
+async def attacked(name: str, options: ServerOptions) -> AttackedConnection:
     """A connection after the attack, on a virtual loop: it was cut, or the attack went on for `SECONDS`."""
     loop = asyncio.get_running_loop()
-    link = AttackedLink(options)
+    connection = AttackedConnection(options)
     until = loop.time() + SECONDS
-    with mock.patch.object(serverlink, "thread_time", link.cpu):
-        for data in chain((HELLO,), _pieces(ATTACKS[name](), len(link.get_buffer(-1)))):
-            await link.read_from.wait()
-            if link.lost or loop.time() > until:
+    with mock.patch.object(serverconnection, "thread_time", connection.cpu):
+        for data in chain((HELLO,), _pieces(ATTACKS[name](), len(connection.get_buffer(-1)))):
+            await connection.read_from.wait()
+            if connection.lost or loop.time() > until:
                 break
             if data:
-                _feed(link, data)
+                _feed(connection, data)
             await asyncio.sleep(0 if data else 0.02)
-            link.check(loop.time())
-            link.most_held = max(link.most_held, link.held + link.kept)
-    return link
+            connection.check(loop.time())
+            connection.most_held = max(connection.most_held, connection.held + connection.queued_bytes)
+    return connection
 
 
 def _pieces(attack: Iterator[bytes], size: int) -> Iterator[bytes]:
@@ -119,10 +119,10 @@ def _pieces(attack: Iterator[bytes], size: int) -> Iterator[bytes]:
         yield from (sent[start : start + size] for start in range(0, len(sent) or 1, size))
 
 
-def _feed(link: ServerLink, data: bytes) -> None:
-    view = link.get_buffer(-1)
+def _feed(connection: ServerConnection, data: bytes) -> None:
+    view = connection.get_buffer(-1)
     view[: len(data)] = data
-    link.buffer_updated(len(data))
+    connection.buffer_updated(len(data))
 
 
 @contextmanager

@@ -50,10 +50,10 @@ CALLS = 10
 @pytest.mark.parametrize("name", CUT)
 async def test_a_flood_is_cut_with_goaway(name: str) -> None:
     """Without a share of time to wait for: a client that is slowed needs longer until it has done too much."""
-    link = await attacked(name, replace(OPTIONS, receive_share=0))
-    assert link.shared.cut == 1
-    assert link.goaway() is CODES.get(name, ErrorCode.ENHANCE_YOUR_CALM)
-    assert sum(turn.frames for turn in link.turns) < 1000
+    connection = await attacked(name, replace(OPTIONS, receive_share=0))
+    assert connection.shared.cut == 1
+    assert connection.goaway() is CODES.get(name, ErrorCode.ENHANCE_YOUR_CALM)
+    assert sum(turn.frames for turn in connection.turns) < 1000
 
 
 @pytest.mark.covers("S10", "S16")
@@ -61,16 +61,16 @@ async def test_a_flood_is_cut_with_goaway(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in attacks.ATTACKS if name not in REFUSED])
 async def test_no_turn_is_long_and_all_of_them_together_use_their_share_of_time(name: str) -> None:
     began = asyncio.get_running_loop().time()
-    link = await attacked(name, OPTIONS)
+    connection = await attacked(name, OPTIONS)
     lasted = asyncio.get_running_loop().time() - began
     assert lasted < SECONDS + 1
-    assert max(turn.frames for turn in link.turns) <= FRAMES
-    assert max(turn.blocks for turn in link.turns) <= BLOCKS
-    longest = max(turn.lines for turn in link.turns)
+    assert max(turn.frames for turn in connection.turns) <= FRAMES
+    assert max(turn.blocks for turn in connection.turns) <= BLOCKS
+    longest = max(turn.lines for turn in connection.turns)
     assert longest <= LINES
-    assert link.cpu() <= OPTIONS.receive_share * lasted + BURST + longest * LINE
-    assert link.most_held <= OPTIONS.buffer_bytes
-    link.abort("the test is over")
+    assert connection.cpu() <= OPTIONS.receive_share * lasted + BURST + longest * LINE
+    assert connection.most_held <= OPTIONS.buffer_bytes
+    connection.abort("the test is over")
     await asyncio.sleep(1)  # its calls end
 
 
@@ -103,7 +103,7 @@ def _is_bounded(name: str, listening: Server) -> bool:
         return statistics.refused > 0
     if name in PATIENT:  # its calls were ended
         return statistics.cut > 0 or sum(statistics.calls.values()) > statistics.calls.get(Code.OK, 0)
-    return statistics.cut > 0 or any(link.queued for link in listening._links)
+    return statistics.cut > 0 or any(connection.waiting_turn for connection in listening._connections)
 
 
 @asynccontextmanager

@@ -108,7 +108,7 @@ async def test_a_deadline_passes_on_the_callers_side_too() -> None:
 @pytest.mark.parametrize(
     ("extra", "status", "text"),
     [
-        (literal(b"grpc-encoding", b"gzip"), b"grpc-status: 12", b"send identity"),
+        (literal(b"grpc-encoding", b"gzip"), b"grpc-status: 12", b"with identity"),
         (literal(b"grpc-timeout", b"soon"), b"grpc-status: 3", b"grpc-timeout"),
         (literal(b"content-type", b"application/json"), b":status: 415", b"application/grpc"),
     ],
@@ -175,7 +175,10 @@ async def test_a_request_as_long_as_its_content_length_is_taken(said: bytes, sen
 async def test_a_request_not_as_long_as_its_content_length_ends_the_connection(said: bytes, sent: list[bytes]) -> None:
     async with served() as listening, raw.connected(listening.address) as client:
         await client.send(raw.frame(frames.HEADERS, 4, 1, _with_length(said)) + _pieces(sent))
-        assert await client.goaway() == (ErrorCode.PROTOCOL_ERROR, "stream 1 is not as long as its content-length")
+        assert await client.goaway() == (
+            ErrorCode.PROTOCOL_ERROR,
+            "the body of stream 1 does not have the length of its content-length",
+        )
 
 
 def _with_length(said: bytes) -> bytes:
@@ -315,7 +318,7 @@ async def test_a_stream_of_both_sides_that_ends_within_a_message_is_an_error() -
     async with served() as listening, raw.connected(listening.address) as client:
         await client.send(raw.frame(frames.HEADERS, 4, 1, raw.request(SHOUT.encode())))
         await client.send(raw.frame(frames.DATA, 1, 1, MESSAGE[:-1]))
-        assert b"not whole" in (await client.until(frames.HEADERS, 1))[1]
+        assert b"is incomplete" in (await client.until(frames.HEADERS, 1))[1]
 
 
 async def test_many_messages_of_both_sides_hold_to_the_window() -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pilotage.grpc import frames
 from pilotage.grpc.engine import Bounds, Engine, Fields, Violation
 from pilotage.grpc.frames import ErrorCode
-from pilotage.grpc.guard import Abuse, Guard, Nuisance
+from pilotage.grpc.guard import Abuse, AbuseKind, Guard
 from pilotage.grpc.stream import Stream
 
 BLOCK = frames.block([(":method", "POST"), (":scheme", "http"), (":path", "/a/B"), (":authority", "x")])
@@ -32,16 +32,16 @@ class Recorded(Stream):
         self.trailers: Fields | None = None
         self.was_reset: ErrorCode | None = None
 
-    def take_headers(self, fields: Fields, ended: bool) -> None:
+    def receive_headers(self, fields: Fields, ended: bool) -> None:
         self.trailers, self.peer_ended = fields, ended
 
-    def take_data(self, payload: bytes, ended: bool) -> None:
+    def receive_data(self, payload: bytes, ended: bool) -> None:
         self.data += payload
         self.peer_ended = ended
         if self.reads:
-            self.give_back()
+            self.update_window()
 
-    def take_reset(self, code: ErrorCode) -> None:
+    def receive_reset(self, code: ErrorCode) -> None:
         self.was_reset = code
 
 
@@ -56,16 +56,16 @@ class Recorder(Engine[Recorded]):
         self.heads: dict[int, Fields] = {}
         self.left: tuple[int, ErrorCode, str] | None = None
 
-    def greeted(self) -> None: ...
+    def settings_received(self) -> None: ...
 
-    def pinged(self) -> None: ...
+    def ping_received(self) -> None: ...
 
-    def opened(self, stream_id: int, fields: Fields, ended: bool) -> None:
+    def stream_opened(self, stream_id: int, fields: Fields, ended: bool) -> None:
         self.heads[stream_id] = fields
         self.streams[stream_id] = Recorded(self, stream_id)
         self.streams[stream_id].peer_ended = ended
 
-    def leaving(self, last_id: int, code: ErrorCode, text: str) -> None:
+    def goaway_received(self, last_id: int, code: ErrorCode, text: str) -> None:
         self.left = (last_id, code, text)
 
     def take_sent(self) -> bytes:
@@ -151,7 +151,7 @@ def test_more_data_than_the_window_grants_is_a_violation() -> None:
 def test_frames_on_a_stream_that_is_over_are_let_pass_and_data_is_answered_once() -> None:
     engine = Recorder()
     engine.receive(HELLO + OPEN)
-    engine.streams[1].break_off()
+    engine.streams[1].reset()
     engine.take_sent()
     strays = frames.window_update(1, 5) + frames.reset(1, ErrorCode.CANCEL) + frame(0x77, 0, 1, b"unknown")
     engine.receive(frame(frames.DATA, 0, 1, bytes(200)) * 3 + strays)
@@ -162,7 +162,7 @@ def test_frames_on_a_stream_that_is_over_are_let_pass_and_data_is_answered_once(
 def test_who_does_not_read_is_not_told_what_is_wrong_with_its_data() -> None:
     engine = Recorder()
     engine.receive(HELLO + OPEN)
-    engine.streams[1].break_off()
+    engine.streams[1].reset()
     engine.take_sent()
     engine.paused = True
     engine.receive(frame(frames.DATA, 0, 1, bytes(200)))
@@ -195,7 +195,7 @@ def test_who_grants_its_window_byte_by_byte_is_cut(stream: int) -> None:
     """Each update lets a byte out: that is not the kind of answer that earns a client more updates."""
     engine = Recorder()
     engine.receive(HELLO + frame(4, 0, 0, struct.pack(">HL", 4, 0 if stream else 1 << 20)) + OPEN)
-    engine.streams[1].keep(bytes(1 << 19))
+    engine.streams[1].queue(bytes(1 << 19))
     with pytest.raises(Abuse):
         _receive_all(engine, frames.window_update(stream, 1) * 1000)
 
@@ -206,7 +206,7 @@ def test_who_makes_the_server_reset_its_streams_is_cut_as_if_it_reset_them() -> 
     calls = (frame(1, 5, stream, BLOCK) + frames.window_update(stream, 2**31 - 1) for stream in range(1, 601, 2))
     with pytest.raises(Abuse) as caught:
         _receive_all(engine, b"".join(calls))
-    assert caught.value.nuisance is Nuisance.RESET
+    assert caught.value.kind is AbuseKind.RESET
 
 
 def test_a_connection_window_that_opens_goes_to_those_who_wait_for_it() -> None:
@@ -214,17 +214,17 @@ def test_a_connection_window_that_opens_goes_to_those_who_wait_for_it() -> None:
     engine.receive(HELLO + frame(4, 0, 0, struct.pack(">HL", 4, 1 << 20)))
     _receive_all(engine, frame(1, 5, 1, BLOCK) + frame(1, 5, 3, BLOCK))
     first, second = engine.streams[1], engine.streams[3]
-    first.keep(bytes(65535 + 10))
+    first.queue(bytes(65535 + 10))
     assert not second.offer(bytes(10))
     engine.blocked.add(second)
     engine.receive(frames.window_update(0, 15))
     assert engine.window == 5
     assert first.has_room()
-    assert engine.kept == 0
+    assert engine.queued_bytes == 0
     engine.blocked.add(second)
-    second.keep(bytes(10))
+    second.queue(bytes(10))
     engine.receive(frames.window_update(0, 5))
-    assert engine.kept == 0
+    assert engine.queued_bytes == 0
 
 
 def test_a_window_that_overflows_on_a_stream_ends_that_stream_alone() -> None:
@@ -288,7 +288,7 @@ def test_whatever_frames_come_are_taken_or_refused(noise: list[bytes]) -> None:
     engine.receive(HELLO + OPEN)
     with suppress(Violation, Abuse):
         engine.receive(b"".join(noise))
-    assert engine.kept >= 0
+    assert engine.queued_bytes >= 0
 
 
 @settings(max_examples=40)
@@ -314,7 +314,7 @@ def test_h2_gets_every_byte_in_order_whatever_window_it_grants(
         more = _deliver(engine, client)
         assert more, "nothing more comes, and not all has come"
         received += more
-    assert engine.kept == 0
+    assert engine.queued_bytes == 0
     assert stream.has_room()
 
 
@@ -348,7 +348,7 @@ def _receive_all(engine: Recorder, data: bytes) -> int:
 def _pair(values: dict[int, int]) -> tuple[Recorder, h2.connection.H2Connection]:
     """Our server's engine and h2's client, with one stream open."""
     engine = Recorder()
-    engine.greet()
+    engine.send_preface()
     client = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True))
     client.initiate_connection()
     client.update_settings({SettingCodes(code): value for code, value in values.items()})

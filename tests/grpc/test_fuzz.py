@@ -14,15 +14,15 @@ from hack.device.attacks import HELLO, MESSAGE, frame, literal, request
 from pilotage.errors import ConnectionLost
 from pilotage.grpc import frames
 from pilotage.grpc.calls import routes
-from pilotage.grpc.clientlink import ClientLink
+from pilotage.grpc.clientconnection import ClientConnection
+from pilotage.grpc.connection import Connection
 from pilotage.grpc.engine import Violation
 from pilotage.grpc.frames import ErrorCode
 from pilotage.grpc.guard import Abuse
-from pilotage.grpc.link import Link
 from pilotage.grpc.options import ChannelOptions, ServerOptions
 from pilotage.grpc.peers import Accounts
 from pilotage.grpc.rpc import Peer, RPCError
-from pilotage.grpc.serverlink import ServerLink, Shared
+from pilotage.grpc.serverconnection import ServerConnection, Shared
 
 from .ground import COUNT, ECHO, FAIL, HANG, LARGE, SHOUT, WATCH, Service
 from .test_engine import Recorder
@@ -75,21 +75,21 @@ CUTS = st.lists(st.integers(1, 400), min_size=1, max_size=8)
 
 
 class Wire(asyncio.Transport):
-    """Where a link's bytes go. Nothing is sent from it before it is made."""
+    """Where a connection's bytes go. Nothing is sent from it before it is made."""
 
-    def __init__(self, link: Link[Any], *, full: bool) -> None:
+    def __init__(self, connection: Connection[Any], *, full: bool) -> None:
         super().__init__()
         self.sent = bytearray()
         self.reading = True
-        self._link = link
+        self._connection = connection
         self._full = full
         self._closing = False
 
     def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
         assert not self._closing, "written after the end"
         self.sent += data
-        if self._full and len(self.sent) > 1000 and not self._link.paused:
-            self._link.pause_writing()
+        if self._full and len(self.sent) > 1000 and not self._connection.paused:
+            self._connection.pause_writing()
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None: ...
 
@@ -107,31 +107,31 @@ class Wire(asyncio.Transport):
     def close(self) -> None:
         if not self._closing:
             self._closing = True
-            asyncio.get_running_loop().call_soon(self._link.connection_lost, None)
+            asyncio.get_running_loop().call_soon(self._connection.connection_lost, None)
 
     def abort(self) -> None:
         self.close()
 
 
-async def _feed(link: Link[Any], wire: Wire, data: bytes, cuts: list[int], *, eager: bool = False) -> None:
-    """As the loop would: in pieces, and only while the link reads; TLS is `eager`, and may have more in hand."""
+async def _feed(connection: Connection[Any], wire: Wire, data: bytes, cuts: list[int], *, eager: bool = False) -> None:
+    """As the loop would: in pieces, and only while the connection reads; TLS is `eager`, and may have more in hand."""
     at = turn = 0
     while at < len(data) and not wire.is_closing():
         if wire.reading or eager:
             piece = data[at : at + cuts[turn % len(cuts)]]
-            view = link.get_buffer(-1)
+            view = connection.get_buffer(-1)
             piece = piece[: len(view)]
             view[: len(piece)] = piece
-            link.buffer_updated(len(piece))
+            connection.buffer_updated(len(piece))
             at, turn = at + len(piece), turn + 1
         if not wire.reading or turn % 3 == 0:
             await asyncio.sleep(0)
 
 
-def _check_nothing_is_left(link: Link[Any]) -> None:
-    assert link.streams == {}
-    assert link.blocked == set()
-    assert link.kept == 0
+def _check_nothing_is_left(connection: Connection[Any]) -> None:
+    assert connection.streams == {}
+    assert connection.blocked == set()
+    assert connection.queued_bytes == 0
 
 
 def _goodbyes(sent: bytes) -> list[int]:
@@ -152,19 +152,19 @@ async def _serve(data: bytes, cuts: list[int], *, full: bool, limited: bool) -> 
     loop.set_exception_handler(lambda loop, context: failures.append(context))
     options = ServerOptions() if limited else ServerOptions(requests_per_second=0)
     account = Accounts(options, loop).of(Peer(), loop.time())
-    link = ServerLink(loop, Shared(routes(Service().handlers()), options), Peer(), account)
-    wire = Wire(link, full=full)
-    link.connection_made(wire)
-    await _feed(link, wire, HELLO + data, cuts, eager=full)
+    connection = ServerConnection(loop, Shared(routes(Service().handlers()), options), Peer(), account)
+    wire = Wire(connection, full=full)
+    connection.connection_made(wire)
+    await _feed(connection, wire, HELLO + data, cuts, eager=full)
     for _ in range(5):
         await asyncio.sleep(0)
-    cut = bool(link.blame)
-    link.abort("the end")
-    await link.closed
-    if link.running:
-        await asyncio.wait(link.running)
-    _check_nothing_is_left(link)
-    assert link.held == 0
+    cut = bool(connection.violation)
+    connection.abort("the end")
+    await connection.closed
+    if connection.running:
+        await asyncio.wait(connection.running)
+    _check_nothing_is_left(connection)
+    assert connection.held == 0
     assert failures == []
     assert len(_goodbyes(bytes(wire.sent))) == int(cut)
 
@@ -181,17 +181,17 @@ async def _call(data: bytes, cuts: list[int], *, full: bool) -> None:
     loop = asyncio.get_running_loop()
     failures: list[object] = []
     loop.set_exception_handler(lambda loop, context: failures.append(context))
-    link = ClientLink(loop, ChannelOptions(message_bytes=10_000), "here")
-    wire = Wire(link, full=full)
-    link.connection_made(wire)
-    await _feed(link, wire, frames.settings({}), [100])
-    calls = [await link.begin(b"", bytes(size)) for size in (10, 100_000, 10)]
+    connection = ClientConnection(loop, ChannelOptions(message_bytes=10_000), "here")
+    wire = Wire(connection, full=full)
+    connection.connection_made(wire)
+    await _feed(connection, wire, frames.settings({}), [100])
+    calls = [await connection.begin(b"", bytes(size)) for size in (10, 100_000, 10)]
     waiting = [loop.create_task(call.message()) for call in calls]
-    await _feed(link, wire, data, cuts, eager=full)
-    link.abort("the end")
+    await _feed(connection, wire, data, cuts, eager=full)
+    connection.abort("the end")
     outcomes = await asyncio.gather(*waiting, return_exceptions=True)
-    await link.closed
-    _check_nothing_is_left(link)
+    await connection.closed
+    _check_nothing_is_left(connection)
     assert all(isinstance(outcome, bytes | RPCError | ConnectionLost) for outcome in outcomes)
     assert failures == []
     assert len(_goodbyes(bytes(wire.sent[len(frames.PREFACE) :]))) <= 1
@@ -215,7 +215,7 @@ def _outcome(data: bytes, pieces: Callable[[bytes], list[bytes]]) -> tuple[objec
     except Violation as violation:
         code = violation.code
     except Abuse as abuse:
-        code = abuse.nuisance.name
+        code = abuse.kind.name
     told = [(stream.id, stream.data, stream.trailers, stream.was_reset) for stream in engine.streams.values()]
     return code, engine.heads, told, engine.left, engine.window, engine.initial_window, engine.take_sent()
 

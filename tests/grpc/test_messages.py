@@ -26,7 +26,7 @@ def test_any_cut_of_the_bytes_gives_the_same_messages(messages: list[bytes], cut
 
 @pytest.mark.parametrize("data", [b"\x00\x00\x00\x00\x33", frame(bytes(51)), frame(b"ok") + b"\x00\x00\x00\x00\x33"])
 def test_a_message_that_is_too_large_is_refused_as_soon_as_its_length_is_known(data: bytes) -> None:
-    with pytest.raises(RPCError, match="51 bytes and may have 50") as caught:
+    with pytest.raises(RPCError, match="51 bytes, the limit is 50") as caught:
         Assembler(50).feed(data)
     assert caught.value.code is Code.RESOURCE_EXHAUSTED
 

@@ -71,7 +71,7 @@ def test_what_is_no_deadline_is_refused(text: str) -> None:
 @pytest.mark.parametrize(("key", "value"), [("A", ""), ("", ""), ("grpc-x", ""), ("a b", ""), ("a", "ü"), ("a", "\n")])
 def test_metadata_that_headers_cannot_carry_are_refused(key: str, value: str) -> None:
     with pytest.raises(ValueError, match="metadata"):
-        metadata.spelt({key: value})
+        metadata.metadata_block({key: value})
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_deadline_without_end_is_the_longest_there_is() -> None:
 
 
 def test_values_are_sent_without_the_spaces_around_them() -> None:
-    assert metadata.spelt({"a": " b c "}) == metadata.spelt({"a": "b c"})
+    assert metadata.metadata_block({"a": " b c "}) == metadata.metadata_block({"a": "b c"})
 
 
 @pytest.mark.parametrize(

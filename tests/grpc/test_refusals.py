@@ -22,7 +22,7 @@ CALL = frames.frame(frames.HEADERS, frames.END_HEADERS, 1, b"\x82")
 
 def refused(farewells: RefusedConnections, code: ErrorCode = ErrorCode.ENHANCE_YOUR_CALM) -> socket.socket:
     ours, theirs = socket.socketpair()
-    farewells.say(ours, code, "too many")
+    farewells.refuse(ours, code, "too many")
     return theirs
 
 
@@ -38,7 +38,7 @@ def saying(spend: Callable[[float], None] = lambda seconds: None) -> Iterator[Re
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """No client gets the reason because time has passed."""
-    monkeypatch.setattr(module, "_PATIENCE", 1000.0)
+    monkeypatch.setattr(module, "_FIRST_CALL_SECONDS", 1000.0)
 
 
 async def words(client: socket.socket) -> bytes:
@@ -140,7 +140,7 @@ async def test_who_has_gone_already_is_not_told() -> None:
     with saying() as farewells:
         ours, theirs = socket.socketpair()
         theirs.close()
-        farewells.say(ours, ErrorCode.ENHANCE_YOUR_CALM, "too many")
+        farewells.refuse(ours, ErrorCode.ENHANCE_YOUR_CALM, "too many")
         assert ours.fileno() == -1
 
 

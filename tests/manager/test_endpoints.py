@@ -17,7 +17,6 @@ from pilotage.http import health
 from pilotage.http.client import Client
 from pilotage.http.health import HealthHandler
 from pilotage.http.messages import Request, Response
-from pilotage.manager.endpoints import parse_address
 from pilotage.manager.errors import AddressUnavailable, AlreadyStarted, CacheNotLive
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
@@ -324,21 +323,6 @@ async def test_a_cache_that_is_not_live_says_which_kinds_since_when_and_why() ->
 async def test_a_check_that_hangs_has_failed() -> None:
     assert (await asked("/healthz", hanging=asyncio.Event().wait))[0] == 500
     assert asyncio.get_running_loop().time() == health.CHECK_SECONDS
-
-
-@pytest.mark.parametrize(
-    ("text", "address"),
-    [
-        ("", None),
-        ("0", None),
-        (":8080", ("", 8080)),
-        ("127.0.0.1:0", ("127.0.0.1", 0)),
-        ("[::1]:80", ("::1", 80)),
-        ("localhost:65535", ("localhost", 65535)),
-    ],
-)
-def test_bind_addresses(text: str, address: tuple[str, int] | None) -> None:
-    assert parse_address(text) == address
 
 
 @pytest.mark.parametrize("wrong", ["8080", "a:b", "::1:80", "a:65536", "a:-1", "a:", "a:\u0661"])

@@ -7,7 +7,8 @@ import socket
 
 import pytest
 
-from pilotage.net.sockets import TLSOptions, connect_protocol, listen
+from pilotage.errors import InvalidDefinition
+from pilotage.net.sockets import TLSOptions, address_text, connect_protocol, listen, parse_bind_address
 
 
 @pytest.mark.parametrize(
@@ -44,3 +45,26 @@ async def test_a_tcp_connection_sends_small_writes_at_once() -> None:
             await connect_protocol(accepted, protocol, TLSOptions(None, 1.0, 1.0))
         await protocol.lost.wait()
     assert protocol.nodelay
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("", None),
+        ("0", None),
+        (":8080", ("", 8080)),
+        ("127.0.0.1:0", ("127.0.0.1", 0)),
+        ("[::1]:80", ("::1", 80)),
+        ("localhost:65535", ("localhost", 65535)),
+    ],
+)
+def test_a_bind_address_is_parsed(text: str, address: tuple[str, int] | None) -> None:
+    assert parse_bind_address(text) == address
+    if address is not None:
+        assert parse_bind_address(address_text(*address)) == address
+
+
+@pytest.mark.parametrize("wrong", ["here", "8080", "here:port", ":99999", "::1:80", "a:-1", "a:", "a:\u0661"])
+def test_a_wrong_bind_address_is_refused(wrong: str) -> None:
+    with pytest.raises(InvalidDefinition, match="use HOST:PORT"):
+        parse_bind_address(wrong)

@@ -1,4 +1,4 @@
-"""A channel to a gRPC server: connects when it is needed, and again after the connection was lost."""
+"""A channel to a gRPC server: connects on demand, and again after the connection is lost."""
 
 from __future__ import annotations
 
@@ -7,34 +7,35 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from pilotage.errors import ConnectionLost
-from pilotage.grpc.clientlink import ClientLink
+from pilotage.grpc.clientconnection import ClientConnection
 from pilotage.grpc.dialer import Endpoint, connect
 from pilotage.grpc.frames import block
-from pilotage.grpc.metadata import CONTENT_TYPE, spelt, timeout_text
+from pilotage.grpc.metadata import CONTENT_TYPE, metadata_block, timeout_text
 from pilotage.grpc.options import ChannelOptions, default_user_agent
 from pilotage.grpc.outgoingcall import OutgoingCall
 from pilotage.grpc.rpc import Code, Incoming, Reply, RPCError
+from pilotage.net.sockets import address_text
 
 
 class GRPCChannel:
-    """Calls methods of one server. Nothing is connected before the first call; one connection carries all calls.
+    """Calls methods of one server. The first call connects; one connection carries all calls.
 
-    A call fails when its connection is lost; the next call connects again. A call that the server has not processed, as
-    it says itself (GOAWAY, REFUSED_STREAM), is sent a second time on a new connection.
+    A call fails when its connection is lost; the next call connects again. A call that the server reports as not
+    processed (GOAWAY, REFUSED_STREAM) is retried once on a new connection.
     """
 
     def __init__(self, target: Endpoint, options: ChannelOptions | None = None) -> None:
         self._target = target
         self._options = options or ChannelOptions()
-        self._link: ClientLink | None = None
-        self._connecting: asyncio.Task[ClientLink] | None = None
+        self._connection: ClientConnection | None = None
+        self._connecting: asyncio.Task[ClientConnection] | None = None
         self._heads: dict[str, bytes] = {}
         self._closed = False
 
     async def unary(
         self, method: str, message: bytes, *, metadata: Mapping[str, str] | None = None, timeout: float | None = None
     ) -> Reply:
-        """Raises RPCError for what the server says (or DEADLINE_EXCEEDED), ConnectionLost where no answer came."""
+        """Raises RPCError for the server's error (or DEADLINE_EXCEEDED), ConnectionLost if no response came."""
         if timeout is None:
             return await self._unary(method, message, self._head(method, metadata))
         head = self._head(method, metadata) + block([("grpc-timeout", timeout_text(timeout))])
@@ -42,7 +43,7 @@ class GRPCChannel:
             async with asyncio.timeout(timeout):
                 return await self._unary(method, message, head)
         except TimeoutError as error:
-            raise RPCError(Code.DEADLINE_EXCEEDED, f"{method}: no answer within {timeout:g} s") from error
+            raise RPCError(Code.DEADLINE_EXCEEDED, f"{method}: no response within {timeout:g} s") from error
 
     async def _unary(self, method: str, message: bytes, head: bytes) -> Reply:
         call = await self._begin(head, message)
@@ -61,14 +62,14 @@ class GRPCChannel:
     async def stream(
         self, method: str, message: bytes, *, metadata: Mapping[str, str] | None = None
     ) -> AsyncIterator[Incoming]:
-        """A stream of messages. A server that refuses it at once is heard when the block is entered."""
+        """A stream of messages. A call that the server refuses at once raises when the block is entered."""
         head = self._head(method, metadata)
         call = await self._begin(head, message)
         try:
-            await self._opened(call)
+            await self._wait_open(call)
             if isinstance(call.error, ConnectionLost) and not call.error.sent and not call.refused:
                 call = await self._begin(head, message)
-                await self._opened(call)
+                await self._wait_open(call)
             if call.error is not None and not call.has_messages:
                 raise call.error
             yield call
@@ -77,11 +78,11 @@ class GRPCChannel:
 
     @asynccontextmanager
     async def bidi(self, method: str, *, metadata: Mapping[str, str] | None = None) -> AsyncIterator[OutgoingCall]:
-        """A bidirectional stream: `send` messages, iterate over the answers, `end_sending` to end the own half.
+        """A bidirectional stream: `send` messages, iterate over the responses, `end_sending` to close the sending half.
 
-        The end of the block cancels what is left. Iterating raises RPCError where the server ends the stream with one,
-        ConnectionLost where the connection is lost. It is never sent a second time: only the caller knows which of its
-        messages are safe to repeat.
+        The end of the block cancels the rest. Iterating raises RPCError if the server ends the stream with one, and
+        ConnectionLost if the connection is lost. It is never retried: only the caller knows which of its messages are
+        safe to repeat.
         """
         call = await self._begin(self._head(method, metadata), None)
         try:
@@ -94,37 +95,37 @@ class GRPCChannel:
         if self._connecting is not None:
             self._connecting.cancel()
             await asyncio.wait([self._connecting])
-        link, self._link = self._link, None
-        if link is not None:
-            link.close()
-            await link.closed
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+            await connection.closed
 
-    async def _opened(self, call: OutgoingCall) -> None:
+    async def _wait_open(self, call: OutgoingCall) -> None:
         try:
             async with asyncio.timeout(self._options.open_seconds):
-                await call.headers_came()
+                await call.wait_for_headers()
         except TimeoutError:
             pass  # some servers send headers only with the first message
 
     async def _begin(self, head: bytes, message: bytes | None) -> OutgoingCall:
         for _ in range(2):
-            link = await self._connected()
+            connection = await self._connected()
             try:
-                return await link.begin(head, message)
+                return await connection.begin(head, message)
             except ConnectionLost:
-                if not link.gone:
+                if not connection.gone:
                     raise
         return await (await self._connected()).begin(head, message)
 
-    async def _connected(self) -> ClientLink:
-        """The connection, opened if need be. Concurrent callers share one attempt."""
+    async def _connected(self) -> ClientConnection:
+        """The open connection, or a new one. Concurrent callers share one attempt."""
         if self._closed:
             raise self._over()
-        if self._link is not None and not self._link.gone:
-            return self._link
+        if self._connection is not None and not self._connection.gone:
+            return self._connection
         if self._connecting is None or self._connecting.done():
             self._connecting = asyncio.create_task(connect(self._target, self._options), name="grpc connect")
-            self._connecting.add_done_callback(self._made)
+            self._connecting.add_done_callback(self._keep_connection)
         connecting = self._connecting
         try:
             return await asyncio.shield(connecting)
@@ -137,9 +138,9 @@ class GRPCChannel:
     def _over(self) -> ConnectionLost:
         return ConnectionLost(f"{self._target}: the channel is closed", sent=False)
 
-    def _made(self, task: asyncio.Task[ClientLink]) -> None:
+    def _keep_connection(self, task: asyncio.Task[ClientConnection]) -> None:
         if not task.cancelled() and task.exception() is None:
-            self._link = task.result()
+            self._connection = task.result()
 
     def _head(self, method: str, metadata: Mapping[str, str] | None) -> bytes:
         head = self._heads.get(method)
@@ -156,10 +157,8 @@ class GRPCChannel:
                 ("user-agent", options.user_agent or default_user_agent()),
             ]
             head = self._heads[method] = block(fields)
-        return head + spelt(metadata) if metadata else head
+        return head + metadata_block(metadata) if metadata else head
 
 
 def _authority(target: Endpoint) -> str:
-    if target.path:
-        return "localhost"
-    return f"[{target.host}]:{target.port}" if ":" in target.host else f"{target.host}:{target.port}"
+    return "localhost" if target.path else address_text(target.host, target.port)

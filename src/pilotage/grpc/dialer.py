@@ -1,4 +1,4 @@
-"""Opens a client's connection; the error says why that failed, and what to do."""
+"""Opens the connection of a client. Its errors state the reason and what to do."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pilotage.errors import ConnectionLost
-from pilotage.grpc.clientlink import ClientLink
+from pilotage.grpc.clientconnection import ClientConnection
 from pilotage.grpc.options import ChannelOptions
+from pilotage.net.sockets import address_text
 
-_QUEUE_FULL = 0.005  # seconds until there may be room in a server's queue of connections
+_RETRY_SECONDS = 0.005  # while the accept queue of the server is full
 
 
 class Endpoint(Protocol):
-    """Where a server is: `path` of a Unix socket, or `host` and `port`. Errors name it by its `str`."""
+    """The address of a server: `path` of a Unix socket, or `host` and `port`. Errors contain its `str`."""
 
     @property
     def path(self) -> str: ...
@@ -42,46 +43,50 @@ class Address:
     def __str__(self) -> str:
         if self.path:
             return f"unix://{self.path}"
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        return address_text(self.host, self.port)
 
 
-async def connect(endpoint: Endpoint, options: ChannelOptions) -> ClientLink:
-    """A connection that is ready for calls. Raises ConnectionLost, which says what to do."""
+async def connect(endpoint: Endpoint, options: ChannelOptions) -> ClientConnection:
+    """Open a connection that is ready for calls. Raises ConnectionLost."""
     loop = asyncio.get_running_loop()
-    link = ClientLink(loop, options, str(endpoint))
+    connection = ClientConnection(loop, options, str(endpoint))
     try:
         async with asyncio.timeout(options.connect_seconds):
-            await _open(loop, endpoint, options, link)
-            await link.ready
+            await _open(loop, endpoint, options, connection)
+            await connection.ready
     except TimeoutError as error:
-        link.abort("gave up")
-        text = f"{endpoint}: the server did not answer within {options.connect_seconds:g} s; check that it is running"
+        connection.abort("timed out")
+        text = f"{endpoint}: the server did not respond within {options.connect_seconds:g} s; check that it is running"
         raise ConnectionLost(text, sent=False, timed_out=True) from error
     except (OSError, tls.SSLError) as error:
-        link.abort("not connected")
-        raise ConnectionLost(_advice(endpoint, error, options.unreachable_hint), sent=False) from error
+        connection.abort("not connected")
+        raise ConnectionLost(_failure_text(endpoint, error, options.unreachable_hint), sent=False) from error
     except BaseException:
-        link.abort("given up")
+        connection.abort("cancelled")
         raise
-    if link.gone:
-        link.abort("the server ended the connection")
-        raise ConnectionLost(_dismissed(endpoint, link), sent=False)
-    return link
+    if connection.gone:
+        connection.abort("the server ended the connection")
+        raise ConnectionLost(_refused_text(endpoint, connection), sent=False)
+    return connection
 
 
-async def _open(loop: asyncio.AbstractEventLoop, endpoint: Endpoint, options: ChannelOptions, link: ClientLink) -> None:
+async def _open(
+    loop: asyncio.AbstractEventLoop, endpoint: Endpoint, options: ChannelOptions, connection: ClientConnection
+) -> None:
     if endpoint.path:
-        await loop.create_unix_connection(lambda: link, sock=await _unix_socket(endpoint.path))
+        await loop.create_unix_connection(lambda: connection, sock=await _unix_socket(endpoint.path))
     elif options.ssl is None:
-        await loop.create_connection(lambda: link, endpoint.host, endpoint.port)
+        await loop.create_connection(lambda: connection, endpoint.host, endpoint.port)
     else:
         options.ssl.set_alpn_protocols(["h2"])
         name = options.server_name or endpoint.host
-        await loop.create_connection(lambda: link, endpoint.host, endpoint.port, ssl=options.ssl, server_hostname=name)
+        await loop.create_connection(
+            lambda: connection, endpoint.host, endpoint.port, ssl=options.ssl, server_hostname=name
+        )
 
 
 async def _unix_socket(path: str) -> socket.socket:
-    """A connected socket. asyncio treats EAGAIN, which means that the server's queue is full, as connected."""
+    """A connected socket. asyncio takes EAGAIN, which means that the server's accept queue is full, for success."""
     connected = socket.socket(socket.AF_UNIX)
     try:
         connected.setblocking(False)
@@ -90,13 +95,13 @@ async def _unix_socket(path: str) -> socket.socket:
                 connected.connect(path)
                 return connected
             except BlockingIOError:
-                await asyncio.sleep(_QUEUE_FULL)
+                await asyncio.sleep(_RETRY_SECONDS)
     except BaseException:
         connected.close()
         raise
 
 
-def _advice(endpoint: Endpoint, error: OSError, hint: str) -> str:
+def _failure_text(endpoint: Endpoint, error: OSError, hint: str) -> str:
     hint = f"; {hint}" if hint else ""
     if isinstance(error, tls.SSLCertVerificationError):
         return f"{endpoint}: the server's certificate is not trusted: {error.verify_message}"
@@ -112,12 +117,14 @@ def _advice(endpoint: Endpoint, error: OSError, hint: str) -> str:
 
 
 def _owners(path: str) -> str:
-    """Who may open a socket, for the error of a process that may not."""
+    """The owner and mode of a socket, for the error of a process without permission."""
     try:
         info = os.stat(path)
     except OSError:
         folder = os.path.dirname(path)
-        return f"this process (uid {os.geteuid()}) may not look into {folder}: join the group that owns it"
+        return (
+            f"this process (uid {os.geteuid()}) has no access to {folder}: run it as a member of the group that owns it"
+        )
     try:
         group = grp.getgrgid(info.st_gid).gr_name
     except KeyError:
@@ -129,11 +136,11 @@ def _owners(path: str) -> str:
     )
 
 
-def _dismissed(endpoint: Endpoint, link: ClientLink) -> str:
-    if link.parting:
-        return f"{endpoint}: {link.parting}"
+def _refused_text(endpoint: Endpoint, connection: ClientConnection) -> str:
+    if connection.goaway_reason:
+        return f"{endpoint}: {connection.goaway_reason}"
     who = f"this process (uid {os.geteuid()}, gid {os.getegid()})" if endpoint.path else "this client"
     return (
-        f"{endpoint}: the server closed the connection at once ({link.lost}): it does not admit {who}, or has too many "
-        "connections; see its log"
+        f"{endpoint}: the server closed the connection at once ({connection.lost}): it does not admit {who}, "
+        "or has too many connections; see its log"
     )

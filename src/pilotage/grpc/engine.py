@@ -1,7 +1,7 @@
-"""One side of an HTTP/2 connection, as far as gRPC needs it: frames in, streams told, frames out. Without any I/O.
+"""One side of an HTTP/2 connection, as far as gRPC needs it, without I/O.
 
-It is written for two things: that a frame which an attacker sends costs next to nothing, and that a message to one of
-many watchers costs one call of `write`. Nothing is kept about a stream that is over.
+It has two goals: a frame from an attacker must cost very little, and a message to one of many watchers must cost one
+call of `write`. No state is kept for a closed stream.
 """
 
 from __future__ import annotations
@@ -17,25 +17,28 @@ from hpack import Decoder, HPACKError, OversizedHeaderListError
 
 from pilotage.grpc import frames
 from pilotage.grpc.frames import ErrorCode, Setting
-from pilotage.grpc.guard import Guard, Nuisance
+from pilotage.grpc.guard import AbuseKind, Guard
 from pilotage.grpc.stream import Stream
 
 Fields = list[tuple[bytes, bytes]]
 S = TypeVar("S", bound=Stream)
 
 _ID = 0x7FFFFFFF
-_SMALL = 128  # bytes in a DATA frame, under which a whole request would be an exception
-_CONTINUATIONS = 8
-_SETTINGS_AT_ONCE = 64
-_BLOCKS_AT_ONCE = {True: 64, False: 1}  # of a client, which trusts its server; of a server
-_FRAMES_AT_ONCE = {True: 4096, False: 64}  # some 0.1 ms, which is what other clients of a server may wait for
+_SMALL = 128  # bytes: few whole requests are smaller, so many smaller DATA frames are an attack
+_CONTINUATIONS = 8  # frames after HEADERS: without a bound a header block never ends (CVE-2024-27316)
+_SETTINGS_PER_FRAME = 64
+# What is processed in one turn of the loop, by whether this side is the client. A client trusts its server. A server
+# must return to its other clients: 64 frames, or one header block, take about 0.1 ms.
+_BLOCKS_PER_TURN = {True: 64, False: 1}
+_FRAMES_PER_TURN = {True: 4096, False: 64}
+# A header block that begins with three or more changes of the table size. RFC 7541 needs two at most; each costs a byte
+# to send and an eviction of the table to process.
 _RESIZES = re.compile(rb"(?:[\x20-\x3e]|\x3f[\x80-\xff]*[\x00-\x7f]){3}")
-"""How a header block begins that changes the size of the table more often than anybody has to: up to two do."""
-_LARGEST_FRAME = 65536  # of those that a peer would take, the largest that we send: others want their turn
+_LARGEST_FRAME = 65536  # sent even if the peer allows larger ones: a large frame delays the other streams
 
 
 class Violation(Exception):
-    """The peer broke the rules: the connection is to be ended, with this code."""
+    """The peer violated the protocol: the connection must be closed with this code."""
 
     def __init__(self, code: ErrorCode, text: str) -> None:
         self.code = code
@@ -44,97 +47,97 @@ class Violation(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What one side grants the other."""
+    """The limits that this side announces to its peer."""
 
     streams: int = 0
-    """How many it may have open at once; 0: it may open none."""
+    """Streams that the peer may have open; 0: it may open none."""
     window_bytes: int = 1 << 20
-    """What it may send ahead, on each stream and on the connection."""
+    """The flow-control window of each stream and of the connection."""
     header_bytes: int = 16384
 
 
 class Engine(ABC, Generic[S]):
-    """The rules of a connection. `write` is where bytes go; who derives from this hears what happens."""
+    """The state of a connection. Bytes go to `write`; a subclass implements the callbacks."""
 
     def __init__(self, *, client: bool, bounds: Bounds, guard: Guard | None = None) -> None:
-        self.write: Callable[[bytes], object] = _nowhere
+        self.write: Callable[[bytes], object] = discard
         self.paused = False
-        """Whether the bytes that were written have not gone out yet: no more of them for now."""
+        """Whether the transport's buffer is full: nothing more is written for now."""
         self.streams: dict[int, S] = {}
         self.blocked: set[Stream] = set()
-        """Streams that wait for room."""
-        self.kept = 0
-        """Bytes that wait for room."""
+        """Streams that wait for a window or for the transport."""
+        self.queued_bytes = 0
+        """Bytes of messages that wait for the same."""
         self.window = frames.DEFAULT_WINDOW
-        """What may still be sent, on all streams together."""
+        """The peer's window of the connection: bytes that may still be sent on all streams."""
         self.initial_window = frames.DEFAULT_WINDOW
         self.frame_bytes = frames.DEFAULT_FRAME_BYTES
         self.peer_streams = 1 << 31
         self.last_id = 0
-        """The last stream that the peer has opened."""
+        """The last stream that the peer opened."""
         self.next_id = 1
-        """The next stream that we open, where we are the client: they open all."""
+        """The id of the next stream of a client; a server opens none."""
         self.sent_frames = 0
-        """DATA frames, and answers' headers."""
-        self.scraps = 0
-        """Of these, those that are as small as they are because the peer grants so little at a time."""
+        """DATA frames and header blocks of responses."""
+        self.small_frames = 0
+        """The part of them that is small because the peer updates its window in small steps."""
         self.block_weight = 1
-        """What the last header block cost to read: one for an ordinary one."""
+        """The cost of decoding the last header block: 1 for an ordinary one."""
         self.received_messages = 0
         self.bounds = bounds
         self.half_window = bounds.window_bytes // 2
         self.guard = guard
         self._client = client
         self._expected = b"" if client else frames.PREFACE
-        self._greeted = False
+        self._settings_received = False
         self._unread = 0
         self._rest = b""
         self._partial: _Partial | None = None
         self._blocks = 0
-        self._most_blocks = _BLOCKS_AT_ONCE[client]
-        self._most_frames = _FRAMES_AT_ONCE[client]
+        self._max_blocks = _BLOCKS_PER_TURN[client]
+        self._max_frames = _FRAMES_PER_TURN[client]
         self._last_stray = 0
-        self._earned: dict[Nuisance, int] = {}
-        self._unspoken = frames.NO_TABLE
+        self._earned: dict[AbuseKind, int] = {}
+        self._table_update = frames.NO_TABLE  # sent with the first header block
         self._decoder = Decoder(max_header_list_size=bounds.header_bytes)
-        self._takers: dict[int, Callable[[int, int, bytes], None]] = {
-            frames.HEADERS: self._take_headers,
-            frames.PRIORITY: self._take_priority,
-            frames.RST_STREAM: self._take_reset,
-            frames.SETTINGS: self._take_settings,
-            frames.PUSH_PROMISE: self._take_push,
-            frames.PING: self._take_ping,
-            frames.GOAWAY: self._take_goaway,
-            frames.WINDOW_UPDATE: self._take_window_update,
-            frames.CONTINUATION: self._take_stray_continuation,
+        self._receivers: dict[int, Callable[[int, int, bytes], None]] = {
+            frames.HEADERS: self._receive_headers,
+            frames.PRIORITY: self._receive_priority,
+            frames.RST_STREAM: self._receive_reset,
+            frames.SETTINGS: self._receive_settings,
+            frames.PUSH_PROMISE: self._receive_push,
+            frames.PING: self._receive_ping,
+            frames.GOAWAY: self._receive_goaway,
+            frames.WINDOW_UPDATE: self._receive_window_update,
+            frames.CONTINUATION: self._receive_stray_continuation,
         }
 
-    # What happens, for who derives from this.
+    # Callbacks.
 
     @abstractmethod
-    def greeted(self) -> None:
-        """The peer's settings have come: it speaks HTTP/2."""
+    def settings_received(self) -> None:
+        """The first SETTINGS of the peer were received: it speaks HTTP/2."""
 
     @abstractmethod
-    def opened(self, stream_id: int, fields: Fields, ended: bool) -> None:
-        """The peer opens a stream."""
+    def stream_opened(self, stream_id: int, fields: Fields, ended: bool) -> None:
+        """The peer opened a stream."""
 
     @abstractmethod
-    def pinged(self) -> None:
-        """The peer wants a sign of life; it has been given."""
+    def ping_received(self) -> None:
+        """A PING was received and has been acknowledged."""
 
     @abstractmethod
-    def leaving(self, last_id: int, code: ErrorCode, text: str) -> None:
-        """The peer takes no more streams, and none after `last_id` has been looked at."""
+    def goaway_received(self, last_id: int, code: ErrorCode, text: str) -> None:
+        """GOAWAY was received: the peer accepts no more streams and has not processed any after `last_id`."""
 
-    def may_keep(self, size: int) -> bool:
-        """Whether so much more may wait for room."""
+    def may_queue(self, size: int) -> bool:
+        """Whether `size` more bytes may wait to be sent."""
         return True
 
     # Sending.
 
-    def greet(self) -> None:
-        """Say what is granted to the peer. The first thing to be sent."""
+    def send_preface(self) -> None:
+        """Send the limits of this side. Must be called first."""
         values = {Setting.INITIAL_WINDOW_SIZE: self.bounds.window_bytes}
         values[Setting.MAX_HEADER_LIST_SIZE] = self.bounds.header_bytes
         if self._client:
@@ -146,22 +149,22 @@ class Engine(ABC, Generic[S]):
         self.write(greeting + (frames.window_update(0, more) if more > 0 else b""))
 
     def headers(self, stream_id: int, block: bytes, *, end: bool = False) -> bytes:
-        """The frames of a header block. They must be written before the next are asked for."""
-        block, self._unspoken = self._unspoken + block, b""
+        """The frames of a header block. Write them before the next call: HPACK depends on the order."""
+        block, self._table_update = self._table_update + block, b""
         self.sent_frames += 1
         return frames.headers(stream_id, block, end=end)
 
     def send(self, data: bytes) -> None:
-        """Write where many may follow one another: not when it is known that nothing arrives any more."""
+        """Write a response of this side to a frame; skipped while the transport closes, where many may follow."""
         self.write(data)
 
     def forget(self, stream: Stream) -> None:
-        """The stream is over."""
+        """Remove a closed stream."""
         self.streams.pop(stream.id, None)
         self.blocked.discard(stream)
 
     def unblock(self) -> None:
-        """There may be room: let those who wait try."""
+        """Send what waits, as far as the windows and the transport allow."""
         for stream in list(self.blocked):
             if self.window <= 0 or self.paused:
                 return
@@ -170,13 +173,13 @@ class Engine(ABC, Generic[S]):
     # Receiving.
 
     def defer(self, data: bytes) -> None:
-        """Keep what came for the next turn."""
+        """Keep received bytes for the next turn."""
         self._rest += data
 
     def receive(self, data: bytes) -> bool:
-        """Take what came. False where some of it is left for the next turn (`receive(b"")`): others shall have theirs.
+        """Process received bytes. False if some are left for the next turn (`receive(b"")`), after other connections.
 
-        Raises Violation and Abuse; then nothing more may be received.
+        Raises Violation and Abuse; the connection cannot be used after that.
         """
         if self._rest:
             data = self._rest + data
@@ -186,7 +189,7 @@ class Engine(ABC, Generic[S]):
         self._blocks = 0
         done = True
         unpack = frames.HEAD.unpack_from
-        for _ in range(self._most_frames):
+        for _ in range(self._max_frames):
             if end - start < frames.HEAD_BYTES:
                 break
             high, low, kind, flags, stream_id = unpack(data, start)
@@ -196,13 +199,13 @@ class Engine(ABC, Generic[S]):
             stop = start + frames.HEAD_BYTES + size
             if stop > end:
                 break
-            if kind == frames.HEADERS and self._blocks >= self._most_blocks:
+            if kind == frames.HEADERS and self._blocks >= self._max_blocks:
                 done = False
                 break
             payload = data[start + frames.HEAD_BYTES : stop]
             start = stop
-            if kind == frames.DATA and self._greeted and self._partial is None:
-                self._take_data(flags, stream_id & _ID, payload)
+            if kind == frames.DATA and self._settings_received and self._partial is None:
+                self._receive_data(flags, stream_id & _ID, payload)
             else:
                 self._take(kind, flags, stream_id & _ID, payload)
         else:
@@ -213,53 +216,56 @@ class Engine(ABC, Generic[S]):
     def _preface(self, data: bytes) -> bytes:
         expected = self._expected
         if data[: len(expected)] != expected[: len(data)]:
-            raise Violation(ErrorCode.PROTOCOL_ERROR, "this is not HTTP/2: speak gRPC")
+            raise Violation(ErrorCode.PROTOCOL_ERROR, "not an HTTP/2 preface; connect with a gRPC client")
         self._expected = expected[len(data) :]
         return data[len(expected) :]
 
     def _take(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
-        if not self._greeted and not self._may_begin(kind, flags):
+        if not self._settings_received and not self._may_begin(kind, flags):
             raise Violation(ErrorCode.PROTOCOL_ERROR, "the first frame is not SETTINGS")
         if self._partial is not None:
-            self._take_continuation(kind, flags, stream_id, payload)
-        elif (taker := self._takers.get(kind)) is not None:
-            taker(flags, stream_id, payload)
+            self._receive_continuation(kind, flags, stream_id, payload)
+        elif (receiver := self._receivers.get(kind)) is not None:
+            receiver(flags, stream_id, payload)
         else:
-            self._count(Nuisance.OTHER)
+            self._count(AbuseKind.OTHER)
 
     def _may_begin(self, kind: int, flags: int) -> bool:
-        """A peer's first words are its settings; a server that turns us away may say why instead."""
+        """The first frame is SETTINGS; a server that refuses the connection may send GOAWAY instead."""
         return (kind == frames.SETTINGS and not flags & frames.ACK) or (self._client and kind == frames.GOAWAY)
 
-    def _take_data(self, flags: int, stream_id: int, payload: bytes) -> None:
+    def _receive_data(self, flags: int, stream_id: int, payload: bytes) -> None:
         size = len(payload)
         self._unread += size
-        if self._unread >= self.half_window:
+        if self._unread >= self.half_window:  # not for every frame: each update costs a write here and a read there
             self.write(frames.window_update(0, self._unread))
             self._unread = 0
         if flags & frames.PADDED:
             payload = _unpadded(payload)
         if len(payload) < _SMALL and not flags & frames.END_STREAM:
-            self._count(Nuisance.SMALL_DATA if payload else Nuisance.EMPTY_DATA)
+            self._count(AbuseKind.SMALL_DATA if payload else AbuseKind.EMPTY_DATA)
         stream = self.streams.get(stream_id)
         if stream is None:
-            self._take_stray_data(stream_id)
+            self._receive_stray_data(stream_id)
             return
         if stream.peer_ended:
             raise Violation(ErrorCode.STREAM_CLOSED, f"DATA after the end of stream {stream_id}")
         stream.unread += size
         if stream.unread > self.bounds.window_bytes:
-            raise Violation(ErrorCode.FLOW_CONTROL_ERROR, f"stream {stream_id} sends more than it may")
-        stream.take_data(payload, bool(flags & frames.END_STREAM))
+            raise Violation(ErrorCode.FLOW_CONTROL_ERROR, f"stream {stream_id} exceeds its window")
+        stream.receive_data(payload, bool(flags & frames.END_STREAM))
 
-    def _take_stray_data(self, stream_id: int) -> None:
-        """A client may get what it has cancelled. Who sends to a server what it has ended is told so, if it listens."""
-        self._stray(stream_id)
+    def _receive_stray_data(self, stream_id: int) -> None:
+        """DATA on a closed stream. A client receives some after it cancelled a call. A server resets the stream.
+
+        One reset for each stream, and none to a client that does not read: resets must not fill the memory.
+        """
+        self._check_closed_stream(stream_id)
         if not self._client and stream_id != self._last_stray and not self.paused:
             self._last_stray = stream_id
             self.send(frames.reset(stream_id, ErrorCode.STREAM_CLOSED))
 
-    def _take_headers(self, flags: int, stream_id: int, payload: bytes) -> None:
+    def _receive_headers(self, flags: int, stream_id: int, payload: bytes) -> None:
         if stream_id == 0:
             raise Violation(ErrorCode.PROTOCOL_ERROR, "HEADERS on stream 0")
         if flags & frames.PADDED:
@@ -269,97 +275,97 @@ class Engine(ABC, Generic[S]):
                 raise Violation(ErrorCode.FRAME_SIZE_ERROR, "HEADERS too short for their priority")
             payload = payload[5:]
         if flags & frames.END_HEADERS:
-            self._take_block(stream_id, payload, bool(flags & frames.END_STREAM))
+            self._receive_block(stream_id, payload, bool(flags & frames.END_STREAM))
         else:
             self._partial = _Partial(stream_id, bytearray(payload), bool(flags & frames.END_STREAM))
 
-    def _take_continuation(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
+    def _receive_continuation(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
         partial = self._partial
         assert partial is not None
         if kind != frames.CONTINUATION or stream_id != partial.stream_id:
-            raise Violation(ErrorCode.PROTOCOL_ERROR, "a header block was interrupted")
+            raise Violation(ErrorCode.PROTOCOL_ERROR, "a header block is interrupted by another frame")
         partial.block += payload
         partial.frames += 1
         if partial.frames > _CONTINUATIONS or len(partial.block) > self.bounds.header_bytes:
-            raise Violation(ErrorCode.ENHANCE_YOUR_CALM, "a header block without end")
+            raise Violation(ErrorCode.ENHANCE_YOUR_CALM, "the header block is too long")
         if flags & frames.END_HEADERS:
             self._partial = None
-            self._take_block(stream_id, bytes(partial.block), partial.ended)
+            self._receive_block(stream_id, bytes(partial.block), partial.ended)
 
-    def _take_stray_continuation(self, flags: int, stream_id: int, payload: bytes) -> None:
-        raise Violation(ErrorCode.PROTOCOL_ERROR, "CONTINUATION of nothing")
+    def _receive_stray_continuation(self, flags: int, stream_id: int, payload: bytes) -> None:
+        raise Violation(ErrorCode.PROTOCOL_ERROR, "CONTINUATION without HEADERS")
 
-    def _take_block(self, stream_id: int, block: bytes, ended: bool) -> None:
+    def _receive_block(self, stream_id: int, block: bytes, ended: bool) -> None:
         self._blocks += 1
-        fields = self._decoded(block)
+        fields = self._decoded(block)  # also for a closed stream: HPACK's table must stay in step with the peer's
         stream = self.streams.get(stream_id)
         if stream is not None:
             if stream.peer_ended:
                 raise Violation(ErrorCode.STREAM_CLOSED, f"HEADERS after the end of stream {stream_id}")
-            stream.take_headers(fields, ended)
+            stream.receive_headers(fields, ended)
         elif not self._client and stream_id % 2 and stream_id > self.last_id:
             self.last_id = stream_id
-            self.opened(stream_id, fields, ended)
+            self.stream_opened(stream_id, fields, ended)
         else:
-            self._stray(stream_id)
-            if not self._client:  # a client may get what it has cancelled; a server is sent nothing after the end
-                raise Violation(ErrorCode.STREAM_CLOSED, f"HEADERS on stream {stream_id}, which is over")
+            self._check_closed_stream(stream_id)
+            if not self._client:  # a client receives the rest of calls that it has cancelled
+                raise Violation(ErrorCode.STREAM_CLOSED, f"HEADERS on stream {stream_id}, which is closed")
 
     def _decoded(self, block: bytes) -> Fields:
-        if _RESIZES.match(block):  # cheap to send, dear to follow
-            raise Violation(ErrorCode.COMPRESSION_ERROR, "headers that do nothing but change their table")
-        if len(block) > self.bounds.header_bytes:  # compressed or not: to read them takes time
+        if _RESIZES.match(block):
+            raise Violation(ErrorCode.COMPRESSION_ERROR, "too many updates of the header table size")
+        if len(block) > self.bounds.header_bytes:  # before decoding, which takes time in proportion
             raise _oversized(self.bounds)
         try:
             fields = [(name, value) for name, value in self._decoder.decode(block, raw=True)]
         except OversizedHeaderListError as error:
             raise _oversized(self.bounds) from error
         except HPACKError as error:
-            raise Violation(ErrorCode.COMPRESSION_ERROR, "headers that cannot be decoded") from error
+            raise Violation(ErrorCode.COMPRESSION_ERROR, "the header block cannot be decoded") from error
         self.block_weight = 1 + len(block) // 2048 + len(fields) // 32
         return fields
 
-    def _take_priority(self, flags: int, stream_id: int, payload: bytes) -> None:
+    def _receive_priority(self, flags: int, stream_id: int, payload: bytes) -> None:
         if len(payload) != 5:
-            raise Violation(ErrorCode.FRAME_SIZE_ERROR, "PRIORITY of a wrong length")
+            raise Violation(ErrorCode.FRAME_SIZE_ERROR, "PRIORITY has a wrong length")
         if stream_id == 0:
             raise Violation(ErrorCode.PROTOCOL_ERROR, "PRIORITY on stream 0")
-        self._count(Nuisance.OTHER)
+        self._count(AbuseKind.OTHER)
 
-    def _take_reset(self, flags: int, stream_id: int, payload: bytes) -> None:
+    def _receive_reset(self, flags: int, stream_id: int, payload: bytes) -> None:
         if len(payload) != 4:
-            raise Violation(ErrorCode.FRAME_SIZE_ERROR, "RST_STREAM of a wrong length")
-        self._count(Nuisance.RESET)
+            raise Violation(ErrorCode.FRAME_SIZE_ERROR, "RST_STREAM has a wrong length")
+        self._count(AbuseKind.RESET)
         stream = self.streams.get(stream_id)
         if stream is None:
-            self._stray(stream_id)
+            self._check_closed_stream(stream_id)
             return
         self.forget(stream)
-        stream.take_reset(ErrorCode.read(int.from_bytes(payload, "big")))
+        stream.receive_reset(ErrorCode.read(int.from_bytes(payload, "big")))
 
-    def _take_settings(self, flags: int, stream_id: int, payload: bytes) -> None:
+    def _receive_settings(self, flags: int, stream_id: int, payload: bytes) -> None:
         if stream_id:
             raise Violation(ErrorCode.PROTOCOL_ERROR, "SETTINGS on a stream")
         if len(payload) % 6 or (flags & frames.ACK and payload):
-            raise Violation(ErrorCode.FRAME_SIZE_ERROR, "SETTINGS of a wrong length")
-        if len(payload) > 6 * _SETTINGS_AT_ONCE:
-            raise Violation(ErrorCode.ENHANCE_YOUR_CALM, "too many settings at once")
-        self._count(Nuisance.SETTINGS, 1 + len(payload) // 6)
+            raise Violation(ErrorCode.FRAME_SIZE_ERROR, "SETTINGS has a wrong length")
+        if len(payload) > 6 * _SETTINGS_PER_FRAME:
+            raise Violation(ErrorCode.ENHANCE_YOUR_CALM, "too many settings in one frame")
+        self._count(AbuseKind.SETTINGS, 1 + len(payload) // 6)
         if flags & frames.ACK:
             return
         for key, value in struct.iter_unpack(">HL", payload):
             self._set(key, value)
         self.send(frames.frame(frames.SETTINGS, frames.ACK, 0))
-        if not self._greeted:
-            self._greeted = True
-            self.greeted()
+        if not self._settings_received:
+            self._settings_received = True
+            self.settings_received()
         self.unblock()
 
     def _set(self, key: int, value: int) -> None:
         if key == Setting.INITIAL_WINDOW_SIZE:
             if value > frames.LARGEST_WINDOW:
-                raise Violation(ErrorCode.FLOW_CONTROL_ERROR, "a window that is too large")
-            change = value - self.initial_window
+                raise Violation(ErrorCode.FLOW_CONTROL_ERROR, "the initial window is too large")
+            change = value - self.initial_window  # may be negative, and a window too: RFC 9113, 6.9.2
             self.initial_window = value
             for stream in self.streams.values():
                 stream.window += change
@@ -367,83 +373,86 @@ class Engine(ABC, Generic[S]):
                     raise Violation(ErrorCode.FLOW_CONTROL_ERROR, f"the window of stream {stream.id} is too large")
         elif key == Setting.MAX_FRAME_SIZE:
             if not frames.DEFAULT_FRAME_BYTES <= value < 1 << 24:
-                raise Violation(ErrorCode.PROTOCOL_ERROR, "a frame size that is not allowed")
+                raise Violation(ErrorCode.PROTOCOL_ERROR, "MAX_FRAME_SIZE is out of range")
             self.frame_bytes = min(value, _LARGEST_FRAME)
         elif key == Setting.MAX_CONCURRENT_STREAMS:
             self.peer_streams = value
         elif key == Setting.ENABLE_PUSH and value > (0 if self._client else 1):
-            raise Violation(ErrorCode.PROTOCOL_ERROR, "a push that is neither on nor off, or a server's")
+            raise Violation(ErrorCode.PROTOCOL_ERROR, "ENABLE_PUSH is neither 0 nor 1, or is set by a server")
 
-    def _take_push(self, flags: int, stream_id: int, payload: bytes) -> None:
-        raise Violation(ErrorCode.PROTOCOL_ERROR, "PUSH_PROMISE")
+    def _receive_push(self, flags: int, stream_id: int, payload: bytes) -> None:
+        raise Violation(ErrorCode.PROTOCOL_ERROR, "PUSH_PROMISE, although push is disabled")
 
-    def _take_ping(self, flags: int, stream_id: int, payload: bytes) -> None:
+    def _receive_ping(self, flags: int, stream_id: int, payload: bytes) -> None:
         if len(payload) != 8:
-            raise Violation(ErrorCode.FRAME_SIZE_ERROR, "PING of a wrong length")
+            raise Violation(ErrorCode.FRAME_SIZE_ERROR, "PING has a wrong length")
         if stream_id:
             raise Violation(ErrorCode.PROTOCOL_ERROR, "PING on a stream")
-        self._count_answer(Nuisance.PING)
+        self._count_answer(AbuseKind.PING)
         if not flags & frames.ACK:
             self.send(frames.frame(frames.PING, frames.ACK, 0, payload))
-            self.pinged()
+            self.ping_received()
 
-    def _take_goaway(self, flags: int, stream_id: int, payload: bytes) -> None:
+    def _receive_goaway(self, flags: int, stream_id: int, payload: bytes) -> None:
         if len(payload) < 8:
-            raise Violation(ErrorCode.FRAME_SIZE_ERROR, "GOAWAY of a wrong length")
+            raise Violation(ErrorCode.FRAME_SIZE_ERROR, "GOAWAY has a wrong length")
         if stream_id:
             raise Violation(ErrorCode.PROTOCOL_ERROR, "GOAWAY on a stream")
-        self._count(Nuisance.OTHER)
+        self._count(AbuseKind.OTHER)
         last_id, code = struct.unpack_from(">LL", payload)
-        self.leaving(last_id & _ID, ErrorCode.read(code), payload[8:264].decode("utf-8", "replace"))
+        self.goaway_received(last_id & _ID, ErrorCode.read(code), payload[8:264].decode("utf-8", "replace"))
 
-    def _take_window_update(self, flags: int, stream_id: int, payload: bytes) -> None:
+    def _receive_window_update(self, flags: int, stream_id: int, payload: bytes) -> None:
         if len(payload) != 4:
-            raise Violation(ErrorCode.FRAME_SIZE_ERROR, "WINDOW_UPDATE of a wrong length")
-        self._count_answer(Nuisance.WINDOW_UPDATE)
+            raise Violation(ErrorCode.FRAME_SIZE_ERROR, "WINDOW_UPDATE has a wrong length")
+        self._count_answer(AbuseKind.WINDOW_UPDATE)
         increment = int.from_bytes(payload, "big") & _ID
         if stream_id == 0:
             was_shut = self.window <= 0
             self.window = _widened(self.window, increment)
-            if was_shut:  # else nobody waits for this window
+            if was_shut:  # else no stream waits for this window
                 self.unblock()
         elif (stream := self.streams.get(stream_id)) is not None:
             if increment and stream.window + increment > frames.LARGEST_WINDOW:
-                self._count(Nuisance.RESET)  # to make the server reset streams is no better than to reset them
-                stream.break_off(ErrorCode.FLOW_CONTROL_ERROR)
-                stream.take_reset(ErrorCode.FLOW_CONTROL_ERROR)
+                self._count(AbuseKind.RESET)  # it costs the server as much as a reset by the client (rapid reset)
+                stream.reset(ErrorCode.FLOW_CONTROL_ERROR)
+                stream.receive_reset(ErrorCode.FLOW_CONTROL_ERROR)
                 return
             stream.window = _widened(stream.window, increment)
             if stream in self.blocked:
                 stream.pump()
         else:
-            self._stray(stream_id)
+            self._check_closed_stream(stream_id)
 
-    def _count_answer(self, nuisance: Nuisance) -> None:
-        """Who is sent much has much to answer: for each frame up to two updates, on the stream and on the connection,
-        and a ping or two (gRPC's clients measure the delay with them)."""
+    def _count_answer(self, kind: AbuseKind) -> None:
+        """Count a frame that may be the reaction to a frame of this side.
+
+        A client that receives much sends up to two window updates for each frame, of the stream and of the connection,
+        and one or two pings (gRPC clients measure the delay with them). So each frame sent earns two of either kind.
+        """
         guard = self.guard
         if guard is None:
             return
-        if guard.exhausted(nuisance):
-            sent = self.sent_frames - self.scraps
-            guard.grant(nuisance, 2 * (sent - self._earned.get(nuisance, 0)))
-            self._earned[nuisance] = sent
-        guard.count(nuisance)
+        if guard.exhausted(kind):
+            sent = self.sent_frames - self.small_frames
+            guard.grant(kind, 2 * (sent - self._earned.get(kind, 0)))
+            self._earned[kind] = sent
+        guard.count(kind)
 
-    def _stray(self, stream_id: int) -> None:
-        """A frame on a stream that is over, which may well be, or that never was."""
+    def _check_closed_stream(self, stream_id: int) -> None:
+        """A frame on a closed stream may have crossed its end. One on a stream that was never opened is a violation."""
         last = self.next_id - 2 if self._client else self.last_id
         if stream_id % 2 == 0 or stream_id > last:
-            raise Violation(ErrorCode.PROTOCOL_ERROR, f"a frame on stream {stream_id}, which nobody has opened")
+            raise Violation(ErrorCode.PROTOCOL_ERROR, f"a frame on stream {stream_id}, which was never opened")
 
-    def _count(self, nuisance: Nuisance, number: int = 1) -> None:
+    def _count(self, kind: AbuseKind, number: int = 1) -> None:
         if self.guard is not None:
-            self.guard.count(nuisance, number)
+            self.guard.count(kind, number)
 
 
 @dataclass(slots=True)
 class _Partial:
-    """A header block of which more is to come."""
+    """A header block that CONTINUATION frames will complete."""
 
     stream_id: int
     block: bytearray
@@ -452,22 +461,22 @@ class _Partial:
 
 
 def _oversized(bounds: Bounds) -> Violation:
-    return Violation(ErrorCode.ENHANCE_YOUR_CALM, f"headers over {bounds.header_bytes} bytes")
+    return Violation(ErrorCode.ENHANCE_YOUR_CALM, f"the headers are larger than {bounds.header_bytes} bytes")
 
 
 def _unpadded(payload: bytes) -> bytes:
     if not payload or payload[0] >= len(payload):
-        raise Violation(ErrorCode.PROTOCOL_ERROR, "more padding than there is")
+        raise Violation(ErrorCode.PROTOCOL_ERROR, "the padding is longer than the frame")
     return payload[1 : len(payload) - payload[0]]
 
 
 def _widened(window: int, increment: int) -> int:
     if increment == 0:
-        raise Violation(ErrorCode.PROTOCOL_ERROR, "a WINDOW_UPDATE of nothing")
+        raise Violation(ErrorCode.PROTOCOL_ERROR, "WINDOW_UPDATE by zero")
     if window + increment > frames.LARGEST_WINDOW:
-        raise Violation(ErrorCode.FLOW_CONTROL_ERROR, "a window that is too large")
+        raise Violation(ErrorCode.FLOW_CONTROL_ERROR, "the window is too large")
     return window + increment
 
 
-def _nowhere(data: bytes) -> None:
-    """Where bytes go before a connection is made, and after it has gone."""
+def discard(data: bytes) -> None:
+    """The `write` of a connection that is not open."""

@@ -1,4 +1,4 @@
-"""A fair queue of the connections of one user: they take turns to be read, within their share of CPU time."""
+"""The queue of one user's connections: they are processed in turn, within the user's share of CPU time."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pilotage.net.cpushare import CPUShare
 
 Turn = Callable[[], object]
-_AROUND = 50e-6  # seconds that the loop needs for a turn besides what is measured of it: to wake up, to read, a timer
+_OVERHEAD = 50e-6  # seconds of a turn outside the measured part: the loop's wake-up, the read, a timer
 
 
 class FairQueue:
-    """A queue with one timer for all in it: however many wait, until their turn they cost nothing."""
+    """A queue with one timer: a connection that waits costs nothing until its turn."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, share: CPUShare) -> None:
         self._loop = loop
@@ -21,27 +21,27 @@ class FairQueue:
         self._timer: asyncio.TimerHandle | None = None
 
     def free(self) -> bool:
-        """Whether one may have its turn at once."""
+        """Whether a connection may be processed at once."""
         return not self._waiting and not self._share.wait(self._loop.time())
 
     def spend(self, seconds: float) -> None:
-        """A turn has taken so long."""
-        self._share.spend(seconds + _AROUND)
+        """Charge the CPU time of a turn."""
+        self._share.spend(seconds + _OVERHEAD)
 
     def join(self, turn: Turn) -> None:
-        """Call it when its turn has come: after those who wait already, and when there is time."""
+        """Call `turn` after those that wait already, when CPU time is available."""
         self._waiting[turn] = None
         if self._timer is None:
-            self._set()
+            self._schedule()
 
     def leave(self, turn: Turn) -> None:
-        """Do not wait any more."""
+        """Remove `turn` from the queue."""
         self._waiting.pop(turn, None)
 
-    def _set(self) -> None:
-        self._timer = self._loop.call_later(self._share.wait(self._loop.time()), self._next)
+    def _schedule(self) -> None:
+        self._timer = self._loop.call_later(self._share.wait(self._loop.time()), self._run_next)
 
-    def _next(self) -> None:
+    def _run_next(self) -> None:
         try:
             for turn in self._waiting:
                 del self._waiting[turn]
@@ -50,4 +50,4 @@ class FairQueue:
         finally:
             self._timer = None
             if self._waiting:
-                self._set()
+                self._schedule()

@@ -1,4 +1,4 @@
-"""The bytes of HTTP/2 frames and of header blocks. Header blocks are written without state: literals, never indexed."""
+"""The bytes of HTTP/2 frames and header blocks. Header fields are literals without indexing, so no state is kept."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ErrorCode(enum.IntEnum):
 
     @classmethod
     def read(cls, number: int) -> ErrorCode:
-        """The code of a number; what nobody knows counts as INTERNAL_ERROR."""
+        """The code of a number; INTERNAL_ERROR for an unknown one (RFC 9113, 7)."""
         return cls(number) if 0 <= number <= 13 else cls.INTERNAL_ERROR
 
 
@@ -85,13 +85,16 @@ def goaway(last: int, code: ErrorCode, text: str = "") -> bytes:
 
 
 def refusal(code: ErrorCode, text: str) -> bytes:
-    """The GOAWAY of a connection that is not served. With an error it names the last stream that there can be: a client
-    that may make its call again does so, and does not show the reason. Ours recognises it by `is_refusal`."""
+    """The GOAWAY of a refused connection.
+
+    With an error its last stream is the largest possible: clients retry calls after the last stream without showing
+    the reason. The client of this package recognises it by `is_refusal`.
+    """
     return goaway(LARGEST_WINDOW if code is not ErrorCode.NO_ERROR else 0, code, text)
 
 
 def is_refusal(last: int, code: ErrorCode) -> bool:
-    """Whether a GOAWAY says that nothing was done on the connection."""
+    """Whether a GOAWAY refuses the whole connection: no call was processed."""
     return last == LARGEST_WINDOW and code is not ErrorCode.NO_ERROR
 
 
@@ -100,11 +103,11 @@ def window_update(stream: int, increment: int) -> bytes:
 
 
 NO_TABLE = b"\x20"
-"""Begins a connection's first header block: the sender keeps no table, whatever the peer would allow."""
+"""Starts the first header block of a connection: sets the size of the sender's dynamic table to 0."""
 
 
 def block(fields: Iterable[tuple[str, str]]) -> bytes:
-    """A header block: each field spelt out, in plain text. The peer's table of headers is never touched."""
+    """A header block: literal fields, which do not change the peer's dynamic table."""
     return b"".join(_field(name.encode("ascii"), value.encode("ascii")) for name, value in fields)
 
 
@@ -113,7 +116,7 @@ def _field(name: bytes, value: bytes) -> bytes:
 
 
 def _length(number: int) -> bytes:
-    """An integer of HPACK with a prefix of seven bits."""
+    """An integer of HPACK with a prefix of seven bits (RFC 7541, 5.1)."""
     if number < 127:
         return bytes((number,))
     made = bytearray((127,))

@@ -1,4 +1,4 @@
-"""How much of what costs the server work and brings the client nothing is borne with, on one connection."""
+"""Limits the frames of one connection that cost the server work and that a well-behaved client sends rarely."""
 
 from __future__ import annotations
 
@@ -7,81 +7,81 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 
-class Nuisance(enum.IntEnum):
-    """What a client may do, but not without end. Each value is a place in a list."""
+class AbuseKind(enum.IntEnum):
+    """What is counted. Each value is an index of a list."""
 
     RESET = 0
     """Streams that the client resets (rapid reset)."""
     REFUSED = 1
-    """Calls refused, for whatever reason; one with large headers counts more than once."""
+    """Refused calls; one with large headers counts more than once."""
     SETTINGS = 2
-    """Settings, one by one."""
+    """Single settings, not frames."""
     PING = 3
     WINDOW_UPDATE = 4
-    """Window updates, beyond those that answer data sent."""
+    """Window updates beyond those that follow from data sent."""
     EMPTY_DATA = 5
-    """DATA frames with nothing in them."""
+    """DATA frames without a payload."""
     SMALL_DATA = 6
-    """DATA frames with very little in them that do not end a request."""
+    """DATA frames with a small payload that do not end a request."""
     OTHER = 7
-    """PRIORITY frames, GOAWAYs, frames of unknown types."""
+    """PRIORITY, GOAWAY and unknown frames."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """So many at once, and so many more with each second."""
+    """A token bucket: its size, and its refill."""
 
     burst: int
     per_second: float
 
 
-ALLOWANCES: dict[Nuisance, Allowance] = {
-    Nuisance.RESET: Allowance(100, 20),
-    Nuisance.REFUSED: Allowance(100, 20),
-    Nuisance.SETTINGS: Allowance(50, 1),
-    Nuisance.PING: Allowance(50, 5),
-    Nuisance.WINDOW_UPDATE: Allowance(400, 100),
-    Nuisance.EMPTY_DATA: Allowance(20, 2),
-    Nuisance.SMALL_DATA: Allowance(500, 100),
-    Nuisance.OTHER: Allowance(100, 10),
+ALLOWANCES: dict[AbuseKind, Allowance] = {
+    AbuseKind.RESET: Allowance(100, 20),
+    AbuseKind.REFUSED: Allowance(100, 20),
+    AbuseKind.SETTINGS: Allowance(50, 1),
+    AbuseKind.PING: Allowance(50, 5),
+    AbuseKind.WINDOW_UPDATE: Allowance(400, 100),
+    AbuseKind.EMPTY_DATA: Allowance(20, 2),
+    AbuseKind.SMALL_DATA: Allowance(500, 100),
+    AbuseKind.OTHER: Allowance(100, 10),
 }
 
 
 class Abuse(Exception):
-    """More than is borne with. The connection is to be ended."""
+    """A limit is exceeded: the connection must be closed."""
 
-    def __init__(self, nuisance: Nuisance) -> None:
-        self.nuisance = nuisance
-        super().__init__(f"too much of {nuisance.name.lower().replace('_', ' ')}")
+    def __init__(self, kind: AbuseKind) -> None:
+        self.kind = kind
+        super().__init__(f"too many frames: {kind.name.lower().replace('_', ' ')}")
 
 
 class Guard:
-    """Counts nuisances. To count costs next to nothing; the clock is read only when an allowance is used up."""
+    """Counts by kind. Counting is a subtraction: the clock is read only when an allowance is used up."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._left: list[float] = [ALLOWANCES[each].burst for each in Nuisance]
-        self._since = [clock()] * len(Nuisance)
+        self._left: list[float] = [ALLOWANCES[each].burst for each in AbuseKind]
+        self._since = [clock()] * len(AbuseKind)
 
-    def count(self, nuisance: Nuisance, number: int = 1) -> None:
-        """Raises Abuse where it is too much."""
-        self._left[nuisance] -= number
-        if self._left[nuisance] < 0:
-            self._refill(nuisance)
+    def count(self, kind: AbuseKind, number: int = 1) -> None:
+        """Raises Abuse above the limit."""
+        self._left[kind] -= number
+        if self._left[kind] < 0:
+            self._refill(kind)
 
-    def grant(self, nuisance: Nuisance, number: int) -> None:
-        """Allow so many more, once."""
-        self._left[nuisance] = min(self._left[nuisance] + number, max(ALLOWANCES[nuisance].burst, number))
+    def grant(self, kind: AbuseKind, number: int) -> None:
+        """Allow `number` more, once."""
+        self._left[kind] = min(self._left[kind] + number, max(ALLOWANCES[kind].burst, number))
 
-    def exhausted(self, nuisance: Nuisance) -> bool:
-        """Whether the next one would be looked at closely: the time to grant what was earned."""
-        return self._left[nuisance] < 1
+    def exhausted(self, kind: AbuseKind) -> bool:
+        """Whether the allowance is used up: the moment to grant what the peer has earned."""
+        return self._left[kind] < 1
 
-    def _refill(self, nuisance: Nuisance) -> None:
-        allowance = ALLOWANCES[nuisance]
+    def _refill(self, kind: AbuseKind) -> None:
+        allowance = ALLOWANCES[kind]
         now = self._clock()
-        gained = (now - self._since[nuisance]) * allowance.per_second
-        self._since[nuisance] = now
-        self._left[nuisance] = min(self._left[nuisance] + gained, allowance.burst)
-        if self._left[nuisance] < 0:
-            raise Abuse(nuisance)
+        gained = (now - self._since[kind]) * allowance.per_second
+        self._since[kind] = now
+        self._left[kind] = min(self._left[kind] + gained, allowance.burst)
+        if self._left[kind] < 0:
+            raise Abuse(kind)

@@ -1,4 +1,4 @@
-"""Messages in a stream of bytes: a byte that says whether it is compressed, four of length, itself."""
+"""gRPC messages in a byte stream: one byte for compression, four for the length, the message."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PREFIX_BYTES = 5
 
 
 class Assembler:
-    """Puts messages together from pieces. What is too large is refused as soon as its length is known."""
+    """Assembles messages from pieces. A message that is too large is refused as soon as its length is known."""
 
     __slots__ = ("_buffer", "_largest", "_needed")
 
@@ -21,12 +21,12 @@ class Assembler:
 
     @property
     def held(self) -> int:
-        """Bytes of a message that is not whole yet."""
+        """Bytes of an incomplete message."""
         return len(self._buffer)
 
     def feed(self, piece: bytes) -> Sequence[bytes]:
-        """The messages that are whole now. Raises RPCError: RESOURCE_EXHAUSTED, UNIMPLEMENTED for a compressed one."""
-        if not self._buffer and len(piece) >= PREFIX_BYTES:  # mostly a piece is a message
+        """The messages that this piece completes. Raises RPCError for a large or compressed one."""
+        if not self._buffer and len(piece) >= PREFIX_BYTES:  # most pieces are one message: no copy through the buffer
             length = int.from_bytes(piece[1:PREFIX_BYTES], "big")
             if length + PREFIX_BYTES == len(piece) and piece[0] == 0 and length <= self._largest:
                 return (piece[PREFIX_BYTES:],)
@@ -52,9 +52,9 @@ class Assembler:
 
     def _length(self, buffer: bytearray, start: int) -> int:
         if buffer[start] != 0:
-            raise RPCError(Code.UNIMPLEMENTED, "the message is compressed: only identity is understood")
+            raise RPCError(Code.UNIMPLEMENTED, "the message is compressed; only the encoding identity is supported")
         length = int.from_bytes(buffer[start + 1 : start + PREFIX_BYTES], "big")
         if length > self._largest:
-            text = f"the message has {length} bytes and may have {self._largest}"
+            text = f"the message has {length} bytes, the limit is {self._largest}"
             raise RPCError(Code.RESOURCE_EXHAUSTED, text)
         return length

@@ -14,12 +14,12 @@ from pilotage.grpc.rpc import Code, RPCError
 
 CONTENT_TYPE = "application/grpc"
 ANSWER = block([(":status", "200"), ("content-type", CONTENT_TYPE)])
-"""Opens every answer."""
+"""The headers of every response."""
 DONE = block([("grpc-status", "0")])
-"""Ends every answer to a call that went well."""
+"""The trailers of every successful response."""
 
 _LONGEST_MESSAGE = 1500
-_LONGEST_TRAILER = 5000  # together with the message well under the 8 KiB of metadata that grpcio takes by default
+_LONGEST_TRAILER = 5000  # with the message below the 8 KiB of metadata that grpcio accepts by default
 _KEY = re.compile(r"[0-9a-z_.-]+")
 _VALUE = re.compile(r"[\x20-\x7e]*")
 _TIMEOUT = re.compile(r"([0-9]{1,8})([HMSmun])")
@@ -42,7 +42,7 @@ _HTTP = {
 
 
 def well_formed(fields: Sequence[tuple[bytes, bytes]], pseudo: Container[bytes] = ()) -> bool:
-    """Whether HTTP/2 allows these fields: of pseudo-headers those named, each once, and before all others."""
+    """Whether HTTP/2 allows these fields. Pseudo-headers must be in `pseudo`, unique, and before the other fields."""
     names = [name for name, _ in fields]
     begun = 0
     while begun < len(names) and names[begun][:1] == b":":
@@ -50,7 +50,7 @@ def well_formed(fields: Sequence[tuple[bytes, bytes]], pseudo: Container[bytes] 
             return False
         begun += 1
     rest = names[begun:]
-    lines = b"\n".join([*rest, b""])  # one look at all is quicker than one at each
+    lines = b"\n".join([*rest, b""])  # one match of all names is faster than one match each
     return (
         _NAMES.fullmatch(lines) is not None
         and lines.count(b"\n") == len(rest)
@@ -60,9 +60,9 @@ def well_formed(fields: Sequence[tuple[bytes, bytes]], pseudo: Container[bytes] 
 
 
 def custom(fields: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """The metadata that are the application's own. A key that comes twice has both values, with a comma between.
+    """The custom metadata of a call. The values of a repeated key are joined with a comma.
 
-    Values of keys that end with `-bin` stay as they are on the wire: base64.
+    Values of keys that end with `-bin` stay base64, as on the wire.
     """
     found: dict[str, str] = {}
     for name, value in fields:
@@ -74,15 +74,15 @@ def custom(fields: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     return found
 
 
-def spelt(metadata: Mapping[str, str]) -> bytes:
-    """Metadata as a header block, without spaces around values. Raises ValueError for what headers cannot carry."""
+def metadata_block(metadata: Mapping[str, str]) -> bytes:
+    """Metadata as a header block, without spaces around values. Raises ValueError for invalid keys and values."""
     for key, value in metadata.items():
         if not _KEY.fullmatch(key) or key.startswith("grpc-"):
             raise ValueError(
                 f"{key!r} is not a valid metadata key: use a-z, 0-9, '_', '-' and '.', not beginning with grpc-"
             )
         if not _VALUE.fullmatch(value):
-            raise ValueError(f"the value of the metadata {key} is not printable ASCII: encode it")
+            raise ValueError(f"the value of the metadata {key} is not printable ASCII: encode it as base64")
     return block((key, value.strip(" ")) for key, value in metadata.items())
 
 
@@ -105,7 +105,7 @@ def timeout_seconds(text: str) -> float:
 
 
 def failure(error: RPCError) -> list[tuple[str, str]]:
-    """The trailers of a call that failed. A binary one that is too long for what clients accept is left out."""
+    """The trailers of a failed call. A binary trailer that is too long for clients is left out."""
     fields = [("grpc-status", str(int(error.code)))]
     if error.message:
         fields.append(("grpc-message", escaped(error.message)))
@@ -117,7 +117,7 @@ def failure(error: RPCError) -> list[tuple[str, str]]:
 
 
 def outcome(fields: Mapping[str, str]) -> RPCError | None:
-    """The error in trailers (or in an answer that is only trailers); None for OK."""
+    """The error in trailers (or in a response of trailers only); None for OK."""
     status = fields.get("grpc-status", "")
     if status == "0":
         return None
@@ -130,19 +130,19 @@ def outcome(fields: Mapping[str, str]) -> RPCError | None:
 
 
 def refused_by_http(fields: Mapping[str, str]) -> RPCError | None:
-    """The error of an answer that is not gRPC, such as a proxy's. None where the answer is gRPC."""
+    """The error of a response that is not gRPC, such as a proxy's. None if it is gRPC."""
     status = fields.get(":status", "")
     if status == "200" and fields.get("content-type", "").startswith(CONTENT_TYPE):
         return None
     if status == "200":
-        text = f"the answer is {fields.get('content-type', 'of no type')[:80]}, not {CONTENT_TYPE}"
+        text = f"the content type of the response is {fields.get('content-type', 'missing')[:80]}, not {CONTENT_TYPE}"
         return RPCError(Code.UNKNOWN, f"{text}: is this a gRPC server?")
     code = _HTTP.get(status, Code.UNKNOWN)
     return RPCError(code, unescaped(fields.get("grpc-message", "")) or f"HTTP status {status[:20]}")
 
 
 def escaped(text: str) -> str:
-    """A message as `grpc-message` carries it; cut where it is very long."""
+    """The percent-encoding of a message in `grpc-message`; a very long one is truncated."""
     parts: list[str] = []
     length = 0
     for character in text:

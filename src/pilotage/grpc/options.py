@@ -1,4 +1,4 @@
-"""Every bound of the server and of the channel. Sizes are bytes, times are seconds."""
+"""Every limit of the server and of the channel. Sizes are bytes, times are seconds."""
 
 from __future__ import annotations
 
@@ -15,99 +15,99 @@ MEBIBYTE = 1024 * KIBIBYTE
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """What a server grants its clients."""
+    """The limits of a server."""
 
     message_bytes: int = 4 * MEBIBYTE
-    """A request; a larger one gets RESOURCE_EXHAUSTED as soon as its length is known."""
+    """The size of a request; a larger one gets RESOURCE_EXHAUSTED as soon as its length is known."""
     reply_bytes: int = 16 * MEBIBYTE
-    """A reply; a larger one becomes RESOURCE_EXHAUSTED, which says so."""
+    """The size of a response; a larger one becomes RESOURCE_EXHAUSTED."""
     metadata_bytes: int = 8 * KIBIBYTE
-    """The metadata of a call, as HTTP/2 counts them; more ends the connection. gRPC's specification
-    suggests this size."""
+    """The metadata of a call, in HTTP/2's measure; more closes the connection. gRPC's specification suggests this."""
     buffer_bytes: int = 8 * MEBIBYTE
-    """On one connection: requests that have not come whole, and answers that wait for the client (one larger answer is
-    let through). A call over it gets RESOURCE_EXHAUSTED."""
+    """For each connection: incomplete requests, and responses that wait for the client (a single larger response is
+    allowed). A call above it gets RESOURCE_EXHAUSTED."""
     total_buffer_bytes: int = 64 * MEBIBYTE
-    """The same, on all connections together; small calls are taken though it is used up."""
+    """The same for all connections together; small calls are accepted above it."""
     streams: int = 100
-    """Calls at once on one connection; further ones are refused, and may be sent again."""
+    """Concurrent calls on one connection; further ones are refused and can be retried."""
     connections: int = 256
-    """Connections at once."""
+    """Open connections."""
     connections_per_uid: int = 64
-    """Further connections are refused. Who has no uid (TCP) counts by address. Four users can have all they may."""
+    """Open connections of one uid; further ones are refused. TCP clients have no uid and count by address."""
     connections_per_process: int = 0
-    """Of one process; 0: a quarter of those of its uid, and at least 16. Where all agents of a node are root, none of
-    them takes the connections of the others. A process whose pid is not known, because it is in another pid namespace,
-    counts by its uid alone."""
+    """Open connections of one process; 0: a quarter of those of its uid, at least 16. If all agents of a node are root,
+    no agent can use up the connections of the others. A process in another pid namespace has no known pid and counts
+    by its uid only."""
     connects_per_second: float = 20.0
-    """New connections that one uid may open each second, beyond the burst; 0: no limit."""
+    """New connections of one uid per second, beyond the burst; 0: no limit."""
     connect_burst: int = 64
-    """New connections of one uid; 0 a second: as many as they like."""
+    """New connections of one uid at once; without effect if `connects_per_second` is 0."""
     requests_per_second: float = 100.0
-    """Calls that one uid may send each second, beyond the burst; 0: no limit."""
+    """Calls of one uid per second, beyond the burst; 0: no limit."""
     request_burst: int = 10
-    """Calls of one uid; 0 a second: as many as they like."""
+    """Calls of one uid at once; without effect if `requests_per_second` is 0."""
     request_patience: float = 1.0
     """How long a call beyond the burst waits for its turn; one that would wait longer gets RESOURCE_EXHAUSTED."""
     receive_share: float = 0.05
-    """The part of one core that those of one uid may use by what they send; who uses more is read from more slowly.
-    Ordinary calls at the rate above use a quarter of this. 0, or no limit of calls: as much as it takes."""
+    """The share of one core for processing what one uid sends; above it the connections of that uid are read more
+    slowly. Ordinary calls at the rate above use a quarter of it. 0, or no limit of calls: no limit."""
     handshake_seconds: float = 10.0
-    """From the connection to HTTP/2's settings, and for TLS."""
+    """From the connection to HTTP/2's SETTINGS; also for TLS."""
     request_seconds: float = 10.0
-    """From a call's headers to the end of its message; then DEADLINE_EXCEEDED."""
+    """From the headers of a call to the end of its message; then DEADLINE_EXCEEDED."""
     stall_seconds: float = 30.0
-    """How long a client may leave what was sent to it unread before its connection is cut, and how long a reply waits
-    for the client's window."""
+    """How long a client may read nothing before its connection is closed, and how long a response waits for the
+    client's window."""
     idle_seconds: float = 600.0
-    """How long a connection may have no call before it is asked to go; 0: for ever."""
+    """How long a connection may have no call before it is closed with GOAWAY; 0: no limit."""
     keepalive_seconds: float = 60.0
-    """Silence after which a client is asked for a sign of life; 0: never."""
+    """Silence after which the server sends a PING; 0: never."""
     keepalive_timeout: float = 20.0
-    """How long the answer to that may take before the connection is closed."""
+    """How long the acknowledgement may take before the connection is closed."""
     ping_seconds: float = 5.0
-    """How often a client may ask for a sign of life while nothing is sent to it; the third time too often ends it."""
+    """The shortest interval between a client's PINGs while nothing is sent to it; the third violation closes the
+    connection."""
     grace_seconds: float = 5.0
-    """What running calls have to finish when the server stops."""
+    """How long running calls may take to finish when the server stops."""
     window_bytes: int = MEBIBYTE
-    """What a client may send ahead."""
+    """The flow-control window of a client, for each stream and for the connection."""
     write_buffer_bytes: int = 64 * KIBIBYTE
-    """What waits for a client besides what the kernel holds, before `write` says that there is no room."""
+    """Unsent bytes for one client, besides those in the kernel, above which `write` returns False."""
 
     @property
     def process_share(self) -> int:
-        """How many connections one process may have."""
+        """Open connections of one process."""
         return self.connections_per_process or max(_LEAST_SHARE, self.connections_per_uid // 4)
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelOptions:
-    """How a client connects, and what it takes."""
+    """How a client connects, and its limits."""
 
     ssl: tls.SSLContext | None = None
-    """For a host and a port; a Unix socket needs none."""
+    """TLS for a host and a port; not used for a Unix socket."""
     server_name: str = ""
-    """The name that the server's certificate is to have, where it is not the target's host."""
+    """The name in the server's certificate, if it is not the target's host."""
     user_agent: str = ""
     """Empty: `grpc-python-pilotage/<version>`."""
     unreachable_hint: str = ""
-    """What to do where no server listens, for the error: which program to start, which setting names another target."""
+    """Added to the error if no server listens: which program to start, which setting selects another target."""
     message_bytes: int = 16 * MEBIBYTE
-    """A message received; a larger one raises RPCError, RESOURCE_EXHAUSTED."""
+    """The size of a received message; a larger one raises RPCError, RESOURCE_EXHAUSTED."""
     metadata_bytes: int = 64 * KIBIBYTE
-    """The metadata of an answer, as HTTP/2 counts them; more ends the connection."""
+    """The metadata of a response, in HTTP/2's measure; more closes the connection."""
     connect_seconds: float = 5.0
-    """To connect, with TLS and the server's settings."""
+    """To connect, including TLS and the server's SETTINGS."""
     open_seconds: float = 0.2
     """How long a stream waits for the server's headers: some servers send them with the first message only."""
     keepalive_seconds: float = 300.0
-    """Silence after which the server is asked for a sign of life; 0: never."""
+    """Silence after which the client sends a PING; 0: never."""
     keepalive_timeout: float = 20.0
-    """How long the answer to that may take before the connection is closed."""
+    """How long the acknowledgement may take before the connection is closed."""
     keepalive_without_calls: bool = True
-    """Whether the server is asked for it while no call is under way, too."""
+    """Whether PINGs are also sent while no call runs."""
     window_bytes: int = MEBIBYTE
-    """What a server may send ahead of who reads."""
+    """The flow-control window of the server, for each stream and for the connection."""
 
 
 def default_user_agent() -> str:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
+from typing import Any
 
 from pilotage.errors import ConnectionLost, PilotageError
 from pilotage.grpc import frames
-from pilotage.grpc.engine import Fields, Violation
+from pilotage.grpc.engine import Engine, Fields, Violation
 from pilotage.grpc.frames import ErrorCode
 from pilotage.grpc.messages import PREFIX_BYTES, Assembler
 from pilotage.grpc.metadata import custom, outcome, refused_by_http, well_formed
 from pilotage.grpc.rpc import Code, RPCError, frame
-from pilotage.grpc.stream import Connection, Stream
+from pilotage.grpc.stream import Stream
 
 _RESETS = {
     ErrorCode.CANCEL: Code.CANCELLED,
@@ -26,14 +27,14 @@ _OUR_OWN = frozenset((b":status", b"content-type", b"grpc-status", b"grpc-messag
 
 
 class OutgoingCall(Stream):
-    """One call. It is an `Incoming` too: iterated, it gives the messages of its answer.
+    """One call. It is an `Incoming` too: iterating yields the messages of the response.
 
-    `half_open` where the caller goes on sending (`send`, `end_sending`) after the call has begun.
+    `half_open` if the caller sends messages (`send`, `end_sending`) after the call was started.
     """
 
     def __init__(
         self,
-        connection: Connection,
+        connection: Engine[Any],
         stream_id: int,
         largest: int,
         connection_number: int = 0,
@@ -44,14 +45,14 @@ class OutgoingCall(Stream):
         self.connection_number = connection_number
         self._sending = half_open
         self.metadata: Mapping[str, str] = {}
-        """The initial metadata, once they have come."""
+        """The initial metadata, once received."""
         self.answered = False
         """Whether anything arrived: the server has received the call."""
         self.refused = False
         """Whether the server refuses connections of this client: another connection would be refused too."""
         self.over = False
         self.error: PilotageError | None = None
-        """Why it failed; None while it runs, and where it ended with OK."""
+        """The reason of the failure; None while the call runs, and after OK."""
         self._assembler = Assembler(largest)
         self._messages: deque[bytes] = deque()
         self._queued = 0
@@ -59,9 +60,9 @@ class OutgoingCall(Stream):
 
     # Called by the connection.
 
-    def take_headers(self, fields: Fields, ended: bool) -> None:
+    def receive_headers(self, fields: Fields, ended: bool) -> None:
         if not well_formed(fields, () if self.answered else _STATUS):
-            raise Violation(ErrorCode.PROTOCOL_ERROR, "an answer with fields that HTTP/2 does not have")
+            raise Violation(ErrorCode.PROTOCOL_ERROR, "the response has header fields that HTTP/2 does not allow")
         own = {
             name.decode("latin-1"): value.decode("latin-1")
             for name, value in fields
@@ -69,23 +70,23 @@ class OutgoingCall(Stream):
         }
         if not self.answered:
             if own.get(":status", "").startswith("1") and not ended:
-                return  # an interim answer: the real one follows
+                return  # an interim response: the final one follows
             self.answered = True
             self.metadata = custom(fields)
             if (refusal := refused_by_http(own)) is not None:
                 self._over(refusal)
                 return
         elif not ended:
-            raise Violation(ErrorCode.PROTOCOL_ERROR, "HEADERS in the middle of an answer")
+            raise Violation(ErrorCode.PROTOCOL_ERROR, "HEADERS in the middle of a response")
         if ended:
             self.peer_ended = True
             self._over(outcome(own))
         else:
-            self._tell()
+            self._notify()
 
-    def take_data(self, payload: bytes, ended: bool) -> None:
+    def receive_data(self, payload: bytes, ended: bool) -> None:
         if not self.answered:
-            raise Violation(ErrorCode.PROTOCOL_ERROR, "DATA before the answer's HEADERS")
+            raise Violation(ErrorCode.PROTOCOL_ERROR, "DATA before the HEADERS of the response")
         try:
             messages = self._assembler.feed(payload)
         except RPCError as error:
@@ -101,17 +102,17 @@ class OutgoingCall(Stream):
             self.peer_ended = True
             self._over(RPCError(Code.INTERNAL, "the server ended the stream without a status"))
         elif self.unread >= self.connection.half_window and self._queued < self.connection.half_window:
-            self.give_back()
+            self.update_window()
 
-    def take_reset(self, code: ErrorCode) -> None:
+    def receive_reset(self, code: ErrorCode) -> None:
         self.peer_ended = True
         if code is ErrorCode.REFUSED_STREAM and not self.answered:
-            self._over(ConnectionLost("the server takes no more calls on this connection", sent=False))
+            self._over(ConnectionLost("the server accepts no more calls on this connection", sent=False))
         else:
             self._over(RPCError(_RESETS.get(code, Code.INTERNAL), f"the server reset the stream ({code.name})"))
 
     def lose(self, error: ConnectionLost) -> None:
-        """The connection has gone."""
+        """End the call because its connection is lost."""
         self.peer_ended = True
         self._over(error)
 
@@ -120,7 +121,7 @@ class OutgoingCall(Stream):
     async def send(self, message: bytes) -> None:
         """Send one more message of a bidirectional call; waits for room in the server's window.
 
-        One sender at a time. Raises the call's error where it is over.
+        One sender at a time. Raises the call's error after its end.
         """
         payload = frame(message)
         while True:
@@ -141,28 +142,28 @@ class OutgoingCall(Stream):
 
     @property
     def has_messages(self) -> bool:
-        """Whether a message waits to be taken."""
+        """Whether a received message waits for the caller."""
         return bool(self._messages)
 
-    async def headers_came(self) -> None:
-        """Wait until the answer has begun, or is over."""
+    async def wait_for_headers(self) -> None:
+        """Wait for the headers of the response, or for its end."""
         while not self.answered and not self.over:
-            await self._heard()
+            await self._notified()
 
     async def message(self) -> bytes:
-        """The one message of a unary call's answer. Raises the call's error."""
+        """The one message of the response to a unary call. Raises the call's error."""
         while not self.over:
-            await self._heard()
+            await self._notified()
         if self.error is not None:
             raise self.error
         if len(self._messages) != 1:
             raise RPCError(
-                Code.INTERNAL, f"the server sent {len(self._messages)} messages in answer to a unary call: expected 1"
+                Code.INTERNAL, f"the server sent {len(self._messages)} messages in response to a unary call, expected 1"
             )
         return self._messages.popleft()
 
     def cancel(self) -> None:
-        """Drop the rest of the answer."""
+        """Discard the rest of the response."""
         self._messages.clear()
         if not self.over:
             self._over(RPCError(Code.CANCELLED, "the call was cancelled"))
@@ -176,22 +177,22 @@ class OutgoingCall(Stream):
                 if self.error is not None:
                     raise self.error
                 raise StopAsyncIteration
-            await self._heard()
+            await self._notified()
         message = self._messages.popleft()
         if self._queued and not self._messages:
             self._queued = 0
             if self.unread >= self.connection.half_window:
-                self.give_back()
+                self.update_window()
         return message
 
-    async def _heard(self) -> None:
+    async def _notified(self) -> None:
         self._listener = asyncio.get_running_loop().create_future()
         try:
             await self._listener
         finally:
             self._listener = None
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         if self._listener is not None and not self._listener.done():
             self._listener.set_result(None)
 
@@ -203,8 +204,8 @@ class OutgoingCall(Stream):
         if self.peer_ended and self._rest is None and not self._sending:
             self.finish()
         elif self.peer_ended and error is None:
-            # The server has answered without reading to the end. NO_ERROR, as in grpc-go: nothing was cancelled.
-            self.break_off(ErrorCode.NO_ERROR)
+            # The server has responded without reading to the end. NO_ERROR, as in grpc-go: nothing was cancelled.
+            self.reset(ErrorCode.NO_ERROR)
         else:
-            self.break_off()
-        self._tell()
+            self.reset()
+        self._notify()

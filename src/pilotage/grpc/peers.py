@@ -1,4 +1,4 @@
-"""Who is at the other end of an accepted socket, and what each of them has open."""
+"""The peer of an accepted socket, and the account of each user: connections, rates, CPU time."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from pilotage.grpc.options import ServerOptions
 from pilotage.grpc.rpc import Peer
 from pilotage.meta.tokenbucket import TokenBucket
 from pilotage.net.cpushare import CPUShare
+from pilotage.net.sockets import address_text
 
-_CREDENTIALS = struct.Struct("iII")  # a uid has no sign: -1 would be a caller without one
+_CREDENTIALS = struct.Struct("iII")  # uid and gid are unsigned: -1 stands for an unknown one
 _PEERGROUPS = 59  # SO_PEERGROUPS, for which Python has no name
-_GROUPS_BYTES = 1024  # the most that Python asks a socket for: 256 groups
+_GROUPS_BYTES = 1024  # the largest getsockopt of Python: 256 groups
 _ACCOUNTS = 1024
 _TIME_BURST = 0.002  # seconds
 
 
 def peer_of(accepted: socket.socket) -> Peer:
-    """What the kernel says about the other end, as it was when it connected. Raises OSError when it has gone."""
+    """The peer as the kernel recorded it at connect. Raises OSError if it has disconnected."""
     if accepted.family != socket.AF_UNIX:
-        host, port = accepted.getpeername()[:2]
-        return Peer(address=f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
+        return Peer(address=address_text(*accepted.getpeername()[:2]))
     if not hasattr(socket, "SO_PEERCRED"):
         return Peer(address="unix")
     raw = accepted.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
@@ -39,31 +39,30 @@ def _groups(accepted: socket.socket) -> tuple[int, ...]:
         return ()
     try:
         raw = accepted.getsockopt(socket.SOL_SOCKET, _PEERGROUPS, _GROUPS_BYTES)
-    except OSError:  # more groups than that, or a kernel from before 4.13
+    except OSError:  # more groups, or a kernel before 4.13
         return ()
     return struct.unpack(f"{len(raw) // 4}I", raw)
 
 
 @dataclass(slots=True)
 class Account:
-    """What those of one uid have, together."""
+    """The state of one user: all connections of a uid."""
 
     requests: TokenBucket | None
     connects: TokenBucket | None
     turns: FairQueue | None = None
-    """When they are read from, so that they use no more than their part of the loop's time."""
+    """The queue in which the connections wait when the user's share of CPU time is used up."""
     connections: int = 0
     processes: Counter[int] = field(default_factory=Counter)
-    """Connections by the pid of who made them, where the kernel tells it: of a process in another pid namespace it does
-    not."""
+    """Connections by pid. The kernel reports none for a process in another pid namespace."""
     logged_at: float = field(default=float("-inf"))
-    """When it was last logged that one of them was refused."""
+    """When a refused or closed connection of this user was logged last."""
 
-    def connected(self, pid: int) -> None:
+    def add_connection(self, pid: int) -> None:
         self.connections += 1
         self.processes[pid] += 1
 
-    def left(self, pid: int) -> None:
+    def remove_connection(self, pid: int) -> None:
         self.connections -= 1
         self.processes[pid] -= 1
         if not self.processes[pid]:
@@ -71,7 +70,7 @@ class Account:
 
 
 class Accounts:
-    """One account for each uid; for each address where there is no uid."""
+    """One account for each uid; for each address if there is no uid."""
 
     def __init__(self, options: ServerOptions, loop: asyncio.AbstractEventLoop) -> None:
         self._options = options
@@ -101,9 +100,9 @@ class Accounts:
         return FairQueue(self._loop, CPUShare(self._options.receive_share, _TIME_BURST, now))
 
     def _purge(self, now: float) -> None:
-        """Forget who has nothing open and nothing to wait for."""
+        """Remove accounts without connections whose limits are back at their start."""
         for key, account in list(self._accounts.items()):
             buckets = (account.requests, account.connects)
-            at_rest = all(bucket is None or bucket.is_full(now) for bucket in buckets)
-            if at_rest and not account.connections and (account.turns is None or account.turns.free()):
+            is_full = all(bucket is None or bucket.is_full(now) for bucket in buckets)
+            if is_full and not account.connections and (account.turns is None or account.turns.free()):
                 del self._accounts[key]

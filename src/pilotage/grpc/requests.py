@@ -1,4 +1,4 @@
-"""A call's headers, read: what is called, with which metadata, until when. And what is no call at all."""
+"""Parses the headers of a call: method, metadata, timeout. Refuses headers that are not a gRPC call."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ _LENGTH = re.compile("[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class CallRequest:
+    """The parsed headers of a call."""
+
     call: Call
     timeout: float | None = None
-    """Seconds, as the caller asked for."""
+    """Seconds (grpc-timeout)."""
     length: int | None = None
-    """How many bytes its messages have, where the caller says."""
+    """The content-length, if the caller sent one."""
 
 
 class Refusal(Exception):
-    """Headers that are no call, with the header block that says so."""
+    """Headers that are not a gRPC call, with the header block of the response."""
 
     def __init__(self, answer: bytes) -> None:
         self.answer = answer
@@ -36,8 +38,8 @@ class Malformed(Exception):
     """Headers that HTTP/2 does not allow."""
 
 
-def read(fields: Sequence[tuple[bytes, bytes]], peer: Peer) -> Request:
-    """Raises Refusal and Malformed."""
+def parse(fields: Sequence[tuple[bytes, bytes]], peer: Peer) -> CallRequest:
+    """Parse header fields. Raises Refusal and Malformed."""
     own: dict[bytes, str] = {}
     metadata: dict[str, str] = {}
     for name, value in fields:
@@ -52,35 +54,35 @@ def read(fields: Sequence[tuple[bytes, bytes]], peer: Peer) -> Request:
     encoding = own.get(b"grpc-encoding", "identity")
     if encoding != "identity":
         refusal = RPCError(
-            Code.UNIMPLEMENTED, f"messages compressed with {encoding[:40]} are not understood: send identity"
+            Code.UNIMPLEMENTED, f"the encoding {encoding[:40]} is not supported; send messages with identity"
         )
         raise Refusal(ANSWER + block([("grpc-accept-encoding", "identity"), *failure(refusal)]))
     length = int(own[b"content-length"]) if b"content-length" in own else None
-    return Request(Call(own[b":path"], metadata, peer), _timeout(own.get(b"grpc-timeout")), length)
+    return CallRequest(Call(own[b":path"], metadata, peer), _timeout(own.get(b"grpc-timeout")), length)
 
 
 def refused(error: RPCError) -> bytes:
-    """The header block of an answer that is only a refusal."""
+    """The header block of a response that consists of an error only."""
     return ANSWER + block(failure(error))
 
 
 def _check_form(fields: Sequence[tuple[bytes, bytes]], own: dict[bytes, str]) -> None:
     if not well_formed(fields, _PSEUDO):
-        raise Malformed("fields that HTTP/2 does not have, or not there")
+        raise Malformed("header fields that HTTP/2 does not allow")
     if not (own.get(b":method") and own.get(b":scheme") and own.get(b":path")):
-        raise Malformed("no request")
+        raise Malformed("a pseudo-header of the request is missing")
     if own.get(b"te", "trailers") != "trailers":
         raise Malformed("TE other than trailers")
     if not _LENGTH.fullmatch(own.get(b"content-length", "0")):
-        raise Malformed("a content-length that is none")
+        raise Malformed("the content-length is not a number")
 
 
 def _check_http(own: dict[bytes, str]) -> None:
     if own.get(b":method") != "POST":
-        raise Refusal(_http("405", "gRPC is spoken here: calls are sent with POST"))
+        raise Refusal(_http("405", "this is a gRPC server; calls use the method POST"))
     content_type = own.get(b"content-type", "")
     if content_type != CONTENT_TYPE and not content_type.startswith((f"{CONTENT_TYPE}+", f"{CONTENT_TYPE};")):
-        raise Refusal(_http("415", f"gRPC is spoken here: the content type is {CONTENT_TYPE}"))
+        raise Refusal(_http("415", f"this is a gRPC server; the content type must be {CONTENT_TYPE}"))
 
 
 def _http(status: str, text: str) -> bytes:

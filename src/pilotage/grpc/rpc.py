@@ -1,4 +1,4 @@
-"""Remote calls as values: codes, errors, who calls, and the two halves of a stream. No gRPC library is named here."""
+"""Calls as values: codes, errors, peers, and the two halves of a stream. It does not depend on the transport."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ class Peer:
     """The other end of a connection, as the kernel reports it. The pid is for logs and limits: it may be reused."""
 
     uid: int = -1
-    """-1 where it is not known: the connection is no Unix socket."""
+    """-1 if not known: the connection is not a Unix socket."""
     gid: int = -1
     pid: int = 0
     groups: tuple[int, ...] = ()
-    """The supplementary groups, where the kernel reports them (SO_PEERGROUPS)."""
+    """The supplementary groups, if the kernel reports them (SO_PEERGROUPS)."""
     address: str = ""
 
     @property
     def account(self) -> str:
-        """The key under which limits are counted: the user, or the address where the user is not known."""
+        """The key of the limits: the uid, or the address if the uid is not known."""
         return f"uid:{self.uid}" if self.uid >= 0 else self.address.rpartition(":")[0]
 
 
@@ -82,7 +82,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The answer to a unary call, with the initial metadata that came with it."""
+    """The response to a unary call, with its initial metadata."""
 
     message: bytes
     metadata: Mapping[str, str] = field(default_factory=dict)
@@ -91,40 +91,40 @@ class Reply:
 
 
 class Outgoing(Protocol):
-    """The sending half of a server's stream. A frame is `frame(message)`, made once for all who get it."""
+    """The sending half of a server's stream. A frame is `frame(message)`, encoded once for all receivers."""
 
     async def open(self, metadata: Mapping[str, str] | None = None) -> None:
-        """Send the initial metadata, so that the caller knows that the stream is open."""
+        """Send the initial metadata, which show the caller that the stream is open."""
 
     def write(self, frames: Sequence[bytes]) -> bool:
-        """Send frames at once, all or nothing; False where there is no room: then `await drained()`, and try again.
+        """Send frames, all or none; returns False if the window is full: then `await drained()`, and retry.
 
-        Never waits. It keeps at most the part of one call for which the caller's window had no room: until that has
-        gone out, there is no room. Raises RPCError (CANCELLED) when the stream is over.
+        Never waits. It queues at most the part of one call that did not fit into the caller's window, and returns False
+        until that part is sent. Raises RPCError (CANCELLED) after the end of the stream.
         """
 
     async def drained(self) -> None:
-        """Wait until there may be room again. Raises RPCError (CANCELLED) when the stream is over."""
+        """Wait until `write` may succeed. Raises RPCError (CANCELLED) after the end of the stream."""
 
     async def closed(self) -> None:
-        """Wait until the caller has ended the call."""
+        """Wait until the caller ends the call."""
 
 
 UnaryHandler = Callable[[Call, bytes], Awaitable[Reply]]
-"""Answers a call. Raises RPCError; any other exception is logged, and the caller gets INTERNAL without its text."""
+"""Handles a call. Raises RPCError; any other exception is logged, and the caller gets INTERNAL without its text."""
 
 StreamHandler = Callable[[Call, bytes, Outgoing], Awaitable[None]]
-"""Answers a call with a stream, which ends (OK, or with the RPCError raised) when this returns. Cancelled when the
-caller ends the call."""
+"""Handles a call with a stream of responses, which ends when this returns (OK) or raises (RPCError). It is cancelled
+when the caller ends the call."""
 
 BidiHandler = Callable[[Call, AsyncIterator[bytes], Outgoing], Awaitable[None]]
-"""Answers a stream of messages with a stream; otherwise as a StreamHandler. The messages end when the caller's half
-does."""
+"""Handles a stream of messages with a stream of responses; otherwise as a StreamHandler. The messages end when the
+caller's half does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Handlers:
-    """What a server answers, by the method's full name."""
+    """The handlers of a server, by the full name of the method."""
 
     unary: Mapping[str, UnaryHandler]
     stream: Mapping[str, StreamHandler]
@@ -132,12 +132,12 @@ class Handlers:
 
 
 class Channel(Protocol):
-    """The calling side: a connection that is opened when it is needed, and opened again after it was lost."""
+    """The calling side: it connects on demand, and again after the connection is lost."""
 
     async def unary(
         self, method: str, message: bytes, *, metadata: Mapping[str, str] | None = None, timeout: float | None = None
     ) -> Reply:
-        """Raises RPCError for what the server says, ConnectionLost where no answer came."""
+        """Raises RPCError for the server's error, ConnectionLost if no response came."""
 
     def stream(
         self, method: str, message: bytes, *, metadata: Mapping[str, str] | None = None
@@ -153,16 +153,16 @@ class Incoming(Protocol):
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        """The initial metadata; empty where they have not come yet (some servers send them with the first message)."""
+        """The initial metadata; empty before they arrive (some servers send them with the first message)."""
 
     @property
     def connection_number(self) -> int:
-        """As that of a Reply."""
+        """As in a Reply."""
 
     def __aiter__(self) -> AsyncIterator[bytes]:
-        """Raises RPCError where the stream ends with one, ConnectionLost where the connection breaks."""
+        """Raises RPCError if the stream ends with one, ConnectionLost if the connection is lost."""
 
 
 def frame(message: bytes) -> bytes:
-    """A message as a stream carries it: not compressed, its length, itself."""
+    """A message with its gRPC prefix: not compressed, and its length."""
     return b"\x00" + len(message).to_bytes(4, "big") + message

@@ -1,4 +1,4 @@
-"""A gRPC server: accepts connections, knows who they are, holds to the limits, and leaves nothing running behind."""
+"""A gRPC server: admits connections by their peer and the limits, and drains at the end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pilotage.grpc.options import ServerOptions
 from pilotage.grpc.peers import Account, Accounts, peer_of
 from pilotage.grpc.refusals import RefusedConnections
 from pilotage.grpc.rpc import Code, Handlers, Peer
-from pilotage.grpc.serverlink import LOST_AT_ONCE, ServerLink, Shared
+from pilotage.grpc.serverconnection import CANCELLED_PER_TURN, ServerConnection, Shared
 from pilotage.net.acceptor import Acceptor
 from pilotage.net.connectiontasks import ConnectionTasks, DrainStep
 from pilotage.net.sockets import TLSOptions, connect_protocol, listen
@@ -48,9 +48,9 @@ async def serve(
     options: ServerOptions | None = None,
     admit: Admit = admit_all,
 ) -> AsyncIterator[Server]:
-    """Serve for the length of the block: on a listening socket, which stays the caller's, or on a host and a port.
+    """Serve for the length of the block: on a listening socket, which remains the caller's, or on a host and a port.
 
-    At the end no more is accepted, running calls have `options.grace_seconds`, and streams end with UNAVAILABLE.
+    At the end new connections are refused, running calls have `options.grace_seconds`, streams end with UNAVAILABLE.
     """
     if ssl is not None:
         ssl.set_alpn_protocols(["h2"])
@@ -68,20 +68,20 @@ async def serve(
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What a server holds now and has done so far."""
+    """The current state of a server, and its counters."""
 
     connections: int
     streams: int
-    """Calls that are open now, watches among them."""
+    """Open calls, including watches."""
     accepted: int
     refused: int
-    """Connections closed at once: not admitted, or too many."""
+    """Connections that were not admitted, or were too many."""
     cut: int
-    """Connections ended for what their client did."""
+    """Connections closed for a violation by the client."""
     sent_frames: int
-    """DATA frames and headers."""
+    """DATA frames and header blocks."""
     calls: Mapping[Code, int]
-    """Calls that are over, by how they ended."""
+    """Finished calls, by code."""
 
 
 class _Refusal(NamedTuple):
@@ -108,7 +108,7 @@ class Server:
         self._shared = Shared(routes(handlers), options)
         self._loop = asyncio.get_running_loop()
         self._accounts = Accounts(options, self._loop)
-        self._links = self._shared.links
+        self._connections = self._shared.connections
         self._acceptor = Acceptor(self._loop, listener, self._start)
         self._tasks = ConnectionTasks(self._loop)
         self._refusals = RefusedConnections(self._loop, self._acceptor.spend)
@@ -124,11 +124,11 @@ class Server:
     def statistics(self) -> Statistics:
         return Statistics(
             connections=len(self._tasks),
-            streams=sum(len(link.streams) for link in self._links),
+            streams=sum(len(connection.streams) for connection in self._connections),
             accepted=self._accepted,
             refused=self._refused,
             cut=self._shared.cut,
-            sent_frames=self._shared.sent_frames + sum(link.sent_frames for link in self._links),
+            sent_frames=self._shared.sent_frames + sum(connection.sent_frames for connection in self._connections),
             calls=dict(self._shared.calls),
         )
 
@@ -142,19 +142,19 @@ class Server:
         )
 
     def _running(self) -> set[asyncio.Task[None]]:
-        return {task for link in self._links for task in link.running}
+        return {task for connection in self._connections for task in connection.running}
 
     def _stop_calls(self) -> None:
-        for link in self._links:
-            link.stop()
+        for connection in self._connections:
+            connection.stop()
 
     def _cancel_calls(self) -> None:
         for task in self._running():
             task.cancel()  # the caller gets UNAVAILABLE
 
     def _close_connections(self) -> None:
-        for link in list(self._links):
-            link.depart("the server is shutting down")
+        for connection in list(self._connections):
+            connection.close_gracefully("the server is shutting down")
 
     def _close(self) -> None:
         self._sweeper.stop()
@@ -177,22 +177,22 @@ class Server:
             self._log(account, "Connection refused", peer, refusal.text)
             return False
         self._accepted += 1
-        account.connected(peer.pid)
+        account.add_connection(peer.pid)
         self._tasks.start(self._serve(accepted, peer, account), name="grpc connection")
         return True
 
     def _refusal(self, peer: Peer, account: Account, now: float) -> _Refusal | None:
-        """Why this one may not connect; None where it may."""
+        """The reason to refuse this connection; None to serve it."""
         options = self.options
         if self._stopping:
             return _Refusal(ErrorCode.NO_ERROR, "the server is shutting down")
         if len(self._tasks) >= options.connections:
-            return _Refusal(ErrorCode.ENHANCE_YOUR_CALM, f"there are {options.connections} connections already")
+            return _Refusal(ErrorCode.ENHANCE_YOUR_CALM, f"the server has {options.connections} connections, the limit")
         if account.connections >= options.connections_per_uid:
-            text = f"this user has {options.connections_per_uid} connections already"
+            text = f"this user has {options.connections_per_uid} connections, the limit"
             return _Refusal(ErrorCode.ENHANCE_YOUR_CALM, text)
         if peer.pid and account.processes[peer.pid] >= options.process_share:
-            text = f"this process has {options.process_share} connections already"
+            text = f"this process has {options.process_share} connections, the limit"
             return _Refusal(ErrorCode.ENHANCE_YOUR_CALM, text)
         if account.connects is not None and account.connects.take(now) is None:
             text = f"this user connects more than {options.connects_per_second:g} times a second"
@@ -209,28 +209,28 @@ class Server:
     def _refuse(self, accepted: socket.socket, refusal: _Refusal) -> None:
         self._refused += 1
         if self._tls.context is None:
-            self._refusals.say(accepted, refusal.code, refusal.text)
+            self._refusals.refuse(accepted, refusal.code, refusal.text)
         else:  # before a handshake no reason can be sent
             accepted.close()
 
     async def _serve(self, accepted: socket.socket, peer: Peer, account: Account) -> None:
-        link = ServerLink(self._loop, self._shared, peer, account)
-        self._links.add(link)
+        connection = ServerConnection(self._loop, self._shared, peer, account)
+        self._connections.add(connection)
         try:
-            await connect_protocol(accepted, link, self._tls)
-            await link.closed
+            await connect_protocol(accepted, connection, self._tls)
+            await connection.closed
         except (OSError, tls.SSLError) as error:  # the TLS handshake failed or was too slow, or the client has left
             log.debug("Connection closed before its first call", peer=peer.address, error=error)
         finally:
-            self._links.discard(link)
-            self._shared.sent_frames += link.sent_frames
-            account.left(peer.pid)
-            if link.blame:
-                self._log(account, "Connection closed for a violation", peer, link.blame)
-            link.abort("the connection's task ended")
-            await _ended(link.running)
-            if link.connected:
-                await link.closed
+            self._connections.discard(connection)
+            self._shared.sent_frames += connection.sent_frames
+            account.remove_connection(peer.pid)
+            if connection.violation:
+                self._log(account, "Connection closed for a violation", peer, connection.violation)
+            connection.abort("the task of the connection ended")
+            await _cancel(connection.running)
+            if connection.connected:
+                await connection.closed
             else:
                 accepted.close()
 
@@ -241,17 +241,17 @@ class Server:
             log.warning(message, reason=reason, uid=peer.uid, gid=peer.gid, pid=peer.pid, peer=peer.address)
 
     def _sweep(self, now: float) -> bool:
-        for link in list(self._links):
-            link.check(now)
+        for connection in list(self._connections):
+            connection.check(now)
         self._refusals.sweep()
         return bool(self._tasks or self._refusals)
 
 
-async def _ended(tasks: set[asyncio.Task[None]]) -> None:
-    """Cancel what runs, a few in a turn, and wait for it."""
-    for place, task in enumerate(list(tasks), 1):
+async def _cancel(tasks: set[asyncio.Task[None]]) -> None:
+    """Cancel tasks, a few in a turn of the loop for the sake of other clients, and wait for them."""
+    for number, task in enumerate(list(tasks), 1):
         task.cancel()
-        if place % LOST_AT_ONCE == 0:
+        if number % CANCELLED_PER_TURN == 0:
             await asyncio.sleep(0)
     while tasks:
         await asyncio.wait(set(tasks))

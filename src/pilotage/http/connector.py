@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pilotage.errors import ConnectionLost
 from pilotage.http.exchange import ClientConnection
 from pilotage.http.limits import Limits, Timeouts
+from pilotage.net.sockets import address_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class Proxy:
     """The whole value of Proxy-Authorization, where it wants one."""
 
     def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        return address_text(self.host, self.port)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Address:
     proxy: Proxy | None = None
 
     def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        return address_text(self.host, self.port)
 
     def host_header(self) -> str:
         """The Host header: the port is left out where it is the usual one."""

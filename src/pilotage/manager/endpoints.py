@@ -15,6 +15,7 @@ from pilotage.http.server import serve
 from pilotage.manager.errors import AddressUnavailable
 from pilotage.manager.runnables import Group
 from pilotage.manager.supervisor import Supervisor
+from pilotage.net.sockets import address_text, parse_bind_address
 from pilotage.telemetry.logs import logger
 from pilotage.telemetry.metrics import CONTENT_TYPE, REGISTRY, Registry
 
@@ -44,7 +45,7 @@ class Server:
         log_name: str = "pilotage.manager",
         supervisor: Supervisor | None = None,
     ) -> None:
-        address = parse_address(bind_address)
+        address = parse_bind_address(bind_address)
         if address is None:
             raise InvalidDefinition(f"{name} needs a bind address, not {bind_address!r}")
         self.name = name
@@ -84,8 +85,7 @@ class Server:
     async def start(self) -> None:
         """Serve until cancelled."""
         await self.open()
-        host, port = self.address
-        self._log.info(f"Starting {self.name}", bind_address=f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
+        self._log.info(f"Starting {self.name}", bind_address=address_text(*self.address))
         try:
             await asyncio.Event().wait()
         finally:
@@ -130,16 +130,3 @@ def metrics_handler(registry: Registry = REGISTRY) -> Handler:
         return Response(200, (("Content-Type", CONTENT_TYPE),), registry.render().encode())
 
     return answer
-
-
-def parse_address(text: str) -> tuple[str, int] | None:
-    """Host and port of a bind address; None for "" and "0", which mean that nothing is served."""
-    if text in ("", "0"):
-        return None
-    host, colon, port = text.rpartition(":")
-    bracketed = host.startswith("[") and host.endswith("]")
-    if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65535 or (":" in host and not bracketed):
-        raise InvalidDefinition(
-            f"{text[:100]!r} is not a bind address: use HOST:PORT, :PORT for every address, or 0 for none"
-        )
-    return (host[1:-1] if bracketed else host, int(port))

@@ -17,7 +17,7 @@ from pilotage.http.health import Check, HealthHandler, ping
 from pilotage.http.messages import Handler
 from pilotage.manager import signals
 from pilotage.manager.candidate import new_candidate
-from pilotage.manager.endpoints import METRICS_LOGGER, METRICS_PATH, Routes, Server, metrics_handler, parse_address
+from pilotage.manager.endpoints import METRICS_LOGGER, METRICS_PATH, Routes, Server, metrics_handler
 from pilotage.manager.errors import AlreadyStarted, LeaderElectionLost, ManagerStopped
 from pilotage.manager.idleness import Idleness
 from pilotage.manager.lag import Lag
@@ -31,6 +31,7 @@ from pilotage.manager.supervisor import has_threads
 from pilotage.manager.work import WorkTracker
 from pilotage.meta.mapper import RESTMapper
 from pilotage.meta.scheme import Scheme
+from pilotage.net.sockets import parse_bind_address
 from pilotage.telemetry.logs import logger
 
 if TYPE_CHECKING:
@@ -267,12 +268,12 @@ class Manager:
     async def _open_servers(self, exits: AsyncExitStack) -> None:
         """Bind now, so that an address in use is an error at the start of the program."""
         options = self.options
-        if parse_address(options.metrics_bind_address) is not None:
+        if parse_bind_address(options.metrics_bind_address) is not None:
             server = Server(
                 _METRICS, Routes(self._metrics_routes), options.metrics_bind_address, log_name=METRICS_LOGGER
             )
             await self._open_server(exits, server)
-        if parse_address(options.health_probe_bind_address) is not None:
+        if parse_bind_address(options.health_probe_bind_address) is not None:
             live, ready = options.liveness_endpoint_name.rstrip("/"), options.readiness_endpoint_name.rstrip("/")
             assert self._supervision is not None  # a loop without threads has no sockets either
             healthz = self._supervision.liveness(HealthHandler(live, self._healthz_checks))

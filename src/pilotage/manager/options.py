@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from pilotage.errors import InvalidDefinition
 from pilotage.manager.election import LeaseTimings, ResourceLock
-from pilotage.manager.endpoints import METRICS_PATH, parse_address
+from pilotage.manager.endpoints import METRICS_PATH
+from pilotage.net.sockets import parse_bind_address
 
 if TYPE_CHECKING:
     from pilotage.cache.plan import CacheOptions
@@ -113,8 +114,8 @@ class ManagerOptions:
     """Whether SIGTERM and SIGINT shut the manager down in order. Turn it off in a program that handles them itself."""
 
     def __post_init__(self) -> None:
-        parse_address(self.metrics_bind_address)
-        parse_address(self.health_probe_bind_address)
+        parse_bind_address(self.metrics_bind_address)
+        parse_bind_address(self.health_probe_bind_address)
         for path in (self.readiness_endpoint_name, self.liveness_endpoint_name, *self.metrics_extra_handlers):
             if not path.startswith("/"):
                 raise InvalidDefinition(f"the path of an endpoint must start with '/', not {path!r}")

@@ -7,16 +7,21 @@ import socket
 import ssl as tls
 from dataclasses import dataclass
 
+from pilotage.errors import InvalidDefinition
+
 _BACKLOG = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class TLSOptions:
-    """TLS of accepted connections; without a context they are not encrypted."""
+    """TLS of accepted connections."""
 
     context: tls.SSLContext | None
+    """None: no TLS."""
     handshake_seconds: float
+    """How long a handshake may take."""
     shutdown_seconds: float
+    """How long the peer may take to end TLS when the connection is closed."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -25,6 +30,24 @@ def listen(host: str, port: int) -> socket.socket:
         return socket.create_server(("", port), family=socket.AF_INET6, backlog=_BACKLOG, dualstack_ipv6=True)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+
+
+def parse_bind_address(text: str) -> tuple[str, int] | None:
+    """Host and port of a bind address; None for "" and "0", which mean that nothing is served."""
+    if text in ("", "0"):
+        return None
+    host, colon, port = text.rpartition(":")
+    bracketed = host.startswith("[") and host.endswith("]")
+    if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65535 or (":" in host and not bracketed):
+        raise InvalidDefinition(
+            f"{text[:100]!r} is not a bind address: use HOST:PORT, :PORT for every address, or 0 for none"
+        )
+    return (host[1:-1] if bracketed else host, int(port))
+
+
+def address_text(host: str, port: int) -> str:
+    """`host:port`, with brackets around an IPv6 address."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 async def connect_protocol(accepted: socket.socket, protocol: asyncio.BaseProtocol, options: TLSOptions) -> None:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pilotage.device.server.endpoints import endpoints, handler, parse_address
+from pilotage.device.server.endpoints import endpoints, handler
 from pilotage.device.server.services.health import HealthService
 from pilotage.errors import InvalidDefinition
 from pilotage.http.client import Client
@@ -66,15 +66,3 @@ async def test_one_address_may_serve_both_and_each_serves_its_own() -> None:
         with pytest.raises(InvalidDefinition, match="choose another"):
             async with endpoints(health, metrics_address=taken):
                 pass
-
-
-@pytest.mark.parametrize("text", ["here", "here:port", ":99999", "::1:80"])
-def test_what_is_no_address_is_refused(text: str) -> None:
-    with pytest.raises(InvalidDefinition):
-        parse_address(text)
-
-
-def test_addresses_are_read() -> None:
-    assert parse_address(":8080") == ("", 8080)
-    assert parse_address("[::1]:80") == ("::1", 80)
-    assert parse_address("0") is None

@@ -89,8 +89,14 @@ def size(text: str) -> int:
 
 def address(bind: str) -> tuple[str, int]:
     """`HOST:PORT`, `:PORT` (loopback) or `[IPv6]:PORT`."""
-    host, colon, port = bind.rpartition(":")
-    bare = host.removeprefix("[").removesuffix("]")
-    if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65535 or (":" in bare and bare == host):
+    from pilotage.errors import InvalidDefinition
+    from pilotage.net.sockets import parse_bind_address
+
+    try:
+        parsed = parse_bind_address(bind)
+    except InvalidDefinition:
+        parsed = None
+    if parsed is None:
         raise argparse.ArgumentTypeError(f"{bind!r} is not HOST:PORT, such as 127.0.0.1:6443 or [::1]:6443")
-    return bare or "127.0.0.1", int(port)
+    host, port = parsed
+    return host or "127.0.0.1", port

@@ -13,6 +13,7 @@ from pilotage.errors import InvalidDefinition
 from pilotage.http.limits import Limits
 from pilotage.http.messages import Handler, Request, Response
 from pilotage.http.server import Server, serve
+from pilotage.net.sockets import parse_bind_address
 from pilotage.telemetry.metrics import CONTENT_TYPE, REGISTRY, Registry
 
 _LIMITS = Limits(connections=64, body_bytes=64 * 1024, grace_seconds=1.0)
@@ -30,7 +31,7 @@ async def endpoints(
     """
     paths: dict[tuple[str, int], tuple[str, ...]] = {}
     for address, wanted in ((metrics_address, _METRICS), (health_address, _PROBES)):
-        if place := parse_address(address):
+        if place := parse_bind_address(address):
             paths[place] = (*paths.get(place, ()), *wanted)
     async with AsyncExitStack() as stack:
         servers = []
@@ -78,17 +79,6 @@ def build() -> dict[str, str]:
     except PackageNotFoundError:  # run from a source tree
         own = "0"
     return {"name": "pilotage", "version": own}
-
-
-def parse_address(text: str) -> tuple[str, int] | None:
-    """Host and port of `HOST:PORT`; None for "" and "0", which disable the endpoint."""
-    if text in ("", "0"):
-        return None
-    host, colon, port = text.rpartition(":")
-    bracketed = host.startswith("[") and host.endswith("]")
-    if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65535 or (":" in host and not bracketed):
-        raise InvalidDefinition(f"invalid address {text[:100]!r}: use HOST:PORT, or :PORT for all addresses")
-    return (host[1:-1] if bracketed else host, int(port))
 
 
 def _text(status: int, text: str) -> Response:

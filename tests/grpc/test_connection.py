@@ -1,4 +1,4 @@
-"""A link on asyncio: what it must not do because of how asyncio's transports are made, and what waiting does to it."""
+"""A connection on asyncio: it respects the ways of asyncio's transports, and waits for its turn."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pilotage.grpc import frames
 from pilotage.grpc.options import ServerOptions
 from pilotage.grpc.peers import Account, Accounts
 from pilotage.grpc.rpc import Peer
-from pilotage.grpc.serverlink import ServerLink, Shared
+from pilotage.grpc.serverconnection import ServerConnection, Shared
 from pilotage.grpc.stream import Stream
 
 
@@ -42,18 +42,18 @@ class Moody(socket.socket):
 class Waiting(Stream):
     """A stream that has something to write as soon as there is room."""
 
-    def __init__(self, link: ServerLink) -> None:
-        super().__init__(link, 1)
-        self._link = link
+    def __init__(self, connection: ServerConnection) -> None:
+        super().__init__(connection, 1)
+        self._connection = connection
 
     def pump(self) -> None:
-        self._link.write(b"at last")
+        self._connection.write(b"at last")
 
-    def take_headers(self, fields: object, ended: bool) -> None: ...
+    def receive_headers(self, fields: object, ended: bool) -> None: ...
 
-    def take_data(self, payload: bytes, ended: bool) -> None: ...
+    def receive_data(self, payload: bytes, ended: bool) -> None: ...
 
-    def take_reset(self, code: object) -> None: ...
+    def receive_reset(self, code: object) -> None: ...
 
 
 async def test_a_connection_that_breaks_when_there_is_room_again_is_lost_once() -> None:
@@ -63,16 +63,16 @@ async def test_a_connection_that_breaks_when_there_is_room_again_is_lost_once() 
     ours, theirs = socket.socketpair()
     moody = Moody(fileno=ours.detach())
     moody.setblocking(False)
-    link = ServerLink(loop, Shared({}, ServerOptions()), Peer(), Account(None, None))
+    connection = ServerConnection(loop, Shared({}, ServerOptions()), Peer(), Account(None, None))
     with theirs:
-        await loop.connect_accepted_socket(lambda: link, moody)
+        await loop.connect_accepted_socket(lambda: connection, moody)
         moody.mood = "nothing"
-        link.write(bytes(100_000))
-        assert link.paused
-        link.blocked.add(Waiting(link))
+        connection.write(bytes(100_000))
+        assert connection.paused
+        connection.blocked.add(Waiting(connection))
         moody.mood = "once"
         async with asyncio.timeout(10):
-            await link.closed
+            await connection.closed
         await asyncio.sleep(0)
     assert failures == []
 
@@ -85,25 +85,25 @@ class Pair:
         options = ServerOptions(keepalive_seconds=1, keepalive_timeout=1, idle_seconds=1)
         self.shared = Shared({}, options)
         self.account = Accounts(options, self.loop).of(Peer(uid=7), self.loop.time())
-        self.links = [self._linked(), self._linked()]
+        self.connections = [self._connected(), self._connected()]
 
     @classmethod
     def that_waits(cls) -> Pair:
         """Both have sent a ping, and there is no time to answer it."""
         pair = cls()
-        for link in pair.links:
-            pair.feed(link, HELLO)
+        for connection in pair.connections:
+            pair.feed(connection, HELLO)
         pair._use_up()
-        for link in pair.links:
-            pair.feed(link, PING)
+        for connection in pair.connections:
+            pair.feed(connection, PING)
         return pair
 
-    def _linked(self) -> ServerLink:
-        link = ServerLink(self.loop, self.shared, Peer(uid=7), self.account)
+    def _connected(self) -> ServerConnection:
+        connection = ServerConnection(self.loop, self.shared, Peer(uid=7), self.account)
         transport = mock.create_autospec(asyncio.Transport, instance=True)
         transport.is_closing.return_value = False
-        link.connection_made(transport)
-        return link
+        connection.connection_made(transport)
+        return connection
 
     def _use_up(self) -> None:
         assert self.account.turns is not None
@@ -111,10 +111,10 @@ class Pair:
             self.account.turns.spend(0.01)
 
     @staticmethod
-    def feed(link: ServerLink, data: bytes) -> None:
-        view = link.get_buffer(-1)
+    def feed(connection: ServerConnection, data: bytes) -> None:
+        view = connection.get_buffer(-1)
         view[: len(data)] = data
-        link.buffer_updated(len(data))
+        connection.buffer_updated(len(data))
 
 
 HELLO = frames.PREFACE + frames.settings({})
@@ -122,8 +122,8 @@ PING = frames.frame(frames.PING, 0, 0, b"12345678")
 PONG = frames.frame(frames.PING, frames.ACK, 0, b"12345678")
 
 
-def answers(link: ServerLink) -> int:
-    sent = b"".join(call.args[0] for call in link._transport.write.call_args_list)  # type: ignore[union-attr]
+def answers(connection: ServerConnection) -> int:
+    sent = b"".join(call.args[0] for call in connection._transport.write.call_args_list)  # type: ignore[union-attr]
     return sent.count(PONG)
 
 
@@ -131,25 +131,25 @@ def answers(link: ServerLink) -> int:
 async def test_what_comes_while_a_connection_waits_for_its_turn_is_taken_in_its_turn() -> None:
     """TLS has more in hand than it was asked for."""
     pair = Pair.that_waits()
-    first, second = pair.links
+    first, second = pair.connections
     pair.feed(first, PING)
-    assert first.queued
-    assert second.queued
+    assert first.waiting_turn
+    assert second.waiting_turn
     assert answers(first) == answers(second) == 0
     await asyncio.sleep(60)
     assert (answers(first), answers(second)) == (2, 1)
-    assert not first.queued
+    assert not first.waiting_turn
 
 
 @pytest.mark.virtual_time
 async def test_a_connection_that_is_lost_while_it_waits_has_no_turn_and_the_other_has() -> None:
     pair = Pair.that_waits()
-    first, second = pair.links
-    taken = mock.Mock(wraps=first.take)
-    first.take = taken  # type: ignore[method-assign]
+    first, second = pair.connections
+    taken = mock.Mock(wraps=first.process)
+    first.process = taken  # type: ignore[method-assign]
     first.abort("gone")
     assert pair.account.turns is not None
-    assert first.go_on not in pair.account.turns._waiting
+    assert first.resume not in pair.account.turns._waiting
     await asyncio.sleep(60)
     taken.assert_not_called()
     assert answers(second) == 1
@@ -158,31 +158,31 @@ async def test_a_connection_that_is_lost_while_it_waits_has_no_turn_and_the_othe
 @pytest.mark.virtual_time
 async def test_who_waits_for_its_turn_is_neither_dead_nor_idle() -> None:
     pair = Pair.that_waits()
-    link = pair.links[0]
-    while link.queued:
-        link.check(pair.loop.time())
+    connection = pair.connections[0]
+    while connection.waiting_turn:
+        connection.check(pair.loop.time())
         await asyncio.sleep(0.5)
     assert pair.loop.time() > 10
-    assert not link.lost
-    assert not link.stopping
-    assert answers(link) == 1
+    assert not connection.lost
+    assert not connection.stopping
+    assert answers(connection) == 1
 
 
 async def test_the_calls_of_a_lost_connection_are_ended_a_few_in_a_turn() -> None:
-    link = Pair().links[0]
+    connection = Pair().connections[0]
     lost: list[int] = []
 
     def call(number: int) -> mock.Mock:
         def lose() -> None:
-            del link.streams[number]
+            del connection.streams[number]
             lost.append(number)
 
         return mock.Mock(lose=lose)
 
-    link.streams.update({number: call(number) for number in range(100)})
-    link.abort("gone")
+    connection.streams.update({number: call(number) for number in range(100)})
+    connection.abort("gone")
     assert 0 < len(lost) < 20
-    while link.streams:
+    while connection.streams:
         before = len(lost)
         await asyncio.sleep(0)
         assert len(lost) - before < 20

@@ -1,4 +1,4 @@
-"""A connection on asyncio: an engine between a transport and its streams, and what time does to it."""
+"""A connection on asyncio: the engine between a transport and its streams, with turns, keepalive and the close."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from abc import abstractmethod
 from typing import TypeVar, cast
 
 from pilotage.grpc import frames
-from pilotage.grpc.engine import Bounds, Engine, Violation, _nowhere
+from pilotage.grpc.engine import Bounds, Engine, Violation, discard
 from pilotage.grpc.frames import ErrorCode
 from pilotage.grpc.guard import Abuse, Guard
 from pilotage.grpc.stream import Stream
@@ -16,11 +16,11 @@ S = TypeVar("S", bound=Stream)
 
 _KEEPALIVE = b"pilotage"
 _READ_BYTES = 32768
-_LINGER = 1.0  # seconds that the peer has to take the last words
+_LINGER = 1.0  # seconds that the peer has to read the last frames
 
 
-class Link(Engine[S], asyncio.BufferedProtocol):
-    """One connection. `lost` says why it ended, and is empty while it has not."""
+class Connection(Engine[S], asyncio.BufferedProtocol):
+    """One connection. `lost` is the reason of its end, and empty while it is open."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, *, client: bool, bounds: Bounds, guard: Guard | None = None
@@ -28,30 +28,32 @@ class Link(Engine[S], asyncio.BufferedProtocol):
         super().__init__(client=client, bounds=bounds, guard=guard)
         self.loop = loop
         self.closed: asyncio.Future[None] = loop.create_future()
-        """Done when the connection has ended."""
+        """Done when the transport is closed."""
         self.lost = ""
-        self.heard = loop.time()
-        """When something came last."""
+        self.received_at = loop.time()
+        """When bytes were received last."""
         self.paused_since = 0.0
         self._transport: asyncio.Transport | None = None
         self._ping_sent: float | None = None
-        self.queued = False
-        """Whether this connection waits for its next turn: nothing is read from it meanwhile."""
-        self._lingering: asyncio.TimerHandle | None = None
-        self._buffer = bytearray(_READ_BYTES)  # of one's own: to get one for each read costs more than to read
+        self.waiting_turn = False
+        """Whether received bytes wait for the next turn: nothing is read meanwhile."""
+        self._abort_timer: asyncio.TimerHandle | None = None
+        self._buffer = bytearray(_READ_BYTES)  # one for all reads: to allocate a buffer costs more than to read
         self._view = memoryview(self._buffer)
 
     @abstractmethod
     def ended(self) -> None:
-        """The connection has gone, or is about to: no stream will get anything more."""
+        """The connection is closing: the streams receive nothing more."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self.write = self._transport.write
-        self.greet()
+        self.send_preface()
 
     def send(self, data: bytes) -> None:
-        if self._transport is not None and not self._transport.is_closing():  # else asyncio would log each of them
+        if (
+            self._transport is not None and not self._transport.is_closing()
+        ):  # asyncio logs every write to a closing one
             self.write(data)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -60,32 +62,32 @@ class Link(Engine[S], asyncio.BufferedProtocol):
     def buffer_updated(self, count: int) -> None:
         if self.lost:
             return
-        self.heard = self.loop.time()
+        self.received_at = self.loop.time()
         data = bytes(self._view[:count])
-        if self.queued:  # TLS may have had more in hand than it was asked for
+        if self.waiting_turn:  # TLS delivers bytes that it has decrypted already, also while reading is paused
             self.defer(data)
-        elif not self.take_at_once(data) and self._transport is not None:
+        elif not self.process_received(data) and self._transport is not None:
             self._transport.pause_reading()
-            self.queued = True
-            self.ask_for_turn()
+            self.waiting_turn = True
+            self.request_turn()
 
-    def go_on(self) -> None:
-        """Take what was left in the last turn; no more is read before that is done."""
+    def resume(self) -> None:
+        """Process what was left in the last turn, and read again only when nothing is left."""
         if self.lost:
             return
-        if not self.take(b""):
-            self.ask_for_turn()
+        if not self.process(b""):
+            self.request_turn()
             return
-        self.queued = False
+        self.waiting_turn = False
         if self._transport is not None and not self.lost:
             self._transport.resume_reading()
 
-    def take_at_once(self, data: bytes) -> bool:
-        """Take what has just come, or keep it for a turn of its own."""
-        return self.take(data)
+    def process_received(self, data: bytes) -> bool:
+        """Process new bytes, or defer them to a later turn. Returns whether nothing is left."""
+        return self.process(data)
 
-    def take(self, data: bytes) -> bool:
-        """Take what came, as much as one may in a turn. Whether that was all."""
+    def process(self, data: bytes) -> bool:
+        """Process as many frames as one turn allows. Returns whether nothing is left."""
         try:
             return self.receive(data)
         except Violation as violation:
@@ -94,9 +96,9 @@ class Link(Engine[S], asyncio.BufferedProtocol):
             self.cut(ErrorCode.ENHANCE_YOUR_CALM, str(abuse))
         return True
 
-    def ask_for_turn(self) -> None:
-        """See to it that `go_on` is called, after others have had their turn."""
-        self.loop.call_soon(self.go_on)
+    def request_turn(self) -> None:
+        """Have `resume` called after the turns of other connections."""
+        self.loop.call_soon(self.resume)
 
     def pause_writing(self) -> None:
         self.paused = True
@@ -104,7 +106,7 @@ class Link(Engine[S], asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self.paused = False
-        # Not at once: asyncio closes a transport twice whose write fails while it says that there is room again.
+        # Not at once: if a write fails inside this callback, asyncio closes the transport twice.
         self.loop.call_soon(self.unblock)
 
     def eof_received(self) -> bool | None:
@@ -114,33 +116,33 @@ class Link(Engine[S], asyncio.BufferedProtocol):
     def connection_lost(self, exception: Exception | None) -> None:
         self._lose(str(exception) if exception is not None else "the connection was closed")
         self._transport = None
-        if self._lingering is not None:
-            self._lingering.cancel()
+        if self._abort_timer is not None:
+            self._abort_timer.cancel()
         if not self.closed.done():
             self.closed.set_result(None)
 
     def cut(self, code: ErrorCode, text: str) -> None:
-        """End the connection, saying why."""
+        """Close the connection after a GOAWAY with the reason."""
         if not self.lost:
             self.write(frames.goaway(self.last_id, code, text))
         self._lose(text)
 
     def abort(self, text: str) -> None:
-        """End the connection now: what was not sent is not sent."""
+        """Close the connection at once and discard unsent data."""
         self._lose(text)
         if self._transport is not None:
             self._transport.abort()
 
     def keep_alive(self, now: float, after: float, timeout: float) -> None:
-        """Ask for a sign of life after silence; without one the connection is lost."""
-        if self.queued:
-            self.heard = now  # it has sent something; it is we who do not read
-        if self._ping_sent is not None and self.heard >= self._ping_sent:
+        """Send a PING after `after` seconds of silence, and close the connection if nothing comes for `timeout`."""
+        if self.waiting_turn:
+            self.received_at = now  # the peer is alive: it is this side that does not read
+        if self._ping_sent is not None and self.received_at >= self._ping_sent:
             self._ping_sent = None
         if self._ping_sent is not None:
             if now - self._ping_sent >= timeout:
-                self.abort(f"no sign of life for {now - self.heard:.0f} s")
-        elif now - self.heard >= after:
+                self.abort(f"keepalive timeout: nothing was received for {now - self.received_at:.0f} s")
+        elif now - self.received_at >= after:
             self._ping_sent = now
             self.write(frames.frame(frames.PING, 0, 0, _KEEPALIVE))
 
@@ -149,16 +151,16 @@ class Link(Engine[S], asyncio.BufferedProtocol):
         return self._transport is not None
 
     @property
-    def awaiting(self) -> bool:
-        """Whether a sign of life was asked for and has not come."""
-        return self._ping_sent is not None and self.heard < self._ping_sent
+    def awaiting_pong(self) -> bool:
+        """Whether a keepalive PING is not answered yet."""
+        return self._ping_sent is not None and self.received_at < self._ping_sent
 
     def _lose(self, why: str) -> None:
         if self.lost:
             return
         self.lost = why or "the connection was lost"
-        self.write = _nowhere
+        self.write = discard
         if self._transport is not None:
             self._transport.close()
-            self._lingering = self.loop.call_later(_LINGER, self._transport.abort)
+            self._abort_timer = self.loop.call_later(_LINGER, self._transport.abort)
         self.ended()
