@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from pilotage.meta.mapper import RESTMapping
-from pilotage.server.strategies import apiextensions, apps, batch, coordination, core, events
+from pilotage.server.strategies import apiextensions, apps, batch, coordination, core, events, flowcontrol
 from pilotage.server.strategies.strategy import Strategy, paths
 
 SUBRESOURCES = ("status", "finalize")
@@ -41,7 +41,7 @@ STRATEGIES: Mapping[str, Mapping[str, Strategy]] = {
     "coordination.k8s.io": coordination.STRATEGIES,
     "discovery.k8s.io": {"endpointslices": _GENERATION},
     "events.k8s.io": events.STRATEGIES,
-    "flowcontrol.apiserver.k8s.io": {"flowschemas": _GENERATION, "prioritylevelconfigurations": _GENERATION},
+    "flowcontrol.apiserver.k8s.io": flowcontrol.STRATEGIES,
     "networking.k8s.io": {"ingressclasses": _GENERATION, "ingresses": _GENERATION, "networkpolicies": _GENERATION},
     "node.k8s.io": {"runtimeclasses": Strategy(unconditional_update=False, create_on_update=True)},
     "policy": {"poddisruptionbudgets": _GENERATION_CONDITIONAL},
