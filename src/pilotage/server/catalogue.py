@@ -26,6 +26,12 @@ DEFINITIONS = "apiextensions.k8s.io/customresourcedefinitions/"
 NAMESPACES = "core/namespaces/"
 EVENTS = GroupVersionResource("", "v1", "events")
 NEW_EVENTS = GroupVersionResource("events.k8s.io", "v1", "events")
+_AUTOSCALERS = "horizontalpodautoscalers"
+_STORED_ELSEWHERE = {
+    NEW_EVENTS: EVENTS,
+    GroupVersionResource("autoscaling", "v1", _AUTOSCALERS): GroupVersionResource("autoscaling", "v2", _AUTOSCALERS),
+}
+"""Built-in resources whose objects are kept in the form of another one."""
 NEEDED_VERBS = frozenset(("create", "get", "list", "watch", "update", "delete"))
 _MAX_COMPILED = 4096
 
@@ -96,8 +102,9 @@ def _builtins() -> dict[GroupVersionResource, ResourceInfo]:
     found = {
         mapping.resource: _builtin(mapping) for mapping in builtin.resources() if NEEDED_VERBS.issubset(mapping.verbs)
     }
-    core, other = found[EVENTS], found[NEW_EVENTS]
-    found[NEW_EVENTS] = replace(other, storage=core, versions={core.gvk.api_version: core})
+    for served, stored in _STORED_ELSEWHERE.items():
+        kept = found[stored]
+        found[served] = replace(found[served], storage=kept, versions={kept.gvk.api_version: kept})
     return found
 
 

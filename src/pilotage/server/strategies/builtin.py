@@ -10,7 +10,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from pilotage.meta.mapper import RESTMapping
-from pilotage.server.strategies import apiextensions, apps, batch, coordination, core, events, flowcontrol
+from pilotage.server.strategies import (
+    apiextensions,
+    apps,
+    autoscaling,
+    batch,
+    coordination,
+    core,
+    events,
+    flowcontrol,
+)
 from pilotage.server.strategies.strategy import Strategy, paths
 
 SUBRESOURCES = ("status", "finalize")
@@ -34,6 +43,7 @@ STRATEGIES: Mapping[str, Mapping[str, Strategy]] = {
     "apiextensions.k8s.io": apiextensions.STRATEGIES,
     "apiregistration.k8s.io": {"apiservices": _CONDITIONAL},
     "apps": apps.STRATEGIES,
+    "autoscaling": autoscaling.STRATEGIES,
     "batch": batch.STRATEGIES,
     "certificates.k8s.io": {
         "certificatesigningrequests": Strategy(selectable_fields=paths("spec.signerName")),
@@ -68,7 +78,8 @@ _DEFAULT = Strategy()
 
 
 def strategy_for(resource: RESTMapping) -> Strategy:
-    """The strategy of a built-in resource."""
+    """The strategy of a built-in resource: that of its version (`name.v1`) if there is one, else that of its name."""
     group, name = resource.resource.group_resource
-    found = STRATEGIES.get(group, {}).get(name, _DEFAULT)
+    of_group = STRATEGIES.get(group, {})
+    found = of_group.get(f"{name}.{resource.resource.version}") or of_group.get(name, _DEFAULT)
     return replace(found, subresources=tuple(name for name in SUBRESOURCES if name in resource.subresources))

@@ -1,0 +1,131 @@
+"""HorizontalPodAutoscalers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import forbidden, invalid, required
+from pilotage.meta.documents import Document, copied
+from pilotage.server.strategies.autoscaling.behavior import default_behavior, validate_behavior
+from pilotage.server.strategies.autoscaling.conversion import drop_annotations, to_v1, to_v2
+from pilotage.server.strategies.autoscaling.metrics import validate_metric, validate_reference, version_problem
+from pilotage.server.strategies.checks.numbers import validate_counts
+from pilotage.server.strategies.strategy import Strategy
+
+_CPU = {
+    "type": "Resource",
+    "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
+}
+
+
+class AutoscalerStrategy(Strategy):
+    """Autoscalers of version v2, in which they are kept."""
+
+    schema_rules = False
+
+    def default(self, document: Document) -> None:
+        drop_annotations(document)
+        spec = document.setdefault("spec", {})
+        spec.setdefault("minReplicas", 1)
+        if not spec.get("metrics"):
+            spec["metrics"] = [copied(_CPU)]
+        if spec.get("behavior") is not None:
+            default_behavior(spec["behavior"])
+
+    def validate(self, document: Document) -> list[Cause]:
+        return list(_validate_spec(document["spec"], {}))
+
+    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+        return list(_validate_spec(document["spec"], old["spec"]))
+
+    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
+        return list(validate_counts(document.get("status") or {}, "status", ("currentReplicas", "desiredReplicas")))
+
+    def convert(self, document: Document) -> Document:
+        return to_v2(document)
+
+
+class AutoscalerV1Strategy(Strategy):
+    """Autoscalers of version v1: each step is that of v2, on the object in v2."""
+
+    schema_rules = False
+
+    @property
+    def _v2(self) -> AutoscalerStrategy:
+        return AutoscalerStrategy(**{field.name: getattr(self, field.name) for field in fields(self)})
+
+    def default(self, document: Document) -> None:
+        document.setdefault("spec", {}).setdefault("minReplicas", 1)
+        _replace(document, to_v1(to_v2(document)))
+
+    def prepare_for_create(self, document: Document) -> None:
+        newer = to_v2(document)
+        self._v2.prepare_for_create(newer)
+        _replace(document, to_v1(newer))
+
+    def prepare_for_update(self, document: Document, old: Document) -> None:
+        newer = to_v2(document)
+        self._v2.prepare_for_update(newer, to_v2(old))
+        _replace(document, to_v1(newer))
+
+    def prepare_for_status_update(self, document: Document, old: Document) -> Document:
+        return to_v1(self._v2.prepare_for_status_update(to_v2(document), to_v2(old)))
+
+    def validate(self, document: Document) -> list[Cause]:
+        return self._v2.validate(to_v2(document))
+
+    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+        return self._v2.validate_update(to_v2(document), to_v2(old))
+
+    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
+        return self._v2.validate_status_update(to_v2(document), to_v2(old))
+
+    def convert(self, document: Document) -> Document:
+        return to_v1(document)
+
+
+def _replace(document: Document, other: Document) -> None:
+    """Make a document what the other is, in place; its metadata stays the same mapping."""
+    metadata: dict[str, Any] = document["metadata"]
+    replaced = other["metadata"]
+    metadata.clear()
+    metadata.update(replaced)
+    document.clear()
+    document.update(other, metadata=metadata)
+
+
+def _validate_spec(spec: Document, old: Document) -> Iterator[Cause]:
+    yield from _validate_replicas(spec, old)
+    target, was = spec.get("scaleTargetRef") or {}, old.get("scaleTargetRef") or {}
+    known = bool(old) and all(target.get(key) == was.get(key) for key in ("apiVersion", "kind"))
+    core = target.get("kind") == "ReplicationController"  # the only kind of the core group that can be scaled
+    yield from validate_reference(target, "spec.scaleTargetRef", core=core, checked=not known)
+    metrics = spec.get("metrics") or []
+    checked = not any(map(_has_wrong_version, old.get("metrics") or ()))
+    for index, metric in enumerate(metrics):
+        yield from validate_metric(metric, f"spec.metrics[{index}]", checked=checked)
+    if spec.get("minReplicas") == 0 and not any(metric.get("type") in ("Object", "External") for metric in metrics):
+        detail = "must specify at least one Object or External metric to support scaling to zero replicas"
+        yield forbidden("spec.metrics", detail)
+    yield from validate_behavior(spec.get("behavior") or {}, "spec.behavior")
+
+
+def _validate_replicas(spec: Document, old: Document) -> Iterator[Cause]:
+    least, most = spec.get("minReplicas"), spec.get("maxReplicas") or 0
+    bound = 0 if old.get("minReplicas") == 0 else 1
+    if least is not None and least < bound:
+        yield invalid("spec.minReplicas", least, f"must be greater than or equal to {bound}")
+    if most == 0:
+        yield required("spec.maxReplicas", "must be set and greater than 0")
+    elif most < 0:
+        yield invalid("spec.maxReplicas", most, "must be greater than or equal to 1")
+    if least is not None and most < least:
+        yield invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`")
+
+
+def _has_wrong_version(metric: Document) -> bool:
+    described = (metric.get("object") or {}).get("describedObject") or {}
+    return metric.get("type") == "Object" and bool(version_problem(described.get("apiVersion") or "", core=True))
