@@ -211,7 +211,7 @@ def test_a_body_of_delete_options_wins_over_the_query() -> None:
     )
 
 
-@pytest.mark.parametrize("body", [b"{", b"[]", b"null", b'{"dryRun":"All"}', b"[" * 100_000])
+@pytest.mark.parametrize("body", [b"{", b"[]", b'{"dryRun":"All"}', b"[" * 100_000])
 def test_a_body_that_is_no_delete_options_is_refused(body: bytes) -> None:
     with pytest.raises(BadRequest):
         parse(HTTPRequest("DELETE", "/api/v1/namespaces/a/pods/b", (), body))

@@ -21,10 +21,18 @@ from pilotage.errors import (
     StatusDetails,
     UnsupportedMediaType,
 )
-from pilotage.meta.causes import invalid, invalid_error, shown
+from pilotage.meta.causes import invalid, invalid_error, not_supported, shown
 from pilotage.meta.kinds import GroupKind, GroupVersionKind, GroupVersionResource
 from pilotage.rest.negotiation import ACCEPT, JSON, LIST_ACCEPT, PROTOBUF, YAML, requested_form
-from pilotage.rest.request import DeleteOptions, Form, ListOptions, Request, Verb, WriteOptions
+from pilotage.rest.request import (
+    PROPAGATION_POLICIES,
+    DeleteOptions,
+    Form,
+    ListOptions,
+    Request,
+    Verb,
+    WriteOptions,
+)
 
 _METHODS = {
     Verb.GET: "GET",
@@ -36,6 +44,7 @@ _METHODS = {
     Verb.DELETE: "DELETE",
     Verb.DELETE_COLLECTION: "DELETE",
 }
+_NO_DELETE_OPTIONS = {"kind": "DeleteOptions", "apiVersion": "v1"}
 _DELETE_OPTIONS = GroupVersionKind("", "v1", "DeleteOptions")
 _READS = (Verb.GET, Verb.LIST, Verb.WATCH, Verb.DELETE_COLLECTION)
 _WRITES = (Verb.CREATE, Verb.UPDATE, Verb.PATCH)
@@ -61,6 +70,8 @@ def build(request: Request) -> HTTPRequest:
     body = request.body
     if request.verb in (Verb.DELETE, Verb.DELETE_COLLECTION):
         body = delete_body(request.delete)
+        if not body and request.options.resource_version:
+            body = msgspec.json.encode(_NO_DELETE_OPTIONS)  # without a body, the version is a precondition as well
     if body or request.content_type:
         headers.append(("content-type", request.content_type or JSON))
     if request.user_agent:
@@ -133,6 +144,8 @@ def delete_body(options: DeleteOptions) -> bytes:
         document["gracePeriodSeconds"] = options.grace_period_seconds
     if options.propagation_policy:
         document["propagationPolicy"] = options.propagation_policy
+    if options.orphan_dependents is not None:
+        document["orphanDependents"] = options.orphan_dependents
     preconditions = {
         name: value for name, value in (("uid", options.uid), ("resourceVersion", options.resource_version)) if value
     }
@@ -140,7 +153,7 @@ def delete_body(options: DeleteOptions) -> bytes:
         document["preconditions"] = preconditions
     if not document:
         return b""
-    return msgspec.json.encode({"kind": "DeleteOptions", "apiVersion": "v1"} | document)
+    return msgspec.json.encode(_NO_DELETE_OPTIONS | document)
 
 
 def parse(http: HTTPRequest) -> Request:
@@ -268,6 +281,7 @@ def _delete_options(query: Mapping[str, str], body: bytes, media: str) -> Delete
             grace_period_seconds=_integer(query, "gracePeriodSeconds"),
             propagation_policy=query.get("propagationPolicy"),
             orphan_dependents=_boolean(query["orphanDependents"]) if "orphanDependents" in query else None,
+            preconditions=_Preconditions(query.get("uid"), query.get("resourceVersion")),
         )
     return _checked_delete_options(options)
 
@@ -275,7 +289,7 @@ def _delete_options(query: Mapping[str, str], body: bytes, media: str) -> Delete
 def _read_delete_options(body: bytes, media: str) -> _DeleteOptions:
     try:
         if not media:
-            return msgspec.json.decode(body, type=_DeleteOptions)
+            return msgspec.json.decode(body, type=_DeleteOptions | None) or _DeleteOptions()
         if media == PROTOBUF:
             from pilotage.types import protobuf  # the tables of messages
 
@@ -295,20 +309,22 @@ def _read_delete_options(body: bytes, media: str) -> _DeleteOptions:
 
 
 def _checked_delete_options(options: _DeleteOptions) -> DeleteOptions:
-    policy = options.propagation_policy or ""
+    policy = options.propagation_policy
     causes: list[Cause] = []
-    if options.orphan_dependents is not None:
-        if policy:
-            detail = "orphanDependents and deletionPropagation cannot be both set"
-            causes.append(invalid("propagationPolicy", policy, detail))
-        policy = policy or ("Orphan" if options.orphan_dependents else "Background")
+    if policy is not None and options.orphan_dependents is not None:
+        causes.append(
+            invalid("propagationPolicy", policy, "orphanDependents and deletionPropagation cannot be both set")
+        )
+    if policy is not None and policy not in PROPAGATION_POLICIES:
+        causes.append(not_supported("propagationPolicy", policy, [*PROPAGATION_POLICIES, "nil"]))
     if causes:
         raise invalid_error(GroupKind("meta.k8s.io", "DeleteOptions"), "", causes)
     preconditions = options.preconditions or _Preconditions()
     return DeleteOptions(
         dry_run=_dry_run(options.dry_run or [], "DeleteOptions"),
         grace_period_seconds=options.grace_period_seconds,
-        propagation_policy=policy,
+        propagation_policy=policy or "",
+        orphan_dependents=options.orphan_dependents,
         uid=preconditions.uid or "",
         resource_version=preconditions.resource_version or "",
     )

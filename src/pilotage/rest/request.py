@@ -88,6 +88,9 @@ class WriteOptions:
     """Whether an apply takes over fields that another manager owns."""
 
 
+PROPAGATION_POLICIES = ("Foreground", "Background", "Orphan")
+
+
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
     """Options of delete and delete collection."""
@@ -98,6 +101,8 @@ class DeleteOptions:
     """How long the object has to terminate; 0: delete at once, None: the kind's default."""
     propagation_policy: str = ""
     """What becomes of its dependents: `Background`, `Foreground`, `Orphan`; empty: the kind's default."""
+    orphan_dependents: bool | None = None
+    """The older form of the policy: true stands for `Orphan`, false for `Background`. Only one of both may be set."""
     uid: str = ""
     """Precondition: delete only the object with this uid."""
     resource_version: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..differential import Scenario
 from .creating import BODIES, CREATING, METADATA, SCHEMAS
 from .definitions import FREED_NAMES, INVALID_DEFINITIONS, LIFE, NAME_CONFLICTS
-from .deleting import COLLECTIONS, DELETING
+from .deleting import COLLECTIONS, DELETING, DELETING_BUILT_INS
 from .kindrules import CONFIG_MAP_RULES, EVENT_RULES, LEASE_RULES, SECRET_RULES
 from .namespaces import FINALIZING, NAMESPACE
 from .patching import BUILT_IN_PATCHES, JSON_PATCHES, MERGING
@@ -29,6 +29,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     BUILT_IN_PATCHES,
     DELETING,
     COLLECTIONS,
+    DELETING_BUILT_INS,
     READING,
     PAGES,
     SELECTING,

@@ -98,3 +98,40 @@ COLLECTIONS = Scenario(
     ],
     [definition()],
 )
+
+
+SERVICE_ACCOUNTS = "/api/v1/namespaces/<namespace>/serviceaccounts"
+JOBS = "/apis/batch/v1/namespaces/<namespace>/jobs"
+EVENTS = "/api/v1/namespaces/<namespace>/events"
+
+
+DELETING_BUILT_INS = Scenario(
+    "deleting-built-ins",
+    [
+        post("a service account", SERVICE_ACCOUNTS, {"metadata": {"name": "a"}}),
+        delete("it waits for its dependents", SERVICE_ACCOUNTS + "/a?propagationPolicy=Foreground"),
+        delete("and is returned as it was stored", SERVICE_ACCOUNTS + "/a?propagationPolicy=Background"),
+        post("another service account", SERVICE_ACCOUNTS, {"metadata": {"name": "b"}}),
+        delete("a service account is returned", SERVICE_ACCOUNTS + "/b"),
+        delete("jobs are not, and their pods stay", JOBS),
+        post(
+            "an event",
+            EVENTS,
+            {"metadata": {"name": "e", "finalizers": ["orphan"]}, "involvedObject": {"namespace": "<namespace>"}},
+        ),
+        delete("events have no dependents", EVENTS + "/e?propagationPolicy=Foreground"),
+        post("a ConfigMap that is held", CONFIG_MAPS, {"metadata": {"name": "one", "finalizers": [HOLD]}}),
+        delete("a uid in the query", CONFIG_MAPS + "/one?uid=1"),
+        delete("a version in the query", CONFIG_MAPS + "/one?resourceVersion=1"),
+        delete("of the collection too", CONFIG_MAPS + "?resourceVersion=0"),
+        delete("accepted", CONFIG_MAPS + "/one?orphanDependents=false"),
+        delete("a body, so the query does not count", CONFIG_MAPS + "/one?dryRun=x", {"orphanDependents": False}),
+        patch(
+            "the last finalizer and another change",
+            CONFIG_MAPS + "/one",
+            {"metadata": {"finalizers": None}, "data": {"k": "v"}},
+        ),
+        delete("no policy", CONFIG_MAPS + "/one?propagationPolicy="),
+        delete("an empty dry run", CONFIG_MAPS + "/one?dryRun="),
+    ],
+)

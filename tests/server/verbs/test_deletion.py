@@ -6,6 +6,7 @@ import pytest
 
 from pilotage.errors import Conflict, Invalid
 from pilotage.meta.documents import Document
+from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import DeleteOptions
 from pilotage.server.catalogue import Catalogue
 from pilotage.server.resources import ResourceInfo
@@ -50,11 +51,10 @@ async def test_what_is_held_is_marked_once() -> None:
 @pytest.mark.parametrize(
     ("before", "policy", "after"),
     [
-        ([], "", []),
         ([], "Background", []),
         ([], "Foreground", ["foregroundDeletion"]),
         ([], "Orphan", ["orphan"]),
-        (["orphan", HOLD], "", ["orphan", HOLD]),
+        (["orphan", HOLD], "Orphan", ["orphan", HOLD]),
         (["orphan", HOLD], "Background", [HOLD]),
         (["orphan", HOLD], "Foreground", [HOLD, "foregroundDeletion"]),
         (["foregroundDeletion"], "Foreground", ["foregroundDeletion"]),
@@ -107,3 +107,87 @@ async def test_a_definition_gets_a_finalizer_of_its_own() -> None:
     assert outcome.document["metadata"]["finalizers"] == [CLEANUP]
     assert outcome.document["status"]["conditions"][0]["type"] == "Terminating"
     assert one["status"] == {}
+
+
+JOBS = GroupVersionResource("batch", "v1", "jobs")
+PODS = GroupVersionResource("", "v1", "pods")
+EVENTS = GroupVersionResource("", "v1", "events")
+
+
+@pytest.mark.parametrize(
+    ("resource", "finalizers", "options", "policy"),
+    [
+        (CONFIG_MAPS, [], DeleteOptions(), "Background"),
+        (CONFIG_MAPS, ["orphan"], DeleteOptions(), "Orphan"),
+        (CONFIG_MAPS, ["foregroundDeletion"], DeleteOptions(), "Foreground"),
+        (CONFIG_MAPS, ["orphan"], DeleteOptions(propagation_policy="Background"), "Background"),
+        (CONFIG_MAPS, ["foregroundDeletion"], DeleteOptions(orphan_dependents=True), "Orphan"),
+        (CONFIG_MAPS, ["orphan"], DeleteOptions(orphan_dependents=False), "Background"),
+        (JOBS, [], DeleteOptions(), "Orphan"),
+        (JOBS, ["foregroundDeletion"], DeleteOptions(), "Foreground"),
+        (EVENTS, ["orphan"], DeleteOptions(propagation_policy="Foreground"), "Background"),
+    ],
+)
+async def test_the_policy_is_requested_or_that_of_the_object_or_of_the_kind(
+    resource: GroupVersionResource, finalizers: list[str], options: DeleteOptions, policy: str
+) -> None:
+    assert deletion.policy_of(await info(resource), {"finalizers": finalizers}, options) == policy
+
+
+def pod(node: str = "", phase: str = "Running", **metadata: Any) -> Document:
+    spec = {"terminationGracePeriodSeconds": 30} | ({"nodeName": node} if node else {})
+    return document(generation=1, **metadata) | {"kind": "Pod", "spec": spec, "status": {"phase": phase}}
+
+
+@pytest.mark.parametrize(
+    ("requested", "grace", "end"),
+    [(None, 30, "2024-01-01T00:00:30Z"), (5, 5, "2024-01-01T00:00:05Z"), (-7, 1, "2024-01-01T00:00:01Z")],
+)
+async def test_a_pod_on_a_node_has_time_to_stop(requested: int | None, grace: int, end: str) -> None:
+    options = DeleteOptions(grace_period_seconds=requested)
+    outcome = deletion.decide(await info(PODS), pod("a"), options, now=NOW)
+    assert isinstance(outcome, Mark)
+    metadata = outcome.document["metadata"]
+    assert metadata["deletionTimestamp"] == end
+    assert metadata["deletionGracePeriodSeconds"] == grace
+    assert metadata["generation"] == 2
+
+
+@pytest.mark.parametrize(
+    ("document", "requested"), [(pod(), None), (pod("a", "Succeeded"), 10), (pod("a", "Failed"), None), (pod("a"), 0)]
+)
+async def test_a_pod_that_does_not_run_is_marked_and_removed_at_once(document: Document, requested: int | None) -> None:
+    options = DeleteOptions(grace_period_seconds=requested)
+    outcome = deletion.decide(await info(PODS), document, options, now=NOW)
+    assert isinstance(outcome, Remove)
+    assert outcome.marked
+    assert outcome.document["metadata"]["deletionGracePeriodSeconds"] == 0
+    assert outcome.document["metadata"]["generation"] == 2
+
+
+TERMINATING = pod("a", deletionTimestamp="2024-01-01T00:00:30Z", deletionGracePeriodSeconds=30)
+
+
+@pytest.mark.parametrize("requested", [None, 30, 60])
+async def test_a_grace_period_is_not_prolonged(requested: int | None) -> None:
+    options = DeleteOptions(grace_period_seconds=requested, propagation_policy="Foreground")
+    outcome = deletion.decide(await info(PODS), TERMINATING, options, now="2024-01-01T00:00:10Z")
+    assert outcome == Mark(TERMINATING, changed=False)
+
+
+@pytest.mark.parametrize(
+    ("requested", "grace", "end"),
+    [(20, 20, "2024-01-01T00:00:20Z"), (5, 1, "2024-01-01T00:00:10Z"), (-1, 1, "2024-01-01T00:00:10Z")],
+)
+async def test_a_grace_period_is_shortened_but_does_not_end_in_the_past(requested: int, grace: int, end: str) -> None:
+    options = DeleteOptions(grace_period_seconds=requested)
+    outcome = deletion.decide(await info(PODS), TERMINATING, options, now="2024-01-01T00:00:10Z")
+    assert isinstance(outcome, Mark)
+    assert outcome.document["metadata"]["deletionTimestamp"] == end
+    assert outcome.document["metadata"]["deletionGracePeriodSeconds"] == grace
+
+
+async def test_a_pod_without_finalizers_stays_until_its_grace_period_ends() -> None:
+    assert not deletion.finished((await info(PODS)).strategy, TERMINATING)
+    outcome = deletion.decide(await info(PODS), TERMINATING, DeleteOptions(grace_period_seconds=0), now=NOW)
+    assert isinstance(outcome, Remove)

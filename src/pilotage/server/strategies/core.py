@@ -18,7 +18,6 @@ class NamespaceStrategy(Strategy):
 
     schema_rules = False
     grace_period = False
-    returns_deleted_object = True
     protected_names = ("default", "kube-system", "kube-public")
 
     def default(self, document: Document) -> None:

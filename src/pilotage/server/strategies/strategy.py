@@ -43,8 +43,6 @@ class Strategy:
     """An update with another uid is a conflict. If false, it is invalid, as an immutable field."""
     grace_period: ClassVar[bool] = True
     """A deletion sets a grace period, and counts as a change of the generation."""
-    returns_deleted_object: ClassVar[bool] = False
-    """A deletion returns the object, even when it is removed."""
     decorated: ClassVar[bool] = False
     """Clients do not see all that is stored."""
     protected_names: ClassVar[tuple[str, ...]] = ()

@@ -13,7 +13,7 @@ from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs import deletion
 from pilotage.server.verbs.read import Reader
-from pilotage.storage.interface import Delete, Entry
+from pilotage.storage.interface import Delete, Entry, Put
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +28,15 @@ class Deleter:
         while True:
             entry = await self.context.entry(info, request)
             try:
-                data = await self._delete(info, request, entry)
+                data, removed = await self._delete(info, request, entry)
             except RevisionConflict:
                 continue  # another writer was faster: decide again on what is stored now
-            return Response(info.strategy.decorate(data), warnings=info.warnings)
+            code = 202 if request.delete.orphan_dependents is False and not removed else 200
+            warnings = (*info.warnings, *deletion.warnings(info, request.delete))
+            return Response(info.strategy.decorate(data), code, warnings)
 
-    async def _delete(self, info: ResourceInfo, request: Request, entry: Entry) -> bytes:
+    async def _delete(self, info: ResourceInfo, request: Request, entry: Entry) -> tuple[bytes, bool]:
+        """Delete one object. Returns the answer, and whether the object was removed. Raises RevisionConflict."""
         data = records.view(entry, info)
         old = records.decode(data)
         admission = self.context.admission
@@ -44,12 +47,21 @@ class Deleter:
         outcome = deletion.decide(info, old, request.delete, now=self.context.now())
         dry_run = request.delete.dry_run
         if isinstance(outcome, deletion.Remove):
+            revision = entry.revision
             if not dry_run:
-                await self.context.commit(Delete(entry.key, expected=entry.revision))
-            return deletion.answer(info, outcome.document)
+                revision = await self._remove(info, entry, outcome)
+            return deletion.answer(info, outcome.document, revision), True
         if not outcome.changed:
-            return data
-        return await store.update(self.context, info, outcome.document, entry, dry_run=dry_run)
+            return data, False
+        return await store.update(self.context, info, outcome.document, entry, dry_run=dry_run), False
+
+    async def _remove(self, info: ResourceInfo, entry: Entry, outcome: deletion.Remove) -> int:
+        """Remove an object. Returns the revision of the removal."""
+        revision = entry.revision
+        if outcome.marked:
+            value = records.encode(records.storable(outcome.document, info))
+            revision = await self.context.commit(Put(entry.key, value, expected=revision))
+        return await self.context.commit(Delete(entry.key, expected=revision))
 
     async def delete_collection(self, info: ResourceInfo, request: Request) -> Page:
         """Delete each selected object. The objects as they were are the answer."""
@@ -62,4 +74,4 @@ class Deleter:
                 await self.delete(info, one)
             except NotFound:
                 continue  # deleted by another client meanwhile
-        return page
+        return replace(page, warnings=(*page.warnings, *deletion.warnings(info, request.delete)))

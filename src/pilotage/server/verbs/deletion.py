@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 import msgspec
 
 from pilotage.errors import Conflict, StatusDetails
+from pilotage.meta import times
 from pilotage.meta.causes import invalid_error, not_supported
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind
-from pilotage.rest.request import DeleteOptions
+from pilotage.rest.request import PROPAGATION_POLICIES, DeleteOptions
 from pilotage.server.records import encode, stamp
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.strategy import Strategy
+from pilotage.server.verbs import deletionrules as rules
 
 _BY_POLICY = {"Orphan": "orphan", "Foreground": "foregroundDeletion"}
 
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """The object goes."""
+    """The object is removed."""
 
     document: Document
+    marked: bool = False
+    """The object is stored as terminating first, as graceful deletions are, so that watches see it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The object stays, terminating, until its finalizers are gone."""
+    """The object stays, terminating, until its finalizers are removed and its grace period has ended."""
 
     document: Document
     changed: bool
@@ -37,44 +42,76 @@ def decide(info: ResourceInfo, document: Document, options: DeleteOptions, *, no
     """The outcome of a delete. Raises Conflict where a precondition does not hold."""
     check_policy(options)
     check_preconditions(info, document, options)
-    before = document["metadata"]
-    finalizers = with_policy(list(before.get("finalizers", ())), options.propagation_policy)
+    before, strategy = document["metadata"], info.strategy
+    terminating = "deletionTimestamp" in before
+    if terminating and (strategy.blocks_removal(document) or _is_pending(before, options)):
+        return Mark(document, changed=False)
     metadata = {key: value for key, value in before.items() if key != "finalizers"}
-    if finalizers:
+    if finalizers := with_policy(list(before.get("finalizers", ())), policy_of(info, before, options)):
         metadata["finalizers"] = finalizers
     result = document | {"metadata": metadata}
-    if "deletionTimestamp" not in before:
-        mark(info, result, now)
-    if not metadata.get("finalizers") and not info.strategy.blocks_removal(result):
-        return Remove(result)
-    return Mark(result, changed=result != document)
+    grace = rules.grace_seconds(info.group_resource, document, options.grace_period_seconds)
+    if not terminating:
+        mark(info, result, now, grace or 0)
+    elif before.get("deletionGracePeriodSeconds"):
+        _shorten(metadata, rules.clamped(options.grace_period_seconds or 0), now)
+    if metadata.get("finalizers") or strategy.blocks_removal(result) or metadata.get("deletionGracePeriodSeconds"):
+        return Mark(result, changed=result != document)
+    graceful = grace is not None and before.get("deletionGracePeriodSeconds") != 0
+    return Remove(result, marked=True) if graceful else Remove(document)
 
 
-def mark(info: ResourceInfo, document: Document, now: str) -> None:
+def _is_pending(metadata: Document, options: DeleteOptions) -> bool:
+    """Whether a graceful deletion is in progress that the options do not shorten."""
+    period, requested = metadata.get("deletionGracePeriodSeconds") or 0, options.grace_period_seconds
+    return period > 0 and (requested is None or rules.clamped(requested) >= period)
+
+
+def mark(info: ResourceInfo, document: Document, now: str, grace: int = 0) -> None:
     """Make a document into one that is being deleted, in place; its metadata must be the caller's own."""
     strategy, metadata = info.strategy, document["metadata"]
-    metadata["deletionTimestamp"] = now
+    metadata["deletionTimestamp"] = times.format(times.parse(now) + timedelta(seconds=grace)) if grace else now
     if strategy.grace_period:
-        metadata["deletionGracePeriodSeconds"] = 0
+        metadata["deletionGracePeriodSeconds"] = grace
         if strategy.generation:
             metadata["generation"] = metadata.get("generation", 0) + 1
     strategy.prepare_for_delete(document, now)
 
 
+def _shorten(metadata: Document, period: int, now: str) -> None:
+    """Shorten the grace period of an object that is being deleted, in place; its end is not before now."""
+    began = times.parse(metadata["deletionTimestamp"]) - timedelta(seconds=metadata["deletionGracePeriodSeconds"])
+    end = began + timedelta(seconds=period)
+    if end < times.parse(now):
+        end, period = times.parse(now), min(period, 1)
+    metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = times.format(end), period
+
+
 def check_policy(options: DeleteOptions) -> None:
     """Raises Invalid for a propagation policy that does not exist."""
-    if options.propagation_policy not in ("", "Background", *_BY_POLICY):
-        choices = ["Foreground", "Background", "Orphan", "nil"]
-        cause = not_supported("propagationPolicy", options.propagation_policy, choices)
+    if options.propagation_policy not in ("", *PROPAGATION_POLICIES):
+        cause = not_supported("propagationPolicy", options.propagation_policy, [*PROPAGATION_POLICIES, "nil"])
         raise invalid_error(GroupKind("meta.k8s.io", "DeleteOptions"), "", [cause])
 
 
+def policy_of(info: ResourceInfo, metadata: Document, options: DeleteOptions) -> str:
+    """The propagation policy of a deletion: requested, else by a finalizer of the object, else the kind's default."""
+    if not rules.has_dependents(info.group_resource):
+        return "Background"
+    if options.orphan_dependents is not None:
+        return "Orphan" if options.orphan_dependents else "Background"
+    if options.propagation_policy:
+        return options.propagation_policy
+    finalizers = metadata.get("finalizers", ())
+    by_finalizer = [policy for policy, finalizer in _BY_POLICY.items() if finalizer in finalizers]
+    return by_finalizer[0] if by_finalizer else rules.default_policy(info.group_resource)
+
+
 def with_policy(finalizers: list[str], policy: str) -> list[str]:
-    """The finalizers once the propagation policy has had its say."""
-    if not policy:
-        return finalizers
+    """The finalizers of an object that is deleted with this propagation policy."""
     kept = [name for name in finalizers if name not in _BY_POLICY.values()]
-    return [*kept, _BY_POLICY[policy]] if policy in _BY_POLICY else kept
+    new = [*kept, _BY_POLICY[policy]] if policy in _BY_POLICY else kept
+    return finalizers if set(new) == set(finalizers) else new
 
 
 def check_preconditions(info: ResourceInfo, document: Document, options: DeleteOptions) -> None:
@@ -97,18 +134,25 @@ def check_preconditions(info: ResourceInfo, document: Document, options: DeleteO
         )
 
 
-def answer(info: ResourceInfo, document: Document) -> bytes:
-    """What a client is told of an object that is gone."""
+def answer(info: ResourceInfo, document: Document, revision: int) -> bytes:
+    """The answer about an object that was removed at a revision: some kinds return the object, others a Status."""
     metadata = document["metadata"]
-    if info.strategy.returns_deleted_object:
-        return stamp(encode(document), int(metadata["resourceVersion"]))
+    if rules.returns_object(info.group_resource):
+        return stamp(encode(document), revision)
     group, resource = info.group_resource
     details = {"name": metadata["name"], "group": group, "kind": resource, "uid": metadata["uid"]}
     status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     return msgspec.json.encode(status | {"details": {key: value for key, value in details.items() if value}})
 
 
+def warnings(info: ResourceInfo, options: DeleteOptions) -> tuple[str, ...]:
+    """The warnings about a deletion."""
+    explicit = options.propagation_policy or options.orphan_dependents is not None
+    return (rules.JOB_WARNING,) if info.group_resource == rules.JOBS and not explicit else ()
+
+
 def finished(strategy: Strategy, document: Document) -> bool:
     """Whether a terminating object has nothing left to wait for: the write that made it so removes it."""
     metadata = document["metadata"]
-    return "deletionTimestamp" in metadata and not metadata.get("finalizers") and not strategy.blocks_removal(document)
+    waits = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
+    return "deletionTimestamp" in metadata and not waits and not strategy.blocks_removal(document)
