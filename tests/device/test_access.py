@@ -80,11 +80,11 @@ def test_a_caller_without_credentials_may_do_what_was_said_of_them(remote: Remot
 
 def test_who_is_refused_is_told_by_what_the_server_saw() -> None:
     with pytest.raises(
-        RPCError, match=r"^uid 65534, gid 65533 \(pid 12\) may neither read nor write here: .*--allow-read-uid"
+        RPCError, match=r"^uid 65534, gid 65533 \(pid 12\) has no role on this server: .*--allow-read-uid"
     ) as raised:
         Access(own_uid=1).admit(Peer(uid=65534, gid=65533, pid=12))
     assert raised.value.code is Code.PERMISSION_DENIED
-    with pytest.raises(RPCError, match=r"^the caller at 127\.0\.0\.1:4711 may neither read nor write"):
+    with pytest.raises(RPCError, match=r"^the caller at 127\.0\.0\.1:4711 has no role"):
         Access().admit(Peer(address="127.0.0.1:4711"))
 
 

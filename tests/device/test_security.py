@@ -79,16 +79,16 @@ def test_a_link_and_a_socket_that_were_put_there_before_stop_the_server(public_f
     victim.write_text("precious")
     trap = public_folder / "trap.sock"
     run_as(NOBODY, "os.symlink(sys.argv[1], sys.argv[2])", str(victim), str(trap))
-    assert "is a symbolic link, and is left alone" in refused("--target", f"unix://{trap}", *FAKE)
+    assert "is a symbolic link and is not replaced" in refused("--target", f"unix://{trap}", *FAKE)
     early = public_folder / "early.sock"
     run_as(NOBODY, "socket.socket(socket.AF_UNIX).bind(sys.argv[1])", str(early))
-    assert "is a socket of uid 65534, and is left alone" in refused("--target", f"unix://{early}", *FAKE)
+    assert "is a socket of uid 65534 and is not replaced" in refused("--target", f"unix://{early}", *FAKE)
     assert (victim.read_text(), early.is_socket(), os.readlink(trap)) == ("precious", True, str(victim))
 
 
 def test_a_directory_that_everybody_may_change_stops_the_server(public_folder: Path) -> None:
     public_folder.chmod(0o777)
-    assert "everybody may write to the directory" in refused("--target", f"unix://{public_folder}/s", *FAKE)
+    assert "is world-writable" in refused("--target", f"unix://{public_folder}/s", *FAKE)
 
 
 def test_a_user_with_the_largest_number_is_known_by_it(public_folder: Path) -> None:

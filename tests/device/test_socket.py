@@ -179,7 +179,7 @@ def test_a_second_server_is_refused_with_the_pid_of_the_first(tmp_path: Path) ->
     path = tmp_path / "device-api.sock"
     with server(path) as first:
         assert refusal(path) == (
-            f"another server listens on {path} already (pid {first.pid}): stop it, or choose another path"
+            f"another server already listens on {path} (pid {first.pid}): stop it, or use another path"
         )
         assert is_live(path)
 
@@ -234,7 +234,7 @@ def test_a_live_server_without_the_lock_is_refused_and_left_alone(tmp_path: Path
     with socket.socket(socket.AF_UNIX) as foreign:
         foreign.bind(str(path))
         foreign.listen(1)
-        assert "(it does not hold the lock)" in refusal(path)
+        assert "without its lock" in refusal(path)
         assert is_live(path)
 
 
@@ -267,7 +267,7 @@ def test_a_symbolic_link_is_neither_followed_nor_removed(tmp_path: Path, suffix:
     leave_socket(victim)
     link = tmp_path / f"device-api.sock{suffix}"
     link.symlink_to(victim)
-    assert "is a symbolic link, and is left alone" in refusal(path)
+    assert "is a symbolic link and is not replaced" in refusal(path)
     assert link.is_symlink()
     assert victim.is_socket()
 
@@ -276,39 +276,39 @@ def test_a_symbolic_link_is_neither_followed_nor_removed(tmp_path: Path, suffix:
 def test_a_file_in_the_way_is_left_alone(tmp_path: Path, suffix: str) -> None:
     file = tmp_path / f"device-api.sock{suffix}"
     file.write_text("precious")
-    assert "is no socket, and is left alone" in refusal(tmp_path / "device-api.sock")
+    assert "is not a socket and is not replaced" in refusal(tmp_path / "device-api.sock")
     assert file.read_text() == "precious"
 
 
 def test_a_lock_file_that_is_a_symbolic_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("12345")
     (tmp_path / "device-api.sock.lock").symlink_to(tmp_path / "precious")
-    assert "device-api.sock.lock cannot be opened" in refusal(tmp_path / "device-api.sock")
+    assert "cannot open the lock file" in refusal(tmp_path / "device-api.sock")
     assert (tmp_path / "precious").read_text() == "12345"
 
 
 def test_a_lock_file_with_another_name_is_not_written_to(tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("12345")
     os.link(tmp_path / "precious", tmp_path / "device-api.sock.lock")
-    assert "device-api.sock.lock is not ours" in refusal(tmp_path / "device-api.sock")
+    assert "device-api.sock.lock is not safe" in refusal(tmp_path / "device-api.sock")
     assert (tmp_path / "precious").read_text() == "12345"
 
 
 def test_a_lock_file_that_is_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "device-api.sock.lock")
-    assert "device-api.sock.lock is not ours" in refusal(tmp_path / "device-api.sock")
+    assert "device-api.sock.lock is not safe" in refusal(tmp_path / "device-api.sock")
 
 
 def test_a_directory_that_everybody_may_change_is_refused(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
-    assert f"everybody may write to the directory {tmp_path}" in refusal(tmp_path / "device-api.sock")
+    assert f"the directory {tmp_path} is world-writable" in refusal(tmp_path / "device-api.sock")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_so_is_one_below_it(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
     (tmp_path / "run").mkdir(0o755)
-    assert f"everybody may write to the directory {tmp_path}," in refusal(tmp_path / "run" / "device-api.sock")
+    assert f"the directory {tmp_path} is world-writable" in refusal(tmp_path / "run" / "device-api.sock")
 
 
 def test_the_sticky_bit_makes_it_fit_for_use(tmp_path: Path) -> None:
@@ -329,7 +329,7 @@ def test_a_socket_made_before_by_somebody_else_is_refused(public_folder: Path) -
     public_folder.chmod(0o1777)
     path = public_folder / "device-api.sock"
     run_as(NOBODY, "socket.socket(socket.AF_UNIX).bind(sys.argv[1])", str(path))
-    assert f"{path} is a socket of uid 65534, and is left alone" in refusal(path)
+    assert f"{path} is a socket of uid 65534 and is not replaced" in refusal(path)
     assert path.is_socket()
 
 
@@ -409,7 +409,7 @@ def test_a_plain_user_is_told_where_root_was_before_it(public_folder: Path) -> N
     with listen(str(path)):
         pass
     line = run_as(1234, LISTEN, str(path), "1234", before=BEFORE)
-    assert line.startswith(f"the lock file {path}.lock cannot be opened: Permission denied; uid 1234 must")
+    assert line.startswith(f"cannot open the lock file {path}.lock: Permission denied; uid 1234 must")
 
 
 # Paths
@@ -424,7 +424,7 @@ def test_a_path_as_long_as_the_kernel_allows_can_be_used_and_replaced(tmp_path: 
 
 def test_a_longer_path_is_refused(tmp_path: Path) -> None:
     path = tmp_path / ("s" * (LONGEST - len(str(tmp_path))))
-    assert refusal(path) == f"the socket's path {path} has 108 bytes and may have 107: choose a shorter one"
+    assert refusal(path) == f"the socket path {path} has 108 bytes, and the limit is 107: use a shorter path"
 
 
 def test_a_short_path_through_a_link_to_a_long_one_can_be_used(tmp_path: Path) -> None:
@@ -439,10 +439,10 @@ def test_a_short_path_through_a_link_to_a_long_one_can_be_used(tmp_path: Path) -
 
 @pytest.mark.parametrize("path", ["/", "", "/tmp/", "/tmp/.."])
 def test_what_names_no_file_is_refused(path: str) -> None:
-    assert "is not the path of a socket" in refusal(path)
+    assert "invalid socket path" in refusal(path)
 
 
 def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert refusal(tmp_path / "file" / "run" / "s").startswith(f"cannot listen on {tmp_path}/file/run/s: ")
-    assert "is not a directory" in refusal(tmp_path / "file" / "s")
+    assert "not a directory" in refusal(tmp_path / "file" / "s")

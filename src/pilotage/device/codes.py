@@ -1,7 +1,7 @@
-"""gRPC codes and Kubernetes errors, each as the other: one table for the server, one for the client, one for watches.
+"""Conversion between gRPC codes and Kubernetes errors: a table for the server, one for the client, one for watches.
 
-An error of an API server says more than a gRPC code can, so its Status travels beside the code, and is what counts
-where it came along. The tables are for the others: clients and servers of NVIDIA's, which know the codes alone.
+A Kubernetes Status has more information than a gRPC code, so it is sent beside the code and takes precedence. The
+tables are for clients and servers that know only the codes, such as NVIDIA's.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ STATUS_METADATA = "kubernetes-status-bin"
 """Trailing metadata of a failed call: the Kubernetes Status as JSON, so that nothing of it is lost in a gRPC code."""
 
 LONGEST_MESSAGE = 1024
-"""Characters of a message that travel: metadata are small (8 KiB with many a client), and a message is shown whole."""
+"""Characters of a message that are sent: many clients limit metadata to 8 KiB."""
 
 LONGEST_STATUS = 3600
-"""Bytes of a Status that travel; of a longer one the causes are left out."""
+"""Bytes of a Status that are sent; the causes of a longer one are omitted."""
 
 UNSUPPORTED_MEDIA_TYPE = "unsupported media type:"
 UNPROCESSABLE_CONTENT = "unprocessable content:"
-"""How the message of INVALID_ARGUMENT begins where 415 and 422 are meant: so NVIDIA's clients and servers of V8 tell
-them from 400."""
+"""Prefixes of the message of INVALID_ARGUMENT for 415 and 422: NVIDIA's clients and servers of V8 distinguish them from
+400 by these."""
 
 NO_TELEMETRY = (
-    "the Device API server does not serve telemetry: it is a service of Pilotage's own, which NVIDIA's servers do not "
-    "have. Read it from `pilotage device serve`, or from the node's DCGM exporter"
+    "the Device API server does not serve telemetry: TelemetryService is an extension of Pilotage that NVIDIA's "
+    "servers do not have. Use `pilotage device serve`, or the node's DCGM exporter"
 )
 
 _CODES: Mapping[type[ApiError], Code] = {
@@ -66,7 +66,7 @@ _CODES: Mapping[type[ApiError], Code] = {
     Conflict: Code.ABORTED,
     AlreadyExists: Code.ALREADY_EXISTS,
     Gone: Code.OUT_OF_RANGE,
-    RequestTooLarge: Code.INVALID_ARGUMENT,  # not RESOURCE_EXHAUSTED, upon which clients try again
+    RequestTooLarge: Code.INVALID_ARGUMENT,  # not RESOURCE_EXHAUSTED, which clients retry
     UnsupportedMediaType: Code.INVALID_ARGUMENT,
     Invalid: Code.INVALID_ARGUMENT,
     TooManyRequests: Code.RESOURCE_EXHAUSTED,
@@ -74,7 +74,7 @@ _CODES: Mapping[type[ApiError], Code] = {
     ServiceUnavailable: Code.UNAVAILABLE,
     Timeout: Code.UNAVAILABLE,
 }
-"""What the server says, by the class of the error."""
+"""The server's code for each class of errors."""
 
 _READ_ONLY = "servers of the wire generations V1, V2 and V3 are read-only (get, list and watch)"
 _MISSING: Mapping[str, str] = {
@@ -94,7 +94,7 @@ _PREFIXES: Mapping[type[ApiError], str] = {
 }
 
 _CODES_BY_STATUS = {error.code: code for error, code in _CODES.items() if error is not AlreadyExists}
-"""The same for errors whose reason has no class."""
+"""The same by status code, for errors without a class of their own."""
 
 _ERRORS: Mapping[Code, type[ApiError]] = {
     Code.UNKNOWN: InternalError,
@@ -113,18 +113,17 @@ _ERRORS: Mapping[Code, type[ApiError]] = {
     Code.DATA_LOSS: InternalError,
     Code.UNAUTHENTICATED: Unauthorized,
 }
-"""What a client makes of a code that came without a Status."""
+"""The client's error for a code without a Status."""
 
 _WATCH_ERRORS: Mapping[Code, type[ApiError]] = {
     Code.INVALID_ARGUMENT: Gone,
     Code.RESOURCE_EXHAUSTED: Gone,
 }
-"""Where a watch differs: what may be wrong is the version to go on from, or how far one has fallen behind, and both are
-mended by a list."""
+"""The differences for watches: the version may have expired, or the watch has fallen behind. A list fixes both."""
 
 
 def rpc_error(error: ApiError) -> RPCError:
-    """What a gRPC server says to a client that was refused something, the Status with it."""
+    """The gRPC error for a Kubernetes error, with the Status in its trailers."""
     status = error.status
     code = next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), None)
     if code is None:
@@ -134,17 +133,17 @@ def rpc_error(error: ApiError) -> RPCError:
 
 
 def api_error(error: RPCError, *, watch: bool = False, method: str = "") -> PilotageError:
-    """What a client raises for an answer that is not OK; `watch` where it ended a watch, or kept one from beginning.
-    `method` is the bare name of what was called.
+    """The error that a client raises for a gRPC error; `watch` if it ended or refused a watch. `method` is the bare
+    name of the method.
 
-    The Status that came along is what counts. CANCELLED without one is ConnectionLost: the server let go of the call
-    before it was answered, and nobody knows how far it had come. INVALID_ARGUMENT is 415 or 422 by its prefix.
+    A Status in the trailers takes precedence. CANCELLED without one is ConnectionLost: the server dropped the call, and
+    how much of it was done is unknown. INVALID_ARGUMENT is 415 or 422 by its prefix.
     """
     status = _status_of(error.trailers.get(STATUS_METADATA, b""))
     if status is not None:
         return from_status(status)
     if error.code is Code.CANCELLED:
-        return ConnectionLost(f"the Device API server gave up the call: {error.message or 'cancelled'}")
+        return ConnectionLost(f"the Device API server cancelled the call: {error.message or 'cancelled'}")
     if error.code is Code.INVALID_ARGUMENT:
         for kind, prefix in _PREFIXES.items():
             if error.message.startswith(prefix):
@@ -152,15 +151,15 @@ def api_error(error: RPCError, *, watch: bool = False, method: str = "") -> Pilo
     if error.code is Code.UNIMPLEMENTED:
         return _missing(method, error.message or error.code.name)
     leaf = (_WATCH_ERRORS.get(error.code) if watch else None) or _ERRORS.get(error.code, InternalError)
-    return leaf(error.message or f"the Device API server answered {error.code.name} without a message")
+    return leaf(error.message or f"the Device API server returned {error.code.name} without a message")
 
 
-def _missing(method: str, said: str) -> MethodNotSupported:
+def _missing(method: str, message: str) -> MethodNotSupported:
     if method in ("GetGpu", "ListGpus", "WatchGpus"):
-        return MethodNotSupported(f"the server has no {method}: is it a Device API server? ({said})")
+        return MethodNotSupported(f"the server has no {method}: is it a Device API server? ({message})")
     what, why = f"method {method}" if method else "such method", _MISSING.get(method, _MISSING_ANY)
     advice = "Write through a server that has it, such as `pilotage device serve`"
-    return MethodNotSupported(f"the Device API server has no {what}: {why}. {advice} ({said})")
+    return MethodNotSupported(f"the Device API server has no {what}: {why}. {advice} ({message})")
 
 
 def _trailers(status: Status) -> dict[str, bytes]:
@@ -169,7 +168,7 @@ def _trailers(status: Status) -> dict[str, bytes]:
 
 
 def _portable(status: Status) -> bytes:
-    """The Status as JSON, if need be without its causes, so that it fits into metadata."""
+    """The Status as JSON, without its causes if it would not fit into metadata otherwise."""
     document = msgspec.json.encode(status.document())
     if len(document) <= LONGEST_STATUS:
         return document
@@ -179,7 +178,7 @@ def _portable(status: Status) -> bytes:
         document = msgspec.json.encode(short.document())
         if len(document) <= LONGEST_STATUS:
             return document
-    return b""  # even the reason is a novel: the code has to do
+    return b""  # the reason itself is too long: only the code is sent
 
 
 def _shortened(message: str) -> str:

@@ -1,4 +1,4 @@
-"""The extra `device`: what the Device API needs beside the core, asked for when it is used, not when it is imported."""
+"""The extra `device`: the dependencies of the Device API, checked on use and not on import."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pilotage.errors import MissingExtra
 
 
 def require() -> None:
-    """Raises MissingExtra, which says what to install."""
+    """Raises MissingExtra with the command that installs them."""
     try:
         for name in ("google.protobuf", "hpack"):
             import_module(name)

@@ -1,8 +1,8 @@
-"""The Unix socket that a server listens on: nobody else takes its place, and nobody looks in before its mode is set.
+"""The Unix socket that a server listens on. It is created with its final mode, and one server at a time owns its path.
 
-Beside the socket lies a lock file, `<path>.lock`, held for as long as the server runs. Whoever holds it owns the path:
-what an earlier server left there is replaced in one step, so that a client finds the old socket or the new one. The
-lock file stays when the server ends: to remove it would let two servers hold two locks of one name.
+The server locks the file `<path>.lock` while it runs. The owner of the lock replaces a stale socket atomically, so that
+a client finds either the old socket or the new one. The lock file is not removed at the end: otherwise two servers
+could lock two files of the same name.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from pilotage.errors import PilotageError
 
 LONGEST = 107
-"""Bytes in the path of a Unix socket: the kernel has room for one more, the zero at the end."""
+"""Bytes of the path of a Unix socket; the kernel's 108 include a terminating zero."""
 
 _BACKLOG = 128
 _PROBE_SECONDS = 1.0
 
 
 class SocketUnavailable(PilotageError):
-    """No socket can be made at the path: the message says why, and what to do."""
+    """The socket cannot be created. The message has the reason and what to do."""
 
 
 @contextmanager
@@ -33,8 +33,8 @@ def listen(
 ) -> Iterator[socket.socket]:
     """A listening socket at `path`, which is removed when the block ends. Raises SocketUnavailable.
 
-    A directory that is missing is made with `directory_mode`; both get `group`, where one is given. No symbolic link
-    is followed to the socket, and nothing is replaced but a socket of ours (or root's) that nobody listens on.
+    A missing directory is created with `directory_mode`; both get `group`, if given. The path of the socket may not be
+    a symbolic link, and only a stale socket of this user or root is replaced.
     """
     _check_path(path)
     with ExitStack() as stack:
@@ -54,14 +54,14 @@ def _check_path(path: str) -> None:
     length = len(os.fsencode(path))
     if length > LONGEST:
         raise SocketUnavailable(
-            f"the socket's path {path[:200]} has {length} bytes and may have {LONGEST}: choose a shorter one"
+            f"the socket path {path[:200]} has {length} bytes, and the limit is {LONGEST}: use a shorter path"
         )
     if "\0" in path or os.path.basename(path) in ("", ".", ".."):
-        raise SocketUnavailable(f"{path!r} is not the path of a socket: name a file in a directory")
+        raise SocketUnavailable(f"invalid socket path {path!r}: it must be a file in a directory")
 
 
 def _directory(path: str, mode: int, group: int | None) -> str:
-    """The directory without symbolic links in its path, made if it is missing. Refused where others may change it."""
+    """The real path of the directory, created if missing. Refused if other users may change it."""
     if not os.path.lexists(path):
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with suppress(FileExistsError):
@@ -69,11 +69,11 @@ def _directory(path: str, mode: int, group: int | None) -> str:
     directory = os.path.realpath(path)
     info = os.stat(directory)
     if not stat.S_ISDIR(info.st_mode):
-        raise SocketUnavailable(f"{path} is not a directory: no socket can be made in it")
+        raise SocketUnavailable(f"cannot create a socket in {path}: not a directory")
     if info.st_uid not in _trusted():
         raise SocketUnavailable(
-            f"the directory {path} belongs to uid {info.st_uid}, who could put another socket in the place of ours: "
-            f"give it to uid {os.geteuid()} or root, or choose another"
+            f"the directory {path} belongs to uid {info.st_uid}, who could replace the socket: "
+            f"change its owner to uid {os.geteuid()} or root, or use another directory"
         )
     _check_writers(directory)
     return directory
@@ -87,13 +87,13 @@ def _make_directory(path: str, mode: int, group: int | None) -> None:
 
 
 def _check_writers(directory: str) -> None:
-    """Refuse a path that everybody can change. With the sticky bit, as on /tmp, they can change what is theirs."""
+    """Refuse a path with a world-writable directory, unless it has the sticky bit, as /tmp has."""
     while True:
         mode = os.stat(directory).st_mode
         if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
             raise SocketUnavailable(
-                f"everybody may write to the directory {directory}, and so put another socket in the place of ours: "
-                f"chmod o-w {directory}, or choose another"
+                f"the directory {directory} is world-writable, so any user could replace the socket: "
+                f"run chmod o-w {directory}, or use another directory"
             )
         above = os.path.dirname(directory)
         if above == directory:
@@ -107,7 +107,7 @@ def _trusted() -> tuple[int, int]:
 
 @contextmanager
 def _locked(lock: str, path: str) -> Iterator[None]:
-    """Hold the lock file, or say who does."""
+    """Lock the file for the length of the block. Raises SocketUnavailable with the pid of the owner."""
     descriptor = _open_lock(lock)
     try:
         try:
@@ -115,14 +115,14 @@ def _locked(lock: str, path: str) -> Iterator[None]:
         except BlockingIOError:
             holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
             raise SocketUnavailable(
-                f"another server listens on {path} already (pid {holder or 'unknown'}): stop it, or choose another path"
+                f"another server already listens on {path} (pid {holder or 'unknown'}): stop it, or use another path"
             ) from None
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, b"%d\n" % os.getpid(), 0)
         try:
             yield
         finally:
-            fcntl.flock(descriptor, fcntl.LOCK_UN)  # also where a child that forked from us has the file open still
+            fcntl.flock(descriptor, fcntl.LOCK_UN)  # also if a forked child still has the file open
     finally:
         os.close(descriptor)
 
@@ -133,41 +133,39 @@ def _open_lock(lock: str) -> int:
         descriptor = os.open(lock, flags, 0o600)
     except OSError as error:
         raise SocketUnavailable(
-            f"the lock file {lock} cannot be opened: {error.strerror}; uid {os.geteuid()} must be able to write in its "
-            "directory, and the file must be that user's own"
+            f"cannot open the lock file {lock}: {error.strerror}; uid {os.geteuid()} must own it and be "
+            "able to write to its directory"
         ) from error
     info = os.fstat(descriptor)
-    # It is about to be written to: it must not be somebody's file under another name, nor a file of somebody's making.
+    # The pid is written to it: it must not be a link to another file, nor a file of another user.
     if stat.S_ISREG(info.st_mode) and info.st_nlink == 1 and info.st_uid in _trusted():
         return descriptor
     os.close(descriptor)
     raise SocketUnavailable(
-        f"the lock file {lock} is not ours: it has to be a plain file of uid {os.geteuid()} or root, without other "
-        "names; see who put it there, then remove it"
+        f"the lock file {lock} is not safe: it must be a regular file of uid {os.geteuid()} or root with one link; "
+        "find out who created it, then remove it"
     )
 
 
 def _check_replaceable(place: str) -> None:
-    """Refuse whatever is at the place, but a socket of ours that nobody listens on."""
+    """Raises SocketUnavailable unless the path is free or a stale socket of this user or root."""
     try:
         info = os.lstat(place)
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(info.st_mode):
-        what = "a symbolic link" if stat.S_ISLNK(info.st_mode) else "no socket"
-        raise SocketUnavailable(f"{place} is {what}, and is left alone: remove it, or choose another path")
+        what = "a symbolic link" if stat.S_ISLNK(info.st_mode) else "not a socket"
+        raise SocketUnavailable(f"{place} is {what} and is not replaced: remove it, or use another path")
     if info.st_uid not in _trusted():
         raise SocketUnavailable(
-            f"{place} is a socket of uid {info.st_uid}, and is left alone: see who made it, then remove it"
+            f"{place} is a socket of uid {info.st_uid} and is not replaced: find out who created it, then remove it"
         )
     if _is_live(place):
-        raise SocketUnavailable(
-            f"another server listens on {place} (it does not hold the lock): stop it, or choose another path"
-        )
+        raise SocketUnavailable(f"another server listens on {place} without its lock: stop it, or use another path")
 
 
 def _is_live(place: str) -> bool:
-    """Whether somebody listens on a socket. Only a clear refusal says that nobody does."""
+    """Whether a process listens on a socket. Only a refused connection means that none does."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(_PROBE_SECONDS)
         try:
@@ -176,17 +174,17 @@ def _is_live(place: str) -> bool:
         except (ConnectionRefusedError, FileNotFoundError):
             return False
         except OSError:
-            return True  # its queue is full, or it is not of our type, or we may not connect
+            return True  # its queue is full, it has another type, or access is denied
     return True
 
 
 @contextmanager
 def _bound(place: str, mode: int, group: int | None) -> Iterator[socket.socket]:
-    """A socket that listens under another name until it is as it should be, and then takes its place."""
+    """A socket that listens under a temporary name until its mode is set, and is then renamed."""
     temporary = f"{place}~"
     _check_replaceable(temporary)
     with suppress(FileNotFoundError):
-        os.unlink(temporary)  # of a server that was killed at the wrong moment: we hold its lock
+        os.unlink(temporary)  # of a server that was killed before the rename; its lock is ours now
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
         listening.setblocking(False)
         _bind(listening, temporary)
@@ -208,7 +206,7 @@ def _bound(place: str, mode: int, group: int | None) -> Iterator[socket.socket]:
 
 
 def _bind(listening: socket.socket, place: str) -> None:
-    before = os.umask(0o177)  # bind makes the file: it is its owner's alone from the first moment
+    before = os.umask(0o177)  # bind creates the file: only its owner may use it until its mode is set
     try:
         with _address(place) as address:
             listening.bind(address)
@@ -218,7 +216,7 @@ def _bind(listening: socket.socket, place: str) -> None:
 
 @contextmanager
 def _address(place: str) -> Iterator[str]:
-    """A path that the kernel has room for, also where symbolic links led to a long one."""
+    """A path within the kernel's limit, even if the real path is longer."""
     if len(os.fsencode(place)) <= LONGEST:
         yield place
         return
@@ -230,7 +228,7 @@ def _address(place: str) -> Iterator[str]:
 
 
 def _remove(place: str, made: os.stat_result) -> None:
-    """Remove the socket, unless it is another one by now."""
+    """Remove the socket, unless it was replaced by another one."""
     with suppress(OSError):
         found = os.lstat(place)
         if (found.st_dev, found.st_ino, found.st_mtime_ns) == (made.st_dev, made.st_ino, made.st_mtime_ns):

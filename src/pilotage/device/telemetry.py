@@ -1,4 +1,4 @@
-"""Telemetry of a GPU: what changes all the time, and is read by a call instead of being part of the object."""
+"""Telemetry of a GPU: values that change all the time, read by a call and not part of the object."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ECCErrors:
 
 @dataclass(frozen=True, slots=True)
 class Telemetry:
-    """One reading of one GPU. A value that the GPU or its driver does not have is None, never 0."""
+    """One reading of one GPU. A value that the GPU or its driver does not report is None, never 0."""
 
     name: str
     """The GPU's name, as in `metadata.name`."""
@@ -29,7 +29,7 @@ class Telemetry:
     time: datetime | None = None
     """When it was read, by the provider's clock."""
     unavailable: str = ""
-    """Why there are no values, such as a lost GPU; empty where there are."""
+    """Why there are no values, such as a lost GPU; empty otherwise."""
     temperature_celsius: int | None = None
     temperature_margin_celsius: int | None = None
     """Degrees left to the limit at which the GPU is slowed down; signed."""
@@ -46,6 +46,6 @@ class Telemetry:
     """By `graphics`, `sm`, `memory` and `video`."""
     ecc_errors: ECCErrors = ECCErrors()
     xid_errors: Mapping[int, int] | None = None
-    """How often each XID was reported since the provider was started; None where the GPU reports none at all."""
+    """How often each XID was reported since the provider was started; None if the GPU does not report XIDs."""
     processes: int | None = None
     """Processes that compute on the GPU."""

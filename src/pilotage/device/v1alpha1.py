@@ -11,18 +11,18 @@ GROUP = "device.nvidia.com"
 
 
 class GPUSpec(Model):
-    """What a GPU is."""
+    """The identity of a GPU."""
 
     uuid: str
     """The physical UUID: `GPU-` and 32 hexadecimal digits in five parts."""
 
 
 class GPUStatus(Model):
-    """How a GPU is. Each provider has its own types of conditions; `Ready` is the one that all consumers look at."""
+    """The state of a GPU. Each provider has its own types of conditions; all consumers use `Ready`."""
 
     conditions: Annotated[list[Condition], ListType("map", "type")] = []
     recommended_action: str | None = None
-    """What to do about it, such as COMPONENT_RESET; absent where nothing is to be done."""
+    """What to do about it, such as COMPONENT_RESET; absent if there is nothing to do."""
 
 
 @resource(

@@ -214,7 +214,7 @@ def test_a_second_server_is_refused_and_changes_nothing_for_the_first(tmp_path: 
         asyncio.run(wait_for_gpus(path, 8))
         before = shown("get", "-o", "json", target=path).stdout
         assert refused("--target", f"unix://{path}", *shared) == (
-            f"another server listens on {path} already (pid {first.process.pid}): stop it, or choose another path"
+            f"another server already listens on {path} (pid {first.process.pid}): stop it, or use another path"
         )
         assert shown("get", "-o", "json", target=path).stdout == before
 
@@ -330,8 +330,8 @@ async def test_over_tls_it_is_known_by_its_certificate(tmp_path: Path) -> None:
         (["--provider", "fake", "--count", "-1"], "there can be 0 to 1024 fake GPUs, not -1"),
         (["--storage", "etcd:x"], "use memory: or sqlite:PATH"),
         (["--metrics-bind-address", "nonsense"], "invalid address 'nonsense'"),
-        (["--target", "http://x"], "is no target of a Device API server"),
-        (["--target", "unix:///" + "x" * 200], "longer than the 107 bytes"),
+        (["--target", "http://x"], "invalid target"),
+        (["--target", "unix:///" + "x" * 200], "longer than 107 bytes"),
     ],
 )
 def test_what_cannot_be_served_is_said_in_one_line(

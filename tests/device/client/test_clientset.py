@@ -71,13 +71,13 @@ def test_a_config_cannot_be_changed() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"target": "nonsense"}, "no target"),
+        ({"target": "nonsense"}, "invalid target"),
         ({"target": "node.example:1", "plaintext": True}, "TLS"),
         ({"wire": "v9"}, "v9"),
         ({"user_agent": "a\nb"}, "user agent"),
         ({"provider_id": "ü"}, "provider-id"),
         ({"metadata": {"a": "\0"}}, "metadata a"),
-        ({"metadata": {"A b": "c"}}, "no key"),
+        ({"metadata": {"A b": "c"}}, "invalid metadata key"),
         ({"keepalive_seconds": 0}, "keepalive"),
         ({"target": "node.example:1", "ca_file": "/nowhere.pem"}, "nowhere.pem"),
         ({"target": "node.example:1", "cert_file": "/no.pem"}, "/no.pem"),

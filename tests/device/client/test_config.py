@@ -34,11 +34,11 @@ async def test_an_argument_wins_over_the_environment_and_that_over_the_default(
 
 
 def test_a_wire_that_there_is_not_is_an_error_that_names_where_it_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = "it is one of v1, v2, v3, v6, v8"
-    with pytest.raises(InvalidDefinition, match=f"^there is no wire 'v9' of the Device API: {known}"):
+    known = "use one of v1, v2, v3, v6, v8"
+    with pytest.raises(InvalidDefinition, match=f"^unknown wire generation 'v9': {known}"):
         device.connect(SOCKET, wire="v9")
-    with pytest.raises(InvalidDefinition, match=f"^there is no wire 'v9' of the Device API: {known}"):
+    with pytest.raises(InvalidDefinition, match=f"^unknown wire generation 'v9': {known}"):
         Config(SOCKET, wire="v9")
     monkeypatch.setenv("PILOTAGE_DEVICE_WIRE", "V6")
-    with pytest.raises(InvalidDefinition, match=f"^PILOTAGE_DEVICE_WIRE: there is no wire 'V6' .*{known}"):
+    with pytest.raises(InvalidDefinition, match=f"^PILOTAGE_DEVICE_WIRE: unknown wire generation 'V6': {known}"):
         device.connect(SOCKET)

@@ -278,7 +278,7 @@ async def test_a_field_selector_or_token_that_a_server_does_not_know_is_an_error
 ) -> None:
     whole = wire.encode_page(generation, Page([ADDED], "7"))
     transport = DeviceTransport(ScriptedChannel(lambda method, message: Reply(whole)), generation)
-    with pytest.raises(BadRequest, match=r"does not know the option (field-selector|continue)"):
+    with pytest.raises(BadRequest, match=r"does not support the option (field-selector|continue)"):
         await transport.list(replace(LIST, options=options))
     page = await transport.list(replace(LIST, options=ListOptions(limit=1)))  # a limit that is ignored loses nothing
     assert (len(page.items), page.continue_token) == (1, "")
@@ -481,7 +481,7 @@ async def test_labels_that_were_not_stored_are_a_warning() -> None:
     transport = DeviceTransport(ScriptedChannel(lambda *_: Reply(stored)))
     response = await transport.call(Request(Verb.CREATE, wire.RESOURCE, body=body))
     assert response.warnings == (
-        "the Device API server has not stored labels: servers of V5 and V6 have no fields for them",
+        "the Device API server did not store labels: servers of V5 and V6 have no fields for them",
     )
     plain = await transport.call(Request(Verb.CREATE, wire.RESOURCE, body=ADDED))
     assert plain.warnings == ()

@@ -1,4 +1,4 @@
-"""What a server announces in the initial metadata of its answers, and where its resource versions come from."""
+"""What a server announces in the initial metadata of its responses, and the origin of its resource versions."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from pilotage.device.wire import options
 
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """What a server promises. NVIDIA's servers promise nothing."""
+    """What a server announces. NVIDIA's servers announce nothing."""
 
     options: frozenset[str] = frozenset()
-    """Which options it honours beyond its wire generation."""
+    """Options that it supports beyond its wire generation."""
     storage: str = ""
-    """The id of the storage that its versions are of; empty where it may count from the beginning after a restart."""
+    """The id of the storage of its resource versions; empty if they may start again after a restart."""
     bookmark_seconds: float = 0.0
-    """How often a silent watch gets a bookmark; 0: perhaps never."""
+    """The interval of bookmarks on an idle watch; 0: unknown."""
 
     @classmethod
     def read(cls, metadata: Mapping[str, str]) -> Announced:
-        said = metadata.get(options.UNDERSTOOD, "")
+        text = metadata.get(options.UNDERSTOOD, "")
         return cls(
-            frozenset(part.strip() for part in said.split(",") if part.strip()),
+            frozenset(part.strip() for part in text.split(",") if part.strip()),
             metadata.get(options.STORAGE, ""),
             _seconds(metadata.get(options.BOOKMARK_SECONDS, "")),
         )
@@ -31,16 +31,16 @@ class Announced:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a resource version comes from."""
+    """The origin of a resource version."""
 
     connection: int = 0
-    """Its number; 0 where it is not known, because an interceptor made the answer."""
+    """The number of the connection; 0 if unknown, because an interceptor made the response."""
     storage: str = ""
 
     def same_versions(self, other: Origin) -> bool:
-        """Whether a version from here means the same there, as far as is known."""
+        """Whether a version of this origin is known to be valid at the other one."""
         if self.connection and self.connection == other.connection:
-            return True  # whether the metadata of both have come or not
+            return True  # even if the metadata of one have not been received yet
         if self.storage or other.storage:
             return self.storage == other.storage
         return not (self.connection and other.connection)

@@ -1,4 +1,4 @@
-"""The channel to a Device API server: `pilotage.grpc` with what the target and its certificates need."""
+"""The gRPC channel to a Device API server, with the TLS settings of its target."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pilotage.device.client.config import Config
 
 
-_HINT = "start the Device API server on this node, or name another target with NVIDIA_DEVICE_API_TARGET"
+_HINT = "start the Device API server on this node, or set NVIDIA_DEVICE_API_TARGET to another target"
 
 
 def new_channel(config: Config) -> Channel:
@@ -38,7 +38,7 @@ def new_channel(config: Config) -> Channel:
 
 
 def default_user_agent() -> str:
-    """`nvidia-device-api/0.1.0 (linux/amd64)`, as NVIDIA's SDK does: system and machine in Go's words."""
+    """`nvidia-device-api/0.1.0 (linux/amd64)`, as NVIDIA's SDK sends it, with Go's names of system and machine."""
     try:
         release = version("pilotage")
     except PackageNotFoundError:  # run from a source tree that is not installed
@@ -55,7 +55,7 @@ def _ssl(config: Config) -> SSLContext:
         context = ssl.create_default_context(cafile=config.ca_file or None)
         if config.cert_file:
             context.load_cert_chain(config.cert_file, config.key_file or None)
-    except OSError as error:  # an SSLError is one
+    except OSError as error:  # includes SSLError
         files = ", ".join(filter(None, (config.ca_file, config.cert_file, config.key_file)))
-        raise InvalidDefinition(f"the certificates for {config.target} cannot be used ({files}): {error}") from None
+        raise InvalidDefinition(f"cannot load the certificates for {config.target} ({files}): {error}") from None
     return context

@@ -1,4 +1,4 @@
-"""The clientset: everything that a program wants of the Device API of its node."""
+"""The clientset: the entry point to the Device API of a node."""
 
 from __future__ import annotations
 
@@ -44,12 +44,11 @@ def connect(
     keepalive_seconds: float = 300.0,
     keepalive_timeout_seconds: float = 20.0,
 ) -> Devices:
-    """The Device API of this node, or of the server at `target`; it is connected when it is first used.
+    """The Device API of this node, or of the server at `target`. It connects on first use.
 
-    Without a target it is what NVIDIA_DEVICE_API_TARGET names, else the socket
-    `/var/run/nvidia-device-api/device-api.sock`; without a wire, what PILOTAGE_DEVICE_WIRE names, else v6. The options
-    are those of `Config`. Raises InvalidDefinition for what cannot work, and MissingExtra where `pilotage[device]` is
-    not installed.
+    The default target is NVIDIA_DEVICE_API_TARGET, else the socket `/var/run/nvidia-device-api/device-api.sock`; the
+    default wire is PILOTAGE_DEVICE_WIRE, else v6. The options are those of `Config`. Raises InvalidDefinition for an
+    invalid option, and MissingExtra if `pilotage[device]` is not installed.
     """
     return Devices(
         Config(
@@ -87,10 +86,10 @@ class V1alpha1:
 
 
 class Devices:
-    """The Device API of a node: `devices.v1alpha1.gpus`, and `devices.client` for those who have a Client's code.
+    """The Device API of a node: `devices.v1alpha1.gpus`, and `devices.client` for code that uses a Client.
 
-    It is connected when it is first used, and again whenever the connection broke; `async with` closes it. A `channel`
-    of one's own takes the place of the connection.
+    It connects on first use, and again after a lost connection; `async with` closes it. A `channel` replaces the
+    connection.
     """
 
     def __init__(self, config: Config | None = None, *, channel: Channel | None = None) -> None:
@@ -113,12 +112,12 @@ class Devices:
 
     @property
     def transport(self) -> DeviceTransport:
-        """The seam that a client, a cache or a cluster reads and writes through."""
+        """The transport, for clients, caches and clusters."""
         return self._transport
 
     @cached_property
     def client(self) -> Client:
-        """Reads and writes GPUs as a Client does objects of a cluster: `client.get(GPU, "gpu-0")`."""
+        """A Client of GPUs, as for the objects of a cluster: `client.get(GPU, "gpu-0")`."""
         return Client(self._transport, rest_mapper=RESTMapper((MAPPING,)), user_agent=self.config.user_agent)
 
     @cached_property
@@ -133,7 +132,7 @@ class Devices:
         return DeviceListerWatcher(self._transport, form_of(options.kind))
 
     async def close(self) -> None:
-        """Let go of the connection. Doing it twice is fine."""
+        """Close the connection. May be called again."""
         if not self._closed:
             self._closed = True
             await self._transport.close()

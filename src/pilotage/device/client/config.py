@@ -1,4 +1,4 @@
-"""What a client of the Device API is made from."""
+"""The configuration of a client of the Device API."""
 
 from __future__ import annotations
 
@@ -22,17 +22,16 @@ _KEY = re.compile(r"[0-9a-z_.-]+")
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Where the server is and how it is spoken to. A field wins over the environment, and that over the default."""
+    """The server and the options of the connection. A field takes precedence over the environment."""
 
     target: Target = field(default_factory=Target.parse)
-    """Where the server listens; by default what NVIDIA_DEVICE_API_TARGET says, else the socket of the SDK."""
+    """The address of the server; by default NVIDIA_DEVICE_API_TARGET, else the socket of the SDK."""
     wire: str = field(default_factory=lambda: wire_of())
-    """The wire's generation: v6, or v1, v2, v3 and v8 for servers of theirs. v1, v2 and v3 are read-only. Without one,
-    what PILOTAGE_DEVICE_WIRE names, else v6."""
+    """The wire generation of the server: v1, v2, v3 (read-only), v6 or v8; by default PILOTAGE_DEVICE_WIRE, else v6."""
     user_agent: str = field(default_factory=default_user_agent)
-    """The name of the program in the calls."""
+    """The user agent of the calls."""
     provider_id: str = ""
-    """As which provider to write; empty: the server takes the uid of this process."""
+    """The provider id of writes; empty: the server uses the uid of this process."""
     metadata: Mapping[str, str] = field(default_factory=dict)
     """Sent with every call; keys in lower case."""
     unary_interceptors: tuple[UnaryInterceptor, ...] = ()
@@ -40,57 +39,55 @@ class Config:
     stream_interceptors: tuple[StreamInterceptor, ...] = ()
     """Called around the opening of each stream; the first is the outermost."""
     logger: Logger = field(default_factory=lambda: default_logger())
-    """Where everything goes that the client logs: latencies, lost connections, watches that begin again."""
+    """The logger of the client: latencies, lost connections, restarted watches."""
     slow_call_seconds: float = SLOW_SECONDS
-    """How long a call, or the opening of a stream, may take before it is logged at INFO; 0: as long as it likes."""
+    """Calls, and the opening of streams, that take longer are logged at INFO; 0: none."""
     plaintext: bool = False
-    """Whether a server on the loopback interface is spoken to without TLS. A Unix socket never needs it."""
+    """Connect without TLS to a server on the loopback interface. A Unix socket never uses TLS."""
     ca_file: str = ""
-    """Who may vouch for a server elsewhere; empty: whom the system trusts."""
+    """The CA certificates for a server with a host; empty: those of the system."""
     cert_file: str = ""
-    """The certificate that a server elsewhere is shown, where it wants one, with its key or with `key_file`."""
+    """The client certificate for a server with a host; its key is in the same file or in `key_file`."""
     key_file: str = ""
     """The private key of the certificate in `cert_file`; empty: it is in the same file."""
     keepalive_seconds: float = 300.0
-    """How often a connection is probed that is silent."""
+    """The interval of keepalive probes on an idle connection."""
     keepalive_timeout_seconds: float = 20.0
-    """How long the answer to a probe may take before the connection is closed."""
+    """How long the response to a probe may take before the connection is closed."""
 
     def __post_init__(self) -> None:
         wire_of(self.wire)
-        self.target.needs_tls(plaintext=self.plaintext)  # refuses what is not safe
+        self.target.needs_tls(plaintext=self.plaintext)  # checks the target
         _check_header("user agent", self.user_agent)
         if not self.user_agent:
-            raise InvalidDefinition("the user agent is empty: leave it out, or name your program")
+            raise InvalidDefinition("the user agent is empty: omit it, or set the name of your program")
         for key, value in {"provider-id": self.provider_id, **self.metadata}.items():
             if not _KEY.fullmatch(key) or key.startswith("grpc-"):
                 raise InvalidDefinition(
-                    f"{key[:50]!r} is no key of metadata: lower case letters, digits, '-', '_', '.'"
+                    f"invalid metadata key {key[:50]!r}: use lower case letters, digits, '-', '_', '.'"
                 )
             _check_header(f"metadata {key}", value)
         if self.keepalive_seconds <= 0 or self.keepalive_timeout_seconds <= 0:
-            raise InvalidDefinition("keepalive is a number of seconds above 0")
+            raise InvalidDefinition("keepalive_seconds and keepalive_timeout_seconds must be above 0")
         if not self.slow_call_seconds >= 0:
-            raise InvalidDefinition(f"slow_call_seconds is a number of seconds, or 0, not {self.slow_call_seconds}")
+            raise InvalidDefinition(f"slow_call_seconds must be 0 or more, not {self.slow_call_seconds}")
 
     @property
     def call_metadata(self) -> dict[str, str]:
-        """What every call carries."""
+        """The metadata of every call."""
         return {**self.metadata, **({"provider-id": self.provider_id} if self.provider_id else {})}
 
 
 def wire_of(text: str = "") -> str:
-    """The wire generation that a text names; without one, what PILOTAGE_DEVICE_WIRE names, else v6.
+    """The wire generation with this name; by default PILOTAGE_DEVICE_WIRE, else v6.
 
-    Raises InvalidDefinition where there is no such generation.
+    Raises InvalidDefinition for an unknown generation.
     """
     named = os.environ.get(WIRE_ENVIRONMENT, "")
     found = text or named or DEFAULT_WIRE
     if found not in WIRES:
         where = "" if text else f"{WIRE_ENVIRONMENT}: "
-        raise InvalidDefinition(
-            f"{where}there is no wire {found[:50]!r} of the Device API: it is one of {', '.join(WIRES)}"
-        )
+        raise InvalidDefinition(f"{where}unknown wire generation {found[:50]!r}: use one of {', '.join(WIRES)}")
     return found
 
 

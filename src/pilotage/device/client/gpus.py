@@ -23,7 +23,7 @@ from pilotage.telemetry.logs import Logger
 
 
 class GPUs:
-    """`devices.v1alpha1.gpus`. An informer can be made of it: `Informer(gpus, InformerOptions(GPU))`."""
+    """`devices.v1alpha1.gpus`. It is a source of informers: `Informer(gpus, InformerOptions(GPU))`."""
 
     def __init__(self, client: Client, transport: DeviceTransport, logger: Logger, provider_id: str = "") -> None:
         self._client = client
@@ -35,11 +35,11 @@ class GPUs:
     # Reading
 
     async def get(self, name: str, *, resource_version: str = "") -> GPU:
-        """The GPU; raises NotFound. With a `resource_version`, one that is not older than that."""
+        """The GPU; raises NotFound. With a `resource_version`, not older than that."""
         return await self._client.get(GPU, name, resource_version=resource_version)
 
     async def find(self, name: str) -> GPU | None:
-        """The GPU, or None where there is none."""
+        """The GPU, or None if it does not exist."""
         return await self._client.find(GPU, name)
 
     async def list(
@@ -54,8 +54,9 @@ class GPUs:
     ) -> ObjectList[GPU]:
         """The GPUs of this node, as one snapshot. Fields are `metadata.name` and `spec.uuid`.
 
-        With a `limit` it is one page; pass its `continue_token` for the next one, which is of the same snapshot. A
-        server of NVIDIA's has no pages and returns all GPUs; a selector that it does not know raises BadRequest.
+        With a `limit` it is one page; pass its `continue_token` for the next one, which is of the same snapshot.
+        NVIDIA's servers have no pages and return all GPUs; a selector that the server does not support raises
+        BadRequest.
         """
         return await self._client.list(
             GPU,
@@ -76,7 +77,8 @@ class GPUs:
         allow_bookmarks: bool = False,
         timeout_seconds: int | None = None,
     ) -> AbstractAsyncContextManager[AsyncIterator[WatchedEvent[GPU]]]:
-        """Changes after `resource_version` (a list's), for the length of the block; without one, ADDED for each first.
+        """Changes after `resource_version` (a list's), for the length of the block; without one, ADDED for each GPU
+        first.
 
         It is one stream: the iterator ends when the server ends it, and raises when it breaks (ConnectionLost) or when
         the version has expired (Gone). `follow` continues after all of these.
@@ -105,16 +107,16 @@ class GPUs:
             yield events
 
     async def telemetry(self, name: str) -> Telemetry:
-        """What the GPU reads now: temperature, power, utilisation, memory, clocks, ECC and XID counts.
+        """The current readings of the GPU: temperature, power, utilisation, memory, clocks, ECC and XID counts.
 
-        It is a second old at most where the provider runs in the server, and as old as the provider's last poll where
-        it has a process of its own; `time` is when it was read. Raises NotFound, ServiceUnavailable with the reason
-        where the GPU cannot be read, and MethodNotSupported where the server is not one of Pilotage's.
+        The reading is at most one second old if the provider runs in the server, and as old as the provider's last poll
+        if it runs in another process; `time` is when it was read. Raises NotFound, ServiceUnavailable with the reason
+        if the GPU cannot be read, and MethodNotSupported if the server is not one of Pilotage's.
         """
         return await self._telemetry.get(name)
 
     async def list_telemetry(self) -> Sequence[Telemetry]:
-        """What all GPUs read now, by name. One that cannot be read has the reason in `unavailable`, and no values."""
+        """The current readings of all GPUs, sorted by name. One that cannot be read has the reason in `unavailable`."""
         return await self._telemetry.list()
 
     def lister_watcher(self, form: Form = Form.OBJECT) -> DeviceListerWatcher:
@@ -124,7 +126,7 @@ class GPUs:
     # Writing
 
     async def create(self, gpu: GPU) -> GPU:
-        """Create the GPU; raises AlreadyExists, and MethodNotSupported where the server is read-only."""
+        """Create the GPU; raises AlreadyExists, and MethodNotSupported if the server is read-only."""
         return await self._client.create(gpu)
 
     async def update(self, gpu: GPU) -> GPU:
@@ -132,7 +134,7 @@ class GPUs:
         return await self._client.update(gpu)
 
     async def update_status(self, gpu: GPU) -> GPU:
-        """Write the status: this provider's conditions, while those of other providers stay as they are."""
+        """Write the status: this provider's conditions. Those of other providers stay."""
         return await self._client.update_status(gpu)
 
     async def patch(self, gpu: GPU | str, patch: AnyPatch, *, subresource: str = "") -> GPU:
@@ -147,21 +149,21 @@ class GPUs:
 
     async def delete(self, gpu: GPU | str, *, uid: str = "", resource_version: str = "") -> None:
         """Delete a GPU, or the one with this name; raises NotFound. `uid` and `resource_version` are conditions, and
-        raise Conflict where they do not hold."""
+        raise Conflict if they do not match."""
         if isinstance(gpu, str):
             await self._client.delete(GPU, gpu, uid=uid, resource_version=resource_version)
         else:
             await self._client.delete(gpu, uid=uid, resource_version=resource_version)
 
     async def heartbeat(self, names: Sequence[str]) -> bool:
-        """Say as a provider that these GPUs are looked after. Without it for a while, they become Unknown.
+        """Send a heartbeat as the provider of these GPUs. Without heartbeats its conditions become Unknown.
 
-        False where the provider had been missed, or the server does not know one of them: tell everything again.
+        False if the provider was lost, or one of the GPUs does not exist: register and write all GPUs again.
         """
         return await self._transport.heartbeat(self._provider_id, names)
 
     async def report_telemetry(self, items: Sequence[Telemetry]) -> None:
-        """Hand over readings as a provider, each in place of the one before it. Nothing of them is stored."""
+        """Report readings as a provider; each replaces the last one of its GPU. They are not stored."""
         await self._telemetry.report(self._provider_id, items)
 
     async def _events(self, selection: ListOptions) -> AsyncGenerator[WatchedEvent[GPU], None]:

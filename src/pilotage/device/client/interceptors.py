@@ -1,10 +1,10 @@
-"""Interceptors: functions around every call of a channel, in order; and the one that logs how long calls take.
+"""Interceptors: functions around every call of a channel, in order; and the one that logs latencies.
 
     async def traced(call: Invocation, proceed: Invoke) -> Reply:
         return await proceed(call.with_metadata({"x-request-id": "nv-trace-123"}))
 
-An interceptor gets the call and what comes after it. It may change the call, look at the answer, or answer itself; an
-error passes through it unless it catches it.
+An interceptor receives the call and the next interceptor. It may change the call, inspect the response, or respond
+itself; it may catch errors.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from pilotage.telemetry.logs import Logger
 T = TypeVar("T")
 
 SLOW_SECONDS = 0.5
-"""From when on a call is slow. Calls over a local socket take milliseconds, and NVIDIA's alerts on this API fire where
-the 99th percentile is above half a second."""
+"""The default threshold of slow calls. Calls over a local socket take milliseconds, and NVIDIA's alerts on this API
+fire if the 99th percentile is above half a second."""
 
 _QUIET = (Code.CANCELLED, Code.DEADLINE_EXCEEDED)
-"""What a caller does to its own calls is no error of anybody's."""
+"""Outcomes that the caller itself caused: not logged as errors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """A call that is about to be made."""
+    """A call before it is sent."""
 
     method: str
     """In full: `/nvidia.nvsentinel.v1alpha1.GpuService/ListGpus`."""
@@ -43,21 +43,21 @@ class Invocation:
     """Seconds. A stream has none."""
 
     def with_metadata(self, metadata: Mapping[str, str]) -> Invocation:
-        """The same call with these metadata too."""
+        """The same call with additional metadata."""
         return replace(self, metadata={**self.metadata, **metadata})
 
 
 Invoke = Callable[[Invocation], Awaitable[Reply]]
 UnaryInterceptor = Callable[[Invocation, Invoke], Awaitable[Reply]]
-"""Around a call with one answer. Raises RPCError for what the server says, ConnectionLost where no answer came."""
+"""Wraps a unary call. Raises RPCError for an error of the server, ConnectionLost if there was no response."""
 
 Open = Callable[[Invocation], Awaitable[Incoming]]
 StreamInterceptor = Callable[[Invocation, Open], Awaitable[Incoming]]
-"""Around the opening of a stream: what it returns is what the caller reads from."""
+"""Wraps the opening of a stream; the caller reads from the returned stream."""
 
 
 class InterceptedChannel:
-    """A channel whose calls go through interceptors; the first one is the outermost."""
+    """A channel with interceptors; the first one is the outermost."""
 
     def __init__(
         self, inner: Channel, unary: Sequence[UnaryInterceptor] = (), stream: Sequence[StreamInterceptor] = ()
@@ -108,12 +108,11 @@ async def _around(
 
 
 class LatencyLog:
-    """Logs how long each call took and how it ended; of a stream, how long it took to open.
+    """Logs the latency and the outcome of each call; for a stream, of its opening.
 
-    What went well, and what the caller itself cut short, is of the level DEBUG; a failure is an ERROR. That nobody
-    listens is one once, and so is that a stream is refused: those who follow a server that is down, or that forgets
-    every version, try again many times in a minute. A call that took
-    `slow_seconds` or longer (0: none) and is no ERROR has a line at INFO besides.
+    Successful calls, and calls that the caller cancelled, are logged at DEBUG; failures at ERROR. An unreachable server
+    and a repeatedly refused stream are logged at ERROR once, because reflectors retry many times in a minute. A call
+    that took `slow_seconds` or longer (0: none) and has not failed is also logged at INFO.
     """
 
     def __init__(self, logger: Logger, target: str = "", *, slow_seconds: float = SLOW_SECONDS) -> None:
@@ -121,7 +120,7 @@ class LatencyLog:
         self._slow_seconds = slow_seconds
         self._unreachable = False
         self._refused: dict[str, Code] = {}
-        """How streams were last refused, by their method: those who follow open them again and again."""
+        """The last error of refused streams, by method."""
 
     async def unary(self, call: Invocation, proceed: Invoke) -> Reply:
         return await self._timed("RPC finished", call, proceed)

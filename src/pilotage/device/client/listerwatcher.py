@@ -1,4 +1,4 @@
-"""The GPUs of a node as a collection that an informer can list and watch."""
+"""The lister-watcher of GPUs, for informers."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _MISSED = 3.0
 """How many bookmarks may be missing before a watch is considered dead."""
 
 UNHEARD_SECONDS = 24 * 3600.0
-"""How long a watch may be silent if the server sends no bookmarks: GPUs may not change for hours. The connection itself
-reports that the server has ended."""
+"""How long a watch may be silent if the server sends no bookmarks: GPUs may not change for hours. The connection
+reports the end of the server."""
 
 BACKOFF = BackoffOptions(
     first=0.05,
@@ -34,7 +34,7 @@ class DeviceListerWatcher:
     """Lists and watches the GPUs of a node; each reflector has its own."""
 
     streaming = False
-    """A list and a watch: every server can do that, and over a local socket it costs no more."""
+    """List, then watch: every server supports it, and over a local socket it is as cheap as a streaming list."""
     backoff = BACKOFF
 
     def __init__(self, transport: DeviceTransport, form: Form = Form.OBJECT, user_agent: str = "") -> None:
@@ -42,7 +42,7 @@ class DeviceListerWatcher:
         self.form = form
         self.user_agent = user_agent
         self._listed: Origin | None = None
-        """Where the version of the last list comes from."""
+        """The origin of the version of the last list."""
 
     @property
     def silence_seconds(self) -> float:
@@ -51,12 +51,12 @@ class DeviceListerWatcher:
 
     @property
     def recounts(self) -> bool:
-        """Whether the server may count from the beginning after a restart. Ours announces that it does not."""
+        """Whether resource versions may start again after a restart. Pilotage's server announces that they do not."""
         return self._listed is None or not self._listed.storage
 
     async def list(self, options: ListOptions) -> Page:
         if self._listed is not None and self.recounts:
-            # The server's own newest state, whatever it was before a restart: its versions may be smaller now.
+            # The newest state of the server: after a restart its versions may be smaller.
             options = replace(options, resource_version="", resource_version_match="")
         page, self._listed = await self.transport.list_with_origin(self._request(Verb.LIST, options))
         return page

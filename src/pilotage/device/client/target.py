@@ -1,4 +1,4 @@
-"""Where a Device API server is: a Unix socket, or a host and a port."""
+"""The address of a Device API server: a Unix socket, or a host and a port."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ENVIRONMENT = "NVIDIA_DEVICE_API_TARGET"
 DEFAULT = "unix:///var/run/nvidia-device-api/device-api.sock"
 
 _LONGEST_PATH = 107
-"""Bytes: what the kernel has room for in a socket's address."""
+"""Bytes: the kernel's limit for a socket address."""
 
 _FORMS = "unix:///run/device-api.sock, or dns:///node.example:50051, or node.example:50051"
 
@@ -22,28 +22,28 @@ _FORMS = "unix:///run/device-api.sock, or dns:///node.example:50051, or node.exa
 class Target:
     """The address of a server. Either `path` is set, or `host` and `port`; `str` gives the URI.
 
-    Raises InvalidDefinition for what cannot be one.
+    Raises InvalidDefinition for an invalid address.
     """
 
     path: str = ""
-    """Of the Unix socket; absolute."""
+    """The absolute path of a Unix socket."""
     host: str = ""
     port: int = 0
 
     def __post_init__(self) -> None:
         if bool(self.path) == bool(self.host):
-            raise InvalidDefinition(f"a target is either a socket's path or a host and a port: {_FORMS}")
+            raise InvalidDefinition(f"a target has either a path, or a host and a port: {_FORMS}")
         if self.path:
             _check_path(self.path)
         elif not 0 < self.port < 65536:
-            raise InvalidDefinition(f"the target {self.host} needs a port between 1 and 65535, not {self.port}")
+            raise InvalidDefinition(f"invalid port {self.port} of target {self.host}: must be between 1 and 65535")
 
     @classmethod
     def parse(cls, text: str = "") -> Target:
-        """The target that a text names; without one, what NVIDIA_DEVICE_API_TARGET names, else the default socket.
+        """Parse a target; by default NVIDIA_DEVICE_API_TARGET, else the default socket.
 
         `unix:///abs/path`, `unix:/abs/path` and `/abs/path` name a socket; `dns:///host:port`, `passthrough:///host:port`
-        and `host:port` a server elsewhere.
+        and `host:port` a server over TCP.
         """
         text = text or os.environ.get(ENVIRONMENT, "") or DEFAULT
         if text.startswith("/"):
@@ -54,12 +54,12 @@ class Target:
             if text.startswith(f"{scheme}:///"):
                 return _host_and_port(text, text.removeprefix(f"{scheme}:///"))
         if "/" in text:
-            _refuse(text, "its scheme is none of unix, dns and passthrough")
+            _refuse(text, "the scheme must be unix, dns or passthrough")
         return _host_and_port(text, text)
 
     @property
     def is_loopback(self) -> bool:
-        """Whether it is a host that is this machine by definition."""
+        """Whether the host is a loopback address."""
         if self.host == "localhost":
             return True
         try:
@@ -68,16 +68,16 @@ class Target:
             return False
 
     def needs_tls(self, *, plaintext: bool = False) -> bool:
-        """Whether a connection is to be encrypted: never to a socket, always to a host.
+        """Whether to use TLS: never for a socket, always for a host.
 
-        `plaintext` asks for none. It is granted on the loopback interface only: InvalidDefinition elsewhere.
+        `plaintext` disables TLS on the loopback interface. Raises InvalidDefinition for any other host.
         """
         if self.path:
             return False
         if plaintext and not self.is_loopback:
             raise InvalidDefinition(
-                f"{self} is not on this machine: without TLS everybody on the way reads and writes along. Leave out "
-                "plaintext, or use a Unix socket"
+                f"{self} is not on this machine: plaintext is allowed on the loopback interface only. Use TLS, "
+                "or a Unix socket"
             )
         return not plaintext
 
@@ -93,24 +93,23 @@ def _socket_path(text: str) -> str:
     if path.startswith("//"):
         path = path.removeprefix("//")
         if not path.startswith("/"):
-            _refuse(text, f"after unix:// comes an absolute path, so that there are three slashes: unix:///{path}")
+            _refuse(text, f"unix:// must be followed by an absolute path, that is three slashes: unix:///{path}")
     if not path.startswith("/"):
-        _refuse(text, f"a socket's path is absolute: unix://{os.path.abspath(path or 'device-api.sock')}")
+        _refuse(text, f"the path of a socket must be absolute: unix://{os.path.abspath(path or 'device-api.sock')}")
     return path
 
 
 def _check_path(path: str) -> None:
     shown = repr(path[:120])
     if not path.startswith("/"):
-        raise InvalidDefinition(f"the socket's path {shown} is not absolute")
+        raise InvalidDefinition(f"the socket path {shown} is not absolute")
     if path.endswith("/"):
-        raise InvalidDefinition(f"the socket's path {shown} is a folder's: it ends with a slash")
+        raise InvalidDefinition(f"the socket path {shown} must not end with a slash")
     if "\x00" in path:
-        raise InvalidDefinition(f"the socket's path {shown} has a zero byte in it")
+        raise InvalidDefinition(f"the socket path {shown} contains a zero byte")
     if len(os.fsencode(path)) > _LONGEST_PATH:
         raise InvalidDefinition(
-            f"the socket's path {shown} is longer than the {_LONGEST_PATH} bytes that the kernel has room for: "
-            "choose a folder with a shorter name"
+            f"the socket path {shown} is longer than {_LONGEST_PATH} bytes, the limit of the kernel: use a shorter path"
         )
 
 
@@ -119,15 +118,15 @@ def _host_and_port(text: str, address: str) -> Target:
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
         if not _is_ipv6(host):
-            _refuse(text, "what is in brackets is no IPv6 address")
+            _refuse(text, "the text in brackets is not an IPv6 address")
     elif ":" in host:
-        _refuse(text, "an IPv6 address is put in brackets: [::1]:50051")
+        _refuse(text, "an IPv6 address must be in brackets: [::1]:50051")
     if not colon or not host:
         _refuse(text, "it needs a host and a port")
     if not (port.isascii() and port.isdecimal() and len(port) <= 5):
-        _refuse(text, f"its port {port[:20]!r} is no number")
+        _refuse(text, f"its port {port[:20]!r} is not a number")
     if any(character.isspace() or not character.isprintable() or character in "/@?#%" for character in host):
-        _refuse(text, f"{host[:100]!r} is no host")
+        _refuse(text, f"{host[:100]!r} is not a host")
     return Target(host=host, port=int(port))
 
 
@@ -139,4 +138,4 @@ def _is_ipv6(host: str) -> bool:
 
 
 def _refuse(text: str, reason: str) -> NoReturn:
-    raise InvalidDefinition(f"{text[:200]!r} is no target of a Device API server: {reason}. Write {_FORMS}")
+    raise InvalidDefinition(f"invalid target {text[:200]!r}: {reason}. Use {_FORMS}")

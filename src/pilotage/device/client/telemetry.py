@@ -1,4 +1,4 @@
-"""The calls of TelemetryService, Pilotage's own service beside NVIDIA's."""
+"""The calls of TelemetryService, an extension of the Device API."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pilotage.rest import Request, Verb
 
 @dataclass(frozen=True, slots=True)
 class TelemetryClient:
-    """Asks a server for readings of GPUs, or reports them. Raises MethodNotSupported where the server has none."""
+    """Reads and reports telemetry. Raises MethodNotSupported if the server does not have the service."""
 
     transport: DeviceTransport
 
@@ -28,7 +28,7 @@ class TelemetryClient:
         return messages.decode_listed(await self._called("ListTelemetry", messages.encode_list(), request))
 
     async def report(self, provider: str, items: Sequence[Telemetry]) -> None:
-        """Report readings, so many at a time as one call may have."""
+        """Report readings, in calls of at most MAX_ITEMS."""
         for start in range(0, len(items), messages.MAX_ITEMS):
             part = messages.encode_report(provider, items[start : start + messages.MAX_ITEMS])
             await self._called("ReportTelemetry", part, Request(Verb.CREATE, GPUS))

@@ -1,4 +1,4 @@
-"""The Device API as an API server: requests become gRPC calls; what comes back, objects, pages and events."""
+"""A `rest.Transport` over the Device API: requests become gRPC calls, messages become objects, pages and events."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from pilotage.rest.request import Form
 GPUS = wire.RESOURCE
 
 _AHEAD = "ResourceVersionTooLarge"
-"""The version is one of a life that the server has forgotten: there is one server, so that waiting brings nothing."""
+"""Part of the error for a version from before a restart. There is one server, so waiting does not help."""
 
 _READS = (Verb.GET, Verb.LIST, Verb.WATCH)
 MAPPING = RESTMapping(
@@ -52,7 +52,7 @@ MAPPING = RESTMapping(
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """How long an answer may take, in seconds."""
+    """Timeouts in seconds."""
 
     call: float = 5.0
     """For every call but a list."""
@@ -63,8 +63,8 @@ class Timeouts:
 class DeviceTransport:
     """Carries requests for GPUs to a Device API server.
 
-    What a server refuses is raised as the API server's error (`api_error`); a read whose connection broke is made
-    again, and so is any call that the server puts off and says until when.
+    gRPC errors become those of an API server (`api_error`). A read is retried after a lost connection, and any call if
+    the server returned a retry delay.
     """
 
     def __init__(
@@ -90,12 +90,12 @@ class DeviceTransport:
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed: nothing will go through it any more."""
+        """Whether it is closed."""
         return self._closed
 
     @property
     def announced(self) -> Announced:
-        """What the server promised with its last answer."""
+        """What the server announced in its last response."""
         return self._announced
 
     async def call(self, request: Request) -> Response:
@@ -118,7 +118,7 @@ class DeviceTransport:
         return page
 
     async def list_with_origin(self, request: Request) -> tuple[Page, Origin]:
-        """A list, and where its version comes from, for the watch that goes on from it."""
+        """A list and the origin of its version, for the watch that starts from it."""
         self._check(request)
         asked = request.options.timeout_seconds
         seconds = min(asked, self._timeouts.list) if asked else self._timeouts.list
@@ -132,12 +132,12 @@ class DeviceTransport:
 
     @asynccontextmanager
     async def watch(self, request: Request, since: Origin | None = None) -> AsyncIterator[AsyncIterator[WatchEvent]]:
-        """Open a watch. `since` is where its version comes from: a server that may have begun to count again since then
-        is not asked to go on from it, and Gone is raised."""
+        """Open a watch. `since` is the origin of its version: Gone is raised if the server's versions may have started
+        again since then."""
         self._check(request)
         if request.options.resource_version not in ("", "0") and not self._versioned:
             raise Gone(
-                "the Device API server gives its lists no version, so that no watch can go on from one: list again, "
+                "the lists of this Device API server have no version, so a watch cannot start from one: list again, "
                 "and watch without a version"
             )
         call = wire.encode_request(self._generation, request)
@@ -152,20 +152,20 @@ class DeviceTransport:
             if refusal is None:
                 events = self._events(incoming, request)
                 if request.options.timeout_seconds and not self._announced.storage:
-                    # Servers of V1 to V6 do not read it, and would leave the caller waiting.
+                    # Servers of V1 to V6 ignore the timeout.
                     events = _ended_after(events, request.options.timeout_seconds)
                 yield await stack.enter_async_context(aclosing(events))
                 return
         raise refusal
 
     def _refusal(self, incoming: Incoming, request: Request, since: Origin | None) -> ApiError | None:
-        """Why a watch is not to be read, though it is open."""
-        # Some servers send their metadata with the first message only; an interceptor may have made the stream.
+        """Raises Gone for an open watch on a server that may have lost its versions."""
+        # Some servers send metadata only with the first message, and streams of interceptors may have none.
         here = Origin(getattr(incoming, "connection_number", 0), Announced.read(incoming.metadata).storage)
         if since is not None and not since.same_versions(here):
             return Gone(
                 "the connection to the Device API server was lost, and the server does not announce that its resource "
-                "versions are still those of before: list again"
+                "versions are still valid: list again"
             )
         if incoming.metadata:
             self._learn(incoming.metadata)
@@ -176,7 +176,7 @@ class DeviceTransport:
         return None
 
     async def resources(self) -> Sequence[RESTMapping]:
-        """What there is, without asking: the Device API has no discovery."""
+        """The resource of GPUs. The Device API has no discovery."""
         return (MAPPING,)
 
     async def close(self) -> None:
@@ -184,7 +184,7 @@ class DeviceTransport:
         await self._channel.close()
 
     async def heartbeat(self, provider: str, names: Sequence[str]) -> bool:
-        """Tell the server that a provider is alive, and which GPUs it answers for; False: it should tell all again."""
+        """Send a heartbeat of a provider with its GPUs. False: the provider must write all of them again."""
         message = wire.Heartbeat(provider, tuple(names)).encode()
         path, seconds = wire.provider_path("Heartbeat"), self._timeouts.call
         try:
@@ -194,14 +194,14 @@ class DeviceTransport:
         return wire.Acknowledged.decode(reply.message).acknowledged
 
     async def invoke(self, path: str, message: bytes, request: Request) -> Reply:
-        """Call a method beside those of GPUs, in full; `request` is what it comes to, for retries and for errors."""
+        """Call a method of another service, by its full name; `request` is its equivalent, for retries and errors."""
         return await self._attempts(path, message, self._metadata, self._timeouts.call, request)
 
     async def _delete(self, request: Request) -> Response:
-        """Delete, and say what was deleted as an API server does: who reads from a cache waits until that is gone."""
+        """Delete, and return the deleted object as an API server does: readers of a cache wait until it is removed."""
         get = Request(Verb.GET, request.resource, name=request.name, user_agent=request.user_agent)
         uid = objects.header((await self.call(get)).body).uid
-        confirming.check_preconditions(self._generation, request, self._announced)  # as the answer above has it
+        confirming.check_preconditions(self._generation, request, self._announced)  # as in the response above
         await self._unary(request, self._timeouts.call)
         details = {"name": request.name, "group": GROUP, "kind": GPUS.resource, "uid": uid}
         success = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
@@ -210,11 +210,11 @@ class DeviceTransport:
     def _check(self, request: Request) -> None:
         if request.verb not in _READS and not self._generation.writes:
             raise MethodNotSupported(
-                f"the wire generation {self._generation.value.upper()} is read-only: it has get, list and watch. Write "
-                "through a server of a later generation, such as `pilotage device serve`, and choose its wire"
+                f"the wire generation {self._generation.value.upper()} is read-only (get, list and watch). Write "
+                "through a server of a later generation, such as `pilotage device serve`, with its wire"
             )
         if request.form is Form.TABLE:
-            raise NotAcceptable("the Device API gives objects, no tables: `pilotage device get` prints one")
+            raise NotAcceptable("the Device API has no tables: use `pilotage device get`")
 
     async def _unary(self, request: Request, timeout: float) -> tuple[str, Reply]:
         call = wire.encode_request(self._generation, request)
@@ -226,7 +226,7 @@ class DeviceTransport:
     async def _attempts(
         self, path: str, message: bytes, metadata: Mapping[str, str], timeout: float, request: Request
     ) -> Reply:
-        """The answer to a call that stands for `request`, made again where that is safe and of use."""
+        """Send the call of a request, with retries where they are safe."""
         time, verb = asyncio.get_running_loop().time, "GET" if request.verb in (Verb.GET, Verb.LIST) else "POST"
         begun, attempt = time(), 0
         while True:
@@ -255,13 +255,13 @@ class DeviceTransport:
         unchecked, whole = not incoming.metadata, request.form is Form.OBJECT
         try:
             async for message in incoming:
-                if unchecked:  # they come with the first message from servers that do not send them at once
+                if unchecked:  # some servers send them with the first message
                     unchecked = False
                     self._learn(incoming.metadata)
                     confirming.check_options(self._generation, request.options, self._announced)
                 event = wire.decode_event(self._generation, message)
                 if event is None:
-                    continue  # of a type that is not known here
+                    continue  # of an unknown type
                 if whole or event.type == "ERROR":
                     yield event
                 else:
@@ -276,7 +276,7 @@ class DeviceTransport:
 
 
 async def _ended_after(events: AsyncGenerator[WatchEvent, None], seconds: float) -> AsyncGenerator[WatchEvent, None]:
-    """The events of so many seconds; then the watch ends well, as it does on a server that knows the option."""
+    """The events until the timeout; then the stream ends without an error, as on a server that supports the option."""
     until = asyncio.get_running_loop().time() + seconds
     async with aclosing(events):
         while True:
@@ -291,9 +291,9 @@ async def _ended_after(events: AsyncGenerator[WatchEvent, None], seconds: float)
 
 
 def _explained(error: RPCError, request: Request, method: str) -> PilotageError:
-    """What the server's answer means for this request."""
+    """The error for this request."""
     found = api_error(error, watch=request.verb is Verb.WATCH, method=method)
     if isinstance(found, NotFound) and found.status.details is None and request.name:
-        # So that it is the object that is missing, and not its kind.
+        # The object is missing, not its kind.
         return NotFound(str(found), details=StatusDetails(name=request.name, group=GROUP, kind=GPUS.resource))
     return found

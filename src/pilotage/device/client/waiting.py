@@ -1,4 +1,4 @@
-"""Waiting for a server that is just starting: a call that could not be begun is begun again, for a moment."""
+"""Waits for a server that is starting: a call that could not be sent is retried for a short time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long to wait for somebody to listen, and how often to look, in seconds."""
+    """How long to wait for a listening server, and the interval of retries, in seconds."""
 
     total: float = 1.0
     first: float = 0.02
@@ -24,8 +24,8 @@ class Patience:
 
 
 class WaitingChannel:
-    """A channel whose calls wait for the server where nobody listens. A call of which anything was sent is not sent
-    again: it may have been done."""
+    """A channel that waits for a server to listen. A call that was sent, even in part, is not retried: the server may
+    have handled it."""
 
     def __init__(self, inner: Channel, patience: Patience | None = None) -> None:
         self._inner = inner
