@@ -56,6 +56,18 @@ def dns_1123_subdomain(value: str) -> list[str]:
     return _subdomain(value, "characters")
 
 
+def wildcard_subdomain(value: str) -> list[str]:
+    """Hosts that stand for many: `*.example.com`."""
+    messages = _too_long(value, 253, "characters")
+    if not (value.startswith("*.") and _is_subdomain(value, 2)):
+        text = (
+            "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must "
+            "consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character"
+        )
+        messages.append(_pattern(text, rf"\*\.{_SUBDOMAIN}", "*.example.com"))
+    return messages
+
+
 def dns_1035_label(value: str) -> list[str]:
     """The names of services: a DNS label that starts with a letter."""
     if len(value) <= 63 and _is_label_1035(value):

@@ -19,6 +19,8 @@ from pilotage.server.strategies import (
     core,
     events,
     flowcontrol,
+    networking,
+    policy,
 )
 from pilotage.server.strategies.strategy import Strategy, paths
 
@@ -52,9 +54,9 @@ STRATEGIES: Mapping[str, Mapping[str, Strategy]] = {
     "discovery.k8s.io": {"endpointslices": _GENERATION},
     "events.k8s.io": events.STRATEGIES,
     "flowcontrol.apiserver.k8s.io": flowcontrol.STRATEGIES,
-    "networking.k8s.io": {"ingressclasses": _GENERATION, "ingresses": _GENERATION, "networkpolicies": _GENERATION},
+    "networking.k8s.io": networking.STRATEGIES,
     "node.k8s.io": {"runtimeclasses": Strategy(unconditional_update=False, create_on_update=True)},
-    "policy": {"poddisruptionbudgets": _GENERATION_CONDITIONAL},
+    "policy": policy.STRATEGIES,
     "rbac.authorization.k8s.io": {
         "clusterrolebindings": _RBAC,
         "clusterroles": _RBAC,

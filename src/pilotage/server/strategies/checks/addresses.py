@@ -78,6 +78,24 @@ def validate_network(text: str, path: str, known: Container[str] = ()) -> Iterat
         yield invalid(path, text, "must not have bits set beyond the prefix length")
 
 
+def network_warnings(text: str, path: str) -> Iterator[str]:
+    """What the writer of an accepted CIDR should know: another spelling is better."""
+    found = network(text)
+    if found is None:
+        return
+    base, _, length = text.partition("/")
+    base_address = address(base)
+    odd = _has_zeros(base) or (len(length) > 1 and length.startswith("0"))
+    if base_address is not None and base_address != found.network_address:
+        host = "32" if base_address.version == 4 else "128"
+        better = f'"{base_address}/{host}"'
+        yield f'{path}: CIDR value "{text}" is ambiguous in this context (should be "{found}" or {better}?)'
+    if odd or (base_address is not None and _is_mapped(base_address)):
+        yield f'{path}: non-standard CIDR value "{text}" is invalid: use "{found}"'
+    elif base_address == found.network_address and found.version == 6 and str(found) != text:
+        yield f'{path}: IPv6 CIDR value "{text}" should be in RFC 5952 canonical format ("{found}")'
+
+
 def _without_zeros(text: str) -> str:
     return _leading_zeros.sub("", text) if "." in text and ":" not in text else text
 

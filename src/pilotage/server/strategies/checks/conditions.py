@@ -1,0 +1,54 @@
+"""Conditions in a status, of the form that most newer kinds have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import duplicate, invalid, not_supported, required, too_long
+from pilotage.meta.documents import Document
+from pilotage.meta.names import qualified_name
+
+_STATUSES = ("False", "True", "Unknown")
+_MAX_REASON = 1024
+_MAX_MESSAGE = 32 * 1024
+_REASON = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
+_is_reason = re.compile(_REASON, re.ASCII).fullmatch
+_NO_REASON = (
+    "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric "
+    "characters or '_,:', and must end with an alphanumeric character or '_' (e.g. 'my_name',  or 'MY_NAME',  or "
+    f"'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex used for validation is '{_REASON}')"
+)
+
+
+def validate_conditions(conditions: Sequence[Document], path: str) -> Iterator[Cause]:
+    """What is wrong with conditions, each of which has its own type."""
+    seen: set[str] = set()
+    for index, condition in enumerate(conditions):
+        kind = condition.get("type") or ""
+        if kind in seen:
+            yield duplicate(f"{path}[{index}].type", kind)
+        seen.add(kind)
+        yield from _validate_condition(condition, f"{path}[{index}]")
+
+
+def _validate_condition(condition: Document, path: str) -> Iterator[Cause]:
+    kind, status = condition.get("type") or "", condition.get("status") or ""
+    yield from (invalid(f"{path}.type", kind, problem) for problem in qualified_name(kind))
+    if status not in _STATUSES:
+        yield not_supported(f"{path}.status", status, _STATUSES)
+    generation = condition.get("observedGeneration") or 0
+    if generation < 0:
+        yield invalid(f"{path}.observedGeneration", generation, "must be greater than or equal to zero")
+    if not condition.get("lastTransitionTime"):
+        yield required(f"{path}.lastTransitionTime")
+    reason, message = condition.get("reason") or "", condition.get("message") or ""
+    if not reason:
+        yield required(f"{path}.reason")
+    elif not _is_reason(reason):
+        yield invalid(f"{path}.reason", reason, _NO_REASON)
+    if len(reason.encode(errors="replace")) > _MAX_REASON:
+        yield too_long(f"{path}.reason", _MAX_REASON)
+    if len(message.encode(errors="replace")) > _MAX_MESSAGE:
+        yield too_long(f"{path}.message", _MAX_MESSAGE)

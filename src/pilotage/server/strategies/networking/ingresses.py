@@ -1,0 +1,184 @@
+"""Ingresses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import invalid, not_supported, required
+from pilotage.meta.documents import Document
+from pilotage.meta.names import dns_1123_subdomain, path_segment_name, wildcard_subdomain
+from pilotage.server.strategies.checks.addresses import address, validate_address
+from pilotage.server.strategies.checks.numbers import validate_port_number
+from pilotage.server.strategies.checks.ports import validate_port_name
+from pilotage.server.strategies.checks.references import validate_name, validate_optional_name, validate_required_name
+from pilotage.server.strategies.strategy import Strategy
+
+_CLASS = "kubernetes.io/ingress.class"
+_PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
+_WRONG_PARTS = ("//", "/./", "/../", "%2f", "%2F")
+_WRONG_ENDS = ("/..", "/.")
+_NO_ADDRESS = "must be a DNS name, not an IP address"
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the object had before, though it is not valid today."""
+
+    secrets: bool = False
+    wildcard_rules: bool = False
+
+
+class IngressStrategy(Strategy):
+    """Ingresses route hosts and paths to services or other resources."""
+
+    schema_rules = False
+
+    def validate(self, document: Document) -> list[Cause]:
+        spec = document.get("spec") or {}
+        causes = list(_validate_spec(spec, _Known()))
+        text = (document["metadata"].get("annotations") or {}).get(_CLASS)
+        if text is not None and spec.get("ingressClassName") not in (None, text):
+            detail = "must match `ingressClassName` when both are specified"
+            causes.append(invalid(f"annotations.{_CLASS}", text, detail))
+        return causes
+
+    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+        was = old.get("spec") or {}
+        secrets = any(dns_1123_subdomain(part["secretName"]) for part in was.get("tls") or () if part.get("secretName"))
+        rules = any(
+            any(_validate_paths(rule.get("http"), "", _Known()))
+            for rule in was.get("rules") or ()
+            if "*" in (rule.get("host") or "")
+        )
+        return list(_validate_spec(document.get("spec") or {}, _Known(secrets, rules)))
+
+    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
+        known = {entry["ip"] for entry in _entries(old) if entry.get("ip")}
+        return [
+            cause
+            for index, entry in enumerate(_entries(document))
+            for cause in validate_balancer_entry(entry, f"status.loadBalancer.ingress[{index}]", known)
+        ]
+
+    def warnings(self, document: Document, old: Document | None) -> list[str]:
+        annotated = _CLASS in (document["metadata"].get("annotations") or {})
+        if old is not None or not annotated or (document.get("spec") or {}).get("ingressClassName") is not None:
+            return []
+        return [f"annotation \"{_CLASS}\" is deprecated, please use 'spec.ingressClassName' instead"]
+
+
+def _entries(document: Document) -> list[Document]:
+    entries: list[Document] = ((document.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
+    return entries
+
+
+def validate_balancer_entry(entry: Document, path: str, known: set[str]) -> Iterator[Cause]:
+    """One point of a load balancer: an address, a host name, or both."""
+    if text := entry.get("ip"):
+        yield from validate_address(text, f"{path}.ip", known)
+    if name := entry.get("hostname"):
+        yield from validate_name(name, f"{path}.hostname")
+        if address(name) is not None:
+            yield invalid(f"{path}.hostname", name, _NO_ADDRESS)
+
+
+def _validate_spec(spec: Document, known: _Known) -> Iterator[Cause]:
+    rules, backend = spec.get("rules") or [], spec.get("defaultBackend")
+    if not rules and backend is None:
+        yield invalid("spec", spec.get("rules"), "either `defaultBackend` or `rules` must be specified", whole=True)
+    if backend is not None:
+        yield from _validate_backend(backend, "spec.defaultBackend")
+    for index, rule in enumerate(rules):
+        yield from _validate_rule(rule, f"spec.rules[{index}]", known)
+    for index, part in enumerate(spec.get("tls") or ()):
+        yield from _validate_tls(part, f"spec.tls[{index}]", known)
+    if spec.get("ingressClassName") is not None:
+        yield from validate_name(spec["ingressClassName"], "spec.ingressClassName")
+
+
+def _validate_host(host: str, path: str) -> Iterator[Cause]:
+    rule = wildcard_subdomain if "*" in host else dns_1123_subdomain
+    yield from (invalid(path, host, problem) for problem in rule(host))
+
+
+def _validate_tls(part: Document, path: str, known: _Known) -> Iterator[Cause]:
+    for index, host in enumerate(part.get("hosts") or ()):
+        yield from _validate_host(host, f"{path}.hosts[{index}]")
+    if not known.secrets:
+        yield from validate_optional_name(part.get("secretName"), f"{path}.secretName")
+
+
+def _validate_rule(rule: Document, path: str, known: _Known) -> Iterator[Cause]:
+    host = rule.get("host") or ""
+    if host:
+        if address(host) is not None:
+            yield invalid(f"{path}.host", host, _NO_ADDRESS)
+        yield from _validate_host(host, f"{path}.host")
+    if "*" not in host or not known.wildcard_rules:
+        yield from _validate_paths(rule.get("http"), f"{path}.http", known)
+
+
+def _validate_paths(http: Document | None, path: str, known: _Known) -> Iterator[Cause]:
+    if http is None:
+        return
+    if not http.get("paths"):
+        yield required(f"{path}.paths")
+    for index, route in enumerate(http.get("paths") or ()):
+        yield from _validate_route(route, f"{path}.paths[{index}]")
+
+
+def _validate_route(route: Document, path: str) -> Iterator[Cause]:
+    kind, text = route.get("pathType"), route.get("path") or ""
+    if kind is None:
+        yield required(f"{path}.pathType", "pathType must be specified")
+        return
+    if kind not in _PATH_TYPES:
+        yield not_supported(f"{path}.pathType", kind, _PATH_TYPES)
+    elif not text.startswith("/") and (text or kind != "ImplementationSpecific"):
+        yield invalid(f"{path}.path", text, "must be an absolute path")
+    if kind in ("Exact", "Prefix"):
+        for part in _WRONG_PARTS:
+            if part in text:
+                yield invalid(f"{path}.path", text, f"must not contain '{part}'")
+        for end in _WRONG_ENDS:
+            if text.endswith(end):
+                yield invalid(f"{path}.path", text, f"cannot end with '{end}'")
+    yield from _validate_backend(route.get("backend") or {}, f"{path}.backend")
+
+
+def _validate_backend(backend: Document, path: str) -> Iterator[Cause]:
+    resource, service = backend.get("resource"), backend.get("service")
+    if resource is not None and service is not None:
+        yield invalid(path, "", "cannot set both resource and service backends")
+    elif resource is not None:
+        yield from _validate_resource(resource, f"{path}.resource")
+    elif service is not None:
+        yield from _validate_service(service, path)
+    else:
+        yield invalid(path, "", "resource or service backend is required")
+
+
+def _validate_resource(resource: Document, path: str) -> Iterator[Cause]:
+    if resource.get("apiGroup") is not None:
+        yield from validate_name(resource["apiGroup"], f"{path}.apiGroup")
+    for key in ("kind", "name"):
+        value = resource.get(key) or ""
+        if not value:
+            yield required(f"{path}.{key}")
+        yield from (invalid(f"{path}.{key}", value, problem) for problem in path_segment_name(value))
+
+
+def _validate_service(service: Document, path: str) -> Iterator[Cause]:
+    yield from validate_required_name(service.get("name"), f"{path}.service.name", "label")
+    port = service.get("port") or {}
+    name, number = port.get("name") or "", port.get("number") or 0
+    if name and number:
+        yield invalid(path, "", "cannot set both port name & port number")
+    elif name:
+        yield from validate_port_name(name, f"{path}.service.port.name")
+    elif number:
+        yield from validate_port_number(number, f"{path}.service.port.number")
+    else:
+        yield required(path, "port name or number is required")

@@ -1,0 +1,52 @@
+"""Strategies of the group policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import invalid, not_supported
+from pilotage.meta.documents import Document
+from pilotage.server.strategies.checks.conditions import validate_conditions
+from pilotage.server.strategies.checks.labelselectors import validate_label_selector
+from pilotage.server.strategies.checks.numbers import validate_at_most_all, validate_count_or_percent, validate_counts
+from pilotage.server.strategies.strategy import Strategy
+
+_POLICIES = ("AlwaysAllow", "IfHealthyBudget")
+_COUNTS = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
+
+
+class PodDisruptionBudgetStrategy(Strategy):
+    """Disruption budgets count pods that are available, or those that are not, never both."""
+
+    schema_rules = False
+
+    def validate(self, document: Document) -> list[Cause]:
+        return list(_validate_spec(document.get("spec") or {}, "spec", any_value=False))
+
+    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+        known = any(validate_label_selector((old.get("spec") or {}).get("selector"), ""))
+        return list(_validate_spec(document.get("spec") or {}, "spec", any_value=known))
+
+    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
+        status = document.get("status") or {}
+        causes = list(validate_conditions(status.get("conditions") or (), "status.conditions"))
+        return causes + list(validate_counts(status, "status", _COUNTS))
+
+
+def _validate_spec(spec: Document, path: str, *, any_value: bool) -> Iterator[Cause]:
+    counts = [name for name in ("minAvailable", "maxUnavailable") if spec.get(name) is not None]
+    if len(counts) == 2:
+        yield invalid(path, spec, "minAvailable and maxUnavailable cannot be both set", whole=True)
+    for name in counts:
+        yield from validate_count_or_percent(spec[name], f"{path}.{name}")
+        yield from validate_at_most_all(spec[name], f"{path}.{name}")
+    yield from validate_label_selector(spec.get("selector"), f"{path}.selector", any_value=any_value)
+    policy = spec.get("unhealthyPodEvictionPolicy")
+    if policy is not None and policy not in _POLICIES:
+        yield not_supported(f"{path}.unhealthyPodEvictionPolicy", policy, _POLICIES)
+
+
+STRATEGIES: Mapping[str, Strategy] = {
+    "poddisruptionbudgets": PodDisruptionBudgetStrategy(generation=True, unconditional_update=False),
+}
