@@ -1,4 +1,4 @@
-"""Which form of an answer an Accept header asks for."""
+"""Which format of an answer an Accept header asks for."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pilotage.errors import NotAcceptable
-from pilotage.rest.negotiation import ACCEPT, LIST_ACCEPT, clauses, requested_form
+from pilotage.rest.negotiation import ACCEPT, LIST_ACCEPT, PROTOBUF, YAML, Format, clauses, negotiate, requested_form
 from pilotage.rest.request import Form
 
 PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -15,46 +14,60 @@ TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
 
 
 @pytest.mark.parametrize("accept", ["", "*/*", "application/*", "application/json", "application/json;q=0.5", " "])
-def test_plain_json_is_what_everybody_means(accept: str) -> None:
-    assert requested_form(accept) is Form.OBJECT
+def test_anything_is_plain_json(accept: str) -> None:
+    assert negotiate(accept) == Format()
 
 
-@pytest.mark.parametrize("form", [Form.OBJECT, Form.METADATA])
+@pytest.mark.parametrize("form", list(Form))
 def test_what_we_send_is_what_we_read(form: Form) -> None:
     assert requested_form(ACCEPT[form]) is form
     assert requested_form(LIST_ACCEPT[form]) is form
 
 
-def test_a_table_is_given_where_there_are_tables() -> None:
-    assert requested_form(f"{TABLE},application/json", tables=True) is Form.TABLE
-    assert requested_form(f"{TABLE},application/json") is Form.OBJECT
-
-
 def test_the_first_that_can_be_served_wins() -> None:
-    protobuf = "application/vnd.kubernetes.protobuf"
-    assert requested_form(f"{protobuf},{PARTIAL},application/json") is Form.METADATA
-    assert requested_form(f"application/json;as=Nope;g=meta.k8s.io;v=v1,{PARTIAL}") is Form.METADATA
+    assert negotiate(f"{PROTOBUF},application/json") == Format(PROTOBUF)
+    assert negotiate(f"{PROTOBUF},application/json", messages=False) == Format()
+    assert negotiate(f"{PARTIAL},application/json") == Format(form=Form.METADATA, kind="PartialObjectMetadata")
+    assert negotiate(f"{PARTIAL},application/yaml", forms=False) == Format(YAML)
+    assert negotiate(f"application/json;as=Nope;g=meta.k8s.io;v=v1,{TABLE}") == Format(form=Form.TABLE, kind="Table")
 
 
-def test_quality_orders_the_alternatives() -> None:
+def test_the_metadata_of_a_custom_resource_has_a_message() -> None:
+    accept = PARTIAL.replace("application/json", PROTOBUF).replace("v=v1", "v=v1beta1")
+    expected = Format(PROTOBUF, Form.METADATA, "PartialObjectMetadata", "v1beta1")
+    assert negotiate(accept, messages=False) == expected
+
+
+def test_quality_orders_the_alternatives_and_what_is_precise_comes_first() -> None:
     assert requested_form(f"application/json;q=0.2,{PARTIAL};q=0.9") is Form.METADATA
     assert requested_form(f"application/json,{PARTIAL};q=0.9") is Form.OBJECT
+    assert negotiate("*/*,application/yaml") == Format(YAML)
+    assert negotiate("application/yaml;q=0.5,application/json;q=0") == Format(YAML)
+    assert negotiate("application/json;q=0") == Format()
+
+
+def test_a_parameter_can_ask_for_indented_json() -> None:
+    assert negotiate("application/json;pretty=1") == Format(pretty=True)
 
 
 @pytest.mark.parametrize(
     "accept",
     [
         "application/xml",
-        "application/vnd.kubernetes.protobuf",
-        "application/json;q=0",
-        TABLE,
+        "application/cbor",
+        "garbage",
+        TABLE.replace("application/json", PROTOBUF),
+        "application/json;as=Table",
+        "application/json;g=meta.k8s.io;v=v1",
         "application/json;as=PartialObjectMetadata;g=other;v=v1",
         "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v9",
+        "application/json;stream=other",
+        "application/yaml;stream=watch",
     ],
 )
-def test_nothing_left_is_not_acceptable(accept: str) -> None:
-    with pytest.raises(NotAcceptable, match="application/json"):
-        requested_form(accept)
+def test_what_cannot_be_served_is_not_acceptable(accept: str) -> None:
+    assert negotiate(accept) is None
+    assert requested_form(accept) is Form.OBJECT
 
 
 def test_the_number_of_alternatives_is_bounded() -> None:
@@ -64,9 +77,4 @@ def test_the_number_of_alternatives_is_bounded() -> None:
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=80))
 def test_any_header_is_read_or_refused(accept: str) -> None:
-    refused = ""
-    try:
-        requested_form(accept)
-    except NotAcceptable as error:
-        refused = str(error)
-    assert len(refused) < 400
+    negotiate(accept)

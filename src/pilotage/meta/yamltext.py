@@ -47,6 +47,19 @@ def write(document: Any) -> str:
     return _dump([document])
 
 
+def write_as_kubernetes(document: Any) -> bytes:
+    """YAML as kube-apiserver writes it: keys sorted, lines of 80 characters, text like `no` in double quotes."""
+    text: bytes = yaml.dump(
+        document,
+        Dumper=_KubernetesWriter,
+        default_flow_style=False,
+        sort_keys=True,
+        allow_unicode=True,
+        encoding="utf-8",
+    )
+    return text
+
+
 def write_all(documents: list[Any]) -> str:
     """Several documents, with `---` between them."""
     return _dump(documents)
@@ -221,6 +234,17 @@ def _represent_string(dumper: Any, text: str) -> Any:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
+class _KubernetesWriter(_Writer):
+    pass
+
+
+def _represent_quoted(dumper: Any, text: str) -> Any:
+    tag = "tag:yaml.org,2002:str"
+    plain = isinstance(_if_plain(text), str) and dumper.resolve(yaml.ScalarNode, text, (True, False)) == tag
+    style = ("|" if "\n" in text and _is_block(text) else None) if plain else '"'
+    return dumper.represent_scalar(tag, text, style=style)
+
+
 def _if_plain(text: str) -> Any:
     """What the text would be if it stood there without quotes; None where that is refused."""
     try:
@@ -242,6 +266,8 @@ def _represent_float(dumper: Any, number: float) -> Any:
 
 _Writer.add_representer(str, _represent_string)
 _Writer.add_representer(float, _represent_float)
+_KubernetesWriter.add_representer(str, _represent_quoted)
+_KubernetesWriter.add_representer(float, _represent_float)
 
 
 def _dump(documents: list[Any]) -> str:

@@ -1,10 +1,9 @@
-"""Content negotiation: which form of an answer an `Accept` header requests."""
+"""Content negotiation: which format of an answer an `Accept` header requests."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pilotage.errors import NotAcceptable
 from pilotage.rest.request import Form
 
 JSON = "application/json"
@@ -23,6 +22,14 @@ LIST_ACCEPT = ACCEPT | {
 AGGREGATED_DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 """The media type of discovery in one answer for all groups."""
 
+MEDIA_TYPES = (JSON, YAML, PROTOBUF)
+"""What answers can be written in; the first one where a client accepts anything."""
+FORMS = {
+    "Table": Form.TABLE,
+    "PartialObjectMetadata": Form.METADATA,
+    "PartialObjectMetadataList": Form.METADATA,
+}
+"""The kinds that an answer can be converted to, all of the group `meta.k8s.io`."""
 _JSON = ("application/json", "application/*", "*/*")
 _MAX_CLAUSES = 64
 
@@ -36,33 +43,61 @@ class Clause:
     quality: float
 
 
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How an answer is written."""
+
+    media: str = JSON
+    form: Form = Form.OBJECT
+    kind: str = ""
+    """The kind that the answer is converted to, where it is."""
+    version: str = "v1"
+    """The version of that kind."""
+    pretty: bool = False
+
+
 def clauses(accept: str) -> list[Clause]:
-    """The alternatives, the preferred one first."""
+    """The alternatives, the preferred one first. A quality of 0 is the lowest, and not a refusal, as in Kubernetes."""
     parsed = [_clause(text) for text in accept.split(",")[:_MAX_CLAUSES] if text.strip()]
-    return sorted((clause for clause in parsed if clause.quality > 0), key=lambda clause: -clause.quality)
+    return sorted(parsed, key=lambda clause: (-clause.quality, clause.media == "*/*", clause.media.endswith("/*")))
 
 
-def requested_form(accept: str, *, tables: bool = False) -> Form:
-    """The first form among the alternatives that is served: JSON as it is, or nothing but metadata.
+def negotiate(accept: str, *, messages: bool = True, forms: bool = True) -> Format | None:
+    """The format of the first alternative that can be served; None if none can.
 
-    An alternative with another form is skipped, so a server without Tables answers `as=Table,application/json` with
-    plain JSON. Raises NotAcceptable if no alternative is left.
+    `messages`: whether the object can be written as protobuf. `forms`: whether it can be converted to another kind. An
+    alternative that cannot be served is skipped, so `as=Unknown,application/json` is plain JSON.
     """
     if not accept.strip():
-        return Form.OBJECT
+        return Format()
     for clause in clauses(accept):
-        if clause.media not in _JSON:
-            continue
-        wanted = clause.parameters.get("as", "")
-        if not wanted:
-            return Form.OBJECT
-        if clause.parameters.get("g") != "meta.k8s.io" or clause.parameters.get("v") not in ("v1", "v1beta1"):
-            continue
-        if wanted in ("PartialObjectMetadata", "PartialObjectMetadataList"):
-            return Form.METADATA
-        if tables and wanted == "Table":
-            return Form.TABLE
-    raise NotAcceptable(f"only the following media types are accepted: application/json (asked for: {accept[:200]})")
+        for media in MEDIA_TYPES:
+            if clause.media in (media, "application/*", "*/*"):
+                found = _format(clause, media, messages=messages, forms=forms)
+                if found is not None:
+                    return found
+    return None
+
+
+def _format(clause: Clause, media: str, *, messages: bool, forms: bool) -> Format | None:
+    given = clause.parameters
+    if given.get("stream", "watch") not in ("", "watch") or (given.get("stream") and media == YAML) or given.get("sv"):
+        return None
+    pretty = given.get("pretty") == "1"
+    if given.keys().isdisjoint(("as", "g", "v")):
+        return None if media == PROTOBUF and not messages else Format(media, pretty=pretty)
+    kind, version = given.get("as", ""), given.get("v", "")
+    form = FORMS.get(kind)
+    if not forms or form is None or given.get("g") != "meta.k8s.io" or version not in ("v1", "v1beta1"):
+        return None
+    if form is Form.TABLE and media == PROTOBUF:
+        return None  # it has no message
+    return Format(media, form, kind, version, pretty)
+
+
+def requested_form(accept: str) -> Form:
+    """The form of objects that an `Accept` header prefers; the plain one where nothing of it can be served."""
+    return (negotiate(accept) or Format()).form
 
 
 def wants_aggregated_discovery(accept: str) -> bool:
@@ -85,5 +120,5 @@ def _clause(text: str) -> Clause:
     try:
         quality = float(parameters.pop("q", "1"))
     except ValueError:
-        quality = 0.0
+        quality = 1.0
     return Clause(media.lower(), parameters, quality)

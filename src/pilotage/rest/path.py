@@ -174,7 +174,7 @@ def parse(http: HTTPRequest) -> Request:
         namespace=namespace,
         name=name,
         subresource=subresource,
-        form=requested_form(headers.get("accept", ""), tables=True) if not deleting else Form.OBJECT,
+        form=requested_form(headers.get("accept", "")) if not deleting else Form.OBJECT,
         options=_list_options(query) if verb in _READS else ListOptions(),
         write=_write_options(query, _OPTIONS[verb]) if verb in _WRITES else WriteOptions(),
         delete=_delete_options(query, http.body, _media(headers.get("content-type", "")))

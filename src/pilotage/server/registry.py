@@ -21,7 +21,6 @@ from pilotage.server.loops.progress import Note
 from pilotage.server.offload import COMPILED, offload
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.core import SYSTEM_NAMESPACES
-from pilotage.server.tables.table import TableWriter
 from pilotage.server.verbs.create import Creator
 from pilotage.server.verbs.delete import Deleter
 from pilotage.server.verbs.read import Reader
@@ -123,9 +122,9 @@ class Registry:
         async with self._watcher.open(info, request) as events:
             yield events
 
-    async def table(self, request: Request) -> TableWriter:
-        """What writes the answers to a request as Tables."""
-        return TableWriter(await self._resolve(request), request.options.include_object)
+    async def describe(self, request: Request) -> ResourceInfo:
+        """The resource that a request is about. Raises what the request itself would raise for its path."""
+        return await self._resolve(request)
 
     async def warnings(self, request: Request) -> tuple[str, ...]:
         """What a user of this resource should be told, whatever the answer."""

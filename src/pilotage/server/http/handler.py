@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
+import gzip
 import hmac
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from importlib import metadata
-from typing import Any
 
 import msgspec
 
 from pilotage.errors import ApiError, Forbidden, InternalError, NotFound, PilotageError, Unauthorized
 from pilotage.http import messages as http
 from pilotage.http.health import HealthHandler, ping
-from pilotage.meta.times import Clock
 from pilotage.rest import path, response
+from pilotage.rest.negotiation import PROTOBUF, Format
 from pilotage.rest.request import Form, Request, Verb
 from pilotage.server.http.documents import Documents
+from pilotage.server.http.formats import STREAMS, check_shape, format_of, format_of_error
+from pilotage.server.http.rendering import Renderer, write
 from pilotage.server.offload import offload
 from pilotage.server.registry import Registry
-from pilotage.server.tables.table import TableWriter
 from pilotage.telemetry.logs import logger
 
 OPEN = ("/healthz", "/livez", "/readyz", "/version")
 """What anybody may ask."""
-JSON = ("content-type", "application/json")
 _NO_CACHE = ("cache-control", "no-cache, private")
+_COMPRESSED_FROM = 128 * 1024
+"""Bytes of a body from which on it is compressed."""
+_PLAIN = Format()
 _MAX_WARNINGS = 4096
 _log = logger("pilotage.server")
 
@@ -49,10 +52,11 @@ class HTTPHandler:
         try:
             return await self._answer(incoming)
         except ApiError as error:
-            return failure(error)
+            return failure(error, format_of_error(incoming.headers, incoming.target))
         except PilotageError as error:
             _log.warning("Request failed", method=incoming.method, path=incoming.target.partition("?")[0], error=error)
-            return failure(InternalError(f"Internal error occurred: {error}"))
+            failed = InternalError(f"Internal error occurred: {error}")
+            return failure(failed, format_of_error(incoming.headers, incoming.target))
 
     async def _answer(self, incoming: http.Request) -> http.Response | http.StreamingResponse:
         route = incoming.target.partition("?")[0].rstrip("/") or "/"
@@ -66,80 +70,74 @@ class HTTPHandler:
             if answer is not None:
                 return answer
         request = path.parse(path.HTTPRequest(incoming.method, incoming.target, tuple(incoming.headers), incoming.body))
-        match request.verb:
-            case Verb.WATCH:
-                return await self._watch(request)
-            case Verb.LIST | Verb.DELETE_COLLECTION:
-                return await self._list(request, await self._registry.list(request))
+        info = await self._registry.describe(request)
+        asked = format_of(incoming.headers, incoming.target, info, request)
+        request = replace(request, form=_registry_form(asked, request))
+        renderer = Renderer(asked, info, request, self._registry.context.clock)
+        if request.verb is Verb.WATCH:
+            return await self._watch(request, asked, renderer)
+        if request.verb in (Verb.LIST, Verb.DELETE_COLLECTION):
+            check_shape(asked, info, collection=True)
+            page = await self._registry.list(request)
+            body = await offload(sum(map(len, page.items)), renderer.page, page)
+            return await self._sent(incoming, 200, asked, body, page.warnings)
         result = await self._registry.call(request)
-        if request.form is Form.TABLE:
-            table = await self._registry.table(request)
-            body = await offload(len(result.body), table.single, result.body, self._registry.context.time())
-            result = replace(result, body=body)
-        return http.Response(result.code, [JSON, _NO_CACHE, *_warnings(result.warnings)], result.body)
+        check_shape(asked, info, collection=False)
+        body = await offload(len(result.body), renderer.object, result.body)
+        return await self._sent(incoming, result.code, asked, body, result.warnings)
+
+    async def _sent(
+        self, incoming: http.Request, code: int, asked: Format, body: bytes, warnings: tuple[str, ...]
+    ) -> http.Response:
+        """An answer, compressed if it is large and the client can read it so."""
+        headers = [("content-type", asked.media), _NO_CACHE, *_warnings(warnings)]
+        if len(body) > _COMPRESSED_FROM and _takes_gzip(incoming.headers):
+            body = await offload(len(body), gzip.compress, body, compresslevel=1, mtime=0)
+            headers += [("content-encoding", "gzip"), ("vary", "Accept-Encoding")]
+        return http.Response(code, headers, body)
 
     def authenticate(self, headers: http.Headers, peer: http.Peer) -> bool:
         """An `http.Authenticate`."""
         scheme, _, token = headers.get("authorization").partition(" ")
         return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self._token)
 
-    async def _list(self, request: Request, page: response.Page) -> http.Response:
-        if request.form is Form.TABLE:
-            table = await self._registry.table(request)
-            body = await offload(sum(map(len, page.items)), table.collection, page, self._registry.context.time())
-        else:
-            body = list_body(request, page)
-        return http.Response(200, [JSON, _NO_CACHE, *_warnings(page.warnings)], body)
-
-    async def _watch(self, request: Request) -> http.StreamingResponse:
-        table = await self._registry.table(request) if request.form is Form.TABLE else None
+    async def _watch(self, request: Request, asked: Format, renderer: Renderer) -> http.StreamingResponse:
         exits = AsyncExitStack()
         events = await exits.enter_async_context(self._registry.watch(request))
-        if table is not None:
-            events = _tables(events, table, self._registry.context.clock)
         warnings = _warnings(await self._registry.warnings(request))
-        return http.StreamingResponse(200, [JSON, _NO_CACHE, *warnings], _lines(events, exits), endless=True)
+        media = STREAMS[1] if asked.media == PROTOBUF else asked.media
+        headers = [("content-type", media), _NO_CACHE, *warnings]
+        return http.StreamingResponse(200, headers, _chunks(events, renderer, exits), endless=True)
 
 
-async def _tables(
-    events: AsyncIterator[response.WatchEvent], table: TableWriter, clock: Clock
-) -> AsyncIterator[response.WatchEvent]:
-    first = True
-    async for event in events:
-        yield table.event(event, clock(), first=first)
-        first = False
-
-
-async def _lines(events: AsyncIterator[response.WatchEvent], exits: AsyncExitStack) -> AsyncIterator[bytes]:
+async def _chunks(
+    events: AsyncIterator[response.WatchEvent], renderer: Renderer, exits: AsyncExitStack
+) -> AsyncIterator[bytes]:
     async with exits:
-        async for kind, data in events:
-            yield b'{"type":"%b","object":%b}\n' % (kind.encode(), bytes(data))
+        async for event in events:
+            yield renderer.event(event)
 
 
-def list_body(request: Request, page: response.Page) -> bytes:
-    """A list document around items that are copied as they stand."""
-    meta: dict[str, Any] = {"resourceVersion": page.resource_version}
-    if page.continue_token:
-        meta["continue"] = page.continue_token
-    if page.remaining_item_count is not None:
-        meta["remainingItemCount"] = page.remaining_item_count
-    if request.form is Form.METADATA:
-        kind, api_version = "PartialObjectMetadataList", "meta.k8s.io/v1"
-    else:
-        kind, api_version = page.list_kind or "List", str(request.resource.group_version)
-    head = msgspec.json.encode({"kind": kind, "apiVersion": api_version, "metadata": meta})
-    return b"".join((head[:-1], b',"items":[', b",".join(bytes(item) for item in page.items), b"]}"))
-
-
-def failure(error: ApiError) -> http.Response:
+def failure(error: ApiError, asked: Format = _PLAIN) -> http.Response:
     """An error as HTTP: a Status, or plain text where the path itself is unknown."""
-    headers = []
+    headers = [_NO_CACHE]
     if error.retry_after_seconds:
         headers.append(("retry-after", str(error.retry_after_seconds)))
     if isinstance(error, NotFound) and error.status.details is None:
         plain = [("content-type", "text/plain; charset=utf-8"), ("x-content-type-options", "nosniff")]
         return http.Response(404, plain, b"404 page not found\n")
-    return http.Response(error.status.code, [JSON, *headers], msgspec.json.encode(error.status.document()))
+    body = write(msgspec.json.encode(error.status.document()), asked.media, pretty=asked.pretty)
+    return http.Response(error.status.code, [("content-type", asked.media), *headers], body)
+
+
+def _registry_form(asked: Format, request: Request) -> Form:
+    """What the registry is asked for: metadata where it can leave out the rest; the renderer does all else."""
+    deleting = request.verb in (Verb.DELETE, Verb.DELETE_COLLECTION)
+    return Form.METADATA if asked.form is Form.METADATA and not deleting else Form.OBJECT
+
+
+def _takes_gzip(headers: http.Headers) -> bool:
+    return any(part.partition(";")[0].strip() == "gzip" for part in headers.get("accept-encoding").split(","))
 
 
 def version() -> dict[str, str]:

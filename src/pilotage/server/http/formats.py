@@ -1,0 +1,73 @@
+"""The format of an answer to a request: negotiated, or refused with 406."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from urllib.parse import parse_qs
+
+from pilotage.errors import ApiError, NotAcceptable, Status, StatusDetails
+from pilotage.http.messages import Headers
+from pilotage.rest.negotiation import JSON, MEDIA_TYPES, PROTOBUF, YAML, Format, negotiate
+from pilotage.rest.request import Form, Request, Verb
+from pilotage.server.resources import ResourceInfo
+
+STREAMS = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
+_ONLY = "only the following media types are accepted: "
+_PEOPLE = ("curl", "Wget", "Mozilla/5.0")
+_TRUE = ("1", "t", "T", "TRUE", "true", "True")
+
+
+def format_of(headers: Headers, target: str, info: ResourceInfo, request: Request) -> Format:
+    """The format of the answer to a request for a resource. Raises NotAcceptable."""
+    accept = headers.get("accept")
+    collection = request.verb in (Verb.LIST, Verb.WATCH)
+    if not info.custom:
+        _check_route(accept, (*MEDIA_TYPES, *STREAMS) if collection else MEDIA_TYPES)
+    found = negotiate(accept, messages=not info.custom)
+    if found is None:
+        raise NotAcceptable(_ONLY + ", ".join(MEDIA_TYPES))
+    if request.verb is Verb.WATCH and found.media == YAML:
+        raise NotAcceptable(_ONLY + ", ".join(STREAMS))
+    return replace(found, pretty=True) if is_pretty(headers, target) else found
+
+
+def format_of_error(headers: Headers, target: str) -> Format:
+    """The format of an error: never converted to another kind, and JSON for people where nothing is acceptable."""
+    found = negotiate(headers.get("accept"), forms=False)
+    if found is None:
+        return Format(pretty=True)
+    return replace(found, pretty=True) if is_pretty(headers, target) else found
+
+
+def is_pretty(headers: Headers, target: str) -> bool:
+    """Whether JSON is indented: where the query says so, and for programs that show it to people."""
+    if "pretty" in target:
+        wanted = parse_qs(target.partition("?")[2], max_num_fields=100).get("pretty", [""])[0]
+        if wanted:
+            return wanted in _TRUE
+    return headers.get("user-agent").startswith(_PEOPLE)
+
+
+def check_shape(asked: Format, info: ResourceInfo, *, collection: bool) -> None:
+    """Refuse the metadata of an object for a list, and that of a list for an object."""
+    if asked.form is Form.METADATA and collection != asked.kind.endswith("List"):
+        if info.custom and not collection:
+            raise ApiError(status=Status(500, "", "content is not a list"))
+        what = "a list" if collection else "not a list"
+        kind = _go_type(info) + ("List" if collection else "")
+        raise NotAcceptable(f"you requested {asked.kind}, but the requested object is {what} (*{kind})")
+
+
+def _go_type(info: ResourceInfo) -> str:
+    """The type of an object in kube-apiserver, which clients see in messages."""
+    if info.custom:
+        return "unstructured.Unstructured"
+    return f"{info.stored.gvk.group.partition('.')[0] or 'core'}.{info.gvk.kind}"
+
+
+def _check_route(accept: str, produced: tuple[str, ...]) -> None:
+    """Built-in resources compare the header with a list of media types first: `application/*` is not in it."""
+    if not accept or any(part.partition(";")[0].strip() in ("*/*", *produced) for part in accept.split(",")[:64]):
+        return
+    message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(produced)}"
+    raise NotAcceptable(message, details=StatusDetails())

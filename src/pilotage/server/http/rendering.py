@@ -1,0 +1,114 @@
+"""Answers as they are sent: objects, lists and events of a watch, converted and written in the negotiated format."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from pilotage.errors import InternalError
+from pilotage.meta.documents import Document
+from pilotage.meta.times import Clock
+from pilotage.rest.negotiation import PROTOBUF, YAML, Format
+from pilotage.rest.request import Form, Request
+from pilotage.rest.response import Bytes, Page, WatchEvent
+from pilotage.server import records
+from pilotage.server.resources import ResourceInfo
+from pilotage.server.tables.table import TableWriter
+
+_PARTIAL = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/'
+_decode = msgspec.json.Decoder().decode
+
+
+def write(data: bytes, media: str, *, pretty: bool = False) -> bytes:
+    """A JSON document in a media type."""
+    if media == PROTOBUF:
+        return encoded(_decode(data))
+    if media == YAML:
+        from pilotage.meta import yamltext  # few answers are: not worth an import
+
+        return yamltext.write_as_kubernetes(_decode(data))
+    return msgspec.json.format(data, indent=2) if pretty else data + b"\n"
+
+
+def encoded(document: Document) -> bytes:
+    """A document as protobuf."""
+    from pilotage.types import protobuf  # the tables of messages
+
+    try:
+        return protobuf.encode(document)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        name = document.get("metadata", {}).get("name", "")
+        message = f"cannot encode {document.get('kind')} {name!r} as protobuf: {error}; ask for JSON, or fix the object"
+        raise InternalError(f"Internal error occurred: {message}") from error
+
+
+class Renderer:
+    """Writes what the registry answers to one request."""
+
+    def __init__(self, asked: Format, info: ResourceInfo, request: Request, clock: Clock) -> None:
+        self._asked = asked
+        self._info = info
+        self._request = request
+        self._clock = clock
+        self._table = TableWriter(info, request.options.include_object) if asked.form is Form.TABLE else None
+        self._events = 0
+
+    def object(self, data: bytes) -> bytes:
+        """The body with one object, or with a Status."""
+        if self._table is not None:
+            data = self._table.single(data, self._clock())
+        elif self._asked.form is Form.METADATA:
+            data = self._metadata(data)
+        return self._written(data)
+
+    def page(self, page: Page) -> bytes:
+        """The body with a list."""
+        if self._table is not None:
+            return self._written(self._table.collection(page, self._clock()))
+        metadata: dict[str, Any] = {"resourceVersion": page.resource_version}
+        if page.continue_token:
+            metadata["continue"] = page.continue_token
+        if page.remaining_item_count is not None:
+            metadata["remainingItemCount"] = page.remaining_item_count
+        if self._asked.form is Form.METADATA:
+            kind, api_version = "PartialObjectMetadataList", f"meta.k8s.io/{self._asked.version}"
+        else:
+            kind, api_version = page.list_kind or "List", str(self._request.resource.group_version)
+            if self._info.custom:
+                metadata.setdefault("continue", "")  # an untyped list always has it
+        head = msgspec.json.encode({"kind": kind, "apiVersion": api_version, "metadata": metadata})
+        items = b",".join(self._item(bytes(item)) for item in page.items)
+        return self._written(b'%b,"items":[%b]}' % (head[:-1], items))
+
+    def event(self, event: WatchEvent) -> bytes:
+        """One event of a watch: a line, or a frame."""
+        if self._table is not None:
+            event = self._table.event(event, self._clock(), first=not self._events)
+        elif self._asked.form is Form.METADATA and event.type != "ERROR":
+            event = WatchEvent(event.type, self._metadata(bytes(event.object)))
+        self._events += 1
+        if self._asked.media == PROTOBUF:
+            from pilotage.meta.protobuf import envelope
+
+            return envelope.frame(event.type, encoded(_decode(event.object)))
+        return b'{"type":"%b","object":%b}\n' % (event.type.encode(), bytes(event.object))
+
+    def _item(self, data: bytes) -> bytes:
+        if self._asked.form is Form.METADATA:
+            return self._metadata(data)
+        head = self._info.head
+        if not self._info.custom and data.startswith(head):
+            return b"{" + data[len(head) :]  # the items of a typed list are of one kind, which the list names
+        return data
+
+    def _metadata(self, data: Bytes) -> bytes:
+        data = bytes(data)
+        if not data.startswith(_PARTIAL):
+            if _decode(data).get("kind") == "Status":
+                return data
+            data = records.metadata_only(data)
+        return data if self._asked.version == "v1" else data.replace(_PARTIAL + b"v1", _PARTIAL + b"v1beta1", 1)
+
+    def _written(self, data: bytes) -> bytes:
+        return write(data, self._asked.media, pretty=self._asked.pretty)

@@ -1,0 +1,198 @@
+"""The formats of answers: JSON, YAML and protobuf, converted and plain, for objects, lists, watches and errors."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from pilotage.http.messages import Headers, Request, Response, StreamingResponse
+from pilotage.meta import yamltext
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.server.http.handler import HTTPHandler
+from pilotage.types import protobuf
+
+from ..registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, Api, definition, opened, widget
+
+JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
+MAPS = "/api/v1/namespaces/default/configmaps"
+WIDGET_PATH = "/apis/test.example.com/v1/namespaces/default/widgets"
+PARTIAL = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+PARTIAL_LIST = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+TABLE = ";as=Table;g=meta.k8s.io;v=v1"
+EXPECTED = GroupVersionKind("", "v1", "Unnamed")
+
+
+@asynccontextmanager
+async def served() -> AsyncIterator[tuple[HTTPHandler, Api]]:
+    async with opened() as api:
+        await api.create(DEFINITIONS, definition())
+        await api.create(WIDGETS, widget("w"), "default")
+        await api.create(CONFIG_MAPS, {"metadata": {"name": "a"}, "data": {"k": "v"}}, "default")
+        yield HTTPHandler(api.registry, "secret"), api
+
+
+async def get(face: HTTPHandler, target: str, accept: str, method: str = "GET", **headers: str) -> Response:
+    given = {"authorization": "Bearer secret", "accept": accept}
+    given |= {name.replace("_", "-"): value for name, value in headers.items()}
+    answer = await face(Request(method, target, Headers(given.items())))
+    assert isinstance(answer, Response)
+    return answer
+
+
+def media(answer: Response | StreamingResponse) -> str:
+    return dict(answer.headers)["content-type"]
+
+
+def document(answer: Response) -> Any:
+    match media(answer):
+        case "application/vnd.kubernetes.protobuf":
+            return protobuf.decode(protobuf.unwrap(answer.body, EXPECTED))
+        case "application/yaml":
+            return yamltext.read(answer.body)
+    return json.loads(answer.body)
+
+
+@pytest.mark.parametrize("wanted", [JSON, YAML, PROTOBUF])
+@pytest.mark.parametrize("target", [f"{MAPS}/a", MAPS, f"{MAPS}/missing"])
+async def test_objects_lists_and_errors_are_the_same_in_every_format(target: str, wanted: str) -> None:
+    async with served() as (face, _):
+        plain, answer = await get(face, target, JSON), await get(face, target, wanted)
+    assert (answer.status, media(answer)) == (plain.status, wanted)
+    assert document(answer) == document(plain)
+
+
+async def test_json_ends_with_a_line_break_unless_it_is_indented() -> None:
+    async with served() as (face, _):
+        assert (await get(face, f"{MAPS}/a", JSON)).body.endswith(b"}\n")
+        for target, accept, agent in (
+            (f"{MAPS}/a?pretty=true", JSON, ""),
+            (f"{MAPS}/a", f"{JSON};pretty=1", ""),
+            (f"{MAPS}/a", "*/*", "curl/8.0"),
+            (f"{MAPS}/missing", "*/*", "Wget/1"),
+        ):
+            assert (await get(face, target, accept, user_agent=agent)).body.startswith(b'{\n  "')
+        assert (await get(face, f"{MAPS}/a?pretty=0", "*/*", user_agent="curl/8.0")).body.startswith(b'{"')
+
+
+async def test_the_items_of_a_typed_list_have_no_kind_and_those_of_an_untyped_one_do() -> None:
+    async with served() as (face, _):
+        maps, widgets = document(await get(face, MAPS, JSON)), document(await get(face, WIDGET_PATH, JSON))
+    assert set(maps["items"][0]) == {"metadata", "data"}
+    assert "continue" not in maps["metadata"]
+    assert (widgets["items"][0]["kind"], widgets["metadata"]["continue"]) == ("Widget", "")
+
+
+@pytest.mark.parametrize("wanted", [JSON, YAML, PROTOBUF])
+@pytest.mark.parametrize("path", [f"{MAPS}/a", f"{WIDGET_PATH}/w"])
+async def test_metadata_alone_is_served_in_every_format_of_custom_resources_too(path: str, wanted: str) -> None:
+    collection = path.rpartition("/")[0]
+    async with served() as (face, _):
+        whole = document(await get(face, path, JSON))
+        one = await get(face, path, wanted + PARTIAL.replace("v=v1", "v=v1beta1"))
+        many = await get(face, collection, wanted + PARTIAL_LIST)
+    assert media(one) == media(many) == wanted
+    assert document(one) == {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1beta1",
+        "metadata": whole["metadata"],
+    }
+    assert document(many)["items"][0]["metadata"] == whole["metadata"]
+
+
+NOT_LIST = "you requested PartialObjectMetadataList, but the requested object is not a list (*core.ConfigMap)"
+A_LIST = "you requested PartialObjectMetadata, but the requested object is a list (*core.ConfigMapList)"
+ONLY = "only the following media types are accepted: application/json, application/yaml, " + PROTOBUF
+AVAILABLE = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, " + PROTOBUF
+STREAMS = f"application/json;stream=watch, {PROTOBUF};stream=watch"
+
+
+@pytest.mark.parametrize(
+    ("target", "accept", "message"),
+    [
+        (f"{MAPS}/a", "application/*", AVAILABLE),
+        (f"{MAPS}/a", "text/html", AVAILABLE),
+        (MAPS, "application/*", f"{AVAILABLE}, {STREAMS}"),
+        (MAPS, JSON + ";as=Other;g=meta.k8s.io;v=v1", ONLY),
+        (f"{MAPS}/missing", JSON + ";as=Other;g=meta.k8s.io;v=v1", ONLY),
+        (MAPS, PROTOBUF + TABLE, ONLY),
+        (f"{WIDGET_PATH}/w", PROTOBUF, ONLY),
+        (f"{WIDGET_PATH}/w", "text/html", ONLY),
+        (f"{MAPS}?watch=1", YAML, f"only the following media types are accepted: {STREAMS}"),
+        (f"{MAPS}?watch=1", f"{YAML},{JSON}", f"only the following media types are accepted: {STREAMS}"),
+        (MAPS, JSON + PARTIAL, A_LIST),
+        (f"{MAPS}/a", JSON + PARTIAL_LIST, NOT_LIST),
+    ],
+)  # fmt: skip
+async def test_what_cannot_be_served_is_refused_in_the_words_of_kube_apiserver(
+    target: str, accept: str, message: str
+) -> None:
+    async with served() as (face, _):
+        answer = await get(face, target, accept)
+    assert (answer.status, document(answer)["message"]) == (406, message)
+
+
+async def test_an_error_is_never_converted_and_is_readable_where_nothing_is_acceptable() -> None:
+    async with served() as (face, _):
+        for accept, wanted in ((JSON + TABLE, JSON), (f"{JSON}{TABLE},{YAML}", YAML), (PROTOBUF + PARTIAL, JSON)):
+            answer = await get(face, f"{MAPS}/missing", accept)
+            assert (answer.status, media(answer), document(answer)["reason"]) == (404, wanted, "NotFound")
+        assert (await get(face, f"{MAPS}/missing", JSON + TABLE)).body.startswith(b'{\n  "kind": "Status"')
+
+
+async def test_custom_resources_accept_any_application_type() -> None:
+    async with served() as (face, _):
+        answer = await get(face, WIDGET_PATH, "application/*")
+        assert (answer.status, media(answer)) == (200, JSON)
+
+
+async def test_a_delete_as_metadata_is_a_status_or_metadata() -> None:
+    async with served() as (face, api):
+        await api.create(CONFIG_MAPS, {"metadata": {"name": "held", "finalizers": ["a.example/b"]}}, "default")
+        removed = await get(face, f"{MAPS}/a", JSON + PARTIAL, "DELETE")
+        held = await get(face, f"{MAPS}/held", JSON + PARTIAL, "DELETE")
+    assert [document(removed)["kind"], document(held)["kind"]] == ["Status", "PartialObjectMetadata"]
+
+
+async def watched(face: HTTPHandler, accept: str) -> tuple[str, bytes]:
+    headers = Headers([("authorization", "Bearer secret"), ("accept", accept)])
+    answer = await face(Request("GET", f"{MAPS}?watch=1&timeoutSeconds=1", headers))
+    assert isinstance(answer, StreamingResponse)
+    return media(answer), b"".join([chunk async for chunk in answer.chunks])
+
+
+@pytest.mark.virtual_time
+async def test_a_watch_as_protobuf_is_a_stream_of_frames() -> None:
+    async with served() as (face, _):
+        _, lines = await watched(face, JSON)
+        wanted, frames = await watched(face, f"{PROTOBUF};stream=watch")
+    assert wanted == f"{PROTOBUF};stream=watch"
+    size = int.from_bytes(frames[:4], "big")
+    assert len(frames) == size + 4
+    assert frames[4:].startswith(b"\x0a\x05ADDED\x12")
+    message = frames[frames.index(b"k8s\0") :]
+    assert protobuf.decode(protobuf.unwrap(message, EXPECTED)) == json.loads(lines)["object"]
+
+
+@pytest.mark.virtual_time
+async def test_a_watch_may_be_of_metadata() -> None:
+    async with served() as (face, _):
+        _, lines = await watched(face, JSON + PARTIAL)
+    assert json.loads(lines)["object"].keys() == {"kind", "apiVersion", "metadata"}
+    assert json.loads(lines)["object"]["kind"] == "PartialObjectMetadata"
+
+
+async def test_only_a_large_answer_is_compressed_and_only_where_the_client_takes_it() -> None:
+    async with served() as (face, api):
+        await api.create(CONFIG_MAPS, {"metadata": {"name": "large"}, "data": {"k": "x" * 200_000}}, "default")
+        plain = await get(face, f"{MAPS}/large", JSON)
+        small = await get(face, f"{MAPS}/a", JSON, accept_encoding="gzip")
+        large = await get(face, f"{MAPS}/large", JSON, accept_encoding="deflate, gzip;q=1.0")
+    assert "content-encoding" not in dict(plain.headers) | dict(small.headers)
+    assert dict(large.headers)["content-encoding"] == "gzip"
+    assert dict(large.headers)["vary"] == "Accept-Encoding"
+    assert gzip.decompress(large.body) == plain.body
