@@ -48,8 +48,8 @@ def too_many(field: str, actual: int, maximum: int) -> Cause:
     return Cause("FieldValueTooMany", f"Too many: {actual}: must have at most {maximum} {unit}", field)
 
 
-def not_found(field: str, value: Any) -> Cause:
-    return Cause("FieldValueNotFound", f"Not found: {shown(value)}", field)
+def not_found(field: str, value: Any, detail: str = "") -> Cause:
+    return Cause("FieldValueNotFound", _joined("Not found", shown(value), detail), field)
 
 
 def invalid_error(kind: GroupKind, name: str, causes: Iterable[Cause]) -> Invalid:

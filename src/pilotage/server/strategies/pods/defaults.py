@@ -2,23 +2,115 @@
 
 from __future__ import annotations
 
-from pilotage.meta.documents import Document
+from collections.abc import Iterator
 
-_SPEC = {
-    "dnsPolicy": "ClusterFirst",
-    "restartPolicy": "Always",
-    "schedulerName": "default-scheduler",
-    "terminationGracePeriodSeconds": 30,
-}
+from pilotage.meta.documents import Document
+from pilotage.server.strategies.pods.fields import default_field_reference
+from pilotage.server.strategies.pods.images import pull_policy
+from pilotage.server.strategies.pods.resources import default_pod_resources, default_quantities
+from pilotage.server.strategies.pods.volumedefaults import default_volume
+
+CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
+"""The lists of containers in a spec."""
+PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+_PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
+_SPEC = {"dnsPolicy": "ClusterFirst", "restartPolicy": "Always", "schedulerName": "default-scheduler"}
+
+
+def default_pod(pod: Document) -> None:
+    """Fill in the defaults of a pod, in place: those of its spec, and a few that templates do not get."""
+    spec = pod.setdefault("spec", {})
+    default_pod_spec(spec)
+    for container in containers(spec, ("initContainers", "containers")):
+        resources = container["resources"]
+        if limits := resources.get("limits"):
+            resources["requests"] = limits | resources.get("requests", {})
+        if spec.get("hostNetwork"):
+            for port in container.get("ports", ()):
+                if not port.get("hostPort") and port.get("containerPort"):
+                    port["hostPort"] = port["containerPort"]
+    default_pod_resources(spec)
+    spec.setdefault("enableServiceLinks", True)
 
 
 def default_pod_template(template: Document) -> None:
     """Fill in the defaults of a pod template, in place."""
+    template.setdefault("metadata", {})
     default_pod_spec(template.setdefault("spec", {}))
 
 
 def default_pod_spec(spec: Document) -> None:
     """Fill in the defaults of a pod's spec, in place."""
+    spec.setdefault("containers", None)
     for key, value in _SPEC.items():
-        spec.setdefault(key, value)
+        if not spec.get(key):
+            spec[key] = value
+    spec.setdefault("terminationGracePeriodSeconds", 30)
     spec.setdefault("securityContext", {})
+    if account := spec.get("serviceAccountName") or spec.get("serviceAccount"):
+        spec["serviceAccountName"] = spec["serviceAccount"] = account  # the second is the old name of the first
+    for volume in spec.get("volumes") or ():
+        default_volume(volume)
+    for container in containers(spec):
+        _default_container(container)
+    default_quantities(spec.get("overhead"))
+    if resources := spec.get("resources"):
+        default_quantities(resources.get("limits"))
+        default_quantities(resources.get("requests"))
+
+
+def containers(spec: Document, lists: tuple[str, ...] = CONTAINERS) -> Iterator[Document]:
+    """All containers of a spec."""
+    for name in lists:
+        yield from spec.get(name) or ()
+
+
+def _default_container(container: Document) -> None:
+    container.setdefault("name", "")
+    if not container.get("imagePullPolicy"):
+        container["imagePullPolicy"] = pull_policy(container.get("image", ""))
+    if not container.get("terminationMessagePath"):
+        container["terminationMessagePath"] = "/dev/termination-log"
+    if not container.get("terminationMessagePolicy"):
+        container["terminationMessagePolicy"] = "File"
+    resources = container.setdefault("resources", {})
+    default_quantities(resources.get("limits"))
+    default_quantities(resources.get("requests"))
+    for port in container.get("ports") or ():
+        if not port.get("protocol"):
+            port["protocol"] = "TCP"
+    for variable in container.get("env") or ():
+        if source := variable.get("valueFrom"):
+            _default_variable_source(source)
+    for name in PROBES:
+        if (probe := container.get(name)) is not None:
+            _default_probe(probe)
+    for handler in (container.get("lifecycle") or {}).values():
+        if isinstance(handler, dict):
+            _default_http(handler)
+
+
+def _default_variable_source(source: Document) -> None:
+    if "fieldRef" in source:
+        default_field_reference(source["fieldRef"])
+    if "resourceFieldRef" in source:
+        source["resourceFieldRef"].setdefault("divisor", "0")
+    if "fileKeyRef" in source:
+        source["fileKeyRef"].setdefault("optional", False)
+
+
+def _default_probe(probe: Document) -> None:
+    for key, value in _PROBE.items():
+        if not probe.get(key):
+            probe[key] = value
+    _default_http(probe)
+    if "grpc" in probe:
+        probe["grpc"].setdefault("service", "")
+
+
+def _default_http(handler: Document) -> None:
+    if (action := handler.get("httpGet")) is not None:
+        if not action.get("path"):
+            action["path"] = "/"
+        if not action.get("scheme"):
+            action["scheme"] = "HTTP"

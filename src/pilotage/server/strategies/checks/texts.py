@@ -1,0 +1,77 @@
+"""Texts that have a form: names, keys, variables, headers, paths of files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import invalid, required
+from pilotage.meta.names import NameRule, dns_1123_label, dns_1123_subdomain
+
+_is_config_key = re.compile("[-._a-zA-Z0-9]+").fullmatch
+_is_header = re.compile("[-A-Za-z0-9]+").fullmatch
+_CONFIG_KEY = (
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' "
+    "(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
+)
+_HEADER = (
+    "a valid HTTP header must consist of alphanumeric characters or '-' "
+    "(e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')"
+)
+_VARIABLE = "a valid environment variable name must consist only of printable ASCII characters other than '='"
+
+
+def validate_text(value: str, path: str, rule: NameRule = dns_1123_subdomain) -> Iterator[Cause]:
+    """A name of the form that the rule has; empty is none."""
+    for message in rule(value):
+        yield invalid(path, value, message)
+
+
+def validate_required_text(value: str | None, path: str, rule: NameRule = dns_1123_label) -> Iterator[Cause]:
+    """A name that must be there."""
+    if value:
+        yield from validate_text(value, path, rule)
+    else:
+        yield required(path)
+
+
+def config_key(value: str) -> list[str]:
+    """The keys of ConfigMaps and Secrets."""
+    messages = ["must be no more than 253 characters"] if len(value.encode(errors="replace")) > 253 else []
+    if not _is_config_key(value):
+        messages.append(_CONFIG_KEY)
+    if value in (".", ".."):
+        messages.append(f"must not be '{value}'")
+    elif value.startswith(".."):
+        messages.append("must not start with '..'")
+    return messages
+
+
+def header_name(value: str) -> list[str]:
+    """The names of HTTP headers."""
+    return [] if _is_header(value) else [_HEADER]
+
+
+def variable_name(value: str) -> list[str]:
+    """The names of environment variables."""
+    return [] if value.isascii() and value.isprintable() and "=" not in value else [_VARIABLE]
+
+
+def validate_relative_path(value: str, path: str) -> Iterator[Cause]:
+    """A path that stays below the directory that it is relative to."""
+    if value.startswith("/"):
+        yield invalid(path, value, "must be a relative path")
+    yield from validate_no_backsteps(value, path)
+
+
+def validate_no_backsteps(value: str, path: str) -> Iterator[Cause]:
+    if ".." in value and ".." in value.split("/"):
+        yield invalid(path, value, "must not contain '..'")
+
+
+def validate_file_path(value: str, path: str) -> Iterator[Cause]:
+    """A relative path of a file that no name starting with two dots hides, as those of the kubelet do."""
+    yield from validate_relative_path(value, path)
+    if value.startswith("..") and not value.startswith("../"):
+        yield invalid(path, value, "must not start with '..'")

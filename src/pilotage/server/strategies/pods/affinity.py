@@ -1,0 +1,137 @@
+"""Where a pod wants to be: near which nodes and pods, and far from which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import forbidden, invalid, required
+from pilotage.meta.documents import Document
+from pilotage.meta.names import dns_1123_label, label_value, qualified_name
+from pilotage.server.strategies.checks.labelselectors import validate_label_selector
+from pilotage.server.strategies.checks.texts import validate_text
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def validate_affinity(affinity: Document | None, path: str) -> Iterator[Cause]:
+    """Affinity to nodes, affinity to pods, and anti-affinity to pods."""
+    if not affinity:
+        return
+    if (nodes := affinity.get("nodeAffinity")) is not None:
+        yield from _validate_node_affinity(nodes, f"{path}.nodeAffinity")
+    for kind in ("podAffinity", "podAntiAffinity"):
+        pods = affinity.get(kind) or {}
+        for index, term in enumerate(pods.get(REQUIRED) or ()):
+            yield from _validate_pod_term(term, f"{path}.{kind}.{REQUIRED}[{index}]")
+        for index, weighted in enumerate(pods.get(PREFERRED) or ()):
+            place = f"{path}.{kind}.{PREFERRED}[{index}]"
+            yield from _validate_weight(weighted, place)
+            yield from _validate_pod_term(weighted.get("podAffinityTerm") or {}, f"{place}.podAffinityTerm")
+
+
+def validate_node_selector(selector: Document, path: str) -> Iterator[Cause]:
+    """A node selector with terms, one of which a node must meet."""
+    terms = selector.get("nodeSelectorTerms") or ()
+    if not terms:
+        yield required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")
+    for index, term in enumerate(terms):
+        yield from validate_node_selector_term(term, f"{path}.nodeSelectorTerms[{index}]")
+
+
+def validate_node_selector_term(term: Document, path: str, *, any_value: bool = False) -> Iterator[Cause]:
+    """Expressions about the labels of a node and about its name. With `any_value` values are not checked."""
+    for index, expression in enumerate(term.get("matchExpressions") or ()):
+        yield from _validate_expression(expression, f"{path}.matchExpressions[{index}]", any_value=any_value)
+    for index, expression in enumerate(term.get("matchFields") or ()):
+        yield from _validate_field(expression, f"{path}.matchFields[{index}]")
+
+
+def validate_label_keys(
+    holder: Document, path: str, names: Sequence[str] = ("matchLabelKeys", "mismatchLabelKeys")
+) -> Iterator[Cause]:
+    """Keys of labels whose values, in the pod itself, are added to its selector."""
+    selector = holder.get("labelSelector")
+    for name in names:
+        if (keys := holder.get(name)) and selector is None:
+            yield forbidden(f"{path}.{name}", "must not be specified when labelSelector is not set")
+        else:
+            for index, key in enumerate(keys or ()):
+                yield from validate_text(key, f"{path}.{name}[{index}]", qualified_name)
+    matching = holder.get("matchLabelKeys") or ()
+    if selector and matching:
+        seen = set(selector.get("matchLabels") or ())
+        for expression in selector.get("matchExpressions") or ():
+            key = expression.get("key") or ""
+            if key in seen and key in matching:
+                message = "exists in both matchLabelKeys and labelSelector"
+                last = len(matching) - 1 - list(reversed(matching)).index(key)
+                yield invalid(f"{path}[{last}]", key, message)
+            seen.add(key)
+    differing = holder.get("mismatchLabelKeys") or ()
+    for index, key in enumerate(matching if differing else ()):
+        if key in differing:
+            message = "exists in both matchLabelKeys and mismatchLabelKeys"
+            yield invalid(f"{path}.matchLabelKeys[{index}]", key, message)
+
+
+def _validate_node_affinity(affinity: Document, path: str) -> Iterator[Cause]:
+    if (selector := affinity.get(REQUIRED)) is not None:
+        yield from validate_node_selector(selector, f"{path}.{REQUIRED}")
+    for index, weighted in enumerate(affinity.get(PREFERRED) or ()):
+        place = f"{path}.{PREFERRED}[{index}]"
+        yield from _validate_weight(weighted, place)
+        term = weighted.get("preference") or {}
+        yield from validate_node_selector_term(term, f"{place}.preference", any_value=True)
+
+
+def _validate_weight(weighted: Document, path: str) -> Iterator[Cause]:
+    weight = weighted.get("weight") or 0
+    if not 1 <= weight <= 100:
+        yield invalid(f"{path}.weight", weight, "must be in the range 1-100")
+
+
+def _validate_expression(expression: Document, path: str, *, any_value: bool) -> Iterator[Cause]:
+    operator, values = expression.get("operator") or "", expression.get("values") or ()
+    if operator in ("In", "NotIn"):
+        if not values:
+            yield required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+    elif operator in ("Exists", "DoesNotExist"):
+        if values:
+            yield forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+    elif operator in ("Gt", "Lt"):
+        if len(values) != 1:
+            yield required(f"{path}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
+    else:
+        yield invalid(f"{path}.operator", operator, "not a valid selector operator")
+    yield from validate_text(expression.get("key") or "", f"{path}.key", qualified_name)
+    for index, value in enumerate(() if any_value else values):
+        yield from validate_text(value, f"{path}.values[{index}]", label_value)
+
+
+def _validate_field(expression: Document, path: str) -> Iterator[Cause]:
+    operator, key = expression.get("operator") or "", expression.get("key") or ""
+    values = expression.get("values") or ()
+    if operator not in ("In", "NotIn"):
+        yield invalid(f"{path}.operator", operator, "not a valid selector operator")
+    elif len(values) != 1:
+        message = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
+        yield required(f"{path}.values", message)
+    if key != "metadata.name":
+        yield invalid(f"{path}.key", key, "not a valid field selector key")
+    else:
+        for index, value in enumerate(values):
+            yield from validate_text(value, f"{path}.values[{index}]")
+
+
+def _validate_pod_term(term: Document, path: str) -> Iterator[Cause]:
+    for name in ("labelSelector", "namespaceSelector"):
+        yield from validate_label_selector(term.get(name), f"{path}.{name}")
+    for namespace in term.get("namespaces") or ():
+        yield from validate_text(namespace, f"{path}.namespace", dns_1123_label)
+    yield from validate_label_keys(term, path)
+    key = term.get("topologyKey") or ""
+    if not key:
+        yield required(f"{path}.topologyKey", "can not be empty")
+    yield from validate_text(key, f"{path}.topologyKey", qualified_name)

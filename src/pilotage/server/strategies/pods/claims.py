@@ -1,0 +1,39 @@
+"""Claims of persistent volumes in templates: those of ephemeral volumes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import forbidden
+from pilotage.meta.documents import Document
+from pilotage.meta.validation import annotations_causes, labels_causes
+from pilotage.server.strategies.volumes.claims import validate_claim_spec
+
+_NOT_IN_TEMPLATE = (
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+)
+
+
+def validate_claim_template(template: Document, path: str) -> Iterator[Cause]:
+    """The claim that is made for an ephemeral volume."""
+    metadata = template.get("metadata") or {}
+    yield from annotations_causes(metadata.get("annotations") or {}, f"{path}.metadata.annotations")
+    yield from labels_causes(metadata.get("labels") or {}, f"{path}.metadata.labels")
+    for name in _NOT_IN_TEMPLATE:
+        if metadata.get(name) not in (None, "", 0) or (name == "deletionGracePeriodSeconds" and name in metadata):
+            shown = "uID" if name == "uid" else name  # Go's name of the field, with a small first letter
+            yield forbidden(f"{path}.metadata.{shown}", "cannot be set")
+    yield from validate_claim_spec(template.get("spec") or {}, f"{path}.spec")

@@ -1,0 +1,21 @@
+"""Names of CSI drivers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import invalid, required, too_long
+from pilotage.meta.names import dns_1123_subdomain
+
+_MAX_NAME = 63
+
+
+def validate_driver_name(name: str, path: str) -> Iterator[Cause]:
+    """A short subdomain in which capitals count as small letters."""
+    if not name:
+        yield required(path)
+        return
+    if len(name.encode(errors="replace")) > _MAX_NAME:
+        yield too_long(path, _MAX_NAME)
+    yield from (invalid(path, name, problem) for problem in dns_1123_subdomain(name.lower()))

@@ -1,0 +1,108 @@
+"""Where the volumes of a pod are in the file system of a container: mounts and block devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import forbidden, invalid, not_found, not_supported, required
+from pilotage.meta.documents import Document
+from pilotage.server.strategies.checks.texts import validate_relative_path
+
+_PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
+_RECURSIVE = ("Disabled", "Enabled", "IfPossible")
+
+
+def validate_mounts(container: Document, path: str, volumes: Mapping[str, Document]) -> Iterator[Cause]:
+    """The mounts of a container, then its devices."""
+    mounts, devices = container.get("volumeMounts") or (), container.get("volumeDevices") or ()
+    mounted = {mount.get("name") or "": mount.get("mountPath") or "" for mount in mounts}
+    attached = {device.get("name") or "": device.get("devicePath") or "" for device in devices}
+    seen: set[str] = set()
+    for index, mount in enumerate(mounts):
+        yield from _validate_mount(mount, f"{path}.volumeMounts[{index}]", volumes, attached, seen)
+        yield from _validate_mount_options(mount, container, f"{path}.volumeMounts", index)
+    if devices:
+        yield from _validate_devices(container, f"{path}.volumeDevices", volumes, mounted)
+
+
+def _validate_mount(
+    mount: Document, path: str, volumes: Mapping[str, Document], attached: Mapping[str, str], seen: set[str]
+) -> Iterator[Cause]:
+    name, place = mount.get("name") or "", mount.get("mountPath") or ""
+    if not name:
+        yield required(f"{path}.name")
+    if name not in volumes:
+        yield not_found(f"{path}.name", name)
+    if not place:
+        yield required(f"{path}.mountPath")
+    if place in seen:
+        yield invalid(f"{path}.mountPath", place, "must be unique")
+    seen.add(place)
+    if name in attached:
+        yield invalid(f"{path}.name", name, "must not already exist in volumeDevices")
+    if place in attached.values():
+        yield invalid(f"{path}.mountPath", place, "must not already exist as a path in volumeDevices")
+
+
+def _validate_mount_options(mount: Document, container: Document, path: str, index: int) -> Iterator[Cause]:
+    # The paths do not say which mount it is, except for one.
+    if below := mount.get("subPath"):
+        yield from validate_relative_path(below, f"{path}.subPath")
+    if expression := mount.get("subPathExpr"):
+        if below:
+            message = "subPathExpr and subPath are mutually exclusive"
+            yield invalid(f"{path}[{index}].subPathExpr", expression, message)
+        yield from validate_relative_path(expression, f"{path}.subPathExpr")
+    if (propagation := mount.get("mountPropagation")) is not None:
+        if propagation not in _PROPAGATIONS:
+            yield not_supported(f"{path}.mountPropagation", propagation, _PROPAGATIONS)
+        privileged = (container.get("securityContext") or {}).get("privileged")
+        if propagation == "Bidirectional" and not privileged:
+            message = "Bidirectional mount propagation is available only to privileged containers"
+            yield forbidden(f"{path}.mountPropagation", message)
+    if (recursive := mount.get("recursiveReadOnly")) is not None:
+        yield from _validate_recursive(mount, recursive, f"{path}.recursiveReadOnly")
+
+
+def _validate_recursive(mount: Document, recursive: str, path: str) -> Iterator[Cause]:
+    if recursive not in _RECURSIVE:
+        yield not_supported(path, recursive, _RECURSIVE)
+    elif recursive != "Disabled":
+        if not mount.get("readOnly"):
+            yield forbidden(path, "may only be specified when readOnly is true")
+        if mount.get("mountPropagation") not in (None, "None"):
+            yield forbidden(path, "may only be specified when mountPropagation is None or not specified")
+
+
+def _validate_devices(
+    container: Document, path: str, volumes: Mapping[str, Document], mounted: Mapping[str, str]
+) -> Iterator[Cause]:
+    names: set[str] = set()
+    places: set[str] = set()
+    for index, device in enumerate(container["volumeDevices"]):
+        at, name, place = f"{path}[{index}]", device.get("name") or "", device.get("devicePath") or ""
+        volume = volumes.get(name)
+        if not name:
+            yield required(f"{at}.name")
+        if name in names:
+            yield invalid(f"{at}.name", name, "must be unique")
+        if volume is None:
+            yield not_found(f"{at}.name", name)
+        elif volume.get("persistentVolumeClaim") is None and volume.get("ephemeral") is None:
+            message = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
+            yield invalid(f"{at}.name", name, message)
+        if not place:
+            yield required(f"{at}.devicePath")
+        if place in places:
+            yield invalid(f"{at}.devicePath", place, "must be unique")
+        if ".." in place.split("/"):
+            yield invalid(f"{at}.devicePath", place, "can not contain backsteps ('..')")
+        else:
+            places.add(place)
+        if name in mounted:
+            yield invalid(f"{at}.name", name, "must not already exist in volumeMounts")
+        if place in mounted.values():
+            yield invalid(f"{at}.devicePath", place, "must not already exist as a path in volumeMounts")
+        if name:
+            names.add(name)

@@ -1,0 +1,199 @@
+"""Limits, requests and claims of resources: of containers, of a pod as a whole, and its overhead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Set
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import duplicate, forbidden, invalid, not_found, not_supported, required
+from pilotage.meta.documents import Document
+from pilotage.meta.names import dns_1123_label, qualified_name
+from pilotage.meta.quantity import Quantity
+from pilotage.server.strategies.checks.texts import validate_text
+from pilotage.server.strategies.pods.resources import (
+    HUGE_PAGES,
+    Amounts,
+    allows_overcommit,
+    amounts,
+    is_native,
+    of_pods,
+    total,
+)
+
+NameCheck = Callable[[str, str], Iterator[Cause]]
+_CONTAINER = {"cpu", "memory", "ephemeral-storage"}
+_COUNTED = {
+    "pods",
+    "resourcequotas",
+    "services",
+    "replicationcontrollers",
+    "secrets",
+    "configmaps",
+    "persistentvolumeclaims",
+    "services.nodeports",
+    "services.loadbalancers",
+}
+_STANDARD = {
+    *_CONTAINER,
+    *_COUNTED,
+    *(f"{kind}.{name}" for kind in ("requests", "limits") for name in _CONTAINER),
+    "storage",
+    "requests.storage",
+}
+_POD = ("cpu", HUGE_PAGES, "memory")
+_ZERO = Quantity(0)
+
+
+def validate_container_resources(resources: Document, path: str, claims: Set[str] = frozenset()) -> Iterator[Cause]:
+    """The resources of a container; `claims` are the names of the pod's resource claims."""
+    if resources:
+        yield from _validate_requirements(resources, path, _validate_container_name)
+        yield from _validate_claims(resources, f"{path}.claims", claims)
+
+
+def validate_pod_resources(spec: Document, path: str) -> Iterator[Cause]:
+    """The resources of a pod as a whole, which its containers share."""
+    resources = spec.get("resources")
+    if resources is None:
+        return
+    place = f"{path}.resources"
+    if (spec.get("os") or {}).get("name") == "windows":
+        yield forbidden(place, "may not be set for a windows pod")
+        return
+    if resources.get("claims") is not None:
+        yield forbidden(f"{place}.claims", "claims may not be set for Resources at pod-level")
+    yield from _validate_requirements(resources, place, _validate_pod_name)
+    names = frozenset(claim.get("name") or "" for claim in spec.get("resourceClaims") or ())
+    yield from _validate_claims(resources, f"{place}.claims", names)
+    yield from _validate_sums(spec, place)
+
+
+def is_integer_resource(name: str) -> bool:
+    """Whether there is only a whole number of it."""
+    return name in _COUNTED or is_extended(name)
+
+
+def is_extended(name: str) -> bool:
+    """Whether a resource is neither Kubernetes' own nor named like a part of a quota."""
+    if is_native(name) or name.startswith("requests."):
+        return False
+    return not qualified_name(f"requests.{name}")
+
+
+def _validate_requirements(resources: Document, path: str, check_name: NameCheck) -> Iterator[Cause]:
+    holder = {"resources": resources}
+    limits, requests = amounts(holder, "limits"), amounts(holder, "requests")
+    for name, amount in limits.items():
+        place = f"{path}.limits[{name}]"
+        yield from check_name(name, place)
+        yield from _validate_amount(name, amount, place)
+        yield from _validate_pages(name, amount, place)
+    for name, amount in requests.items():
+        place = f"{path}.requests[{name}]"
+        yield from check_name(name, place)
+        yield from _validate_amount(name, amount, place)
+        yield from _validate_against_limit(name, amount, limits, path)
+        yield from _validate_pages(name, amount, place)
+    names = limits.keys() | requests.keys()
+    if not names & {"cpu", "memory"} and any(name.startswith(HUGE_PAGES) for name in names):
+        yield forbidden(path, "HugePages require cpu or memory")
+
+
+def _validate_against_limit(name: str, amount: Quantity, limits: Amounts, path: str) -> Iterator[Cause]:
+    limit = limits.get(name)
+    if limit is None:
+        if not allows_overcommit(name):
+            yield required(f"{path}.limits", "Limit must be set for non overcommitable resources")
+    elif amount != limit and not allows_overcommit(name):
+        message = f"must be equal to {name} limit of {limit.canonical()}"
+        yield invalid(f"{path}.requests", amount.canonical(), message)
+    elif amount > limit:
+        message = f"must be less than or equal to {name} limit of {limit.canonical()}"
+        yield invalid(f"{path}.requests", amount.canonical(), message)
+
+
+def _validate_amount(name: str, amount: Quantity, path: str) -> Iterator[Cause]:
+    if amount < _ZERO:
+        yield invalid(path, amount.canonical(), "must be greater than or equal to 0")
+    if is_integer_resource(name) and amount.milli_value() % 1000:
+        yield invalid(path, amount.canonical(), "must be an integer")
+
+
+def _validate_pages(name: str, amount: Quantity, path: str) -> Iterator[Cause]:
+    if name.startswith(HUGE_PAGES) and not _is_whole_pages(name, amount):
+        yield invalid(path, amount.canonical(), f"{amount.canonical()} is not positive integer multiple of {name}")
+
+
+def _is_whole_pages(name: str, amount: Quantity) -> bool:
+    try:
+        size = Quantity(name.removeprefix(HUGE_PAGES))
+    except ValueError:
+        return False
+    if size <= _ZERO or size.milli_value() % 1000:
+        return False
+    return amount.value() % size.value() == 0
+
+
+def _validate_resource_name(name: str, path: str) -> Iterator[Cause]:
+    if problems := qualified_name(name):
+        yield from (invalid(path, name, problem) for problem in problems)
+    elif "/" not in name and name not in _STANDARD and not name.removeprefix("requests.").startswith(HUGE_PAGES):
+        yield invalid(path, name, "must be a standard resource type or fully qualified")
+
+
+def _validate_container_name(name: str, path: str) -> Iterator[Cause]:
+    if name in _CONTAINER:
+        return
+    yield from _validate_resource_name(name, path)
+    if "/" not in name:
+        if not name.startswith(HUGE_PAGES):
+            yield invalid(path, name, "must be a standard resource for containers")
+    elif not is_native(name) and not is_extended(name):
+        yield invalid(path, name, "doesn't follow extended resource name standard")
+
+
+def _validate_pod_name(name: str, path: str) -> Iterator[Cause]:
+    causes = list(_validate_resource_name(name, path))
+    yield from causes
+    if not causes and not of_pods(name):
+        yield not_supported(path, name, _POD)
+
+
+def _validate_claims(resources: Document, path: str, known: Set[str]) -> Iterator[Cause]:
+    keys: dict[str, str] = {}  # from a claim, or a claim and its request, to the claim
+    for index, claim in enumerate(resources.get("claims") or ()):
+        place, name, request = f"{path}[{index}]", claim.get("name") or "", claim.get("request") or ""
+        if not name:
+            yield required(place)
+            continue
+        if name in keys:
+            yield duplicate(place, name)
+        else:
+            if request:
+                yield from validate_text(request, f"{place}.request", dns_1123_label)
+            key = f"{name}/{request}" if request else name
+            if key in keys:
+                yield duplicate(place, key)
+            elif not request:
+                yield from (duplicate(place, name) for claimed in keys.values() if claimed == name)
+            keys[key] = name
+        if name not in known:
+            which = f": {', '.join(sorted(known))}" if known else " which is empty"
+            yield not_found(place, name, f"must be one of the names in pod.spec.resourceClaims{which}")
+
+
+def _validate_sums(spec: Document, path: str) -> Iterator[Cause]:
+    limits, requests = amounts(spec, "limits"), amounts(spec, "requests")
+    for name, needed in total(spec, "requests").items():
+        if name in requests and needed > requests[name]:
+            message = f"must be greater than or equal to aggregate container requests of {needed.canonical()}"
+            yield invalid(f"{path}.requests[{name}]", requests[name].canonical(), message)
+    for name, needed in total(spec, "limits").items():
+        if name.startswith(HUGE_PAGES) and name in limits and needed > limits[name]:
+            message = f"must be greater than or equal to aggregate container limits of {needed.canonical()}"
+            yield invalid(f"{path}.limits[{name}]", limits[name].canonical(), message)
+    for index, container in enumerate(spec.get("containers") or ()):
+        for name, limit in amounts(container, "limits").items():
+            if name in limits and limit > limits[name]:
+                message = f"must be less than or equal to pod limits of {limits[name].canonical()}"
+                yield invalid(f"{path}.containers[{index}][{name}].limits", limit.canonical(), message)

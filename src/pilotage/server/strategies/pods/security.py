@@ -1,0 +1,147 @@
+"""Security contexts of pods and containers: users and groups, profiles, privileges, kernel parameters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import duplicate, invalid, not_supported, required, too_long
+from pilotage.meta.documents import Document
+from pilotage.server.strategies.checks.texts import validate_relative_path
+from pilotage.server.strategies.pods.windows import validate_windows_options
+
+_MAX_ID = 2**31 - 1
+_PROFILES = ("Localhost", "RuntimeDefault", "Unconfined")
+_MAX_PROFILE = 4095
+_SEGMENT = "[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+_SYSCTL = rf"({_SEGMENT}[\./])*{_SEGMENT}"
+_is_sysctl = re.compile(_SYSCTL).fullmatch
+_MAX_SYSCTL = 253
+_IPC_SYSCTLS = ("kernel.shm", "kernel.msg", "fs.mqueue.")
+
+
+def validate_container_security(context: Document | None, path: str, *, host_users: bool) -> Iterator[Cause]:
+    """The security context of a container; `host_users` says whether its users are those of the node."""
+    if not context:
+        return
+    yield from _validate_ids(context, path, ("runAsUser", "runAsGroup"))
+    if (mount := context.get("procMount")) is not None:
+        if mount not in ("Default", "Unmasked"):
+            yield not_supported(f"{path}.procMount", mount, ("Default", "Unmasked"))
+        if host_users and mount == "Unmasked":
+            yield invalid(f"{path}.procMount", mount, "`hostUsers` must be false to use `Unmasked`")
+    yield from _validate_seccomp(context.get("seccompProfile"), f"{path}.seccompProfile")
+    if context.get("allowPrivilegeEscalation") is False:
+        if context.get("privileged"):
+            message = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
+            yield invalid(path, context, message)
+        for capability in (context.get("capabilities") or {}).get("add") or ():
+            if capability == "CAP_SYS_ADMIN":
+                message = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
+                yield invalid(path, context, message)
+    yield from validate_windows_options(context.get("windowsOptions"), f"{path}.windowsOptions")
+    yield from validate_apparmor(context.get("appArmorProfile"), f"{path}.appArmorProfile")
+
+
+def validate_pod_security(spec: Document, path: str) -> Iterator[Cause]:
+    """The security context of a pod, with what it shares with the node."""
+    context = spec.get("securityContext") or {}
+    yield from _validate_ids(context, path, ("fsGroup", "runAsUser", "runAsGroup"))
+    for index, group in enumerate(context.get("supplementalGroups") or ()):
+        yield from _validate_id(group, f"{path}.supplementalGroups[{index}]")
+    if spec.get("shareProcessNamespace") and spec.get("hostPID"):
+        message = "ShareProcessNamespace and HostPID cannot both be enabled"
+        yield invalid(f"{path}.shareProcessNamespace", True, message)
+    if not context:
+        return
+    yield from _validate_sysctls(spec, context.get("sysctls") or (), f"{path}.sysctls")
+    if (policy := context.get("fsGroupChangePolicy")) is not None:
+        yield from _validate_choice(policy, f"{path}.fsGroupChangePolicy", ("Always", "OnRootMismatch"))
+    yield from _validate_seccomp(context.get("seccompProfile"), f"{path}.seccompProfile")
+    yield from validate_windows_options(context.get("windowsOptions"), f"{path}.windowsOptions")
+    yield from validate_apparmor(context.get("appArmorProfile"), f"{path}.appArmorProfile")
+    if (policy := context.get("supplementalGroupsPolicy")) is not None:
+        yield from _validate_choice(policy, f"{path}.supplementalGroupsPolicy", ("Merge", "Strict"))
+    if (policy := context.get("seLinuxChangePolicy")) is not None:
+        yield from _validate_choice(policy, f"{path}.seLinuxChangePolicy", ("Recursive",))
+
+
+def validate_apparmor(profile: Document | None, path: str) -> Iterator[Cause]:
+    """An AppArmor profile."""
+    if profile is None:
+        return
+    kind, local = profile.get("type") or "", profile.get("localhostProfile")
+    if kind == "Localhost":
+        yield from _validate_apparmor_file(local, f"{path}.localhostProfile")
+    elif kind in _PROFILES:
+        if local is not None:
+            yield invalid(f"{path}.localhostProfile", local, "can only be set when AppArmor type is Localhost")
+    elif not kind:
+        yield required(f"{path}.type", "type is required when appArmorProfile is set")
+    else:
+        yield not_supported(f"{path}.type", kind, _PROFILES)
+
+
+def _validate_apparmor_file(local: str | None, path: str) -> Iterator[Cause]:
+    if not local:
+        yield required(path, "must be set when AppArmor type is Localhost")
+        return
+    if local != local.strip():
+        yield invalid(path, local, "must not be padded with whitespace")
+    if len(local.encode(errors="replace")) > _MAX_PROFILE:
+        yield too_long(path, _MAX_PROFILE)
+
+
+def _validate_seccomp(profile: Document | None, path: str) -> Iterator[Cause]:
+    if profile is None:
+        return
+    kind, local = profile.get("type") or "", profile.get("localhostProfile")
+    if not kind:
+        yield required(f"{path}.type", "type is required when seccompProfile is set")
+    elif kind not in _PROFILES:
+        yield not_supported(f"{path}.type", kind, _PROFILES)
+    if kind == "Localhost":
+        if local is None:
+            yield required(f"{path}.localhostProfile", "must be set when seccomp type is Localhost")
+        else:
+            yield from validate_relative_path(local, f"{path}.localhostProfile")
+    elif local is not None:
+        shown = {"Type": kind, "LocalhostProfile": local}
+        yield invalid(f"{path}.localhostProfile", shown, "can only be set when seccomp type is Localhost", whole=True)
+
+
+def _validate_sysctls(spec: Document, sysctls: Any, path: str) -> Iterator[Cause]:
+    seen: set[str] = set()
+    for index, sysctl in enumerate(sysctls):
+        place, name = f"{path}[{index}].name", sysctl.get("name") or ""
+        if not name:
+            yield required(place)
+        elif len(name) > _MAX_SYSCTL or not _is_sysctl(name):
+            message = f"must have at most {_MAX_SYSCTL} characters and match regex ^{_SYSCTL}$"
+            yield invalid(place, name, message)
+        elif name in seen:
+            yield duplicate(place, name)
+        dotted = name.replace("/", ".")
+        if spec.get("hostNetwork") and dotted.startswith("net."):
+            yield invalid(place, name, "may not be specified when 'hostNetwork' is true")
+        elif spec.get("hostIPC") and (dotted.startswith(_IPC_SYSCTLS) or dotted == "kernel.sem"):
+            yield invalid(place, name, "may not be specified when 'hostIPC' is true")
+        seen.add(name)
+
+
+def _validate_ids(context: Document, path: str, names: tuple[str, ...]) -> Iterator[Cause]:
+    for name in names:
+        if (value := context.get(name)) is not None:
+            yield from _validate_id(value, f"{path}.{name}")
+
+
+def _validate_id(value: int, path: str) -> Iterator[Cause]:
+    if not 0 <= value <= _MAX_ID:
+        yield invalid(path, value, f"must be between 0 and {_MAX_ID}, inclusive")
+
+
+def _validate_choice(value: str, path: str, allowed: tuple[str, ...]) -> Iterator[Cause]:
+    if value not in allowed:
+        yield not_supported(path, value, allowed)
