@@ -58,6 +58,8 @@ def prepare_update(
         document = strategy.prepare_for_status_update(document, old)
     elif request.subresource == "finalize":
         document = strategy.prepare_for_finalize_update(document, old)
+    elif request.subresource:
+        document = strategy.prepare_for_subresource_update(request.subresource, document, old)
     else:
         meta.carry_over(metadata, old["metadata"], namespaced=info.namespaced)
         strategy.prepare_for_update(document, old)
@@ -93,6 +95,8 @@ def validate_update(info: ResourceInfo, request: Request, document: Document, ol
         causes += strategy.validate_update(document, old)
     elif request.subresource == "status":
         causes += strategy.validate_status_update(document, old)
+    elif request.subresource != "finalize":
+        causes += strategy.validate_subresource_update(request.subresource, document, old)
     if not causes:
         strategy.canonicalize(document)
     return causes

@@ -24,7 +24,7 @@ from pilotage.server.strategies import (
 )
 from pilotage.server.strategies.strategy import Strategy, paths
 
-SUBRESOURCES = ("status", "finalize")
+SUBRESOURCES = ("status", "finalize", "ephemeralcontainers", "resize")
 """Those that are served; a kind may name more."""
 
 _GENERATION = Strategy(generation=True)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pilotage.meta.documents import Document
 from pilotage.server.strategies.apps.replicationcontrollers import ReplicationControllerStrategy
 from pilotage.server.strategies.events import CORE_STRATEGY
+from pilotage.server.strategies.pods.strategy import PodStrategy
 from pilotage.server.strategies.secrets import ConfigMapStrategy, SecretStrategy
 from pilotage.server.strategies.strategy import Strategy, mapping, paths
 
@@ -42,12 +43,6 @@ class NamespaceStrategy(Strategy):
 
     def blocks_removal(self, document: Document) -> bool:
         return bool(mapping(document.get("spec")).get("finalizers"))
-
-
-class PodStrategy(Strategy):
-    """Pods are returned when they are deleted."""
-
-    returns_deleted_object = True
 
 
 SYSTEM_NAMESPACES = (*NamespaceStrategy.protected_names, "kube-node-lease")

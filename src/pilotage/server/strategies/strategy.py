@@ -30,7 +30,7 @@ class Strategy:
     selectable_fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Field selectors besides name and namespace: from a field's name to its path in the stored form."""
     subresources: tuple[str, ...] = ()
-    """Those that are served: `status`, `finalize`."""
+    """Those that are served: `status`, `finalize`, and others that a kind has alone."""
 
     patch_types: ClassVar[tuple[PatchType, ...]] = (PatchType.JSON, PatchType.MERGE, PatchType.STRATEGIC)
     merge_schema: ClassVar[Document | None] = None
@@ -87,6 +87,10 @@ class Strategy:
         spec = document.get("spec") or {}
         return old | {"spec": {key: value for key, value in spec.items() if value}}
 
+    def prepare_for_subresource_update(self, subresource: str, document: Document, old: Document) -> Document:
+        """The next state of `old` when a subresource besides `status` and `finalize` is written."""
+        raise NotImplementedError(subresource)
+
     def prepare_for_delete(self, document: Document, now: str) -> None:
         """Set what the kind adds to an object that is being deleted, in place."""
 
@@ -100,6 +104,10 @@ class Strategy:
 
     def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
         """What is wrong with the next state of an object whose status is written, besides metadata and schema."""
+        return []
+
+    def validate_subresource_update(self, subresource: str, document: Document, old: Document) -> list[Cause]:
+        """What is wrong with the next state of an object of which another subresource is written."""
         return []
 
     def canonicalize(self, document: Document) -> None:

@@ -96,6 +96,18 @@ def network_warnings(text: str, path: str) -> Iterator[str]:
         yield f'{path}: IPv6 CIDR value "{text}" should be in RFC 5952 canonical format ("{found}")'
 
 
+def address_warnings(text: str, path: str) -> Iterator[str]:
+    """What the writer of an accepted address should know: another spelling is better."""
+    found = address(text)
+    if found is None:
+        return
+    if _has_zeros(text) or _is_mapped(found):
+        better = found.ipv4_mapped if isinstance(found, IPv6Address) else found
+        yield f'{path}: non-standard IP address "{text}" is invalid: use "{better}"'
+    elif isinstance(found, IPv6Address) and str(found) != text:
+        yield f'{path}: IPv6 address "{text}" should be in RFC 5952 canonical format ("{found}")'
+
+
 def _without_zeros(text: str) -> str:
     return _leading_zeros.sub("", text) if "." in text and ":" not in text else text
 

@@ -41,7 +41,6 @@ def default_pod_template(template: Document) -> None:
 
 def default_pod_spec(spec: Document) -> None:
     """Fill in the defaults of a pod's spec, in place."""
-    spec.setdefault("containers", None)
     for key, value in _SPEC.items():
         if not spec.get(key):
             spec[key] = value
@@ -66,7 +65,6 @@ def containers(spec: Document, lists: tuple[str, ...] = CONTAINERS) -> Iterator[
 
 
 def _default_container(container: Document) -> None:
-    container.setdefault("name", "")
     if not container.get("imagePullPolicy"):
         container["imagePullPolicy"] = pull_policy(container.get("image", ""))
     if not container.get("terminationMessagePath"):

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document
-from pilotage.meta.names import dns_1123_subdomain
+from pilotage.meta.names import as_prefix, dns_1123_subdomain
 from pilotage.server.strategies.checks.texts import (
     config_key,
-    validate_text,
     validate_no_backsteps,
     validate_required_text,
+    validate_text,
     variable_name,
 )
 from pilotage.server.strategies.pods.fields import (
@@ -21,6 +21,7 @@ from pilotage.server.strategies.pods.fields import (
     validate_resource_reference,
 )
 
+_is_origin = as_prefix(dns_1123_subdomain)  # Kubernetes checks these names as if more came after them
 _SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 
 
@@ -84,7 +85,7 @@ def _validate_origin(source: Document, path: str, index: int) -> Iterator[Cause]
         yield from validate_text(prefix, f"{place}.prefix", variable_name)
     kinds = [kind for kind in ("configMapRef", "secretRef") if source.get(kind) is not None]
     for kind in kinds:
-        yield from validate_required_text(source[kind].get("name"), f"{place}.{kind}.name", dns_1123_subdomain)
+        yield from validate_required_text(source[kind].get("name"), f"{place}.{kind}.name", _is_origin)
     if not kinds:
         yield invalid(path, "", "must specify one of: `configMapRef` or `secretRef`")
     elif len(kinds) > 1:

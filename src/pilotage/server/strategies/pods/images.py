@@ -9,10 +9,11 @@ _DOMAIN = rf"(?:{_HOST}(?:\.{_HOST})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
 _PART = r"[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*"
 _DIGEST = r"sha256:[a-f0-9]{64}|sha384:[a-f0-9]{96}|sha512:[a-f0-9]{128}"
 _match = re.compile(
-    rf"(?:{_DOMAIN}/)?{_PART}(?:/{_PART})*(?::(?P<tag>\w[\w.-]{{0,127}}))?(?P<digest>@(?:{_DIGEST}))?"
+    rf"(?P<name>(?:{_DOMAIN}/)?{_PART}(?:/{_PART})*)(?::(?P<tag>\w[\w.-]{{0,127}}))?(?P<digest>@(?:{_DIGEST}))?"
 ).fullmatch
 _is_identifier = re.compile("[a-f0-9]{64}").fullmatch
-_MAX_LENGTH = 4096
+_MAX_NAME = 255
+_MAX_LENGTH = _MAX_NAME + 300  # with the longest tag and the longest digest
 
 
 def pull_policy(reference: str) -> str:
@@ -25,6 +26,6 @@ def _is_latest(reference: str) -> bool:
     if len(reference) > _MAX_LENGTH or _is_identifier(reference):
         return False
     found = _match(reference)
-    if found is None:
+    if found is None or len(found["name"]) > _MAX_NAME:
         return False
     return found["tag"] == "latest" if found["tag"] else not found["digest"]

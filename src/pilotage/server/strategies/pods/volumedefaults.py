@@ -44,7 +44,7 @@ def _default_source(kind: str, source: Document) -> None:
     if kind == "downwardAPI":
         _default_files(source)
     elif kind == "projected":
-        for projection in source.setdefault("sources", None) or ():
+        for projection in source.get("sources") or ():
             _default_files(projection.get("downwardAPI") or {})
             if (token := projection.get("serviceAccountToken")) is not None:
                 token.setdefault("expirationSeconds", _ONE_HOUR)

@@ -1,0 +1,245 @@
+"""The status of a pod, which its node writes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import duplicate, forbidden, invalid, not_supported, required
+from pilotage.meta.documents import Document
+from pilotage.meta.names import dns_1123_label, dns_1123_subdomain, qualified_name
+from pilotage.server.strategies.checks.addresses import address, address_warnings, validate_address
+from pilotage.server.strategies.checks.texts import validate_required_text, validate_text
+from pilotage.server.strategies.pods.annotations import validate_annotations, validate_annotations_update
+from pilotage.server.strategies.pods.resources import amounts
+
+CONTAINER_STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+_SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
+_HEALTH = ("Healthy", "Unhealthy", "Unknown")
+_NOT_NEGATIVE = "must be a non-negative integer"
+_STAYS = "may not be transitioned to non-terminated state"
+_MAX_ID = 2**31 - 1
+
+
+def carry_status_over(status: Document, old: Document) -> None:
+    """Keep what a writer of the status may leave out, in place."""
+    for key in ("qosClass", "observedGeneration"):
+        if not status.get(key) and old.get(key):
+            status[key] = old[key]
+    generations: dict[str, list[int]] = defaultdict(list)
+    for condition in old.get("conditions") or ():
+        generations[condition.get("type") or ""].append(condition.get("observedGeneration") or 0)
+    for condition in status.get("conditions") or ():
+        before = generations.get(condition.get("type") or "")
+        generation = before.pop(0) if before else 0
+        if not condition.get("observedGeneration") and generation:
+            condition["observedGeneration"] = generation
+
+
+def status_warnings(status: Document) -> Iterator[str]:
+    """Addresses that should be spelled in another way."""
+    for name in ("podIPs", "hostIPs"):
+        for index, item in enumerate(status.get(name) or ()):
+            yield from address_warnings(item.get("ip") or "", f"status.{name}[{index}].ip")
+
+
+def validate_pod_status(pod: Document, old: Document) -> Iterator[Cause]:
+    """What is wrong with the next state of a pod whose status is written."""
+    spec, status, was = pod["spec"], pod.get("status") or {}, old.get("status") or {}
+    yield from validate_annotations_update(pod["metadata"], old["metadata"], "metadata.annotations")
+    yield from validate_annotations(pod["metadata"], spec, "metadata.annotations")
+    yield from _validate_conditions(status)
+    yield from _validate_nomination(status, was, spec)
+    if (generation := status.get("observedGeneration") or 0) < 0:
+        yield invalid("status.observedGeneration", generation, _NOT_NEGATIVE)
+    if status.get("qosClass") != was.get("qosClass"):
+        yield invalid("status.qosClass", status.get("qosClass") or "", "field is immutable")
+    yield from _validate_transitions(status, was, old["spec"])
+    yield from _validate_claims(status, spec)
+    if (extended := status.get("extendedResourceClaimStatus")) is not None:
+        yield from _validate_extended_claim(extended, spec, "status.extendedResourceClaimStatus")
+    yield from _validate_pod_addresses(status, was)
+    yield from _validate_host_addresses(status, was)
+    for name in CONTAINER_STATUSES:
+        for index, container in enumerate(status.get(name) or ()):
+            yield from _validate_user(container, f"status.{name}[{index}].user.linux", spec)
+    yield from _validate_allocations(status, spec)
+
+
+def _validate_conditions(status: Document) -> Iterator[Cause]:
+    for index, condition in enumerate(status.get("conditions") or ()):
+        place, kind = f"status.conditions[{index}]", condition.get("type") or ""
+        if (generation := condition.get("observedGeneration") or 0) < 0:
+            yield invalid(f"{place}.observedGeneration", generation, _NOT_NEGATIVE)
+        if kind not in _SYSTEM_CONDITIONS:
+            yield from validate_text(kind, f"{place}.Type", qualified_name)
+
+
+def _validate_nomination(status: Document, was: Document, spec: Document) -> Iterator[Cause]:
+    node = status.get("nominatedNodeName") or ""
+    if not node or node == was.get("nominatedNodeName"):
+        return
+    yield from validate_text(node, "status.nominatedNodeName")
+    if spec.get("nodeName"):
+        yield forbidden("status.nominatedNodeName", "may not be set on pods that are already bound to a node")
+
+
+def _validate_transitions(status: Document, was: Document, spec: Document) -> Iterator[Cause]:
+    """A container that has ended, and is not started again, does not run later."""
+    for name, kind in (("containerStatuses", "containers"), ("initContainerStatuses", "initContainers")):
+        if not _may_restart_all(spec):
+            containers = {each.get("name") or "": each for each in spec.get(kind) or ()}
+            yield from _validate_ended(status, was, name, containers, spec)
+    yield from _validate_ended(status, was, "ephemeralContainerStatuses", {}, spec)
+
+
+def _validate_ended(
+    status: Document, was: Document, name: str, containers: dict[str, Document], spec: Document
+) -> Iterator[Cause]:
+    now = {each.get("name") or "": each for each in reversed(status.get(name) or [])}
+    for index, before in enumerate(was.get(name) or ()):
+        ended, present = (before.get("state") or {}).get("terminated"), now.get(before.get("name") or "")
+        if ended is None or present is None or (present.get("state") or {}).get("terminated") is not None:
+            continue
+        container = containers.get(before.get("name") or "")
+        if container is None or not _restarts(container, spec, ended.get("exitCode") or 0):
+            yield forbidden(f"status.{name}[{index}].state", _STAYS)
+
+
+def _may_restart_all(spec: Document) -> bool:
+    return any(
+        rule.get("action") == "RestartAllContainers"
+        for kind in ("initContainers", "containers")
+        for container in spec.get(kind) or ()
+        for rule in container.get("restartPolicyRules") or ()
+    )
+
+
+def _restarts(container: Document, spec: Document, exit_code: int) -> bool:
+    policy = container.get("restartPolicy") or spec.get("restartPolicy")
+    for rule in container.get("restartPolicyRules") or () if container.get("restartPolicy") else ():
+        codes = rule.get("exitCodes") or {}
+        listed = exit_code in (codes.get("values") or ())
+        if rule.get("action") == "Restart" and listed == (codes.get("operator") == "In"):
+            return True
+    return exit_code != 0 if policy == "OnFailure" else policy != "Never"
+
+
+def _validate_claims(status: Document, spec: Document) -> Iterator[Cause]:
+    known = {claim.get("name") for claim in spec.get("resourceClaims") or ()}
+    seen: set[str] = set()
+    for index, claim in enumerate(status.get("resourceClaimStatuses") or ()):
+        place, name = f"status.resourceClaimStatuses[{index}]", claim.get("name") or ""
+        if name not in known:
+            yield invalid(f"{place}.name", name, "must match the name of an entry in `spec.resourceClaims`")
+        if name in seen:
+            yield duplicate(f"{place}.name", name)
+        seen.add(name)
+        if (generated := claim.get("resourceClaimName")) is not None:
+            yield from validate_text(generated, f"{place}.resourceClaimName")
+
+
+def _validate_extended_claim(claim: Document, spec: Document, path: str) -> Iterator[Cause]:
+    containers = {
+        each.get("name") or "": each for kind in ("initContainers", "containers") for each in spec.get(kind) or ()
+    }
+    mappings = claim.get("requestMappings") or ()
+    if not mappings:
+        yield required(f"{path}.requestMappings", "at least one request mapping is required")
+    seen: set[tuple[str, ...]] = set()
+    for index, mapping in enumerate(mappings):
+        place = f"{path}.requestMappings[{index}]"
+        names = tuple(mapping.get(key) or "" for key in ("containerName", "resourceName", "requestName"))
+        container = containers.get(names[0])
+        sources = "spec.initContainers.{0} or spec.containers.{0}"
+        if container is None:
+            message = f"must match the name of an entry in {sources.format('name')}"
+            yield invalid(f"{place}.containerName", names[0], message)
+        elif names[1] not in amounts(container, "requests"):
+            entry = sources.format("resources.requests")
+            message = f"must match the extended resource name of an entry in {entry}"
+            yield invalid(f"{place}.resourceName", names[1], message)
+        yield from validate_text(names[2], f"{path}.requestName", dns_1123_label)
+        if names in seen:
+            for key, name in zip(("containerName", "resourceName", "requestName"), names, strict=True):
+                yield duplicate(f"{place}.{key}", name)
+        seen.add(names)
+    yield from validate_required_text(claim.get("resourceClaimName"), f"{path}.resourceClaimName", dns_1123_subdomain)
+
+
+def _validate_pod_addresses(status: Document, was: Document) -> Iterator[Cause]:
+    yield from _validate_addresses(status.get("podIPs") or [], was.get("podIPs") or (), "status.podIPs")
+
+
+def _validate_host_addresses(status: Document, was: Document) -> Iterator[Cause]:
+    items = status.get("hostIPs") or []
+    if not items:
+        return
+    first = items[0].get("ip") or ""
+    if first != (status.get("hostIP") or ""):
+        yield invalid("status.hostIPs[0].ip", first, "must be equal to `hostIP`")
+    yield from _validate_addresses(items, was.get("hostIPs") or (), "status.hostIPs")
+
+
+def _validate_addresses(items: list[Document], before: list[Document] | tuple[()], path: str) -> Iterator[Cause]:
+    known = {item.get("ip") or "" for item in before}
+    for index, item in enumerate(items):
+        yield from validate_address(item.get("ip") or "", f"{path}[{index}]", known)
+    if len(items) > 1:
+        found = [address(item.get("ip") or "") for item in items]
+        if len({each.version for each in found if each is not None}) < 2 or len(items) > 2:
+            shown = [{"IP": item.get("ip") or ""} for item in items]
+            yield invalid(path, shown, "may specify no more than one IP for each IP family", whole=True)
+
+
+def _validate_user(container: Document, path: str, spec: Document) -> Iterator[Cause]:
+    user = (container.get("user") or {}).get("linux")
+    if user is None:
+        return
+    if (spec.get("os") or {}).get("name") == "windows":
+        yield forbidden(path, "cannot be set for a windows pod")
+        return
+    ids = [("uid", user.get("uid") or 0), ("gid", user.get("gid") or 0)]
+    ids += [(f"supplementalGroups[{index}]", group) for index, group in enumerate(user.get("supplementalGroups") or ())]
+    for name, value in ids:
+        if not 0 <= value <= _MAX_ID:
+            yield invalid(f"{path}.{name}", value, f"must be between 0 and {_MAX_ID}, inclusive")
+
+
+def _validate_allocations(status: Document, spec: Document) -> Iterator[Cause]:
+    for name, kind in (("containerStatuses", "containers"), ("initContainerStatuses", "initContainers")):
+        containers = {each.get("name") or "": each for each in spec.get(kind) or ()}
+        for index, each in enumerate(status.get(name) or ()):
+            for number, allocated in enumerate(each.get("allocatedResourcesStatus") or ()):
+                place = f"status.{name}[{index}].allocatedResourcesStatus[{number}]"
+                yield from _validate_allocation(allocated, containers.get(each.get("name") or ""), place)
+    for index, each in enumerate(status.get("ephemeralContainerStatuses") or ()):
+        if each.get("allocatedResourcesStatus"):
+            place = f"status.ephemeralContainerStatuses[{index}].allocatedResourcesStatus"
+            yield forbidden(place, "must not be specified in container status")
+
+
+def _validate_allocation(allocated: Document, container: Document | None, path: str) -> Iterator[Cause]:
+    name = allocated.get("name") or ""
+    if container is not None and name.startswith("claim:"):
+        claims = (container.get("resources") or {}).get("claims") or ()
+        if name not in {f"claim:{_claim_key(claim)}" for claim in claims}:
+            form = "'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty"
+            message = f"must match one of the container's resource claims in a format {form}"
+            yield invalid(f"{path}.name", name, message)
+    elif container is not None and name not in amounts(container, "requests"):
+        yield invalid(f"{path}.name", name, "must match one of the container's resource requests")
+    seen: set[str] = set()
+    for index, resource in enumerate(allocated.get("resources") or ()):
+        place, key = f"{path}.resources[{index}]", resource.get("resourceID") or ""
+        if (health := resource.get("health") or "") not in _HEALTH:
+            yield not_supported(f"{place}.health", health, _HEALTH)
+        if key in seen:
+            yield duplicate(f"{place}.resourceID", key)
+        seen.add(key)
+
+
+def _claim_key(claim: Document) -> str:
+    name, request = claim.get("name") or "", claim.get("request")
+    return f"{name}/{request}" if request else name
