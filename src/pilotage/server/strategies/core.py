@@ -8,6 +8,7 @@ from pilotage.meta.documents import Document
 from pilotage.server.strategies.apps.replicationcontrollers import ReplicationControllerStrategy
 from pilotage.server.strategies.events import CORE_STRATEGY
 from pilotage.server.strategies.pods.strategy import PodStrategy
+from pilotage.server.strategies.pods.templates import PodTemplateStrategy
 from pilotage.server.strategies.secrets import ConfigMapStrategy, SecretStrategy
 from pilotage.server.strategies.strategy import Strategy, mapping, paths
 
@@ -67,7 +68,7 @@ STRATEGIES: Mapping[str, Strategy] = {
             "status.podIP",
         ),
     ),
-    "podtemplates": Strategy(generation=True),
+    "podtemplates": PodTemplateStrategy(generation=True),
     "replicationcontrollers": ReplicationControllerStrategy(
         generation=True, selectable_fields=paths("status.replicas")
     ),
