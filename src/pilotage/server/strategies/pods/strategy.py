@@ -11,7 +11,6 @@ class PodStrategy(Strategy):
     """Pods: most of the spec cannot change, and what a node reports goes to the status."""
 
     schema_rules = False
-    returns_deleted_object = True
 
     def default(self, document: Document) -> None:
         from pilotage.server.strategies.pods.defaults import default_pod
