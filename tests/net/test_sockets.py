@@ -8,7 +8,7 @@ import socket
 import pytest
 
 from pilotage.errors import InvalidDefinition
-from pilotage.net.sockets import TLSOptions, address_text, connect_protocol, listen, parse_bind_address
+from pilotage.net.sockets import address_text, connect_protocol, listen, parse_bind_address
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ async def test_a_tcp_connection_sends_small_writes_at_once() -> None:
         with socket.create_connection(listener.getsockname()):
             accepted, _ = listener.accept()
             protocol = Connected()
-            await connect_protocol(accepted, protocol, TLSOptions(None, 1.0, 1.0))
+            await connect_protocol(accepted, protocol, None, 1.0, 1.0)
         await protocol.lost.wait()
     assert protocol.nodelay
 

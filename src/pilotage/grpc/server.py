@@ -20,7 +20,7 @@ from pilotage.grpc.rpc import Code, Handlers, Peer
 from pilotage.grpc.serverconnection import CANCELLED_PER_TURN, ServerConnection, Shared
 from pilotage.net.acceptor import Acceptor
 from pilotage.net.connectiontasks import ConnectionTasks, DrainStep
-from pilotage.net.sockets import TLSOptions, connect_protocol, listen
+from pilotage.net.sockets import connect_protocol, listen
 from pilotage.net.sweeper import Sweeper, sweep_interval
 from pilotage.telemetry.logs import logger
 
@@ -103,7 +103,7 @@ class Server:
         self.options = options
         self.address: str | tuple[str, int] = _address(listener)
         """A Unix socket's path, or host and port."""
-        self._tls = TLSOptions(ssl, options.handshake_seconds, _FLUSH_SECONDS)
+        self._ssl = ssl
         self._admit = admit
         self._shared = Shared(routes(handlers), options)
         self._loop = asyncio.get_running_loop()
@@ -208,7 +208,7 @@ class Server:
 
     def _refuse(self, accepted: socket.socket, refusal: _Refusal) -> None:
         self._refused += 1
-        if self._tls.context is None:
+        if self._ssl is None:
             self._refusals.refuse(accepted, refusal.code, refusal.text)
         else:  # before a handshake no reason can be sent
             accepted.close()
@@ -217,7 +217,7 @@ class Server:
         connection = ServerConnection(self._loop, self._shared, peer, account)
         self._connections.add(connection)
         try:
-            await connect_protocol(accepted, connection, self._tls)
+            await connect_protocol(accepted, connection, self._ssl, self.options.handshake_seconds, _FLUSH_SECONDS)
             await connection.closed
         except (OSError, tls.SSLError) as error:  # the TLS handshake failed or was too slow, or the client has left
             log.debug("Connection closed before its first call", peer=peer.address, error=error)

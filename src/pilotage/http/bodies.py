@@ -1,4 +1,4 @@
-"""Bodies of messages, without I/O: which of the received bytes belong to one, and where it ends."""
+"""Bodies of messages, without I/O: which of the received bytes belong to a body, and where it ends."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pilotage.http.heads import CHUNKED, UNTIL_CLOSE, Refusal
 
 
 class Body(Protocol):
-    """Takes the bytes after the head of a response. Bytes after the end of the body are an error: no request was sent
-    that they could answer."""
+    """Receives the bytes after the head of a response. Bytes after the end of the body are an error: no request is
+    running to which they could belong."""
 
     done: bool
 
@@ -35,10 +35,10 @@ class SizedBody:
 
     def feed(self, data: bytes, pieces: list[bytes]) -> int:
         size = len(data)
-        if size > self._left:  # what was declared is good, the connection is not
+        if size > self._left:  # the declared part is valid, the connection cannot be reused
             pieces.append(data[: self._left])
             self.done = True
-            raise Refusal(400, "it is longer than its Content-Length")
+            raise Refusal(400, "the body is longer than its Content-Length")
         self._left -= size
         self.done = self._left == 0
         pieces.append(data)
@@ -57,10 +57,11 @@ class EndlessBody:
 
 
 class ChunkedBody:
-    """A chunked body, decoded strictly: short size lines, CRLF everywhere.
+    """Decodes a chunked body strictly: short size lines, CRLF everywhere.
 
-    A request has no trailers, for a proxy in front of this server could read them as the next request (smuggling), and
-    bytes after it are the next request. Trailers of a response are dropped, and bytes after it are an error.
+    Trailers of a request are refused, because a proxy in front of this server could take them for the next request
+    (smuggling); bytes after the body are the next request. Trailers of a response are discarded, and bytes after it are
+    an error.
     """
 
     def __init__(self, limit: float = math.inf, *, is_request: bool = False) -> None:
@@ -68,11 +69,11 @@ class ChunkedBody:
         self.size = 0
         """Bytes of the body so far."""
         self.rest = b""
-        """Bytes that are not decoded yet: the beginning of a size line, or what comes after the body."""
+        """Bytes that are not decoded yet: the beginning of a size line, or what follows the body."""
         self._limit = limit
         self._is_request = is_request
-        self._inside = False  # a chunk has begun, and the CRLF after it has not come
-        self._left = 0  # bytes of that chunk that have not come
+        self._inside = False  # a chunk has begun, and the CRLF after it has not arrived
+        self._left = 0  # bytes of that chunk that have not arrived
 
     def feed(self, data: bytes, pieces: list[bytes]) -> int:
         """Append the body's bytes in `data` to `pieces`; how many they are. Raises Refusal."""
@@ -94,9 +95,9 @@ class ChunkedBody:
                 if end < 0:
                     break
                 self.done, position = True, end
-            elif self.size + size > self._limit:  # refused before its bytes come, so that they are not kept
+            elif self.size + size > self._limit:  # refused before its bytes arrive, so that they are not kept
                 raise Refusal(413, f"the body is larger than {self._limit} bytes")
-            elif data[start + size : start + size + 2] == b"\r\n":  # all of it has come, as with most watch events
+            elif data[start + size : start + size + 2] == b"\r\n":  # complete, as most watch events are: one slice
                 pieces.append(data[start : start + size])
                 self.size += size
                 position = start + size + 2
@@ -108,7 +109,7 @@ class ChunkedBody:
         return self.size - before
 
     def _take(self, data: bytes, position: int, pieces: list[bytes]) -> int:
-        """Take what has come of a chunk, and the CRLF after it once both its bytes are there."""
+        """Consume what has arrived of a chunk, and the CRLF after it when both bytes are there."""
         if self._left:
             piece = data[position : position + self._left]
             if piece:
@@ -127,7 +128,7 @@ class ChunkedBody:
         return position
 
     def _end(self, data: bytes, start: int) -> int:
-        """Where the body ends after its last size line; -1 while that is not there."""
+        """The end of the body after its last size line; -1 if it has not arrived."""
         if data.startswith(b"\r\n", start):
             return start + 2
         if self._is_request and not b"\r\n".startswith(data[start:]):

@@ -22,7 +22,7 @@ HeaderPairs = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class ClientStatistics:
-    """The connections of a client: at work, kept for the next request, and opened so far."""
+    """The connections of a client: in use, idle in the pool, and opened so far."""
 
     busy: int
     idle: int
@@ -30,10 +30,10 @@ class ClientStatistics:
 
 
 class Client:
-    """Sends requests to one server. No redirects, no cookies, no decompression: what came is what you get.
+    """Sends requests to one server. No redirects, no cookies, no decompression.
 
-    `request` and `stream` raise ConnectionLost when no whole answer comes. Its `sent` says whether the request may
-    have reached the server; where it is False the request can be sent again without harm.
+    `request` and `stream` raise ConnectionLost if no complete response arrives. If its `sent` is False, the request
+    cannot have reached the server and can be retried safely.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Client:
         await self.close()
 
     async def request(self, method: str, target: str, headers: HeaderPairs = (), body: bytes = b"") -> ClientResponse:
-        """Send a request and read its response whole."""
+        """Send a request and read the complete response."""
         call = _Call(method, target, self._request_bytes(method, target, headers, body))
         async with self._turns:
             connection, head = await self._exchange(call)
@@ -74,7 +74,7 @@ class Client:
     async def stream(
         self, method: str, target: str, headers: HeaderPairs = (), body: bytes = b""
     ) -> AsyncIterator[Stream]:
-        """Send a request and read its response as it comes. The end of the block ends it, read whole or not."""
+        """Send a request and read the response as it arrives. The end of the block ends it, complete or not."""
         call = _Call(method, target, self._request_bytes(method, target, headers, body))
         connection, head = await self._exchange(call)
         try:
@@ -83,12 +83,12 @@ class Client:
             self._pool.give_back(connection)
 
     async def close(self) -> None:
-        """Close every connection; requests that are under way end with ConnectionLost."""
+        """Close every connection; running requests fail with ConnectionLost."""
         self._closed = True
         await self._pool.close()
 
     def renew(self, ssl: tls.SSLContext | None) -> None:
-        """Use another TLS context from now on. What is under way goes on; connections that wait are closed."""
+        """Use another TLS context for new connections. Running requests continue; idle connections are closed."""
         self._pool.renew(replace(self._pool.address, ssl=ssl))
 
     def statistics(self) -> ClientStatistics:
@@ -101,7 +101,7 @@ class Client:
         return b"".join((line, self._host_line, header_lines(tuple(headers)), length, b"\r\n", body))
 
     async def _exchange(self, call: _Call) -> tuple[ClientConnection, ResponseHead]:
-        """Send on a pooled connection, else on a fresh one; again if the pooled one was dead and that does no harm."""
+        """Send on a pooled connection or a new one; retry on a new one if the pooled one was dead and it is safe."""
         if self._closed:
             raise ConnectionLost(f"{call}: the client is closed", sent=False)
         connection = self._pool.take()
@@ -140,7 +140,7 @@ class Client:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """A request ready to be written."""
+    """An encoded request."""
 
     method: str
     target: str
@@ -148,11 +148,11 @@ class _Call:
 
     @property
     def safe(self) -> bool:
-        # Not PUT and DELETE: what took effect the first time would fail the second, and be taken for a failure.
+        # Not PUT and DELETE: if the first one took effect, the second fails, which looks like a failure of both.
         return self.method in ("GET", "HEAD", "OPTIONS")
 
     def __str__(self) -> str:
-        return f"{self.method} {self.target.partition('?')[0]}"  # a query can hold secrets
+        return f"{self.method} {self.target.partition('?')[0]}"  # a query can contain secrets
 
 
 _WITH_BODY = ("POST", "PUT", "PATCH")

@@ -1,4 +1,4 @@
-"""One client's connection, as the server sees it: requests in, answers out, each within its limits."""
+"""The server side of a connection: reads requests, has them handled, writes responses, within the limits."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from math import inf
 
 from pilotage.errors import ConnectionLost
-from pilotage.http.answers import CONTINUE, LAST_CHUNK, Plan, chunk_bytes, plan, refusal_bytes
 from pilotage.http.dates import DateLine
 from pilotage.http.heads import Refusal, RequestHead
 from pilotage.http.limits import Limits
 from pilotage.http.messages import Authenticate, Handler, Peer, Request, StreamingResponse
 from pilotage.http.reader import RawRequest, RequestReader
+from pilotage.http.responses import CONTINUE, LAST_CHUNK, Plan, chunk_bytes, plan, refusal_bytes
 from pilotage.telemetry.logs import logger
 
 log = logger("pilotage.http")
@@ -22,15 +22,15 @@ log = logger("pilotage.http")
 
 @dataclass(slots=True)
 class Shared:
-    """What all connections of a server have in common."""
+    """The state that all connections of a server share."""
 
     handler: Handler
     limits: Limits
     authenticate: Authenticate | None = None
-    strangers: dict[ServerConnection, asyncio.Task[None]] = field(default_factory=dict)
+    unauthenticated: dict[ServerConnection, asyncio.Task[None]] = field(default_factory=dict)
     """Connections that have not authenticated yet, oldest first, with the tasks that serve them."""
-    stranger_held: int = 0
-    """Bytes of bodies being read from strangers."""
+    unauthenticated_held: int = 0
+    """Bytes of bodies being read from unauthenticated connections."""
     date_line: DateLine = field(default_factory=DateLine)
     closing: bool = False
     held: int = 0
@@ -38,11 +38,11 @@ class Shared:
     requests: int = 0
     refused: int = 0
     cut: int = 0
-    """Connections ended by a deadline."""
+    """Connections closed by a deadline."""
 
 
 class Phase(enum.Enum):
-    """What a connection is doing, and so what its deadline means."""
+    """The state of a connection, which is also the meaning of its deadline."""
 
     NEW = enum.auto()
     IDLE = enum.auto()
@@ -53,15 +53,15 @@ class Phase(enum.Enum):
 
 
 class ServerConnection(asyncio.Protocol):
-    """Reads a request, has it handled, writes the answer, then the next.
+    """Reads a request, has it handled, writes the response, then the next.
 
-    `run` is its task: it awaits requests, which the protocol's callbacks cut from the stream while none is at work.
+    `run` is its task: it awaits requests, which the protocol's callbacks parse while no request is being handled.
     """
 
     def __init__(self, shared: Shared, loop: asyncio.AbstractEventLoop) -> None:
         self.phase = Phase.NEW
         self.deadline = inf
-        """The loop's time after which `expire` is to be called."""
+        """The loop's time at which the sweep calls `expire`."""
         self.idle_since = inf
         self._shared = shared
         self._loop = loop
@@ -72,12 +72,12 @@ class ServerConnection(asyncio.Protocol):
         self._arrived: asyncio.Future[RawRequest | None] = loop.create_future()
         self._drained: asyncio.Future[None] | None = None
         self._closed: asyncio.Future[None] = loop.create_future()
-        self._unsent = 0  # when the last stall window began
+        self._unsent = 0  # bytes that waited for the client when the last stall window began
         self._held = 0
-        self._stranger = True
+        self._unauthenticated = True
         self._streaming = False
-        self._endless = False  # what is streamed has no end of its own
-        self._interrupted = False  # such a stream is to end now: the server closes
+        self._endless = False  # the running stream does not end by itself
+        self._interrupted = False  # `finish` has cancelled it: the server closes
         self._ended = False  # the client has sent its last byte
         self._read_paused = False
 
@@ -86,7 +86,7 @@ class ServerConnection(asyncio.Protocol):
         self._task = asyncio.current_task()
         try:
             while await self._answer_next():
-                pass  # no variable may keep a request: an idle connection would hold its last body
+                pass  # no variable here: an idle connection would keep the body of its last request in memory
             await self._closed
         finally:
             self.abort()
@@ -105,14 +105,16 @@ class ServerConnection(asyncio.Protocol):
             self._transport.abort()
 
     def expire(self, now: float) -> None:
-        """The deadline has passed: close, unless it is a slow reader that has read enough since the last check."""
+        """Close after the deadline, unless a slow client has read enough."""
         if self.phase is Phase.IDLE:
             self._close()
         elif self.phase in (Phase.HEAD, Phase.BODY):
             self._shared.cut += 1
             self._refuse(Refusal(408, "the request took too long to arrive"))
-        elif self.phase is Phase.HANDLING and self._took_enough():
-            self._begin_stall_window(now)
+        elif self.phase is Phase.HANDLING and (
+            self._unsent_bytes() + self._shared.limits.write_buffer_bytes <= self._unsent
+        ):
+            self._begin_stall_window(now)  # the client has read enough since the last window began
         else:
             self._shared.cut += self.phase is Phase.HANDLING
             self.abort()
@@ -145,9 +147,8 @@ class ServerConnection(asyncio.Protocol):
         if self._streaming:
             self._cancel()
             return False
-        return (
-            not self._peer.secure
-        )  # a client that has closed its sending side may still read the response; TLS has no half-close
+        # A client that has closed its sending side may still read the response. TLS has no half-close.
+        return not self._peer.secure
 
     def connection_lost(self, error: Exception | None) -> None:
         if self.phase is Phase.HANDLING:
@@ -209,26 +210,26 @@ class ServerConnection(asyncio.Protocol):
             self.deadline = self.idle_since + seconds
 
     def _recognize(self, head: RequestHead | None, *, whole: bool) -> None:
-        """A client that has authenticated is no longer a stranger; without authentication, one that sent a request."""
-        if not self._stranger or head is None:
+        """Mark the connection as authenticated; without `authenticate`, after its first complete request."""
+        if not self._unauthenticated or head is None:
             return
         authenticate = self._shared.authenticate
         if whole if authenticate is None else authenticate(head.fields.headers, self._peer):
             self._count(0)
-            self._stranger = False
-            self._shared.strangers.pop(self, None)
+            self._unauthenticated = False
+            self._shared.unauthenticated.pop(self, None)
 
     def _count(self, held: int) -> None:
-        """Count the body that is held against the budget of all connections."""
+        """Account for the body in memory in the budget of all connections."""
         shared, limits = self._shared, self._shared.limits
         grown = held - self._held
-        if self._stranger and shared.authenticate is not None:
-            if grown > 0 and shared.stranger_held + grown > limits.stranger_body_bytes:
+        if self._unauthenticated and shared.authenticate is not None:
+            if grown > 0 and shared.unauthenticated_held + grown > limits.unauthenticated_body_bytes:
                 raise Refusal(
                     401,
-                    "too many large requests of clients that have not authenticated; send credentials",
+                    "too many large requests of unauthenticated clients; send credentials with the request",
                 )
-            shared.stranger_held += grown
+            shared.unauthenticated_held += grown
         elif grown > 0 and held > limits.small_body_bytes and shared.held + grown > limits.body_budget_bytes:
             raise Refusal(503, "too many large requests at once, retry later", retry_after=1)
         shared.held += grown
@@ -238,7 +239,7 @@ class ServerConnection(asyncio.Protocol):
         if not self._arrived.done():
             self._arrived.set_result(raw)
 
-    # answers
+    # responses
 
     async def _answer_next(self) -> bool:
         raw = await self._arrived
@@ -267,11 +268,11 @@ class ServerConnection(asyncio.Protocol):
         except asyncio.CancelledError:
             if self._task is None or self._task.cancelling():
                 raise
-            self._fail(head, begun)  # not this task: the handler awaited something that was cancelled
+            self._fail(head, begun)  # this task was not cancelled: the handler awaited something that was
         except ConnectionLost as lost:
             if not begun:
                 self._fail(head, begun)
-            else:  # a stream that forwards another stream ends as that one does
+            else:  # a stream that forwards another one must end as that one did, not look complete
                 log.debug("Stream aborted, its source was lost", path=head.target.partition("?")[0], error=lost)
                 self.abort()
         except Exception:
@@ -290,12 +291,12 @@ class ServerConnection(asyncio.Protocol):
         chunks = response.chunks
         self._streaming, self._endless = True, response.endless
         try:
-            self._write(planned.head)  # at once: the client must see that a watch is open before its first event
+            self._write(planned.head)  # now: the client must see that a watch is open before its first event
             if planned.has_body and not self._ended:
                 await self._write_chunks(chunks, planned.chunked)
         except asyncio.CancelledError:
             if not self._interrupted or self._task is None or self._task.uncancel() > 0:
-                raise  # not by `finish`, or not by it alone
+                raise  # cancelled by something other than `finish`, or also by something else
             self._end_chunks(planned.chunked)
         finally:
             self._streaming = self._endless = False
@@ -304,7 +305,7 @@ class ServerConnection(asyncio.Protocol):
                 await close()
 
     def _end_chunks(self, chunked: bool) -> None:
-        """End an endless stream. A client that does not read is closed: it would keep the server from closing."""
+        """End an endless stream. A client that does not read is disconnected: the server could not close otherwise."""
         if self._drained is not None:
             self.abort()
         elif chunked:
@@ -322,7 +323,7 @@ class ServerConnection(asyncio.Protocol):
             if self._drained is not None:
                 await self._drained
             elif turn >= _TURN:
-                # Chunks that are ready at once must not starve other tasks, nor hide a lost client.
+                # Chunks that never wait must not starve other tasks, nor hide that the client has disconnected.
                 turn = 0
                 await asyncio.sleep(0)
         if chunked:
@@ -349,12 +350,11 @@ class ServerConnection(asyncio.Protocol):
         else:
             self._await_more()
 
-    def _took_enough(self) -> bool:
-        unsent = self._transport.get_write_buffer_size() if self._transport is not None else 0
-        return unsent + self._shared.limits.write_buffer_bytes <= self._unsent
+    def _unsent_bytes(self) -> int:
+        return self._transport.get_write_buffer_size() if self._transport is not None else 0
 
     def _begin_stall_window(self, now: float) -> None:
-        self._unsent = self._transport.get_write_buffer_size() if self._transport is not None else 0
+        self._unsent = self._unsent_bytes()
         self.deadline = now + self._shared.limits.write_stall_seconds
 
     # ends
@@ -403,7 +403,7 @@ class ServerConnection(asyncio.Protocol):
 
 
 _TURN = 32
-_JOINED = 64 * 1024  # a smaller body goes out with its head, in one system call
+_JOINED = 64 * 1024  # a smaller body is sent with its head, in one system call
 
 
 def _peer(transport: asyncio.Transport) -> Peer:

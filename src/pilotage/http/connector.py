@@ -1,4 +1,4 @@
-"""Opening a connection to a server: TCP, its options, and TLS."""
+"""Opens connections to a server: TCP with its options, a proxy, TLS."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Proxy:
     host: str
     port: int
     authorization: str = field(default="", repr=False)
-    """The whole value of Proxy-Authorization, where it wants one."""
+    """The value of Proxy-Authorization; empty: none is sent."""
 
     def __str__(self) -> str:
         return address_text(self.host, self.port)
@@ -29,20 +29,20 @@ class Proxy:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A server to talk to."""
+    """The address of a server."""
 
     host: str
     port: int
     ssl: tls.SSLContext | None = None
     server_hostname: str = ""
-    """The name the certificate must have, where it is not `host`."""
+    """The name in the certificate, if it is not `host`."""
     proxy: Proxy | None = None
 
     def __str__(self) -> str:
         return address_text(self.host, self.port)
 
     def host_header(self) -> str:
-        """The Host header: the port is left out where it is the usual one."""
+        """The Host header, without the default port of the scheme."""
         usual = 80 if self.ssl is None else 443
         return str(self).rpartition(":")[0] if self.port == usual else str(self)
 
@@ -59,7 +59,7 @@ async def connect(address: Address, limits: Limits, timeouts: Timeouts) -> Clien
         if address.proxy is not None:
             step = f"the proxy {address.proxy} did not connect within {timeouts.connect} s"
             async with asyncio.timeout(timeouts.connect):
-                await _through(connection, address, address.proxy)
+                await _open_tunnel(connection, address, address.proxy)
         if address.ssl is not None:
             step = f"no TLS handshake within {timeouts.handshake} s"
             secured = await loop.start_tls(
@@ -94,8 +94,8 @@ async def _open(loop: asyncio.AbstractEventLoop, connection: ClientConnection, a
     if isinstance(loop, asyncio.BaseEventLoop) and not _is_address(host):
         transport, _ = await loop.create_connection(lambda: connection, host, port, happy_eyeballs_delay=delay)
     else:
-        # uvloop tries one address after the other. And where there is but one, there is no race to run: asyncio's
-        # loses the socket when it is cancelled in the moment in which it has connected.
+        # uvloop does not support the delay. With one address there is no race, and asyncio's race leaks the socket if
+        # it is cancelled at the moment of the connect.
         transport, _ = await loop.create_connection(lambda: connection, host, port)
     return transport
 
@@ -108,8 +108,8 @@ def _is_address(host: str) -> bool:
     return True
 
 
-async def _through(connection: ClientConnection, address: Address, proxy: Proxy) -> None:
-    """Ask the proxy for a tunnel; all later bytes on the connection are the server's."""
+async def _open_tunnel(connection: ClientConnection, address: Address, proxy: Proxy) -> None:
+    """Request a tunnel from the proxy; all later bytes on the connection are the server's."""
     lines = [f"CONNECT {address} HTTP/1.1", f"Host: {address}"]
     if proxy.authorization:
         lines.append(f"Proxy-Authorization: {proxy.authorization}")
@@ -125,15 +125,15 @@ async def _through(connection: ClientConnection, address: Address, proxy: Proxy)
 
 
 def _tune(transport: asyncio.Transport, dead_peer: float | None) -> None:
-    """No delay for small writes; and a peer that has vanished is noticed, also while nothing is sent."""
+    """Send small writes at once, and detect a dead peer also while nothing is sent."""
     sock: socket.socket = transport.get_extra_info("socket")
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if dead_peer is None:
         return
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     probe = max(1, int(dead_peer / (_KEEPALIVE_PROBES + 1)))
-    # The kernel looks at the user time-out only when it sends a probe: a moment less than the last one's time, or it
-    # would find out a whole interval later.
+    # The kernel checks the user time-out only when it sends a probe: set to a moment before the last probe, because
+    # otherwise the connection would fail one interval later.
     unanswered = min(dead_peer, probe * (_KEEPALIVE_PROBES + 1) - 0.5)
     for name, value in (
         ("TCP_KEEPIDLE", probe),

@@ -1,4 +1,4 @@
-"""The Date header of answers."""
+"""The Date header of responses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 def _format(second: int) -> bytes:
-    # not strftime: its names of days and months follow the locale
+    # not strftime: its names of days and months depend on the locale
     now = time.gmtime(second)
     day, month = _DAYS[now.tm_wday], _MONTHS[now.tm_mon - 1]
     clock = f"{now.tm_hour:02}:{now.tm_min:02}:{now.tm_sec:02}"

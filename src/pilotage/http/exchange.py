@@ -1,4 +1,4 @@
-"""One connection to a server, as the client sees it: a request out, its response in, then the next."""
+"""The client side of a connection: sends a request, receives its response, then the next."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from pilotage.http.limits import Limits
 
 
 class ClientConnection(asyncio.Protocol):
-    """Carries one exchange at a time. After any error, or with bytes left over, it is not `reusable`."""
+    """Carries one exchange at a time. After an error, or with unread bytes, it is not `reusable`."""
 
     def __init__(self, limits: Limits, loop: asyncio.AbstractEventLoop) -> None:
         self.answered = False
-        """Whether any byte of the current response has come."""
+        """Whether any byte of the current response has arrived."""
         self.timed_out = False
         self._limits = limits
         self._loop = loop
         self._transport: asyncio.Transport | None = None
-        self._method = ""  # of the request under way; empty: none is
+        self._method = ""  # of the running request; empty: there is none
         self._buffer = bytearray()  # an incomplete head
         self._head: ResponseHead | None = None
         self._body: Body | None = None
@@ -47,16 +47,16 @@ class ClientConnection(asyncio.Protocol):
 
     @property
     def complete(self) -> bool:
-        """Whether the response has arrived whole."""
+        """Whether the complete response has arrived."""
         return self._body is not None and self._body.done
 
     def file_descriptor(self) -> int:
-        """The socket's, to look at; -1 if there is none any more."""
+        """The descriptor of the socket, for polling; -1 after the close."""
         sock = self._transport.get_extra_info("socket") if self._transport is not None else None
         return int(sock.fileno()) if sock is not None else -1
 
     def send(self, method: str, data: bytes) -> None:
-        """Begin an exchange: write a whole request."""
+        """Start an exchange: write a complete request."""
         if self._transport is None or self._error is not None:
             raise self._error or ConnectionLost("the connection is closed", sent=False)
         self._method = method
@@ -65,13 +65,13 @@ class ClientConnection(asyncio.Protocol):
         self._transport.write(data)
 
     async def response(self) -> ResponseHead:
-        """The head of the response, once it is there. Interim (1xx) responses are skipped."""
+        """Wait for the head of the response. Interim (1xx) responses are skipped."""
         while self._head is None:
             await self._wait()
         return self._head
 
     async def read(self) -> list[bytes]:
-        """The pieces of the body that have come since the last call; none at its end."""
+        """Wait for the pieces of the body that arrived since the last call; none at its end."""
         while not self._pieces:
             if self.complete:
                 return []
@@ -84,18 +84,18 @@ class ClientConnection(asyncio.Protocol):
         return pieces
 
     def release(self) -> None:
-        """End the exchange; the connection may be `reusable` after it."""
+        """End the exchange; afterwards the connection may be `reusable`."""
         if self.complete and self._head is not None and self._head.keep_alive and not self._pieces:
             self._method = ""
         else:
             self.abort()
 
     def begin_tunnel(self) -> None:
-        """End the exchange with a proxy: the next ones are with the server behind it."""
+        """End the exchange with the proxy: the next one is with the server behind it."""
         self._method = ""
 
     def fail(self, reason: str) -> None:
-        """End whatever is under way with ConnectionLost, and the connection with it."""
+        """Fail the running exchange with ConnectionLost, and close the connection."""
         if self._error is None:
             self._error = ConnectionLost(reason, timed_out=self.timed_out)
         self.abort()
@@ -103,7 +103,7 @@ class ClientConnection(asyncio.Protocol):
 
     @contextmanager
     def deadline(self, seconds: float | None) -> Iterator[None]:
-        """End the exchange with ConnectionLost if the block takes longer; None: it may."""
+        """Fail the exchange with ConnectionLost if the block takes longer; None: no limit."""
         timer = self._loop.call_later(seconds, self._time_out, seconds) if seconds is not None else None
         try:
             yield
@@ -112,7 +112,7 @@ class ClientConnection(asyncio.Protocol):
                 timer.cancel()
 
     def abort(self) -> None:
-        """Drop the connection at once."""
+        """Close the connection at once, and discard unsent data."""
         if self._transport is not None:
             self._transport.abort()
 

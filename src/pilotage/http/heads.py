@@ -1,12 +1,13 @@
-"""Heads of messages, parsed by one strict grammar: what is not clearly well-formed is refused, never guessed at.
+"""Parses the heads of messages by one strict grammar: what is not well-formed is refused.
 
-The block up to the empty line is matched whole, then cut into lines, for both sides. Parsers that accept more (llhttp,
-for the sake of old programs) disagree with each other about where a message ends, and requests are smuggled there.
+The block up to the empty line is matched as a whole, then split into lines, for both sides. Parsers that accept more
+(llhttp, for old programs) disagree about where a message ends, which is how requests are smuggled.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,13 +15,13 @@ from pilotage.http.limits import Limits
 from pilotage.http.messages import Headers, reason_phrase
 
 CHUNKED = -1
-"""A body's length when it comes in chunks."""
+"""The length of a chunked body."""
 UNTIL_CLOSE = -2
-"""A body's length when it ends with the connection (responses only)."""
+"""The length of a body that ends with the connection (responses only)."""
 
 
 class Refusal(Exception):
-    """A message that is not accepted: the status to answer with, and why."""
+    """A message that is not accepted: the status of the response, and the reason."""
 
     def __init__(self, status: int, message: str, *, retry_after: int = 0) -> None:
         super().__init__(message)
@@ -30,14 +31,14 @@ class Refusal(Exception):
 
 @dataclass(slots=True)
 class RequestFields:
-    """The header lines of a request and what they say about it; `length` is that of the body, or CHUNKED."""
+    """The header lines of a request and what follows from them; `length` is that of the body, or CHUNKED."""
 
     text: str
     headers: Headers
     length: int
     keep_alive: bool
     modern: bool
-    """HTTP/1.1: may be answered in chunks, and with 100 Continue."""
+    """HTTP/1.1: the response may be chunked, and 100 Continue may be sent."""
     expects_continue: bool
 
 
@@ -61,9 +62,9 @@ class ResponseHead:
 
 
 def parse_request_head(block: str, limits: Limits, known: RequestFields | None = None) -> RequestHead:
-    """Read a request's head: `block` is latin-1 text and ends with the empty line. Raises Refusal.
+    """Parse the head of a request: `block` is latin-1 text and ends with the empty line. Raises Refusal.
 
-    `known` are the fields of the request before it: a client mostly sends the same again, which need not be read again.
+    `known` are the fields of the previous request: most clients send the same ones, which are not parsed again.
     """
     line = _REQUEST_LINE.match(block)
     if line is None:
@@ -83,31 +84,31 @@ def parse_request_head(block: str, limits: Limits, known: RequestFields | None =
 
 
 def parse_response_head(block: str, method: str, limits: Limits) -> ResponseHead:
-    """Read the head of the response to a request of `method`. Raises Refusal, whose status means nothing."""
+    """Parse the head of the response to a request of `method`. Raises Refusal, whose status has no meaning here."""
     line = _STATUS_LINE.match(block)
     if line is None:
         raise Refusal(400, f"not an HTTP/1.1 status line: {block[:40]!r}")
     modern, status = line[1] == "1", int(line[2])
     pairs = _header_pairs(block, line.end(), limits)
-    framing = _framing(pairs)
-    length = _length(framing, modern)
+    values = _parsed_values(pairs)
+    length = _length(values, modern)
     if method == "HEAD" or status in (204, 304) or status < 200 or (method == "CONNECT" and status < 300):
         length = 0
     elif length is None:
         length = UNTIL_CLOSE
-    connection = _tokens(framing.connection)
+    connection = _tokens(values.get("connection", _NO_VALUES))
     close = "close" in connection or (not modern and "keep-alive" not in connection) or length == UNTIL_CLOSE
     return ResponseHead(status, Headers.of_lower(pairs), length, not close)
 
 
 @lru_cache(maxsize=256)
 def header_lines(headers: tuple[tuple[str, str], ...]) -> bytes:
-    """Headers as they are written. Raises ValueError for what would break the message or lie about its framing."""
+    """The bytes of header lines. Raises ValueError for what would break the message or contradict its framing."""
     lines = []
     for name, value in headers:
         if _NAME.fullmatch(name) is None:
             raise ValueError(f"not a valid header: the name {name[:60]!r} has a character that a name cannot have")
-        if not is_header_value(value):  # which is not shown: it may be a token
+        if not is_header_value(value):  # the value is not in the error: it may be a token
             raise ValueError(f"not a valid header: the value of {name} has {_UNSENDABLE}")
         if name.lower() in _FRAMING_NAMES:
             raise ValueError(f"the header {name} must not be set: it frames the message, and is set by the sender")
@@ -124,30 +125,19 @@ def is_header_value(text: str) -> bool:
 def status_line(status: int) -> bytes:
     """The first line of a response."""
     if not 200 <= status <= 599:
-        raise ValueError(f"a handler cannot answer with status {status}")
+        raise ValueError(f"a handler cannot respond with status {status}")
     return f"HTTP/1.1 {status} {reason_phrase(status)}\r\n".encode("latin-1")
 
 
 def check_request_line(method: str, target: str) -> None:
-    """Raise ValueError for a method or target that would not make one well-formed request line."""
+    """Raise ValueError for a method or target that does not form one well-formed request line."""
     if _METHOD.fullmatch(method) is None or _TARGET.fullmatch(target) is None:
         raise ValueError(f"not a valid request line: {method!r} {target!r} (percent-encode the target)")
 
 
 def find_bare_line_end(block: bytes | bytearray, start: int) -> bool:
-    """Whether there is a lone CR or LF, or a NUL, at or after `start`; a CR at the very end may yet be paired."""
+    """Whether there is a lone CR or LF, or a NUL, at or after `start`; an LF may still follow a CR at the end."""
     return _BARE.search(block, start) is not None
-
-
-@dataclass(slots=True)
-class _Framing:
-    """The header values that say where a message ends and what happens then."""
-
-    transfer_encoding: list[str]
-    content_length: list[str]
-    connection: str
-    host: list[str]
-    expect: str
 
 
 _UNSENDABLE = "a line break, or another character that a header cannot have"
@@ -164,7 +154,8 @@ _DIGITS = re.compile(r"[0-9]{1,15}", re.ASCII)
 _HOST = re.compile(r"[A-Za-z0-9._~%!$&'()*+,;=:\[\]-]*")
 _VERSIONS = ("1.1", "1.0")
 _FRAMING_NAMES = frozenset(("content-length", "transfer-encoding", "connection", "trailer", "upgrade", "keep-alive"))
-_INTERESTING = frozenset(("transfer-encoding", "content-length", "connection", "host", "expect"))
+_PARSED_NAMES = frozenset(("transfer-encoding", "content-length", "connection", "host", "expect"))
+_NO_VALUES: tuple[str, ...] = ()
 
 
 def _header_pairs(block: str, start: int, limits: Limits) -> tuple[tuple[str, str], ...]:
@@ -183,43 +174,35 @@ def _header_pairs(block: str, start: int, limits: Limits) -> tuple[tuple[str, st
 
 def _request_fields(text: str, modern: bool, limits: Limits) -> RequestFields:
     pairs = _header_pairs(text, 0, limits)
-    framing = _framing(pairs)
-    if len(framing.host) > 1 or (modern and not framing.host):
-        raise Refusal(400, "exactly one Host header is needed")
-    if framing.host and _HOST.fullmatch(framing.host[0]) is None:
+    values = _parsed_values(pairs)
+    host, expect = values.get("host", _NO_VALUES), ",".join(values.get("expect", _NO_VALUES))
+    if len(host) > 1 or (modern and not host):
+        raise Refusal(400, "exactly one Host header is required")
+    if host and _HOST.fullmatch(host[0]) is None:
         raise Refusal(400, "the Host header is malformed")
-    length = _length(framing, modern) or 0
+    length = _length(values, modern) or 0
     if length > limits.body_bytes:
         raise Refusal(413, f"the body is larger than {limits.body_bytes} bytes")
-    if framing.expect and framing.expect.lower() != "100-continue":
+    if expect and expect.lower() != "100-continue":
         raise Refusal(417, "the only supported expectation is 100-continue")
-    connection = _tokens(framing.connection)
+    connection = _tokens(values.get("connection", _NO_VALUES))
     keep_alive = "close" not in connection and (modern or "keep-alive" in connection)
-    expects_continue = bool(framing.expect) and modern and length != 0
+    expects_continue = bool(expect) and modern and length != 0
     return RequestFields(text, Headers.of_lower(pairs), length, keep_alive, modern, expects_continue)
 
 
-def _framing(pairs: tuple[tuple[str, str], ...]) -> _Framing:
-    framing = _Framing([], [], "", [], "")
+def _parsed_values(pairs: tuple[tuple[str, str], ...]) -> dict[str, list[str]]:
+    """The values of the headers that decide where a message ends and what follows it."""
+    values: dict[str, list[str]] = {}
     for name, value in pairs:
-        if name not in _INTERESTING:
-            continue
-        if name == "host":
-            framing.host.append(value)
-        elif name == "content-length":
-            framing.content_length.append(value)
-        elif name == "transfer-encoding":
-            framing.transfer_encoding.append(value)
-        elif name == "connection":
-            framing.connection = f"{framing.connection},{value}" if framing.connection else value
-        else:
-            framing.expect = f"{framing.expect},{value}" if framing.expect else value
-    return framing
+        if name in _PARSED_NAMES:
+            values.setdefault(name, []).append(value)
+    return values
 
 
-def _length(framing: _Framing, modern: bool) -> int | None:
+def _length(values: Mapping[str, list[str]], modern: bool) -> int | None:
     """The one framing rule: Transfer-Encoding `chunked`, once and alone; or Content-Length once; or neither (None)."""
-    encodings, lengths = framing.transfer_encoding, framing.content_length
+    encodings, lengths = values.get("transfer-encoding", _NO_VALUES), values.get("content-length", _NO_VALUES)
     if not encodings and not lengths:
         return None
     if encodings:
@@ -233,11 +216,11 @@ def _length(framing: _Framing, modern: bool) -> int | None:
     return int(lengths[0])
 
 
-def _tokens(value: str) -> frozenset[str]:
-    return frozenset(part.strip(" \t").lower() for part in value.split(",")) if value else frozenset()
+def _tokens(values: Sequence[str]) -> set[str]:
+    return {part.strip(" \t").lower() for value in values for part in value.split(",")}
 
 
 def _bad_request_line(block: str) -> Refusal:
     if block.startswith("PRI * HTTP/2"):
-        return Refusal(505, "HTTP/2 is not spoken here, use HTTP/1.1")
+        return Refusal(505, "HTTP/2 is not supported, use HTTP/1.1")
     return Refusal(400, "the request line is malformed; expected: METHOD /path HTTP/1.1")

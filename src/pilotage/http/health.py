@@ -1,4 +1,4 @@
-"""Health checks over HTTP: one answer for all of them, and one for each."""
+"""Health checks over HTTP: all of them at one path, and each at its own."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from pilotage.telemetry.logs import logger
 log = logger("pilotage.health")
 
 Check = Callable[[], Awaitable[object] | object]
-"""A health check, async or not. It fails by raising, or by giving False."""
+"""A health check, async or not. It fails by raising, or by returning False."""
 
 CHECK_SECONDS = 5.0
 """How long one check may take."""
 
 
 def ping() -> None:
-    """The check that always holds."""
+    """The check that always passes."""
 
 
 class HealthHandler:
-    """Answers below one path: `/healthz` for all checks, `/healthz/NAME` for one.
+    """Serves one path: `/healthz` for all checks, `/healthz/NAME` for one.
 
-    200 if all hold, else 500. `?verbose` lists them; a failure always does. Why a check failed is not in the answer. It
-    is logged when the check begins to fail, and again when another error takes its place: one of another class, or with
-    another `state`. `?exclude=NAME` leaves a check out; `exclude` of a name that is not there does no harm.
+    200 if all pass, else 500. `?verbose` lists them; a failure always does. The reason of a failure is not in the
+    response. It is logged when the check begins to fail, and again when the error changes: its class, or its `state`.
+    `?exclude=NAME` skips a check; an unknown name has no effect.
     """
 
     def __init__(self, path: str, checks: Callable[[], Mapping[str, Check]]) -> None:
@@ -39,20 +39,20 @@ class HealthHandler:
         self._known: tuple[str, ...] = ()
 
     async def __call__(self, request: Request) -> Response:
-        asked = _Asked.of(request, self._path)
+        asked = _HealthRequest.of(request, self._path)
         checks = self._checks() or {"ping": ping}
         self._known = tuple(checks)
         wanted = asked.wanted(self._known)
-        results = await asyncio.gather(*(self._holds(name, checks[name]) for name in wanted))
+        results = await asyncio.gather(*(self._passes(name, checks[name]) for name in wanted))
         return self._answer(asked, dict(zip(wanted, results, strict=True)))
 
     def last_answer(self, request: Request, results: Mapping[str, bool]) -> Response:
-        """The answer without running any check: those in `results` as they are there, the others as they were last."""
-        asked = _Asked.of(request, self._path)
+        """The response without running a check: `results`, and for other checks their last result."""
+        asked = _HealthRequest.of(request, self._path)
         wanted = asked.wanted(self._known or tuple(results))
         return self._answer(asked, {name: results.get(name, name not in self._failing) for name in wanted})
 
-    def _answer(self, asked: _Asked, results: Mapping[str, bool]) -> Response:
+    def _answer(self, asked: _HealthRequest, results: Mapping[str, bool]) -> Response:
         if not asked.is_read:
             return text_response(405, "method not allowed", ("Allow", "GET, HEAD"))
         passed = all(results.values())
@@ -69,13 +69,13 @@ class HealthHandler:
         lines.append(f"{self._path.strip('/')} check {'passed' if passed else 'failed'}")
         return text_response(200 if passed else 500, "\n".join(lines) + "\n")
 
-    async def _holds(self, name: str, check: Check) -> bool:
+    async def _passes(self, name: str, check: Check) -> bool:
         try:
             async with asyncio.timeout(CHECK_SECONDS):
                 result = check()
                 if inspect.isawaitable(result):
                     result = await result
-        except Exception as error:  # whatever a check raises means that it failed
+        except Exception as error:  # every exception of a check is its failure
             state = (type(error), getattr(error, "state", None))
             self._record_failure(name, state, str(error) or type(error).__name__)
             return False
@@ -99,17 +99,17 @@ class HealthHandler:
             log.info("Health check passes again", endpoint=self._path, check=name, failed_for_seconds=seconds)
 
 
-class _Asked(NamedTuple):
-    """What a request asks for."""
+class _HealthRequest(NamedTuple):
+    """The parsed request for a health check."""
 
     is_read: bool
     check: str
-    """The one check that the path names; empty: all."""
+    """The check in the path; empty: all."""
     excluded: frozenset[str]
     verbose: bool
 
     @classmethod
-    def of(cls, request: Request, path: str) -> _Asked:
+    def of(cls, request: Request, path: str) -> _HealthRequest:
         url = urlsplit(request.target)
         options = parse_qs(url.query, keep_blank_values=True, max_num_fields=100)
         check = unquote(url.path.removeprefix(path).strip("/"))
@@ -124,14 +124,14 @@ class _Asked(NamedTuple):
 
 
 class _Failure(NamedTuple):
-    """A check that fails: how, and since when by the loop's time."""
+    """A failing check: its error, and since when by the loop's time."""
 
     state: object
     since: float
 
 
 def text_response(status: int, text: str, *headers: tuple[str, str]) -> Response:
-    """A short answer in plain text."""
+    """A short response in plain text."""
     pairs = (("Content-Type", "text/plain; charset=utf-8"), ("X-Content-Type-Options", "nosniff"), *headers)
     return Response(status, pairs, text.encode())
 

@@ -1,4 +1,4 @@
-"""What goes through HTTP: requests, responses and their headers, as values."""
+"""Requests, responses and their headers, as values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SECRET_NAMES = frozenset(("authorization", "proxy-authorization", "cookie", "se
 
 
 class Headers:
-    """An immutable multi-map of header lines: names in lower case, in the order they came."""
+    """An immutable multi-map of header lines in their order; names in lower case."""
 
     __slots__ = ("_first", "_pairs")
 
@@ -60,19 +60,19 @@ class Headers:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Who is at the other end of a connection."""
+    """The client of a connection."""
 
     host: str = ""
     port: int = 0
     secure: bool = False
     """Whether the connection is TLS."""
     certificate: Mapping[str, Any] | None = field(default=None, hash=False)
-    """The verified client certificate, as `ssl.SSLObject.getpeercert` gives it; None if there was none."""
+    """The verified client certificate, as `ssl.SSLObject.getpeercert` returns it; None without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as it came in, its body read whole. `target` is the raw path and query; decode it yourself."""
+    """A request with its complete body. `target` is the raw path and query, not decoded."""
 
     method: str
     target: str
@@ -83,7 +83,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An answer with its body whole. The server adds the headers that frame it; a handler must not."""
+    """A response with its complete body. The server adds the headers that frame it; a handler must not."""
 
     status: int
     headers: Sequence[tuple[str, str]] = ()
@@ -92,19 +92,19 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class StreamingResponse:
-    """An answer whose body is written as it comes. The iterator is closed when the client goes away."""
+    """A response whose body is written piece by piece. The iterator is closed when the client disconnects."""
 
     status: int
     headers: Sequence[tuple[str, str]]
     chunks: AsyncIterator[bytes]
     endless: bool = False
-    """It has no end of its own, as a watch. When the server closes it is ended between two chunks, with a proper last
-    chunk; any other stream would look complete and is not, so it is waited for."""
+    """The stream does not end by itself, as a watch. When the server closes, it is ended between two chunks with a last
+    chunk. Another stream would look complete without being so: the server waits for its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientResponse:
-    """An answer as the client got it, its body read whole."""
+    """A response with its complete body, as the client received it."""
 
     status: int
     headers: Headers = field(default_factory=Headers)
@@ -112,14 +112,14 @@ class ClientResponse:
 
 
 Authenticate = Callable[[Headers, Peer], bool]
-"""Whether a request with these headers, from this peer, comes from a client that the server knows."""
+"""Whether a request with these headers, from this peer, is authenticated."""
 
 Handler = Callable[[Request], Awaitable[Response | StreamingResponse]]
-"""Answers a request. If the client goes away meanwhile, the handler is cancelled."""
+"""Handles a request. If the client disconnects meanwhile, the handler is cancelled."""
 
 
 def reason_phrase(status: int) -> str:
-    """The standard words for a status; empty for a code that has none."""
+    """The standard reason phrase of a status; empty for an unknown one."""
     return _PHRASES.get(status, "")
 
 

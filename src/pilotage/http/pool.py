@@ -1,4 +1,4 @@
-"""A client's connections: those at work, and the idle ones kept for the next request."""
+"""The connections of a client: those in use, and the idle ones."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pilotage.http.limits import Limits, Timeouts
 
 
 class Pool:
-    """Opens connections and keeps the most recently used, a bounded number for a bounded time."""
+    """Opens connections, and keeps a limited number of idle ones for a limited time."""
 
     def __init__(self, address: Address, limits: Limits, timeouts: Timeouts) -> None:
         self.address = address
         self._limits = limits
         self._timeouts = timeouts
         self._busy: set[ClientConnection] = set()
-        self._outdated: set[ClientConnection] = set()  # at work, but opened before the address was renewed
+        self._outdated: set[ClientConnection] = set()  # in use, but opened before `renew`
         self._idle: deque[tuple[float, ClientConnection]] = deque()  # the longest idle first
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
@@ -35,14 +35,14 @@ class Pool:
         return len(self._idle)
 
     def renew(self, address: Address) -> None:
-        """Open connections otherwise from now on; those that are there are not used for another exchange."""
+        """Use another address for new connections; the open ones are not used for another exchange."""
         self.address = address
         self._outdated.update(self._busy)
         while self._idle:
             self._idle.popleft()[1].close()
 
     def take(self) -> ClientConnection | None:
-        """The connection used last, if one is still good."""
+        """The most recently used idle connection that is still open, or None."""
         while self._idle:
             _, connection = self._idle.pop()
             if connection.reusable and not _readable(connection):
@@ -52,7 +52,7 @@ class Pool:
         return None
 
     async def open(self) -> ClientConnection:
-        """A fresh connection."""
+        """Open a new connection."""
         connection = await connect(self.address, self._limits, self._timeouts)
         if self._closed:
             connection.abort()
@@ -62,7 +62,7 @@ class Pool:
         return connection
 
     def give_back(self, connection: ClientConnection) -> None:
-        """The exchange is over; the connection is kept if it can be used again."""
+        """Keep the connection after its exchange if it can be reused; else close it."""
         self._busy.discard(connection)
         connection.release()
         if self._closed or not connection.reusable or connection in self._outdated:
@@ -77,7 +77,7 @@ class Pool:
             self._timer = loop.call_later(self._timeouts.idle, self._expire)
 
     async def close(self) -> None:
-        """Close every connection, and wait until the sockets are gone."""
+        """Close every connection, and wait until the sockets are closed."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -102,9 +102,9 @@ class Pool:
 
 
 def _readable(connection: ClientConnection) -> bool:
-    """Whether something came that the loop has not looked at yet: on an idle connection that can only be its end.
+    """Whether bytes or the end have arrived that the loop has not read: on an idle connection that is its end.
 
-    So a write that may not be repeated is seldom lost on a connection that the server has just closed.
+    So a write that cannot be retried is seldom sent on a connection that the server has just closed.
     """
     descriptor = connection.file_descriptor()
     if descriptor < 0:

@@ -1,4 +1,4 @@
-"""A byte stream cut into requests, without any I/O."""
+"""Splits a byte stream into requests, without I/O."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ class RawRequest:
 
 
 class RequestReader:
-    """Collects what a client sends and gives back whole requests, one at a time, in order.
+    """Collects received bytes and returns complete requests, one at a time, in order.
 
-    `feed` only stores; `take` parses as far as one request, so that what was sent ahead waits unparsed.
+    `feed` only stores; `take` parses one request, so that pipelined requests wait unparsed.
     """
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._buffer = bytearray()
-        self._scanned = 0  # of an incomplete head: looked at already
+        self._scanned = 0  # bytes of an incomplete head that were searched for its end
         self._head: RequestHead | None = None
         self._chunks: ChunkedBody | None = None
-        self._body = bytearray()  # what has come of a chunked body
+        self._body = bytearray()  # the decoded part of a chunked body
         self._continued = False
         self._known: RequestFields | None = None
 
     @property
     def buffered(self) -> int:
-        """Bytes that wait, unparsed."""
+        """Bytes that are not parsed yet."""
         return len(self._buffer)
 
     @property
     def head(self) -> RequestHead | None:
-        """The head of the request whose body is still coming."""
+        """The head of the request whose body is incomplete."""
         return self._head
 
     @property
@@ -54,14 +54,14 @@ class RequestReader:
         self._buffer += data
 
     def wants_continue(self) -> bool:
-        """Whether the client waits for 100 Continue now; asks once for each request."""
+        """Whether the client waits for 100 Continue; True once for each request."""
         if self._head is None or not self._head.fields.expects_continue or self._continued:
             return False
         self._continued = True
         return not self.held
 
     def take(self) -> RawRequest | None:
-        """The next request if it is there whole. Raises Refusal; nothing can be read after that."""
+        """The next request if it is complete. Raises Refusal; nothing can be read after that."""
         if self._head is None:
             self._head = self._take_head()
             if self._head is None:
@@ -93,11 +93,13 @@ class RequestReader:
         return head
 
     def _check_start(self) -> None:
-        """Refuse early what can never become a head, instead of waiting for its end until the deadline."""
+        """Refuse early what cannot become a head, instead of waiting for its end until the deadline."""
         buffer = self._buffer
         if buffer and not 0x41 <= buffer[0] <= 0x5A:
-            said = "this port speaks plain HTTP, not TLS" if buffer[0] == 0x16 else "a request starts with its method"
-            raise Refusal(400, said)
+            message = (
+                "this port serves plain HTTP, not TLS" if buffer[0] == 0x16 else "a request starts with its method"
+            )
+            raise Refusal(400, message)
         if find_bare_line_end(buffer, self._scanned):
             raise Refusal(400, "a header line is malformed (stray CR or LF)")
 
@@ -118,10 +120,10 @@ class RequestReader:
         self._buffer.clear()
         pieces: list[bytes] = []
         chunks.feed(data, pieces)
-        self._body += b"".join(pieces)  # at once: a list of tiny chunks would take many times their size
+        self._body += b"".join(pieces)  # joined now: a list of tiny chunks would take many times their size
         if not chunks.done:
             return None
-        self._buffer += chunks.rest  # the next request, sent ahead
+        self._buffer += chunks.rest  # the next, pipelined request
         body, self._body = bytes(self._body), bytearray()
         return body
 

@@ -1,4 +1,4 @@
-"""A server of HTTP/1.1: accepts connections, watches their deadlines, and leaves nothing running behind."""
+"""An HTTP/1.1 server: accepts connections, checks their deadlines, and drains at the end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pilotage.http.limits import Limits
 from pilotage.http.messages import Authenticate, Handler
 from pilotage.net.acceptor import Acceptor
 from pilotage.net.connectiontasks import ConnectionTasks, DrainStep
-from pilotage.net.sockets import TLSOptions, connect_protocol, listen
+from pilotage.net.sockets import connect_protocol, listen
 from pilotage.net.sweeper import Sweeper, sweep_interval
 from pilotage.telemetry.logs import logger
 
@@ -32,14 +32,14 @@ async def serve(
     limits: Limits | None = None,
     authenticate: Authenticate | None = None,
 ) -> AsyncIterator[Server]:
-    """Serve `handler` for the length of the block. `host` "" is every address; `port` 0 takes a free one.
+    """Serve `handler` for the length of the block. `host` "" is every address; `port` 0 is a free one.
 
-    `authenticate` is asked about each connection when the head of a request has arrived: a client that it does not
-    know has narrower limits (`limits.strangers`). The handler still decides what each request may do. Without it, a
-    client is known once it has sent a whole request.
+    `authenticate` is called for a connection with the head of its request: until it returns True, the connection has
+    lower limits (`limits.unauthenticated`). It does not replace the authorization of single requests by the handler.
+    Without it, the first complete request authenticates a connection.
 
     At the end no more connections are accepted, endless streams (watches) are ended, running requests have
-    `limits.grace_seconds` to finish, and what is left is cut.
+    `limits.grace_seconds` to finish, and the remaining connections are closed.
     """
     shared = Shared(handler, _within_descriptors(limits or Limits()), authenticate)
     with listen(host, port) as listener:
@@ -55,16 +55,16 @@ async def serve(
 
 @dataclass(frozen=True, slots=True)
 class ServerStatistics:
-    """What a server holds now and has done so far."""
+    """The current state of a server, and its counters."""
 
     connections: int
-    strangers: int
-    """Of these, the ones that have not authenticated yet."""
+    unauthenticated: int
+    """Those that have not authenticated yet."""
     requests: int
     refused: int
-    """Answers the server gave by itself: malformed or oversized requests, failed handlers, too much at once."""
+    """Errors that the server sent by itself: malformed or large requests, failed handlers, overload."""
     cut: int
-    """Connections ended by a deadline, or as the oldest of too many strangers."""
+    """Connections closed by a deadline, or as the oldest of too many unauthenticated ones."""
     body_bytes: int
     """Bodies being read or handled."""
 
@@ -76,9 +76,9 @@ class Server:
         self._shared = shared
         host, port = listener.getsockname()[:2]
         self.address: tuple[str, int] = (host, port)
-        """Where the server listens."""
+        """The host and port on which the server listens."""
         limits = shared.limits
-        self._tls = TLSOptions(ssl, limits.handshake_seconds, limits.linger_seconds)
+        self._ssl = ssl
         self._loop = asyncio.get_running_loop()
         self._connections: dict[ServerConnection, None] = {}  # in the order of their arrival
         self._acceptor = Acceptor(self._loop, listener, self._start, has_room=self._has_room, make_room=self._make_room)
@@ -92,37 +92,38 @@ class Server:
     def statistics(self) -> ServerStatistics:
         shared = self._shared
         return ServerStatistics(
-            len(self._tasks), len(shared.strangers), shared.requests, shared.refused, shared.cut, shared.held
+            len(self._tasks), len(shared.unauthenticated), shared.requests, shared.refused, shared.cut, shared.held
         )
 
     def _has_room(self) -> bool:
         return len(self._tasks) < self._shared.limits.connections
 
     def _start(self, accepted: socket.socket) -> bool:
-        strangers = self._shared.strangers
-        if len(strangers) >= self._shared.limits.strangers:
-            self._drop_oldest_stranger()
+        unauthenticated = self._shared.unauthenticated
+        if len(unauthenticated) >= self._shared.limits.unauthenticated:
+            self._drop_oldest_unauthenticated()
         connection = ServerConnection(self._shared, self._loop)
-        strangers[connection] = self._tasks.start(self._serve(connection, accepted), name="http connection")
+        unauthenticated[connection] = self._tasks.start(self._serve(connection, accepted), name="http connection")
         return True
 
     async def _serve(self, connection: ServerConnection, accepted: socket.socket) -> None:
         try:
             _limit_unsent(accepted, self._shared.limits)
-            await connect_protocol(accepted, connection, self._tls)
-        except (OSError, tls.SSLError) as error:  # a failed or slow handshake, or gone already
+            limits = self._shared.limits
+            await connect_protocol(accepted, connection, self._ssl, limits.handshake_seconds, limits.linger_seconds)
+        except (OSError, tls.SSLError) as error:  # the TLS handshake failed or was too slow, or the client has left
             log.debug("Connection closed before its first request", error=error)
             return
         finally:
             if connection.phase is Phase.NEW:
-                self._shared.strangers.pop(connection, None)
+                self._shared.unauthenticated.pop(connection, None)
                 accepted.close()
         self._connections[connection] = None
         self._sweeper.start()
         try:
             await connection.run()
         finally:
-            self._shared.strangers.pop(connection, None)
+            self._shared.unauthenticated.pop(connection, None)
             del self._connections[connection]
 
     def _sweep(self, now: float) -> bool:
@@ -131,15 +132,15 @@ class Server:
         return bool(self._connections)
 
     def _make_room(self) -> None:
-        """Close a connection to make room for a new one: a stranger's, else the one that has been idle for longest."""
-        if len(self._shared.strangers) > _SPARED_STRANGERS:
-            self._drop_oldest_stranger()
+        """Close a connection to make room for a new one: an unauthenticated one, else the longest idle one."""
+        if len(self._shared.unauthenticated) > _SPARED_UNAUTHENTICATED:
+            self._drop_oldest_unauthenticated()
         else:
             self._close_longest_idle()
 
-    def _drop_oldest_stranger(self) -> None:
-        connection, task = next(iter(self._shared.strangers.items()))
-        del self._shared.strangers[connection]
+    def _drop_oldest_unauthenticated(self) -> None:
+        connection, task = next(iter(self._shared.unauthenticated.items()))
+        del self._shared.unauthenticated[connection]
         self._shared.cut += 1
         task.cancel()
 
@@ -166,7 +167,7 @@ class Server:
 
     def _abort_without_request(self) -> None:
         """Only running requests are waited for to the end of the grace period."""
-        for connection, task in list(self._shared.strangers.items()):
+        for connection, task in list(self._shared.unauthenticated.items()):
             if connection.phase is Phase.NEW:  # in its TLS handshake
                 task.cancel()
         for connection in self._connections:
@@ -175,20 +176,20 @@ class Server:
 
 
 _REQUEST_SECONDS = 0.1  # for the first request of a new connection, before it counts as idle
-_SPARED_STRANGERS = 8  # who has just come: ending these too would keep every newcomer out
-_CLOSING_SECONDS = 0.5  # for the goodbyes of TLS, and for a request of which only a part has arrived
-_UNSENT_SHARE = 4  # of the buffer of an answer, what the kernel may hold unsent besides
+_SPARED_UNAUTHENTICATED = 8  # new connections: if these were closed too, no client could ever authenticate
+_CLOSING_SECONDS = 0.5  # for the end of TLS, and for a request that has arrived in part
+_UNSENT_SHARE = 4  # times the write buffer: what the kernel may buffer unsent
 
 
 def _within_descriptors(limits: Limits) -> Limits:
-    """The limits as far as this process may open files: some are left for the storage, logs and outgoing calls."""
+    """The limits within the process's file descriptors, of which some remain for the storage, logs and the client."""
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if descriptors == resource.RLIM_INFINITY:
         return limits
     return replace(
         limits,
         connections=max(1, min(limits.connections, descriptors * 3 // 4)),
-        strangers=max(1, min(limits.strangers, descriptors // 4)),
+        unauthenticated=max(1, min(limits.unauthenticated, descriptors // 4)),
     )
 
 

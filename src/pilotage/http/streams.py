@@ -1,4 +1,4 @@
-"""A response that is read as it comes."""
+"""A response that is read as it arrives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pilotage.http.messages import Headers
 
 
 class Stream:
-    """A response whose body is still coming. Iterate over it, over its `lines`, or `read` it whole."""
+    """A response whose body is still arriving. Iterate over it or over its `lines`, or `read` all of it."""
 
     def __init__(self, connection: ClientConnection, head: ResponseHead, what: str, timeouts: Timeouts) -> None:
         self._connection = connection
@@ -29,15 +29,15 @@ class Stream:
         return self._head.headers
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        """The pieces of the body as they come. Raises ConnectionLost if it stops before its end."""
+        """The pieces of the body as they arrive. Raises ConnectionLost if the connection ends before the body."""
         while pieces := await self._read():
             for piece in pieces:
                 yield piece
 
     async def lines(self, max_line: int = 4 * MEBIBYTE) -> AsyncIterator[list[bytes]]:
-        """The lines of the body, as many at once as have come, without their ends; empty ones are left out.
+        """The lines of the body, as many at once as have arrived, without their ends and without empty lines.
 
-        A last line without its newline is not a line: it was cut. One longer than `max_line` bytes raises DecodeError.
+        A last line without a newline is incomplete and left out. A line above `max_line` bytes raises DecodeError.
         """
         cutter = LineCutter(max_line, self._what)
         while pieces := await self._read():
@@ -46,7 +46,7 @@ class Stream:
                 yield lines
 
     async def read(self, max_bytes: int = MEBIBYTE) -> bytes:
-        """The rest of the body, whole, and within the time for one: for answers that turn out to be errors."""
+        """Read the rest of the body within the time-out of a body: for responses that turn out to be errors."""
         with self._connection.deadline(self._timeouts.body):
             return await read_whole(self._connection, max_bytes, self._what)
 
@@ -56,12 +56,12 @@ class Stream:
 
 
 class LineCutter:
-    """Cuts pieces of a byte stream into lines; each byte is copied once."""
+    """Splits pieces of a byte stream into lines; each byte is copied once."""
 
     def __init__(self, max_line: int, what: str = "the stream") -> None:
         self._max_line = max_line
         self._what = what
-        self._begun: list[bytes] = []  # the pieces of a line whose end has not come
+        self._begun: list[bytes] = []  # the pieces of a line whose end has not arrived
         self._begun_size = 0
 
     def cut(self, pieces: Iterable[bytes]) -> list[bytes]:
@@ -72,7 +72,7 @@ class LineCutter:
             if end < 0:
                 self._begin(piece)
             elif end == len(piece) - 1 and not self._begun:
-                self._add(lines, piece[:end])  # the usual case: a chunk is a line
+                self._add(lines, piece[:end])  # the common case: a piece is one line
             else:
                 self._split(lines, piece)
         return lines
@@ -108,11 +108,11 @@ class LineCutter:
         return DecodeError(f"{self._what}: a line is longer than {self._max_line} bytes")
 
 
-_MANY = 4096  # tiny pieces are joined at times: their overhead would be many times their size
+_MANY = 4096  # tiny pieces are joined from time to time: their overhead would be many times their size
 
 
 async def read_whole(connection: ClientConnection, max_bytes: int, what: str) -> bytes:
-    """A response's body, whole. Raises DecodeError over `max_bytes`."""
+    """Read a complete body. Raises DecodeError above `max_bytes`."""
     pieces = await connection.read()
     if connection.complete and len(pieces) == 1 and len(pieces[0]) <= max_bytes:
         return pieces[0]
@@ -121,6 +121,8 @@ async def read_whole(connection: ClientConnection, max_bytes: int, what: str) ->
         for piece in pieces:
             body += piece
         if len(body) > max_bytes:
-            raise DecodeError(f"{what}: the response is larger than {max_bytes} bytes; ask for less at once")
+            raise DecodeError(
+                f"{what}: the response is larger than {max_bytes} bytes; request it in smaller parts (limit)"
+            )
         pieces = await connection.read()
     return bytes(body)

@@ -6,9 +6,9 @@ import ssl
 
 
 def server_context(cert_file: str, key_file: str, *, client_ca_file: str = "") -> ssl.SSLContext:
-    """For a server with a certificate (chain) and key in PEM files.
+    """A context for a server with a certificate (chain) and key in PEM files.
 
-    With `client_ca_file`, clients must show a certificate signed by it; see `Peer.certificate`.
+    With `client_ca_file`, clients must present a certificate signed by it; see `Peer.certificate`.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -28,7 +28,7 @@ def client_context(
     cert_file: str = "",
     key_file: str = "",
 ) -> ssl.SSLContext:
-    """For a client. Trusts the PEM in `ca_file` or `ca_data`, else the system's authorities.
+    """A context for a client. It trusts the PEM in `ca_file` or `ca_data`, else the system's authorities.
 
     `verify=False` accepts any certificate and any name. `cert_file` and `key_file` are the client's own.
     """

@@ -5,23 +5,10 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl as tls
-from dataclasses import dataclass
 
 from pilotage.errors import InvalidDefinition
 
 _BACKLOG = 1024
-
-
-@dataclass(frozen=True, slots=True)
-class TLSOptions:
-    """TLS of accepted connections."""
-
-    context: tls.SSLContext | None
-    """None: no TLS."""
-    handshake_seconds: float
-    """How long a handshake may take."""
-    shutdown_seconds: float
-    """How long the peer may take to end TLS when the connection is closed."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -50,18 +37,23 @@ def address_text(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-async def connect_protocol(accepted: socket.socket, protocol: asyncio.BaseProtocol, options: TLSOptions) -> None:
-    """Connect an accepted socket to its protocol, after the TLS handshake where there is one."""
+async def connect_protocol(
+    accepted: socket.socket,
+    protocol: asyncio.BaseProtocol,
+    ssl: tls.SSLContext | None,
+    handshake_seconds: float,
+    shutdown_seconds: float,
+) -> None:
+    """Connect an accepted socket to its protocol, after the TLS handshake if there is a context.
+
+    `shutdown_seconds` is how long the peer may take to end TLS when the connection is closed.
+    """
     if accepted.family != socket.AF_UNIX:
         accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    loop = asyncio.get_running_loop()
-    if options.context is None:  # asyncio refuses the time-outs of TLS without a context
-        await loop.connect_accepted_socket(lambda: protocol, accepted)
-        return
-    await loop.connect_accepted_socket(
+    await asyncio.get_running_loop().connect_accepted_socket(
         lambda: protocol,
         accepted,
-        ssl=options.context,
-        ssl_handshake_timeout=options.handshake_seconds,
-        ssl_shutdown_timeout=options.shutdown_seconds,
+        ssl=ssl,
+        ssl_handshake_timeout=handshake_seconds if ssl else None,  # without TLS asyncio accepts None only
+        ssl_shutdown_timeout=shutdown_seconds if ssl else None,
     )

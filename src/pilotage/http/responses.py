@@ -1,4 +1,4 @@
-"""The bytes of answers, as a server writes them."""
+"""The bytes of responses, as a server writes them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How to answer a request: decided before anything is written."""
+    """How a response is written: decided before the first byte."""
 
     head: bytes
     has_body: bool
@@ -47,7 +47,7 @@ def chunk_bytes(data: bytes) -> bytes:
 
 
 def refusal_bytes(refusal: Refusal) -> bytes:
-    """The whole of a short answer that says what is wrong."""
+    """The bytes of a short response that states the error."""
     words = f"{refusal.status} {reason_phrase(refusal.status)}"
     body = f"{words}: {refusal}\n".encode()
     retry = f"Retry-After: {refusal.retry_after}\r\n" if refusal.retry_after else ""

@@ -22,7 +22,7 @@ from tests.http.raw import until
 KNOWN = b"Authorization: Bearer secret\r\n"
 GET = b"GET / HTTP/1.1\r\nHost: h\r\n%b\r\n"
 HALF = b"POST / HTTP/1.1\r\nHost: h\r\n%bContent-Length: 1000\r\n\r\nhalf"
-FEW = Limits(strangers=4)
+FEW = Limits(unauthenticated=4)
 
 
 def authenticate(headers: Headers, peer: Peer) -> bool:
@@ -33,25 +33,25 @@ async def answer(request: Request) -> Response:
     return Response(200, body=b"ok")
 
 
-async def test_the_oldest_stranger_is_closed_for_a_new_one() -> None:
+async def test_the_oldest_unauthenticated_connection_is_closed_for_a_new_one() -> None:
     async with serve(answer, limits=FEW, authenticate=authenticate) as server, AsyncExitStack() as stack:
-        strangers = []
+        clients = []
         for number in range(6):
-            strangers.append(await stack.enter_async_context(raw.connect(server.port)))
-            await until(lambda: server.statistics().strangers == min(number + 1, 4))  # noqa: B023  # awaited at once
-        assert [await client.receive() for client in strangers[:2]] == [b"", b""]
-        for client in strangers[2:]:
+            clients.append(await stack.enter_async_context(raw.connect(server.port)))
+            await until(lambda: server.statistics().unauthenticated == min(number + 1, 4))  # noqa: B023  # awaited at once
+        assert [await client.receive() for client in clients[:2]] == [b"", b""]
+        for client in clients[2:]:
             client.send(GET % b"")
             assert raw.statuses(await client.response()) == [200]  # these still have their turn
         assert server.statistics().cut == 2
 
 
 @pytest.mark.parametrize("request_", [GET % KNOWN, HALF % KNOWN], ids=["a request", "a head"])
-async def test_a_client_that_authenticates_is_a_stranger_no_more(request_: bytes) -> None:
+async def test_a_client_that_authenticates_is_no_longer_counted_as_unauthenticated(request_: bytes) -> None:
     async with serve(answer, limits=FEW, authenticate=authenticate) as server, AsyncExitStack() as stack:
         known = await stack.enter_async_context(raw.connect(server.port))
         known.send(request_)
-        await until(lambda: server.statistics().connections == 1 and not server.statistics().strangers)
+        await until(lambda: server.statistics().connections == 1 and not server.statistics().unauthenticated)
         for _ in range(20):
             await stack.enter_async_context(raw.connect(server.port))
         await until(lambda: server.statistics().cut == 16)
@@ -59,11 +59,11 @@ async def test_a_client_that_authenticates_is_a_stranger_no_more(request_: bytes
         assert raw.statuses(await known.response()) == [200]
 
 
-async def test_a_wrong_token_leaves_a_client_a_stranger() -> None:
+async def test_a_wrong_token_leaves_a_client_unauthenticated() -> None:
     async with serve(answer, limits=FEW, authenticate=authenticate) as server, raw.connect(server.port) as client:
         client.send(GET % b"Authorization: Bearer wrong\r\n")
         await client.response()
-        assert server.statistics().strangers == 1
+        assert server.statistics().unauthenticated == 1
 
 
 async def test_without_authentication_a_whole_request_makes_a_client_known() -> None:
@@ -71,15 +71,15 @@ async def test_without_authentication_a_whole_request_makes_a_client_known() -> 
         known = await stack.enter_async_context(raw.connect(server.port))
         known.send(GET % b"")
         await known.response()
-        assert server.statistics().strangers == 0
+        assert server.statistics().unauthenticated == 0
         half = await stack.enter_async_context(raw.connect(server.port))
         half.send(HALF % b"")
         await until(lambda: server.statistics().body_bytes)
-        assert server.statistics().strangers == 1
+        assert server.statistics().unauthenticated == 1
 
 
-async def test_bodies_of_strangers_have_a_budget_of_their_own() -> None:
-    limits = Limits(stranger_body_bytes=100)
+async def test_bodies_of_unauthenticated_clients_have_their_own_budget() -> None:
+    limits = Limits(unauthenticated_body_bytes=100)
     body = b"Content-Length: 1000\r\n\r\n" + b"x" * 60
     async with serve(answer, limits=limits, authenticate=authenticate) as server, AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(raw.connect(server.port)) for _ in range(3)]
@@ -94,7 +94,7 @@ async def test_bodies_of_strangers_have_a_budget_of_their_own() -> None:
         await until(lambda: server.statistics().body_bytes == 0)
 
 
-async def test_a_watch_outlives_a_flood_of_strangers() -> None:
+async def test_a_watch_outlives_a_flood_of_unauthenticated_connections() -> None:
     go_on = asyncio.Event()
 
     async def chunks() -> AsyncIterator[bytes]:
@@ -116,7 +116,7 @@ async def test_a_watch_outlives_a_flood_of_strangers() -> None:
         await watcher.reader.readuntil(b"still here\n")
 
 
-PROGRAM = Path(__file__).with_name("stranger_server.py")
+PROGRAM = Path(__file__).with_name("unauthenticated_server.py")
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ def test_half_sent_bodies_over_tls_cost_little_and_newcomers_are_served(files: d
     found = run("half-bodies", files)
     assert found["attacked"] >= 1000
     assert found["served"] == found["asked"]
-    assert found["grown_mib"] < 200  # 256 strangers at 0.3 MiB, and what the allocator keeps
+    assert found["grown_mib"] < 200  # 256 connections at 0.3 MiB, and what the allocator keeps
 
 
 def test_with_few_descriptors_connections_do_not_lock_everybody_out(files: dict[str, str]) -> None:
