@@ -317,8 +317,6 @@ async def test_text_of_any_alphabet_is_kept(world: World) -> None:
 
 
 async def test_the_writer_is_named_in_managed_fields(world: World) -> None:
-    if not world.real:
-        pytest.skip("managed fields arrive with server-side apply")
     made = await world.client.with_field_owner("me").create(
         ConfigMap(metadata=ObjectMeta(name="a", namespace=world.namespace), data={"a": "b"})
     )

@@ -76,6 +76,12 @@ for _ in range(40):
 DEEP = [{"op": "add", "path": "/spec/a", "value": json.loads(nested(60, '{"a":', "1", "}"))}]
 DEEP += [{"op": "add", "path": "/spec" + "/a" * 61, "value": json.loads(nested(60, '{"a":', "1", "}"))}]
 
+
+def applied_by(manager: str) -> dict[str, Any]:
+    entry = {"manager": manager, "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1"}
+    return entry | {"fieldsV1": {"f:data": {"f:a": {}}}}
+
+
 BODIES: dict[str, tuple[bytes, str]] = {
     "deep lists": (config_map(nested(100_000)), ""),
     "deep objects": (config_map(nested(50_000, '{"a":', "1", "}")), ""),
@@ -112,7 +118,7 @@ BODIES: dict[str, tuple[bytes, str]] = {
     "finalizers without end": (json.dumps({"metadata": {"name": "x", "finalizers": [" "] * 500_000}}).encode(), ""),
     "keys without end": (config_map(json.dumps({f"{n} ": "" for n in range(200_000)})), ""),
     "managed fields without end": (
-        json.dumps({"metadata": {"name": "x", "managedFields": [{"operation": "Update"}] * 1001}}).encode(),
+        json.dumps({"metadata": {"name": "x", "managedFields": [applied_by(f"m{n}") for n in range(1001)]}}).encode(),
         "",
     ),
     "too large": (config_map(json.dumps({"a": "x" * 3 * 1024 * 1024})), ""),

@@ -85,7 +85,10 @@ def object_meta_update_causes(new: Mapping[str, Any], old: Mapping[str, Any]) ->
     for field, absent in _IMMUTABLE:
         if (new.get(field) or absent) != (old.get(field) or absent):
             found.append(causes.invalid(f"metadata.{field}", new.get(field, absent), "field is immutable"))
-    return found + _attached_causes(new) + managed_fields_causes(new.get("managedFields") or ())
+    entries = new.get("managedFields")
+    if entries and entries is not old.get("managedFields"):
+        found += managed_fields_causes(entries)
+    return found + _attached_causes(new)
 
 
 def labels_causes(labels: Mapping[str, Any], field: str = "metadata.labels") -> list[Cause]:

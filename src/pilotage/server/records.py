@@ -83,12 +83,12 @@ def storable(document: Document, info: ResourceInfo) -> Document:
     stored = info.stored
     if stored is info:
         return document
-    turned = _turned(decode(_encode(document)), stored)  # a copy: the caller's own stays as it is
+    result = turned(document, stored)
     try:
-        _fit(turned, stored)
+        _fit(result, stored)
     except DefaultsTooLargeError as error:
         raise RequestTooLarge(f"Request entity too large: {error}") from None
-    return turned
+    return result
 
 
 def _fit(document: Document, info: ResourceInfo) -> None:
@@ -96,6 +96,11 @@ def _fit(document: Document, info: ResourceInfo) -> None:
     if info.schema is not None:
         info.schema.prune(document)
         info.schema.default(document)
+
+
+def turned(document: Document, info: ResourceInfo) -> Document:
+    """A document of another version in the form of this one; the caller's own stays as it is."""
+    return _turned(decode(_encode(document)), info)
 
 
 def _turned(document: Document, info: ResourceInfo) -> Document:

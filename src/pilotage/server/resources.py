@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pilotage.errors import AlreadyExists, Cause, Conflict, Forbidden, Invalid, NotFound, StatusDetails
 from pilotage.meta.causes import invalid_error
@@ -31,6 +31,8 @@ class ResourceInfo:
     compile_schema: Callable[[], StructuralSchema | None] = field(repr=False)
     custom: bool = False
     """Defined by a CRD."""
+    openapi: Mapping[str, Any] | None = field(default=None, repr=False)
+    """The schema of the CRD, as it is written there."""
     storage: ResourceInfo | None = None
     """In whose form and under whose name objects are kept, where not in this one's own."""
     versions: Mapping[str, ResourceInfo] = field(default_factory=dict, repr=False)

@@ -1,7 +1,8 @@
-"""The steps of a write that decide on plain documents, without I/O: default, prepare, validate.
+"""The steps of a write that decide on plain documents, without I/O: default, track, prepare, validate.
 
-The verbs call them in this order, with admission between them: `default`, mutating admission, `prepare_create` or
-`prepare_update`, `validate_create` or `validate_update`, validating admission; then the object is stored.
+The verbs call them in this order, with admission between them: `default`, `track_create` or `track_update` (of
+`ownership`), mutating admission, `prepare_create` or `prepare_update`, `validate_create` or `validate_update`,
+validating admission; then the object is stored.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pilotage.rest.request import Request
 from pilotage.schema.structural import DefaultsTooLargeError
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies import metadata as meta
+from pilotage.server.strategies.strategy import copy_field
 from pilotage.server.verbs import bodies
 from pilotage.server.verbs.bodies import FieldProblems
 from pilotage.storage.transaction import MAX_VALUE_BYTES
@@ -64,6 +66,9 @@ def prepare_update(
         meta.carry_over(metadata, old["metadata"], namespaced=info.namespaced)
         strategy.prepare_for_update(document, old)
         warnings = meta.deduplicate_owners(metadata) + strategy.warnings(document, old)
+    if document["metadata"] is not metadata:  # what a subresource writes is tracked, too
+        document["metadata"] = dict(document["metadata"])
+        copy_field(document["metadata"], metadata, "managedFields")
     document["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
     return document, warnings
 

@@ -12,6 +12,7 @@ from pilotage.server.naming import DefinitionNames
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs import deletion
 from pilotage.storage.interface import Check, Delete, Entry, Operation, Put
+from pilotage.storage.transaction import MAX_VALUE_BYTES
 
 
 async def create(context: RegistryContext, info: ResourceInfo, request: Request, document: Document) -> bytes:
@@ -24,7 +25,7 @@ async def create(context: RegistryContext, info: ResourceInfo, request: Request,
             raise info.already_exists(name, terminating=records.terminating(existing.value))
         named, operations = await _claim_names(context, info, document)
         operations += await _conditions(context, info, request.namespace, name)
-        value = records.encode(records.storable(named, info))
+        value = _encoded(named, info)
         if request.write.dry_run:
             return records.reread(value, info)
         try:
@@ -41,7 +42,7 @@ async def update(
 ) -> bytes:
     """Replace an object, or remove it if its last finalizer went. Returns its bytes. Raises RevisionConflict."""
     document, operations = await _claim_names(context, info, document)
-    value = records.encode(records.storable(document, info))
+    value = _encoded(document, info)
     revision = entry.revision
     if not dry_run:
         if deletion.finished(info.strategy, document):
@@ -49,6 +50,16 @@ async def update(
         else:
             revision = await context.commit(Put(entry.key, value, expected=revision), *operations)
     return records.reread(value, info, revision)
+
+
+def _encoded(document: Document, info: ResourceInfo) -> bytes:
+    """The bytes to store: without managed fields if there is no room for them."""
+    stored = records.storable(document, info)
+    value = records.encode(stored)
+    if len(value) > MAX_VALUE_BYTES and "managedFields" in stored["metadata"]:
+        metadata = {key: item for key, item in stored["metadata"].items() if key != "managedFields"}
+        value = records.encode(stored | {"metadata": metadata})
+    return value
 
 
 async def _claim_names(

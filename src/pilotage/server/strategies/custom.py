@@ -100,6 +100,7 @@ def _resource(definition: Document, version: Document, strategy: type[CustomReso
             },
         ),
         compile_schema=lambda: StructuralSchema.compile(schema),
+        openapi=schema,
         custom=True,
         terminating=terminating,
         openapi_schema=schema,

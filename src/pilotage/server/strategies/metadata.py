@@ -20,7 +20,7 @@ _SERVER_OWNED = (
     "generation",
 )
 _KEPT_ON_UPDATE = ("creationTimestamp", "generation", "selfLink")
-_KEPT_IF_ABSENT = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields")
+_KEPT_IF_ABSENT = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds")
 _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 DUPLICATE_OWNERS = (
     ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, "

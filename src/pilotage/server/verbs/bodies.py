@@ -226,6 +226,8 @@ def normalize_metadata(document: Document, info: ResourceInfo, request: Request,
         reason = f"json: cannot unmarshal {jsontext.json_type(metadata)} into field metadata of type object"
         raise undecodable(info, request, reason)
     for key in [key for key, value in metadata.items() if not value or key not in _METADATA_FIELDS]:
+        if key == "managedFields" and metadata[key] is not None:
+            continue  # an empty list resets them
         del metadata[key]  # what is empty is the same as absent
         if key not in _METADATA_FIELDS:
             problems.unknown.append(f"metadata.{key}")

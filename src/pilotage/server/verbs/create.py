@@ -12,7 +12,9 @@ from pilotage.server import steps, store
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.context import RegistryContext
 from pilotage.server.offload import offload
+from pilotage.server.ownership.track import track_create
 from pilotage.server.resources import ResourceInfo
+from pilotage.server.strategies import metadata as meta
 from pilotage.server.verbs import bodies
 from pilotage.server.verbs.bodies import FieldProblems
 from pilotage.server.verbs.read import shaped
@@ -42,6 +44,8 @@ class Creator:
         if info.terminating:
             message = "create not allowed while custom resource definition is terminating"
             raise info.forbidden(metadata.get("name", ""), message)
+        warnings += meta.deduplicate_owners(metadata)
+        track_create(info, request, document, now=context.now())
         attributes = Attributes(Operation.CREATE, request, document, None, warnings)
         if context.admission.mutating:
             steps.check_types(info, request, document)

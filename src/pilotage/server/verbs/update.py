@@ -13,6 +13,7 @@ from pilotage.server import records, steps, store
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.context import RegistryContext
 from pilotage.server.offload import offload
+from pilotage.server.ownership.track import only_times_differ, track_update
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs import bodies
 from pilotage.server.verbs import patch as patching
@@ -75,6 +76,7 @@ class Updater:
             entry = await self.context.entry(info, request)
             size = max(len(entry.value), len(request.body)) * info.strategy.weight
             data, old, wanted, warnings = await offload(size, _next_state, info, entry, next_state)
+            track_update(info, request, wanted, old, now=self.context.now())
             if admission.mutating:
                 steps.check_types(info, request, wanted)
                 await admission.mutate(Attributes(Operation.UPDATE, request, wanted, old, warnings))
@@ -114,6 +116,17 @@ def _prepare(
 
 def _unchanged(info: ResourceInfo, document: Document, old: Document, entry: Entry) -> bool:
     """Whether there is nothing to write. An object that is stored in an older form is written by any write."""
+    _keep_times(document, old)
     if info.stored is info and records.current(entry, info):
         return same(document, old)
     return same(records.storable(document, info), records.decode(records.stamp(entry.value, entry.revision)))
+
+
+def _keep_times(document: Document, old: Document) -> None:
+    """Take the old times of the managed fields over, in place, if nothing but these would change."""
+    metadata, was = document["metadata"], old["metadata"]
+    entries, before = metadata.get("managedFields"), was.get("managedFields")
+    if entries and before and entries != before and only_times_differ(entries, before):
+        kept = document | {"metadata": metadata | {"managedFields": before}}
+        if same(kept, old):
+            metadata["managedFields"] = before

@@ -1,0 +1,1 @@
+"""Field sets, managed fields and server-side apply as pure functions over documents."""

@@ -1,0 +1,170 @@
+"""Server-side apply: merge a document into the live one, remove what its manager no longer applies, find conflicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pilotage.meta import causes
+from pilotage.meta.documents import Document, equal
+from pilotage.meta.fields import content, elements, sets
+from pilotage.meta.fields.compare import Changes, changes
+from pilotage.meta.fields.managers import UPDATE, Manager, Managers, Owned, union_of
+from pilotage.meta.fields.schema import FieldType
+from pilotage.meta.fields.sets import FieldSet
+from pilotage.meta.fields.tracking import NEVER_OWNED, Writer, released
+
+Convert = Callable[[Document, str], Document | None]
+"""A document at another version; None where that version does not exist any more."""
+TypeAt = Callable[[str], FieldType]
+"""The type of the kind at a version that exists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """The versions of a kind: their types, and how documents are converted between them."""
+
+    type_at: TypeAt
+    convert: Convert
+    ignored: Callable[[str], FieldSet] = lambda version: {}
+    """The fields that this resource or subresource does not write, at a version."""
+
+    def changes(self, old: Document, new: Document, version: str) -> Changes | None:
+        """The changes between two documents, at a version."""
+        before, after = self.convert(old, version), self.convert(new, version)
+        if before is None or after is None:
+            return None
+        return changes(self.type_at(version), before, after).ignoring(self.ignored(version))
+
+
+class Conflict(NamedTuple):
+    """A field that another manager owns with another value."""
+
+    manager: Manager
+    path: tuple[str, ...]
+    api_version: str
+
+    @property
+    def owner(self) -> str:
+        """The other manager, as a message names it."""
+        return owner_text(self.manager)
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The outcome of an apply."""
+
+    document: Document
+    managers: Mapping[Manager, Owned]
+    changed: bool
+    """The document differs from the live one."""
+
+
+class ConflictsError(Exception):
+    """Other managers own fields that the apply would change."""
+
+    def __init__(self, conflicts: list[Conflict]) -> None:
+        super().__init__(conflict_message(conflicts))
+        self.conflicts = conflicts
+
+
+def apply(
+    live: Document, config: Document, managers: Managers, writer: Writer, versions: Versions, *, force: bool
+) -> Applied:
+    """Apply `config` to the live document. Raises ConflictsError, unless `force` takes the fields over."""
+    version = writer.api_version
+    field_type = versions.type_at(version)
+    fields = sets.without(content.fields_of(field_type, config), versions.ignored(version))
+    last = managers.get(writer.manager)
+    owners: dict[Manager, Owned] = {**managers, writer.manager: Owned(fields, version, last.time if last else "")}
+    document: Document = content.merged(field_type, live, config)
+    if last is not None and last.fields:
+        document = _pruned(document, last, owners, versions, version)
+    compared: dict[str, Changes | None] = {}
+
+    def changes_at(at: str) -> Changes | None:
+        if at not in compared:
+            compared[at] = versions.changes(live, document, at)
+        return compared[at]
+
+    conflicts = _conflicts(owners, changes_at, writer.manager)
+    if conflicts and not force:
+        raise ConflictsError(conflicts)
+    result = released(owners, changes_at, keep=writer.manager)
+    changed = not equal(live, document)
+    own = sets.difference(fields, NEVER_OWNED)
+    if own:
+        result[writer.manager] = Owned(own, version, writer.time if changed else (last.time if last else ""))
+    else:
+        result.pop(writer.manager, None)
+    return Applied(document, result, changed)
+
+
+def _conflicts(owners: Managers, changes_at: Callable[[str], Changes | None], applier: Manager) -> list[Conflict]:
+    found = []
+    for manager, owned in owners.items():
+        made = changes_at(owned.api_version) if manager != applier else None
+        if made is not None:
+            common = sets.intersection(owned.fields, made.written)
+            found += [Conflict(manager, path, owned.api_version) for path in sets.paths(common)]
+    return found
+
+
+def _pruned(merged: Document, last: Owned, owners: Managers, versions: Versions, version: str) -> Document:
+    """The merged document without what the manager applied the last time and nobody owns now."""
+    at_last = versions.convert(merged, last.api_version)
+    if at_last is None:
+        return merged
+    field_type = versions.type_at(last.api_version)
+    gone = content.with_named_fields(field_type, last.fields)
+    pruned: Document = content.removed(field_type, at_last, gone) or {}
+    pruned = _with_owned(at_last, pruned, owners, versions, last.api_version)
+    left = content.with_named_fields(field_type, content.fields_of(field_type, pruned))
+    whole = content.with_named_fields(field_type, content.fields_of(field_type, at_last))
+    result = content.removed(field_type, at_last, sets.intersection(sets.difference(whole, left), gone))
+    converted = versions.convert(result or {}, version)
+    return merged if converted is None else converted
+
+
+def _with_owned(merged: Document, pruned: Document, owners: Managers, versions: Versions, first: str) -> Document:
+    """The pruned document with what any manager owns, at each version that one of them has."""
+    by_version: dict[str, list[Owned]] = {first: []}  # first: fields that conversion may need
+    for owned in owners.values():
+        by_version.setdefault(owned.api_version, []).append(owned)
+    at = first
+    for version, owneds in by_version.items():
+        whole, part = versions.convert(merged, version), versions.convert(pruned, version)
+        if whole is None or part is None:
+            continue
+        field_type = versions.type_at(version)
+        all_fields = content.with_named_fields(field_type, content.fields_of(field_type, whole))
+        kept = content.with_named_fields(field_type, content.fields_of(field_type, part))
+        kept = sets.union(kept, content.with_named_fields(field_type, union_of(owneds)))
+        pruned = content.removed(field_type, whole, sets.difference(all_fields, kept)) or {}
+        at = version
+    return pruned if at == first else versions.convert(pruned, first) or pruned
+
+
+def conflict_message(conflicts: list[Conflict]) -> str:
+    """What the error of an apply says, the managers in order."""
+    if len(conflicts) == 1:
+        return f"Apply failed with 1 conflict: conflict with {conflicts[0].owner}: {elements.shown(conflicts[0].path)}"
+    lines: dict[str, list[str]] = {}
+    for conflict in sorted(conflicts, key=lambda each: each.manager):
+        lines.setdefault(f"conflicts with {conflict.owner}:", []).append(f"- {elements.shown(conflict.path)}")
+    text = "\n".join(line for owner, paths in lines.items() for line in (owner, *paths))
+    return f"Apply failed with {len(conflicts)} conflicts: {text}"
+
+
+def owner_text(manager: Manager) -> str:
+    """A manager as messages name it: `"kubectl" with subresource "status" using v1`."""
+    text = causes.shown(manager.name)
+    if manager.subresource:
+        text += f" with subresource {causes.shown(manager.subresource)}"
+    return f"{text} using {manager.api_version}" if manager.operation == UPDATE else text
+
+
+def taken_over(conflicts: list[Conflict], allowed: FieldSet) -> list[Conflict]:
+    """The conflicts about fields that are not in a set."""
+    return [conflict for conflict in conflicts if not sets.has(allowed, conflict.path)]

@@ -1,0 +1,86 @@
+"""Path elements of field sets: fields, list items by key or by value, and how a path is shown to people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from pilotage.meta import causes
+from pilotage.meta.fields.sets import MEMBER, SELF, FieldSet
+
+_KINDS = ("f:", "k:", "v:", "i:")
+_MAX_INDEX_DIGITS = 18
+
+
+def field(name: str) -> str:
+    return f"f:{name}"
+
+
+def value(item: Any) -> str:
+    """The element of an item of a list that is a set."""
+    return f"v:{causes.json_shown(_number(item))}"
+
+
+def key(keys: dict[str, Any]) -> str:
+    """The element of an item of a list that is a map."""
+    return f"k:{causes.json_shown({name: _number(item) for name, item in keys.items()}, order='sorted')}"
+
+
+def shown(path: tuple[str, ...]) -> str:
+    """A path as conflicts and errors name it: `.spec.containers[name="web"].image`."""
+    return "".join(_shown(element) for element in path)
+
+
+def normalized(fields: Any) -> FieldSet:
+    """A set as a client wrote it, with each element in its one form. ValueError if it is not a set.
+
+    Elements of an unknown kind are dropped, as what a later version may know.
+    """
+    if not isinstance(fields, dict):
+        raise ValueError("a set of fields is an object")
+    result: FieldSet = {}
+    for element, below in fields.items():
+        if element == SELF:
+            result[SELF] = MEMBER
+        elif len(element) < 2 or element[1] != ":":
+            raise ValueError(f"{element[:100]!r} is not a path element")
+        elif element[:2] in _KINDS:
+            result[_normalized(element)] = normalized(below)
+    return result
+
+
+def _normalized(element: str) -> str:
+    kind, text = element[:2], element[2:]
+    if kind == "f:":
+        return element
+    if kind == "i:":
+        if not text.removeprefix("-").isdecimal() or len(text) > _MAX_INDEX_DIGITS:
+            raise ValueError(f"{element[:100]!r} has no index")
+        return f"i:{int(text)}"
+    try:
+        decoded = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        raise ValueError(f"{element[:100]!r} does not hold JSON") from None
+    if kind == "v:":
+        return value(decoded)
+    if not isinstance(decoded, dict):
+        raise ValueError(f"{element[:100]!r} has no keys")
+    return key(decoded)
+
+
+def _shown(element: str) -> str:
+    kind, text = element[:2], element[2:]
+    if kind == "f:":
+        return f".{text}"
+    if kind == "i:":
+        return f"[{text}]"
+    decoded = msgspec.json.decode(text)
+    if kind == "v:":
+        return f"[={causes.shown(decoded)}]"
+    return "[" + ",".join(f"{name}={causes.shown(item)}" for name, item in sorted(decoded.items())) + "]"
+
+
+def _number(item: Any) -> Any:
+    """1.0 is the same item as 1."""
+    return int(item) if isinstance(item, float) and item.is_integer() and abs(item) < 2**53 else item

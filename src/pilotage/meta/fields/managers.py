@@ -1,0 +1,166 @@
+"""Managed fields: which manager owns which fields of an object, as `metadata.managedFields` has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from pilotage.meta.documents import Document
+from pilotage.meta.fields import elements, sets
+from pilotage.meta.fields.compare import Changes
+from pilotage.meta.fields.sets import FieldSet
+
+APPLY = "Apply"
+UPDATE = "Update"
+ANCIENT = "ancient-changes"
+"""The manager of the updates that were merged to keep the list short."""
+BEFORE_FIRST_APPLY = "before-first-apply"
+"""The manager of everything that an object without managed fields has when it is first applied to."""
+MAX_UPDATE_MANAGERS = 10
+MAX_NAME_BYTES = 128
+
+
+class Manager(NamedTuple):
+    """What tells managers apart. An apply is the same manager at every version."""
+
+    name: str
+    operation: str
+    api_version: str
+    subresource: str
+
+    @classmethod
+    def of(cls, name: str, operation: str, api_version: str, subresource: str = "") -> Manager:
+        return cls(name or "unknown", operation, "" if operation == APPLY else api_version, subresource)
+
+
+class Owned(NamedTuple):
+    """What one manager owns, in the field names of one version, and when it last changed something."""
+
+    fields: FieldSet
+    api_version: str
+    time: str = ""
+    entry: Document | None = None
+    """The entry that this was read from."""
+
+
+Managers = Mapping[Manager, Owned]
+
+
+def read(entries: Any, *, trusted: bool = False) -> dict[Manager, Owned]:
+    """The managers in a list of entries. ValueError if one of them is malformed: then none of them counts.
+
+    The sets of `trusted` entries, which the server wrote, are taken as they are.
+    """
+    found: dict[Manager, Owned] = {}
+    for entry in entries or ():
+        operation, api_version = entry.get("operation", ""), entry.get("apiVersion", "")
+        if operation not in (APPLY, UPDATE):
+            raise ValueError("operation must be `Apply` or `Update`")
+        if not api_version:
+            raise ValueError("apiVersion must not be empty")
+        if entry.get("fieldsType", "") != "FieldsV1":
+            raise ValueError(f"invalid fieldsType {entry.get('fieldsType', '')!r}")
+        manager = Manager(
+            entry.get("manager", ""), operation, "" if operation == APPLY else api_version, entry.get("subresource", "")
+        )
+        fields = entry.get("fieldsV1") or {}
+        if not trusted:
+            fields = elements.normalized(fields)
+        found[manager] = Owned(fields, api_version, entry.get("time") or "", entry if trusted else None)
+    return found
+
+
+def write(managers: Managers) -> list[Document]:
+    """The entries of managers: those of applies first, then by time and name."""
+    entries = [_entry(manager, owned) for manager, owned in managers.items()]
+    return sorted(entries, key=_rank) if len(entries) > 1 else entries
+
+
+def _rank(entry: Document) -> tuple[str, ...]:
+    get = entry.get
+    return entry["operation"], get("time", ""), get("manager", ""), entry["apiVersion"], get("subresource", "")
+
+
+def _entry(manager: Manager, owned: Owned) -> Document:
+    before = owned.entry
+    if before is not None and before.get("fieldsV1") is owned.fields:  # most entries stay as they are
+        return before if before.get("time", "") == owned.time else before | {"time": owned.time}
+    entry: Document = {"manager": manager.name} if manager.name else {}
+    entry["operation"], entry["apiVersion"] = manager.operation, owned.api_version
+    if owned.time:
+        entry["time"] = owned.time
+    entry["fieldsType"], entry["fieldsV1"] = "FieldsV1", owned.fields
+    if manager.subresource:
+        entry["subresource"] = manager.subresource
+    return entry
+
+
+def renewed(entries: list[Document], manager: Manager, changes: Changes, time: str) -> list[Document] | None:
+    """The entries after a write that changes only what its manager owns alone, which most writes do: a new time.
+
+    None where ownership changes, or where that takes a closer look: a set at another version, another manager's field.
+    """
+    own = -1
+    for index, entry in enumerate(entries):
+        fields = entry.get("fieldsV1") or {}
+        if entry["apiVersion"] != manager.api_version or sets.intersects(fields, changes.removed):
+            return None
+        mine = entry.get("manager", "") == manager.name and entry.get("subresource", "") == manager.subresource
+        if mine and entry["operation"] == manager.operation:
+            own = index
+            if not sets.includes(fields, changes.written):
+                return None
+        elif sets.intersects(fields, changes.written):
+            return None
+    if own < 0 or not changes.written:
+        return None if changes.written else entries
+    if entries[own].get("time") == time:
+        return entries
+    return sorted([*entries[:own], entries[own] | {"time": time}, *entries[own + 1 :]], key=_rank)
+
+
+def is_reset(entries: Any) -> bool:
+    """Whether entries, as a writer sent them, ask to forget all managers: an empty list, or one empty entry."""
+    return entries is not None and (not entries or entries == [{}])
+
+
+def capped(managers: dict[Manager, Owned]) -> dict[Manager, Owned]:
+    """The managers with the oldest updates of a version merged, so that there are at most MAX_UPDATE_MANAGERS."""
+    updates = [manager for manager in managers if manager.operation == UPDATE]
+    excess = len(updates) - MAX_UPDATE_MANAGERS
+    if excess <= 0:
+        return managers
+    result = dict(managers)
+    first: dict[str, Manager] = {}
+    for manager in sorted(updates, key=lambda each: (managers[each].time, *each)):
+        owned = managers[manager]
+        bucket = Manager(ANCIENT, UPDATE, owned.api_version, "")
+        before = first.setdefault(owned.api_version, manager)
+        if before is manager:
+            continue
+        if bucket not in result:
+            result[bucket] = result.pop(before)._replace(entry=None)
+        merged = sets.union(owned.fields, result[bucket].fields)
+        if manager != bucket:
+            del result[manager]
+        result[bucket] = owned._replace(fields=merged, entry=None)
+        excess -= 1
+        if not excess:
+            break
+    return result
+
+
+@lru_cache(maxsize=128)
+def name_of_user_agent(user_agent: str) -> str:
+    """The manager of a request that names none: the program's name, of printable characters, 128 bytes at most."""
+    name = "".join(character for character in user_agent.partition("/")[0] if character.isprintable())
+    return name.encode()[:MAX_NAME_BYTES].decode(errors="ignore")
+
+
+def union_of(managers: Iterable[Owned]) -> FieldSet:
+    """The fields that anyone owns."""
+    result: FieldSet = {}
+    for owned in managers:
+        result = sets.union(result, owned.fields)
+    return result

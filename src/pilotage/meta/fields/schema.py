@@ -1,0 +1,219 @@
+"""What field sets need to know of a kind: which maps and lists are granular, and what identifies the items of a list.
+
+The same view serves the OpenAPI schemas of built-in kinds and the structural schemas of custom resources. It is built
+on use: a program that touches a Pod's labels never looks at its containers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+Schema = Mapping[str, Any]
+Resolve = Callable[[str], Schema]
+"""The schema that a name refers to."""
+
+OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+_QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
+_RAW_EXTENSION = "io.k8s.apimachinery.pkg.runtime.RawExtension"
+_STRING: Schema = {"type": "string"}
+_SCALARS = {"integer": "numeric", "number": "numeric", "boolean": "boolean"}
+
+
+@dataclass(frozen=True, slots=True)
+class ListRule:
+    """How the items of a list are told apart. Without keys, by their value; an atomic list is one value."""
+
+    atomic: bool
+    keys: tuple[str, ...] = ()
+
+
+_ATOMIC_LIST = ListRule(atomic=True)
+
+
+@dataclass(eq=False)
+class FieldType:
+    """The type of a value. One without a schema type may be a map, a list or a scalar."""
+
+    scalar: str = ""
+    """`string`, `numeric`, `boolean`, `untyped`; empty: not a scalar."""
+    list_rule: ListRule | None = None
+    """None: not a list."""
+    is_map: bool = False
+    atomic: bool = False
+    """The map is one value, without fields that can be owned apart."""
+
+    exact: bool = field(init=False)
+    """Values that Python finds equal are equal: nowhere in them may 1 stand for true."""
+
+    def __post_init__(self) -> None:
+        self.exact = not self.is_map and self.list_rule is None
+
+    @property
+    def fields(self) -> Mapping[str, FieldType]:
+        """The declared fields of a map."""
+        return {}
+
+    @property
+    def element(self) -> FieldType | None:
+        """The type of fields that are not declared; None: there may be none."""
+        return None
+
+    @property
+    def items(self) -> FieldType:
+        return UNTYPED
+
+    @property
+    def defaults(self) -> Mapping[str, Any]:
+        """The defaults of the declared fields that have one."""
+        return {}
+
+    def child(self, name: str) -> FieldType:
+        """The type of a field."""
+        return self.fields.get(name) or self.element or UNTYPED
+
+
+class _Untyped(FieldType):
+    """Any value, as a whole."""
+
+    @property
+    def element(self) -> FieldType | None:
+        return UNTYPED
+
+
+class _Deduced(FieldType):
+    """Any value: maps have fields, lists are atomic."""
+
+    @property
+    def element(self) -> FieldType | None:
+        return DEDUCED
+
+
+UNTYPED: FieldType = _Untyped("untyped", _ATOMIC_LIST, is_map=True, atomic=True)
+DEDUCED: FieldType = _Deduced("untyped", _ATOMIC_LIST, is_map=True)
+
+
+class Types:
+    """The types of schemas that refer to the same named schemas; each of these has one type.
+
+    `resolve` returns the schema for the last part of a `$ref`.
+    """
+
+    def __init__(self, resolve: Resolve) -> None:
+        self.resolve = resolve
+        self._by_name: dict[tuple[str, bool | None], FieldType] = {}
+
+    def type_of(self, schema: Schema, *, embedded: bool = False, preserves: bool = False) -> FieldType:
+        """The type that a schema describes.
+
+        If `embedded`, it is that of a whole object, whose metadata is the ObjectMeta of all kinds; if it `preserves`,
+        fields that are not declared may be there.
+        """
+        name = _reference(schema)
+        if name is None:
+            return _type(self, schema, embedded, preserves)
+        atomic = _map_type(schema)
+        found = self._by_name.get((name, atomic))
+        if found is None:
+            found = self._by_name[name, atomic] = self._named(name, atomic)
+        return found
+
+    def _named(self, name: str, atomic: bool | None) -> FieldType:
+        if name == _QUANTITY:
+            return FieldType("untyped")
+        if name == _RAW_EXTENSION:
+            return UNTYPED
+        found = self.type_of(self.resolve(name))
+        if name == OBJECT_META:
+            found.exact = True
+        if atomic is not None and found.is_map:
+            found = _type(self, self.resolve(name), embedded=False, preserves=False)
+            found.atomic = atomic
+        return found
+
+
+def _type(types: Types, schema: Schema, embedded: bool, preserves: bool) -> FieldType:
+    kind = schema.get("type")
+    if kind in _SCALARS:
+        return FieldType(_SCALARS[kind])
+    if kind == "string":
+        return FieldType("string" if schema.get("format", "") in ("", "byte") else "untyped")
+    return _Compiled(
+        "" if kind in ("object", "array") else "untyped",
+        _list_rule(schema) if kind != "object" else None,
+        is_map=kind != "array",
+        atomic=_map_type(schema) or False,
+        schema=schema,
+        types=types,
+        embedded=embedded or schema.get("x-kubernetes-embedded-resource") is True,
+        preserves=preserves or schema.get("x-kubernetes-preserve-unknown-fields") is True,
+    )
+
+
+@dataclass(eq=False, kw_only=True)
+class _Compiled(FieldType):
+    schema: Schema
+    types: Types
+    embedded: bool
+    preserves: bool
+
+    @cached_property
+    def fields(self) -> Mapping[str, FieldType]:
+        found = {name: self._type_of(child) for name, child in (self.schema.get("properties") or {}).items()}
+        if self.embedded:
+            for name in ("apiVersion", "kind"):
+                found[name] = self._type_of(_STRING)
+            found["metadata"] = self.types.type_of({"$ref": OBJECT_META})
+        return found
+
+    @cached_property
+    def element(self) -> FieldType | None:
+        extra = self.schema.get("additionalProperties")
+        if isinstance(extra, Mapping):
+            return self._type_of(extra)
+        if extra is False:
+            return None
+        free = extra is True or self.preserves or not self.schema.get("properties")
+        return DEDUCED if free else None
+
+    @cached_property
+    def items(self) -> FieldType:
+        items = self.schema.get("items")
+        return self._type_of(items) if isinstance(items, Mapping) else UNTYPED
+
+    @cached_property
+    def defaults(self) -> Mapping[str, Any]:
+        children = self.schema.get("properties") or {}
+        return {name: child["default"] for name, child in children.items() if child.get("default") is not None}
+
+    def _type_of(self, schema: Schema) -> FieldType:
+        return self.types.type_of(schema, preserves=self.preserves)
+
+
+def _reference(schema: Schema) -> str | None:
+    """The name that a schema refers to: its `$ref`, or that of the only schema in `allOf`."""
+    branches = schema.get("allOf")
+    if "$ref" not in schema and isinstance(branches, list) and len(branches) == 1:
+        schema = branches[0]
+    reference = schema.get("$ref")
+    return reference.rpartition("/")[2] if isinstance(reference, str) else None
+
+
+def _map_type(schema: Schema) -> bool | None:
+    """Whether the schema makes a map atomic; None where it does not say."""
+    map_type = schema.get("x-kubernetes-map-type")
+    return None if map_type is None else map_type == "atomic"
+
+
+def _list_rule(schema: Schema) -> ListRule:
+    match schema.get("x-kubernetes-list-type"):
+        case "set":
+            return ListRule(atomic=False)
+        case "map":
+            return ListRule(atomic=False, keys=tuple(schema.get("x-kubernetes-list-map-keys", ())))
+        case None if schema.get("x-kubernetes-patch-strategy") in ("merge", "merge,retainKeys"):
+            merge_key = schema.get("x-kubernetes-patch-merge-key")
+            return ListRule(atomic=False, keys=(merge_key,) if merge_key else ())
+    return _ATOMIC_LIST

@@ -1,0 +1,44 @@
+"""Path elements: one form for each, whoever wrote it."""
+
+from __future__ import annotations
+
+import pytest
+
+from pilotage.meta.fields import elements
+from pilotage.meta.fields.sets import FieldSet
+
+
+def test_a_key_has_one_form() -> None:
+    assert elements.key({"protocol": "TCP", "port": 80}) == 'k:{"port":80,"protocol":"TCP"}'
+    written: FieldSet = {'k:{ "protocol": "TCP", "port": 80.0 }': {".": {}, 'v:"a\\u0062"': {}, "i:07": {}}}
+    assert elements.normalized(written) == {'k:{"port":80,"protocol":"TCP"}': {".": {}, 'v:"ab"': {}, "i:7": {}}}
+
+
+def test_a_path_is_shown_as_kubernetes_shows_it() -> None:
+    path = ("f:spec", 'k:{"name":"a \\"b\\"","port":80}', "f:args", 'v:"x"', "i:3")
+    assert elements.shown(path) == '.spec[name="a \\"b\\"",port=80].args[="x"][3]'
+
+
+def test_an_unknown_kind_of_element_is_dropped() -> None:
+    assert elements.normalized({"f:a": {}, "z:later": {"f:b": {}}}) == {"f:a": {}}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        "text",
+        {"f": {}},
+        {"": {}},
+        {"f:a": 3},
+        {"k:[]": {}},
+        {"k:{": {}},
+        {"v:": {}},
+        {"i:x": {}},
+        {"i:": {}},
+        {"v:" + "[" * 5000: {}},
+    ],
+    ids=str,
+)
+def test_what_is_not_a_set_is_an_error(fields: object) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        elements.normalized(fields)
