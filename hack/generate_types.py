@@ -5,7 +5,8 @@
 
 `schemas.json` is the OpenAPI of all built-in kinds, without descriptions; `discovery.json` says which resources there
 are, the core group among them; `tables.json` says which columns they print; `messages.json` has the protobuf messages,
-written by the Go program in `messages/`. To take a new version of Kubernetes, put its files there and run this again.
+written by the Go program in `messages/`; `encoding.json`, written by `encoding.go`, says what the schemas leave out
+about the encoding of the Go types. To take a new version of Kubernetes, put its files there and run this again.
 The rules by which a schema becomes a class are in `docs/types.md`.
 """
 
@@ -91,9 +92,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Generate the built-in types.")
     parser.add_argument("--into", type=Path, default=TARGET, help="the folder to write to")
     into: Path = parser.parse_args().into
-    files = generate(json.loads((SOURCE / "schemas.json").read_bytes()), resources(SOURCE / "discovery.json"))
+    schemas = json.loads((SOURCE / "schemas.json").read_bytes())
+    files = generate(schemas, resources(SOURCE / "discovery.json"))
     files["data/columns.json"] = compact(json.loads((SOURCE / "tables.json").read_bytes()))
     files["data/messages.json"] = compact(messages(json.loads((SOURCE / "messages.json").read_bytes()), files))
+    encoding = json.loads((SOURCE / "encoding.json").read_bytes())
+    files["data/encoding.json"] = compact({name: row for name, row in encoding.items() if row and name in schemas})
     for old in (*into.glob("*/v*.py"), *into.glob("data/*.json")):
         if str(old.relative_to(into)) not in files:
             old.unlink()

@@ -12,6 +12,7 @@ import msgspec
 from pilotage.errors import RequestTooLarge
 from pilotage.meta.documents import Document
 from pilotage.schema.structural import DefaultsTooLargeError
+from pilotage.server.codec.scalars import Mismatch
 from pilotage.server.resources import ResourceInfo
 from pilotage.storage.interface import Entry
 
@@ -45,6 +46,15 @@ def decode(data: bytes) -> Document:
     return document
 
 
+def internal(data: bytes, info: ResourceInfo) -> Document:
+    """A private document of the bytes of an object, in the form that strategies work on."""
+    document, codec = decode(data), info.codec
+    if codec is not None:
+        with suppress(Mismatch):  # stored under older rules: as it is
+            return codec.decode(document, [])
+    return document
+
+
 def stamp(value: bytes, revision: int) -> bytes:
     """Stored bytes with their resource version."""
     at = value.index(_METADATA) + len(_METADATA)
@@ -73,15 +83,28 @@ def view(entry: Entry, info: ResourceInfo, revision: int = 0) -> bytes:
 def converted(document: Document, info: ResourceInfo) -> Document:
     """A stored document as `served` shows it: fitted to the schema of its own version, then turned to this one."""
     origin = info.versions.get(document["apiVersion"], info.stored)
+    if origin.codec is not None and info.codec is not None:
+        with suppress(Mismatch):
+            document = origin.codec.decode(document, [])
+        document = info.strategy.convert(document) | {"apiVersion": info.gvk.api_version, "kind": info.gvk.kind}
+        info.codec.encode(document)
+        return document
     with suppress(DefaultsTooLargeError):  # a schema that came later asks for more than there is room: as many as fit
         _fit(document, origin)
     return document if origin is info else _turned(document, info)
 
 
 def storable(document: Document, info: ResourceInfo) -> Document:
-    """A document of `served` in the form that is stored."""
+    """A document of `served` in the form that is stored; one of a built-in kind is completed in place."""
     stored = info.stored
     if stored is info:
+        if info.codec is not None:
+            info.codec.encode(document)
+        return document
+    if stored.codec is not None:
+        document = stored.strategy.convert(decode(_encode(document)))
+        document |= {"apiVersion": stored.gvk.api_version, "kind": stored.gvk.kind}
+        stored.codec.encode(document)
         return document
     result = turned(document, stored)
     try:

@@ -164,5 +164,9 @@ class Registry:
             steps.prepare_create(info, document, now=self.context.now(), uid=self.context.uid())
             info.strategy.canonicalize(document)
             with suppress(RevisionConflict):
-                put = Put(f"{self.context.prefix}{NAMESPACES}{name}", records.encode(document), expected=0)
+                put = Put(
+                    f"{self.context.prefix}{NAMESPACES}{name}",
+                    records.encode(records.storable(document, info)),
+                    expected=0,
+                )
                 await self.context.commit(put)

@@ -17,6 +17,7 @@ from pilotage.server.strategies.strategy import Strategy
 
 if TYPE_CHECKING:  # compiled on use: a program that touches three kinds pays for three
     from pilotage.schema.structural import StructuralSchema
+    from pilotage.server.codec.structure import Structure
 
 _MAX_TEXT = 2000
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
@@ -85,6 +86,15 @@ class ResourceInfo:
     @cached_property
     def schema(self) -> StructuralSchema | None:
         return self.compile_schema()
+
+    @cached_property
+    def codec(self) -> Structure | None:
+        """What decodes and encodes objects of a built-in kind; custom ones are kept as they are."""
+        if self.custom:
+            return None
+        from pilotage.server.codec.structure import structure_of
+
+        return structure_of(self.gvk)
 
     @property
     def compiled(self) -> bool:

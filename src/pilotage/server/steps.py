@@ -7,26 +7,23 @@ validating admission; then the object is stored.
 
 from __future__ import annotations
 
-import re
+from typing import Any
 
 from pilotage.errors import ApiError, Cause, RequestTooLarge, Status
-from pilotage.meta.documents import Document
+from pilotage.meta.documents import Document, copied
 from pilotage.meta.validation import finalizers_causes, object_meta_causes, object_meta_update_causes
 from pilotage.rest.request import Request
 from pilotage.schema.structural import DefaultsTooLargeError
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies import metadata as meta
 from pilotage.server.strategies.strategy import copy_field
-from pilotage.server.verbs import bodies
 from pilotage.server.verbs.bodies import FieldProblems
 from pilotage.storage.transaction import MAX_VALUE_BYTES
 
-_WRONG_TYPE = re.compile(r"in body must be of type ([\w-]+): (.*)", re.DOTALL)
-
 
 def default(info: ResourceInfo, request: Request, document: Document, problems: FieldProblems) -> list[str]:
-    """Prune and default by the schema, then by the strategy, in place. The warnings about dropped fields."""
-    if info.schema is not None:
+    """Prune and default by the schema of a CRD, then by the strategy, in place. The warnings about dropped fields."""
+    if info.custom and info.schema is not None:
         problems.unknown += info.schema.prune(document)
         try:
             info.schema.default(document, limit=MAX_VALUE_BYTES)
@@ -34,8 +31,6 @@ def default(info: ResourceInfo, request: Request, document: Document, problems: 
             raise RequestTooLarge(f"Request entity too large: {error}") from None
     warnings = problems.report(request, info)
     info.strategy.default(document)
-    if reason := info.strategy.decoding_error(document):
-        raise bodies.undecodable(info, request, reason)
     return warnings
 
 
@@ -107,29 +102,26 @@ def validate_update(info: ResourceInfo, request: Request, document: Document, ol
     return causes
 
 
-def check_types(info: ResourceInfo, request: Request, document: Document) -> None:
-    """Raise the decoding error of a built-in kind before admission sees the object; custom ones are not typed."""
-    if not info.custom:
-        schema_causes(info, request, document, None)
-
-
 def schema_causes(info: ResourceInfo, request: Request, document: Document, old: Document | None) -> list[Cause]:
-    """What the schema says. A wrong type in an object of a built-in kind is a decoding error, which is raised."""
+    """What the schema says; that of a built-in kind only where its strategy has no rules of its own."""
+    if info.codec is not None:
+        return _builtin_schema_causes(info, document) if info.strategy.schema_rules and not request.subresource else []
     if info.schema is None:
         return []
     check = info.schema.validate_status if request.subresource == "status" else info.schema.validate
-    causes = check(document, old)
-    if info.custom:
-        return causes
-    for cause in causes:
-        if cause.reason == "FieldValueTypeInvalid":
-            raise bodies.undecodable(info, request, _type_error(cause))
-    return causes if info.strategy.schema_rules else []
+    return check(document, old)
 
 
-def _type_error(cause: Cause) -> str:
-    match = _WRONG_TYPE.search(cause.message)
-    wanted, found = match.groups() if match else ("another type", "a value")
-    if found.strip('"') in bodies.JSON_TYPES:
-        found = found.strip('"')
-    return f"json: cannot unmarshal {found} into field {cause.field} of type {wanted}"
+def _builtin_schema_causes(info: ResourceInfo, document: Document) -> list[Cause]:
+    """What the schema says about all but the status, where a number or a boolean that is zero is not missing."""
+    assert info.schema is not None
+    assert info.codec is not None
+    written = copied({key: value for key, value in document.items() if key != "status"})
+    info.codec.encode(written)
+    return info.schema.validate(_without_empty(written), None)
+
+
+def _without_empty(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_empty(item) for key, item in value.items() if item is not None and item != ""}
+    return [_without_empty(item) for item in value] if isinstance(value, list) else value

@@ -22,12 +22,14 @@ from pilotage.meta.models import Resource
 
 __all__ = [
     "REFERENCE",
+    "Encoding",
     "Subresource",
     "TableColumn",
     "columns",
     "definition",
     "definition_name",
     "definition_names",
+    "encoding",
     "fingerprint",
     "kinds",
     "raw_definition",
@@ -61,6 +63,20 @@ class TableColumn:
     type: Literal["string", "integer", "number", "boolean", "date"]
     format: str
     priority: int
+
+
+class Encoding(msgspec.Struct, frozen=True, rename="camel"):
+    """How Go encodes a definition, where its schema does not say it."""
+
+    always: dict[str, Any] = {}
+    """The fields that are never left out, with their zero value."""
+    pointers: frozenset[str] = frozenset()
+    """The optional scalars for which zero is not the same as absent."""
+    omit_zero: frozenset[str] = frozenset()
+    """The structures that are left out when they are empty."""
+
+
+_NO_ENCODING = Encoding()
 
 
 def resources() -> Sequence[RESTMapping]:
@@ -111,6 +127,11 @@ def raw_definition(name: str) -> bytes | None:
 def fingerprint() -> bytes:
     """A digest of all that is known of the built-in kinds: it changes with the version of Kubernetes."""
     return _fingerprint()
+
+
+def encoding(name: str) -> Encoding:
+    """How Go encodes the definition of this name."""
+    return _encodings().get(name, _NO_ENCODING)
 
 
 def definition_names() -> Sequence[str]:
@@ -204,6 +225,11 @@ def _definitions() -> dict[str, msgspec.Raw]:
 def _fingerprint() -> bytes:
     files = ("definitions.json", "resources.json")
     return hashlib.sha256(b"".join((_DATA / name).read_bytes() for name in files)).digest()
+
+
+@cache
+def _encodings() -> dict[str, Encoding]:
+    return msgspec.json.decode((_DATA / "encoding.json").read_bytes(), type=dict[str, Encoding])
 
 
 @cache

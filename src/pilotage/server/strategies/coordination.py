@@ -7,19 +7,13 @@ from collections.abc import Mapping
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.microtimes import micro_time_error
 from pilotage.server.strategies.strategy import Strategy, mapping
-
-_TIMES = (("spec", "acquireTime"), ("spec", "renewTime"))
 
 
 class LeaseStrategy(Strategy):
     """Leases have positive durations, and times to the microsecond."""
 
     schema_rules = False
-
-    def decoding_error(self, document: Document) -> str:
-        return micro_time_error(document, _TIMES)
 
     def validate(self, document: Document) -> list[Cause]:
         spec = mapping(document.get("spec"))

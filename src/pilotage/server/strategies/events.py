@@ -9,7 +9,6 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.names import qualified_name
-from pilotage.server.strategies.microtimes import micro_time_error
 from pilotage.server.strategies.strategy import Strategy, paths
 
 _TO_EVENTS = {
@@ -29,7 +28,6 @@ _ALWAYS_WRITTEN: Document = {
     "deprecatedFirstTimestamp": None,
     "deprecatedLastTimestamp": None,
 }
-_TIMES = (("eventTime",), ("series", "lastObservedTime"))
 _OLD_FIELDS = ("firstTimestamp", "lastTimestamp", "count", "source")
 _IMMUTABLE = (
     "involvedObject",
@@ -75,9 +73,6 @@ class CoreEventStrategy(Strategy):
         """There is always the object that the event is about, if only an empty reference."""
         document.setdefault("involvedObject", {})
 
-    def decoding_error(self, document: Document) -> str:
-        return micro_time_error(document, _TIMES)
-
     def validate(self, document: Document) -> list[Cause]:
         return list(_general(document, "reportingComponent"))
 
@@ -89,9 +84,6 @@ class EventStrategy(Strategy):
     """Events of events.k8s.io/v1: strict. Errors name the fields of core/v1, as those of Kubernetes do."""
 
     schema_rules = False
-
-    def decoding_error(self, document: Document) -> str:
-        return micro_time_error(document, _TIMES)
 
     def validate(self, document: Document) -> list[Cause]:
         event = to_core(document)

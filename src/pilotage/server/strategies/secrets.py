@@ -6,16 +6,14 @@ import base64
 import json
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from itertools import islice
-from typing import Any, NoReturn, TypeGuard
+from typing import Any, NoReturn
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, required, too_long
 from pilotage.meta.documents import Document
 from pilotage.meta.jsontext import json_type
 from pilotage.meta.validation import MAX_CAUSES
-from pilotage.server.strategies import base64text
 from pilotage.server.strategies.strategy import Strategy, mapping
 
 MAX_DATA = 1024 * 1024
@@ -50,19 +48,12 @@ class SecretStrategy(Strategy):
     schema_rules = False
 
     def default(self, document: Document) -> None:
-        """Text goes into the data, and there is always a type. Values of a wrong type stay, for validation to find."""
-        texts, data = document.get("stringData"), document.get("data")
-        if _is_texts(texts) and (data is None or isinstance(data, dict)):
-            del document["stringData"]
+        """Text goes into the data, and there is always a type."""
+        texts = document.pop("stringData", None)
+        if texts:
             encoded = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
-            if encoded or data is not None:
-                document["data"] = (data or {}) | encoded
-        _normalise(document.get("data"))
-        if not document.get("type"):
-            document["type"] = "Opaque"
-
-    def decoding_error(self, document: Document) -> str:
-        return _base64_error(document, "data")
+            document["data"] = document.get("data", {}) | encoded
+        document.setdefault("type", "Opaque")
 
     def validate(self, document: Document) -> list[Cause]:
         data = mapping(document.get("data"))
@@ -82,13 +73,6 @@ class ConfigMapStrategy(Strategy):
     """ConfigMaps have text and base64 data under keys."""
 
     schema_rules = False
-
-    def default(self, document: Document) -> None:
-        """Base64 is stored without line breaks."""
-        _normalise(document.get("binaryData"))
-
-    def decoding_error(self, document: Document) -> str:
-        return _base64_error(document, "binaryData")
 
     def validate(self, document: Document) -> list[Cause]:
         data, binary = mapping(document.get("data")), mapping(document.get("binaryData"))
@@ -123,30 +107,7 @@ def _key_problems(key: str) -> Iterator[str]:
 
 def _size(data: Mapping[str, str]) -> int:
     """How many bytes the values have once decoded."""
-    return sum(len(base64.b64decode(value)) for value in data.values())
-
-
-def _is_texts(value: Any) -> TypeGuard[dict[str, str]]:
-    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
-
-
-def _normalise(data: Any) -> None:
-    """Write base64 in its one form, in place; what is not base64 stays."""
-    for key, value in data.items() if isinstance(data, dict) else ():
-        if isinstance(value, str):
-            with suppress(ValueError):
-                data[key] = base64.b64encode(base64text.decode(value)).decode()
-
-
-def _base64_error(document: Document, field: str) -> str:
-    for key, value in mapping(document.get(field)).items():
-        if not isinstance(value, str):
-            return f"json: cannot unmarshal {json_type(value)} into field {field}.{key} of type string"
-        try:
-            base64text.decode(value)
-        except ValueError as error:
-            return str(error)
-    return ""
+    return sum(len(base64.b64decode(value)) for value in data.values() if value)
 
 
 def _type_causes(document: Document, data: Mapping[str, Any]) -> Iterator[Cause]:
@@ -155,7 +116,7 @@ def _type_causes(document: Document, data: Mapping[str, Any]) -> Iterator[Cause]
         if key not in data:
             yield required(f"data[{key}]")
     json_key = _JSON_KEYS.get(kind, "")
-    if json_key and json_key in data and (problem := _json_problem(base64.b64decode(data[json_key]))):
+    if json_key and json_key in data and (problem := _json_problem(base64.b64decode(data[json_key] or ""))):
         yield invalid(f"data[{json_key}]", _REDACTED, problem)
     if kind == "kubernetes.io/basic-auth" and not data.keys() & {"username", "password"}:
         yield required("data[username]")

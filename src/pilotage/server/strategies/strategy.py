@@ -55,10 +55,6 @@ class Strategy:
     def default(self, document: Document) -> None:
         """Fill in what the schema cannot, in place."""
 
-    def decoding_error(self, document: Document) -> str:
-        """Why the kind cannot hold this content, besides types that the schema reports; empty if it can."""
-        return ""
-
     def prepare_for_create(self, document: Document) -> None:
         """Set what only the server sets on a new object, in place."""
         if "status" in self.subresources:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -16,10 +17,13 @@ from pilotage.meta.kinds import GroupKind, GroupVersion
 from pilotage.meta.models import ManagedFieldsEntry, ObjectMeta, OwnerReference, shapes
 from pilotage.rest.negotiation import PROTOBUF
 from pilotage.rest.request import Request, Verb
+from pilotage.server.codec.scalars import Mismatch
 from pilotage.server.resources import ResourceInfo
 
 ACCEPTED = f"application/json, application/yaml, {PROTOBUF}"
 YAML = ("application/yaml", "application/x-yaml", "text/yaml")
+MAX_UNKNOWN = 100
+"""How many unknown fields are named."""
 VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 _OPTIONS = {Verb.CREATE: "CreateOptions", Verb.UPDATE: "UpdateOptions", Verb.PATCH: "PatchOptions"}
 _METADATA_FIELDS = frozenset(shapes(ObjectMeta)) | {"clusterName"}
@@ -77,8 +81,23 @@ def read(request: Request, info: ResourceInfo) -> tuple[Document, FieldProblems]
             raise unrecognized(info, "Object 'Kind' is missing in 'null'", request.body)
         raise unrecognized(info, f"a JSON object is needed, not {jsontext.json_type(document)}", request.body)
     check_kind(document, info, request)
-    normalize_metadata(document, info, request, problems)
-    return document, problems
+    return fitted(document, info, request, problems), problems
+
+
+def fitted(document: Document, info: ResourceInfo, request: Request, problems: FieldProblems) -> Document:
+    """The document in the form that strategies work on, with metadata; unknown fields of built-in kinds are noted."""
+    codec = info.codec
+    if codec is None:
+        normalize_metadata(document, info, request, problems)
+        return document
+    unknown: list[None] = []
+    try:
+        internal = codec.decode(document, unknown)
+    except Mismatch as mismatch:
+        raise undecodable(info, request, str(mismatch)) from None
+    if unknown:
+        problems.unknown = list(islice(codec.unknown_fields(document), MAX_UNKNOWN))
+    return internal
 
 
 def set_namespace(info: ResourceInfo, request: Request, metadata: Document) -> None:

@@ -48,7 +48,6 @@ class Creator:
         track_create(info, request, document, now=context.now())
         attributes = Attributes(Operation.CREATE, request, document, None, warnings)
         if context.admission.mutating:
-            steps.check_types(info, request, document)
             await context.admission.mutate(attributes)
         now, uid = context.now(), context.uid()
         if metadata.get("name") or not metadata.get("generateName"):

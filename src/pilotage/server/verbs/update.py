@@ -62,7 +62,7 @@ class Updater:
         def next_state(old: Document, data: bytes) -> tuple[Document, list[str]]:
             document, problems = patch(info.strategy.decorate(data))
             bodies.check_kind(document, info, request)
-            bodies.normalize_metadata(document, info, request, problems)
+            document = bodies.fitted(document, info, request, problems)
             bodies.check_identity(info, request, document, None)
             bodies.check_version(info, document, old, request.name)
             return document, steps.default(info, request, document, problems)
@@ -78,7 +78,6 @@ class Updater:
             data, old, wanted, warnings = await offload(size, _next_state, info, entry, next_state)
             track_update(info, request, wanted, old, now=self.context.now())
             if admission.mutating:
-                steps.check_types(info, request, wanted)
                 await admission.mutate(Attributes(Operation.UPDATE, request, wanted, old, warnings))
             document, unchanged = await offload(size, _prepare, info, request, entry, wanted, old, warnings)
             if admission.validating:
@@ -99,7 +98,7 @@ def _decode(info: ResourceInfo, request: Request) -> tuple[Document, list[str]]:
 def _next_state(info: ResourceInfo, entry: Entry, next_state: NextState) -> tuple[bytes, Document, Document, list[str]]:
     """The stored object, as bytes and as a document, and what the request wants instead, with warnings."""
     data = records.view(entry, info)
-    old = records.decode(data)
+    old = records.internal(data, info)
     return data, old, *next_state(old, data)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotage.server.strategies.base64text import decode
+from pilotage.server.codec.base64text import decode
 
 
 @given(st.binary(max_size=60), st.integers(1, 20))

@@ -1,0 +1,137 @@
+"""Decoders of single values. Each returns the value in its canonical form, or raises Mismatch."""
+
+from __future__ import annotations
+
+import base64
+import re
+from functools import lru_cache
+from typing import Any
+
+from pilotage.meta import times
+from pilotage.meta.jsontext import json_type
+from pilotage.meta.quantity import Quantity
+from pilotage.server.codec import base64text
+
+_MICRO_TIME = re.compile(r".{19}\.[0-9]{6}(?:Z|[+-][0-9]{2}:[0-9]{2})", re.ASCII)
+_ZERO_TIME = "0001-01-01T00:00:00Z"
+_LAYOUT = "2006-01-02T15:04:05Z07:00"
+_MICRO_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
+_NOT_A_QUANTITY = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+
+
+class Mismatch(Exception):
+    """A value that a field cannot hold. `path` is collected on the way out, the innermost step first."""
+
+    def __init__(self, reason: str, wanted: str = "") -> None:
+        super().__init__(reason)
+        self.wanted = wanted
+        self.path: list[str | int] = []
+
+    def __str__(self) -> str:
+        reason = str(self.args[0])
+        if not self.wanted:
+            return reason
+        where = "".join(f"[{step}]" if isinstance(step, int) else f".{step[:320]}" for step in reversed(self.path))
+        return f"json: cannot unmarshal {reason} into field {where.lstrip('.')} of type {self.wanted}"
+
+
+def wrong_type(value: Any, wanted: str) -> Mismatch:
+    """The error for a value of another JSON type."""
+    return Mismatch(json_type(value), wanted)
+
+
+def string(value: Any, _: list[None]) -> str:
+    if type(value) is not str:
+        raise wrong_type(value, "string")
+    return value
+
+
+def boolean(value: Any, _: list[None]) -> bool:
+    if type(value) is not bool:
+        raise wrong_type(value, "boolean")
+    return value
+
+
+def int32(value: Any, _: list[None]) -> int:
+    if type(value) is not int or not -0x80000000 <= value <= 0x7FFFFFFF:
+        raise _wrong_number(value, "int32")
+    return value
+
+
+def int64(value: Any, _: list[None]) -> int:
+    if type(value) is not int or not -(2**63) <= value < 2**63:
+        raise _wrong_number(value, "int64")
+    return value
+
+
+def number(value: Any, _: list[None]) -> float:
+    if type(value) is not int and type(value) is not float:
+        raise wrong_type(value, "float64")
+    return value
+
+
+def anything(value: Any, _: list[None]) -> Any:
+    return value
+
+
+def int_or_string(value: Any, _: list[None]) -> int | str:
+    return value if type(value) is str else int32(value, _)
+
+
+def quantity(value: Any, _: list[None]) -> str:
+    if type(value) is bool or not isinstance(value, str | int | float):
+        raise Mismatch(_NOT_A_QUANTITY)
+    try:
+        return canonical_quantity(value)
+    except ValueError as error:
+        raise Mismatch(str(error).removesuffix(f": {str(value).strip()!r}")) from None
+
+
+@lru_cache(4096)
+def canonical_quantity(value: str | float) -> str:
+    """The text that Kubernetes stores for an amount. ValueError for what is no quantity."""
+    return Quantity(value).canonical()
+
+
+def time(value: Any, _: list[None]) -> str | None:
+    if type(value) is not str:
+        raise wrong_type(value, "string")
+    if len(value) == 20 and value[19] == "Z" and value != _ZERO_TIME:  # canonical already, if it is a time at all
+        _parsed(value, _LAYOUT)
+        return value
+    text = times.format(_parsed(value, _LAYOUT))
+    return text if text != _ZERO_TIME else None
+
+
+def micro_time(value: Any, _: list[None]) -> str | None:
+    if type(value) is not str:
+        raise wrong_type(value, "string")
+    parsed = _parsed(value, _MICRO_LAYOUT)
+    if not _MICRO_TIME.fullmatch(value):
+        rest = value[19:]
+        raise Mismatch(f'parsing time "{value[:64]}" as "{_MICRO_LAYOUT}": cannot parse "{rest[:64]}" as ".000000"')
+    text = times.MicroTime.of(parsed).format()
+    return text if not text.startswith(_ZERO_TIME[:19]) else None
+
+
+def base64_bytes(value: Any, _: list[None]) -> str:
+    """Base64 without line breaks."""
+    if type(value) is not str:
+        raise wrong_type(value, "string")
+    try:
+        return base64.b64encode(base64text.decode(value)).decode()
+    except ValueError as error:
+        raise Mismatch(str(error)) from None
+
+
+def _wrong_number(value: Any, wanted: str) -> Mismatch:
+    if type(value) is int or type(value) is float:
+        return Mismatch(f"number {value}", wanted)
+    return wrong_type(value, wanted)
+
+
+def _parsed(value: str, layout: str) -> Any:
+    try:
+        return times.parse(value)
+    except ValueError:
+        raise Mismatch(f'parsing time "{value[:64]}" as "{layout}": cannot parse "{value[:64]}" as "2006"') from None

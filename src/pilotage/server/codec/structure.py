@@ -1,0 +1,310 @@
+"""A definition of the OpenAPI, compiled once into what decodes and encodes its documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+from pilotage.meta.documents import Document
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.server.codec import scalars
+from pilotage.server.codec.scalars import Mismatch, wrong_type
+from pilotage.types import builtin
+
+Decode = Callable[[Any, list[None]], Any]
+"""From JSON to the internal form. Something is put on the list for each field that is not known."""
+
+_META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+_SCALARS: dict[str, tuple[Decode, Any]] = {
+    f"{_META}Time": (scalars.time, None),
+    f"{_META}MicroTime": (scalars.micro_time, None),
+    f"{_META}FieldsV1": (scalars.anything, None),
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": (scalars.quantity, "0"),
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": (scalars.int_or_string, 0),
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": (scalars.anything, None),
+    f"{_EXTENSIONS}JSON": (scalars.anything, None),
+}
+"""Definitions that are single values: their decoder, and what null means in a list or a map of them."""
+_UNIONS = {
+    f"{_EXTENSIONS}JSONSchemaPropsOrBool": "boolean or JSON schema expected",
+    f"{_EXTENSIONS}JSONSchemaPropsOrArray": "",
+    f"{_EXTENSIONS}JSONSchemaPropsOrStringArray": "",
+}
+"""Definitions that are a schema or something else, and the error for what is neither."""
+_TYPES: dict[tuple[str, str], tuple[type | None, Decode, Any]] = {
+    ("string", ""): (str, scalars.string, ""),
+    ("string", "byte"): (None, scalars.base64_bytes, None),
+    ("boolean", ""): (bool, scalars.boolean, False),
+    ("integer", "int32"): (None, scalars.int32, 0),
+    ("integer", "int64"): (None, scalars.int64, 0),
+    ("number", "double"): (None, scalars.number, 0),
+}
+_GATED = {
+    "io.k8s.api.core.v1.Lifecycle": ("stopSignal",),
+    "io.k8s.api.core.v1.VolumeProjection": ("clusterTrustBundle",),
+    "io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy": ("maxUnavailable",),
+    "io.k8s.api.coordination.v1.LeaseSpec": ("strategy", "preferredHolder"),
+}
+"""Fields behind feature gates that are off in a release: read, then dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a field, an item or a value is."""
+
+    plain: type | None
+    """A value of just this type needs no decoding."""
+    decode: Decode
+    zero: Any = None
+    """What null means for an item of a list or a value of a map; unless it is a structure."""
+    structure: Structure | None = None
+    """The structure that it is, or that its items or values are."""
+    step: str = ""
+    """`[]` for a list, `{}` for a map."""
+
+    @property
+    def kept(self) -> bool:
+        """Whether an empty value is not the same as none: structures, and JSON of any form."""
+        return self.decode is scalars.anything or (self.structure is not None and not self.step)
+
+
+class Structure:
+    """One definition with fields."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def decode(self, value: Any, unknown: list[None]) -> Document:
+        """The internal form, as a new document. Raises Mismatch."""
+        if type(value) is not dict:
+            raise wrong_type(value, "object")
+        fields, document = self._fields, {}
+        key = ""
+        try:
+            for key, item in value.items():
+                field = fields.get(key)
+                if field is None:
+                    unknown.append(None)
+                    continue
+                if item is None:
+                    continue
+                plain, decode, keeps = field
+                if type(item) is not plain:
+                    item = decode(item, unknown)
+                if item or (keeps and item is not None):
+                    document[key] = item
+        except Mismatch as mismatch:
+            mismatch.path.append(key)
+            raise
+        for key in self._gated:
+            document.pop(key, None)
+        for key, inner in self._values:
+            if key not in document:
+                document[key] = inner.decode({}, unknown)
+        return document
+
+    def encode(self, document: Document) -> None:
+        """Fill in what is written even where it is empty, in place."""
+        for key, zero in self._always:
+            if key not in document:
+                document[key] = zero
+        for key, _ in self._values:
+            if key not in document:
+                document[key] = {}
+        for key, shape in self._encoded:
+            item = document.get(key)
+            if item:
+                _encode_items(shape, item)
+            elif item is not None and shape.structure and not shape.step:
+                shape.structure.encode(item)
+
+    def unknown_fields(self, value: Document, path: str = "") -> Iterator[str]:
+        """The paths of fields that are not known, of a document that can be decoded."""
+        for key, item in value.items():
+            shape = self._shapes.get(key)
+            if shape is None:
+                yield f"{path}{key}"
+            elif shape.structure is not None and item:
+                yield from _unknown_items(shape, item, f"{path}{key}")
+
+    @cached_property
+    def _schema(self) -> Document:
+        return builtin.definition(self.name)
+
+    @cached_property
+    def _shapes(self) -> dict[str, Shape]:
+        return {key: _shape(schema) for key, schema in self._schema.get("properties", {}).items()}
+
+    @cached_property
+    def _fields(self) -> dict[str, tuple[type | None, Decode, bool]]:
+        pointers = builtin.encoding(self.name).pointers
+        return {key: (shape.plain, shape.decode, key in pointers or shape.kept) for key, shape in self._shapes.items()}
+
+    @cached_property
+    def _always(self) -> tuple[tuple[str, Any], ...]:
+        always = builtin.encoding(self.name).always
+        return tuple((key, zero) for key, zero in always.items() if zero != {} and key in self._shapes)
+
+    @cached_property
+    def _values(self) -> tuple[tuple[str, Structure], ...]:
+        """The structures that are always there."""
+        return tuple(
+            (key, structure)
+            for key, zero in builtin.encoding(self.name).always.items()
+            if zero == {} and key in self._shapes and (structure := self._shapes[key].structure) is not None
+        )
+
+    @cached_property
+    def _encoded(self) -> tuple[tuple[str, Shape], ...]:
+        """The fields with something to fill in below them."""
+        return tuple(
+            (key, shape)
+            for key, shape in self._shapes.items()
+            if shape.structure is not None and any(each._always or each._values for each in _reachable(shape.structure))
+        )
+
+    @cached_property
+    def _gated(self) -> tuple[str, ...]:
+        return _GATED.get(self.name, ())
+
+
+@cache
+def structure(name: str) -> Structure:
+    """The structure of a definition with fields."""
+    return Structure(name)
+
+
+def structure_of(gvk: GroupVersionKind) -> Structure:
+    """The structure of a built-in kind. KeyError where it is not one."""
+    name = builtin.definition_name(gvk)
+    if name is None:
+        raise KeyError(f"{gvk} is not a built-in kind")
+    return structure(name)
+
+
+def _reachable(start: Structure) -> list[Structure]:
+    """A structure, and all below it."""
+    found = {start.name: start}
+    waiting = [start]
+    while waiting:
+        for shape in waiting.pop()._shapes.values():
+            inner = shape.structure
+            if inner is not None and inner.name not in found:
+                found[inner.name] = inner
+                waiting.append(inner)
+    return list(found.values())
+
+
+def _shape(schema: Document) -> Shape:
+    reference = schema.get("$ref") or next((part["$ref"] for part in schema.get("allOf", ())), "")
+    if reference:
+        return _named(reference.removeprefix(builtin.REFERENCE))
+    kind = schema["type"]
+    if kind == "array":
+        return _list(_shape(schema["items"]))
+    if kind == "object":
+        return _map(_shape(schema["additionalProperties"]))
+    return Shape(*_TYPES[kind, schema.get("format", "")])
+
+
+def _named(name: str) -> Shape:
+    if name in _SCALARS:
+        decode, zero = _SCALARS[name]
+        return Shape(None, decode, zero)
+    if name in _UNIONS:
+        return Shape(None, _union(name), None)
+    inner = structure(name)
+    return Shape(None, inner.decode, None, inner)
+
+
+def _list(item: Shape) -> Shape:
+    plain, decode, zero = item.plain, item.decode, item.zero
+    inner = item.structure if not item.step else None
+
+    def decode_list(value: Any, unknown: list[None]) -> list[Any]:
+        if type(value) is not list:
+            raise wrong_type(value, "array")
+        found: list[Any] = []
+        try:
+            for each in value:
+                if type(each) is not plain:
+                    if each is not None:
+                        each = decode(each, unknown)
+                    else:
+                        each = zero if inner is None else inner.decode({}, unknown)
+                found.append(each)
+        except Mismatch as mismatch:
+            mismatch.path.append(len(found))
+            raise
+        return found
+
+    return Shape(None, decode_list, None, item.structure, f"[]{item.step}")
+
+
+def _map(item: Shape) -> Shape:
+    plain, decode, zero = item.plain, item.decode, item.zero
+    inner = item.structure if not item.step else None
+
+    def decode_map(value: Any, unknown: list[None]) -> Document:
+        if type(value) is not dict:
+            raise wrong_type(value, "object")
+        found: Document = {}
+        key = ""
+        try:
+            for key, each in value.items():
+                if type(each) is not plain:
+                    if each is not None:
+                        each = decode(each, unknown)
+                    else:
+                        each = zero if inner is None else inner.decode({}, unknown)
+                found[key] = each
+        except Mismatch as mismatch:
+            mismatch.path.append(key)
+            raise
+        return found
+
+    return Shape(None, decode_map, None, item.structure, f"{{}}{item.step}")
+
+
+def _union(name: str) -> Decode:
+    """A schema or a boolean, a list of schemas, a list of strings."""
+    schema = structure(f"{_EXTENSIONS}JSONSchemaProps")
+
+    def decode(value: Any, unknown: list[None]) -> Any:
+        if type(value) is dict:
+            return schema.decode(value, unknown)
+        if name.endswith("OrBool") and type(value) is not bool:
+            raise Mismatch(_UNIONS[name])
+        if name.endswith("OrArray") and type(value) is list:
+            return _list(Shape(None, schema.decode, None, schema)).decode(value, unknown)
+        if name.endswith("OrStringArray") and type(value) is list:
+            return _list(Shape(str, scalars.string, "")).decode(value, unknown)
+        return value if type(value) is bool else None
+
+    return decode
+
+
+def _unknown_items(shape: Shape, value: Any, path: str) -> Iterator[str]:
+    if shape.structure is None:
+        return
+    if not shape.step:
+        yield from shape.structure.unknown_fields(value, f"{path}.")
+        return
+    inner = Shape(None, shape.decode, None, shape.structure, shape.step[2:])
+    items = enumerate(value) if shape.step.startswith("[]") else value.items()
+    for key, item in items:
+        if item:
+            yield from _unknown_items(inner, item, f"{path}[{key}]" if isinstance(value, list) else f"{path}.{key}")
+
+
+def _encode_items(shape: Shape, value: Any, depth: int = 0) -> None:
+    assert shape.structure is not None
+    if depth * 2 == len(shape.step):
+        shape.structure.encode(value)
+        return
+    for item in value if shape.step[depth * 2] == "[" else value.values():
+        if item is not None:
+            _encode_items(shape, item, depth + 1)
