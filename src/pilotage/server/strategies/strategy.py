@@ -16,6 +16,10 @@ from pilotage.rest.request import PatchType
 class Strategy:
     """The rules of a resource. This class has those of a built-in one with no rules of its own.
 
+    Documents of built-in kinds come in the internal form of `server.codec`, the old object too: types are right, there
+    are no nulls and no empty values (except behind pointers, as `replicas: 0`), structures that are always there exist.
+    What is written even where it is empty is filled in when the object is stored.
+
     A write calls, in this order, `default`, `prepare_for_create` or one of `prepare_for_update`, `validate` or
     `validate_update`, `canonicalize`, `warnings`. They may change the document that they are given, never the old one.
     """
