@@ -1,4 +1,4 @@
-"""ConnectionTasks: the steps of a shutdown in order, and no task is left behind."""
+"""ConnectionTasks: a shutdown waits for the connections, and leaves no task behind."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from pilotage.net.connectiontasks import ConnectionTasks, DrainStep
+from pilotage.net.connectiontasks import ConnectionTasks
 
 
 async def endless() -> None:
@@ -15,38 +15,28 @@ async def endless() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_each_step_acts_and_then_waits_for_the_connections() -> None:
+async def test_a_drain_waits_for_the_connections_and_then_cancels_what_is_left() -> None:
     loop = asyncio.get_running_loop()
-    began, steps = loop.time(), list[tuple[str, float]]()
-    tasks, released = ConnectionTasks(loop), asyncio.Event()
-
-    async def connection() -> None:
-        await released.wait()
-
-    def step(name: str) -> None:
-        steps.append((name, round(loop.time() - began, 3)))
-        if name == "release":
-            released.set()
-
-    tasks.start(connection(), "connection")
-    await tasks.drain(
-        DrainStep(lambda: step("finish"), 2.0),
-        DrainStep(lambda: step("release"), 30.0),
-        DrainStep(lambda: step("nothing left"), 30.0),
-    )
-    assert steps == [("finish", 0.0), ("release", 2.0), ("nothing left", 2.0)]
-    assert loop.time() - began == pytest.approx(2.0)
+    tasks, began, waits = ConnectionTasks(loop), loop.time(), list[float]()
+    tasks.start(asyncio.sleep(1), "short")
+    long = tasks.start(endless(), "long")
+    async with tasks.draining():
+        await tasks.wait(2.0)
+        waits.append(round(loop.time() - began, 3))
+        assert len(tasks) == 1
+    assert waits == [2.0]
+    assert long.cancelled()
+    assert not len(tasks)
 
 
 @pytest.mark.virtual_time
-async def test_a_step_may_wait_for_other_tasks() -> None:
+async def test_a_wait_ends_with_the_last_task() -> None:
     loop = asyncio.get_running_loop()
     tasks, began = ConnectionTasks(loop), loop.time()
-    tasks.start(endless(), "connection")
-    call = loop.create_task(asyncio.sleep(1))
-    await tasks.drain(DrainStep(lambda: None, 30.0, lambda: {call}))
+    await tasks.wait(30.0)
+    tasks.start(asyncio.sleep(1), "short")
+    await tasks.wait(30.0)
     assert loop.time() - began == pytest.approx(1.0)
-    assert not len(tasks)
 
 
 @pytest.mark.virtual_time
@@ -61,8 +51,12 @@ async def test_a_drain_that_is_cancelled_still_ends_every_task() -> None:
             await asyncio.sleep(1)  # a connection may need a moment to clean up
             ended.append("connection")
 
+    async def close() -> None:
+        async with tasks.draining():
+            await tasks.wait(1000.0)
+
     tasks.start(connection(), "connection")
-    drain = loop.create_task(tasks.drain(DrainStep(lambda: None, 1000.0)))
+    drain = loop.create_task(close())
     await asyncio.sleep(1)
     drain.cancel()
     with pytest.raises(asyncio.CancelledError):

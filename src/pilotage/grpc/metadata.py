@@ -27,6 +27,7 @@ _UNITS = {"H": 3600.0, "M": 60.0, "S": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9}
 _PLAIN = frozenset(range(0x20, 0x7F)) - {0x25}
 _NAMES = re.compile(rb"(?:[\x21-\x39\x3b-\x40\x5b-\x7e]+\n)*")
 _CONTROLS = re.compile(rb"[\x00\r\n]")
+_RESERVED = frozenset((b"content-type", b"content-length", b"te"))
 _OF_CONNECTIONS = frozenset((b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"))
 
 _HTTP = {
@@ -66,12 +67,15 @@ def custom(fields: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for name, value in fields:
-        key = name.decode("latin-1")
-        if key.startswith((":", "grpc-")) or key in ("content-type", "te"):
-            continue
-        text = value.decode("latin-1")
-        found[key] = f"{found[key]},{text}" if key in found else text
+        if not is_reserved(name):
+            key, text = name.decode("latin-1"), value.decode("latin-1")
+            found[key] = f"{found[key]},{text}" if key in found else text
     return found
+
+
+def is_reserved(name: bytes) -> bool:
+    """Whether a header field belongs to HTTP/2 or gRPC."""
+    return name[:1] == b":" or name[:5] == b"grpc-" or name in _RESERVED
 
 
 def metadata_block(metadata: Mapping[str, str]) -> bytes:

@@ -90,14 +90,12 @@ class Accounts:
         options = self._options
         requests = options.requests_per_second
         connects = options.connects_per_second
+        share = options.receive_share
         return Account(
             TokenBucket(requests, options.request_burst, now) if requests else None,
             TokenBucket(connects, options.connect_burst, now) if connects else None,
-            self._turns(now) if requests and options.receive_share else None,
+            FairQueue(self._loop, CPUShare(share, _TIME_BURST, now)) if requests and share else None,
         )
-
-    def _turns(self, now: float) -> FairQueue:
-        return FairQueue(self._loop, CPUShare(self._options.receive_share, _TIME_BURST, now))
 
     def _purge(self, now: float) -> None:
         """Remove accounts without connections whose limits are back at their start."""

@@ -49,13 +49,14 @@ class RefusedConnections:
 
     def sweep(self) -> None:
         """Close those that were there before the last sweep."""
-        _close(self._old)
+        while self._old:
+            self._old.popleft().close()
         self._old, self._new = self._new, self._old
 
     def close(self) -> None:
         """Close all."""
-        _close(self._old)
-        _close(self._new)
+        self.sweep()
+        self.sweep()
 
 
 class _Refused:
@@ -114,8 +115,3 @@ def has_call(data: bytes) -> bool:
             return True
         place += frames.HEAD_BYTES + (high << 8 | low)
     return False
-
-
-def _close(several: deque[_Refused]) -> None:
-    while several:
-        several.popleft().close()

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pilotage.grpc.frames import block
-from pilotage.grpc.metadata import ANSWER, CONTENT_TYPE, failure, timeout_seconds, well_formed
+from pilotage.grpc.metadata import ANSWER, CONTENT_TYPE, custom, failure, is_reserved, timeout_seconds, well_formed
 from pilotage.grpc.rpc import Call, Code, Peer, RPCError
 
-_OWN = frozenset((b"content-type", b"content-length", b"te"))
 _PSEUDO = frozenset((b":method", b":scheme", b":path", b":authority"))
 _LENGTH = re.compile("[0-9]{1,18}")
 
@@ -40,15 +39,7 @@ class Malformed(Exception):
 
 def parse(fields: Sequence[tuple[bytes, bytes]], peer: Peer) -> CallRequest:
     """Parse header fields. Raises Refusal and Malformed."""
-    own: dict[bytes, str] = {}
-    metadata: dict[str, str] = {}
-    for name, value in fields:
-        text = value.decode("latin-1")
-        if name[:1] == b":" or name[:5] == b"grpc-" or name in _OWN:
-            own[name] = text
-        else:
-            key = name.decode("latin-1")
-            metadata[key] = f"{metadata[key]},{text}" if key in metadata else text
+    own = {name: value.decode("latin-1") for name, value in fields if is_reserved(name)}
     _check_form(fields, own)
     _check_http(own)
     encoding = own.get(b"grpc-encoding", "identity")
@@ -58,7 +49,7 @@ def parse(fields: Sequence[tuple[bytes, bytes]], peer: Peer) -> CallRequest:
         )
         raise Refusal(ANSWER + block([("grpc-accept-encoding", "identity"), *failure(refusal)]))
     length = int(own[b"content-length"]) if b"content-length" in own else None
-    return CallRequest(Call(own[b":path"], metadata, peer), _timeout(own.get(b"grpc-timeout")), length)
+    return CallRequest(Call(own[b":path"], custom(fields), peer), _timeout(own.get(b"grpc-timeout")), length)
 
 
 def refused(error: RPCError) -> bytes:

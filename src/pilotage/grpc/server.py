@@ -19,7 +19,7 @@ from pilotage.grpc.refusals import RefusedConnections
 from pilotage.grpc.rpc import Code, Handlers, Peer
 from pilotage.grpc.serverconnection import CANCELLED_PER_TURN, ServerConnection, Shared
 from pilotage.net.acceptor import Acceptor
-from pilotage.net.connectiontasks import ConnectionTasks, DrainStep
+from pilotage.net.connectiontasks import ConnectionTasks, wait
 from pilotage.net.sockets import connect_protocol, listen
 from pilotage.net.sweeper import Sweeper, sweep_interval
 from pilotage.telemetry.logs import logger
@@ -117,10 +117,6 @@ class Server:
         self._accepted = 0
         self._refused = 0
 
-    @property
-    def connections(self) -> int:
-        return len(self._tasks)
-
     def statistics(self) -> Statistics:
         return Statistics(
             connections=len(self._tasks),
@@ -135,26 +131,19 @@ class Server:
     async def drain(self, grace: float) -> None:
         """Refuse new connections and calls, end the streams, wait for running calls at most `grace`, close."""
         self._stopping = True
-        await self._tasks.drain(
-            DrainStep(self._stop_calls, grace, self._running),
-            DrainStep(self._cancel_calls, grace, self._running),
-            DrainStep(self._close_connections, _FLUSH_SECONDS),
-        )
+        async with self._tasks.draining():
+            for connection in self._connections:
+                connection.stop()
+            await wait(self._running(), grace)
+            for task in self._running():
+                task.cancel()  # the caller gets UNAVAILABLE
+            await wait(self._running(), grace)
+            for connection in list(self._connections):
+                connection.close_gracefully("the server is shutting down")
+            await self._tasks.wait(_FLUSH_SECONDS)
 
     def _running(self) -> set[asyncio.Task[None]]:
         return {task for connection in self._connections for task in connection.running}
-
-    def _stop_calls(self) -> None:
-        for connection in self._connections:
-            connection.stop()
-
-    def _cancel_calls(self) -> None:
-        for task in self._running():
-            task.cancel()  # the caller gets UNAVAILABLE
-
-    def _close_connections(self) -> None:
-        for connection in list(self._connections):
-            connection.close_gracefully("the server is shutting down")
 
     def _close(self) -> None:
         self._sweeper.stop()

@@ -4,56 +4,38 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Protocol
 
 from pilotage.http.heads import CHUNKED, UNTIL_CLOSE, Refusal
 
 
-class Body(Protocol):
-    """Receives the bytes after the head of a response. Bytes after the end of the body are an error: no request is
-    running to which they could belong."""
-
-    done: bool
-
-    def feed(self, data: bytes, pieces: list[bytes]) -> int:
-        """Append the body's bytes in `data` to `pieces`; how many they are. Raises Refusal."""
-
-
 def body_for(length: int) -> Body:
-    """The body after a head that declares `length` (or CHUNKED, or UNTIL_CLOSE)."""
+    """The body after the head of a response that declares `length` (or CHUNKED, or UNTIL_CLOSE).
+
+    Bytes after its end are an error: no request is running to which they could belong.
+    """
     if length == CHUNKED:
         return ChunkedBody()
-    return EndlessBody() if length == UNTIL_CLOSE else SizedBody(length)
+    return SizedBody(math.inf if length == UNTIL_CLOSE else length)
 
 
 class SizedBody:
-    """A body of a declared length."""
+    """A body of a declared length; infinite if the server ends it by closing the connection."""
 
-    def __init__(self, length: int) -> None:
+    def __init__(self, length: float) -> None:
         self._left = length
         self.done = length == 0
 
     def feed(self, data: bytes, pieces: list[bytes]) -> int:
+        """Append the body's bytes in `data` to `pieces`, and return their number. Raises Refusal."""
         size = len(data)
         if size > self._left:  # the declared part is valid, the connection cannot be reused
-            pieces.append(data[: self._left])
+            pieces.append(data[: int(self._left)])
             self.done = True
             raise Refusal(400, "the body is longer than its Content-Length")
         self._left -= size
         self.done = self._left == 0
         pieces.append(data)
         return size
-
-
-class EndlessBody:
-    """A body that ends when the server closes the connection."""
-
-    def __init__(self) -> None:
-        self.done = False
-
-    def feed(self, data: bytes, pieces: list[bytes]) -> int:
-        pieces.append(data)
-        return len(data)
 
 
 class ChunkedBody:
@@ -76,7 +58,7 @@ class ChunkedBody:
         self._left = 0  # bytes of that chunk that have not arrived
 
     def feed(self, data: bytes, pieces: list[bytes]) -> int:
-        """Append the body's bytes in `data` to `pieces`; how many they are. Raises Refusal."""
+        """Append the body's bytes in `data` to `pieces`, and return their number. Raises Refusal."""
         if self.rest:
             data = self.rest + data
         before, position = self.size, 0
@@ -137,6 +119,9 @@ class ChunkedBody:
         if (end if end >= 0 else len(data)) - start > _LONGEST_TRAILERS:
             raise Refusal(400, f"the trailers after a chunked body are longer than {_LONGEST_TRAILERS} bytes")
         return end + 4 if end >= 0 else -1
+
+
+Body = SizedBody | ChunkedBody
 
 
 def _check_size_prefix(data: bytes, position: int) -> None:

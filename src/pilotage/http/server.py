@@ -14,7 +14,7 @@ from pilotage.http.connection import Phase, ServerConnection, Shared
 from pilotage.http.limits import Limits
 from pilotage.http.messages import Authenticate, Handler
 from pilotage.net.acceptor import Acceptor
-from pilotage.net.connectiontasks import ConnectionTasks, DrainStep
+from pilotage.net.connectiontasks import ConnectionTasks
 from pilotage.net.sockets import connect_protocol, listen
 from pilotage.net.sweeper import Sweeper, sweep_interval
 from pilotage.telemetry.logs import logger
@@ -81,7 +81,13 @@ class Server:
         self._ssl = ssl
         self._loop = asyncio.get_running_loop()
         self._connections: dict[ServerConnection, None] = {}  # in the order of their arrival
-        self._acceptor = Acceptor(self._loop, listener, self._start, has_room=self._has_room, make_room=self._make_room)
+        self._acceptor = Acceptor(
+            self._loop,
+            listener,
+            self._start,
+            has_room=lambda: len(self._tasks) < limits.connections,
+            make_room=self._make_room,
+        )
         self._tasks = ConnectionTasks(self._loop, on_end=self._acceptor.resume)
         self._sweeper = Sweeper(self._loop, _sweep_interval(limits), self._sweep)
 
@@ -94,9 +100,6 @@ class Server:
         return ServerStatistics(
             len(self._tasks), len(shared.unauthenticated), shared.requests, shared.refused, shared.cut, shared.held
         )
-
-    def _has_room(self) -> bool:
-        return len(self._tasks) < self._shared.limits.connections
 
     def _start(self, accepted: socket.socket) -> bool:
         unauthenticated = self._shared.unauthenticated
@@ -153,17 +156,13 @@ class Server:
     async def _close(self, grace: float) -> None:
         self._shared.closing = True
         moment = min(_CLOSING_SECONDS, grace)
-        try:
-            await self._tasks.drain(
-                DrainStep(self._finish, moment),
-                DrainStep(self._abort_without_request, grace - moment),
-            )
-        finally:
-            self._sweeper.stop()
-
-    def _finish(self) -> None:
-        for connection in list(self._connections):
-            connection.finish()
+        async with self._tasks.draining():
+            for connection in list(self._connections):
+                connection.finish()
+            await self._tasks.wait(moment)
+            self._abort_without_request()
+            await self._tasks.wait(grace - moment)
+        self._sweeper.stop()
 
     def _abort_without_request(self) -> None:
         """Only running requests are waited for to the end of the grace period."""

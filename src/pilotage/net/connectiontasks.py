@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine
-from typing import NamedTuple
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine
+from contextlib import asynccontextmanager
 
 from pilotage.telemetry.logs import logger
 
 log = logger("pilotage.net")
-
-Tasks = Collection[asyncio.Task[None]]
-
-
-class DrainStep(NamedTuple):
-    """One step of a shutdown: `action`, and then a wait of at most `seconds`."""
-
-    action: Callable[[], None]
-    seconds: float
-    tasks: Callable[[], Tasks] | None = None
-    """The tasks to wait for; None: those of all connections."""
 
 
 class ConnectionTasks:
@@ -39,19 +28,20 @@ class ConnectionTasks:
         task.add_done_callback(self._ended)
         return task
 
-    async def drain(self, *steps: DrainStep) -> None:
-        """Go through the steps of a shutdown, then cancel what is left. A caller that is cancelled skips the steps."""
+    @asynccontextmanager
+    async def draining(self) -> AsyncIterator[None]:
+        """The block of a shutdown. At its end, also if it is cancelled, the tasks that are left are cancelled."""
         try:
-            for step in steps:
-                step.action()
-                tasks = self._tasks if step.tasks is None else step.tasks()
-                if tasks:
-                    await asyncio.wait(tasks, timeout=step.seconds)
+            yield
         finally:
             for task in self._tasks:
                 task.cancel()
             while self._tasks:
                 await asyncio.wait(self._tasks)
+
+    async def wait(self, seconds: float) -> None:
+        """Wait for the end of all connections, at most so long."""
+        await wait(self._tasks, seconds)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -62,3 +52,9 @@ class ConnectionTasks:
             task.result()
         except Exception:
             log.exception("Connection task failed", task=task.get_name())
+
+
+async def wait(tasks: Collection[asyncio.Task[None]], seconds: float) -> None:
+    """Wait for the end of tasks, of which there may be none, at most so long."""
+    if tasks:
+        await asyncio.wait(tasks, timeout=seconds)
