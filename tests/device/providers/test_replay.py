@@ -84,7 +84,7 @@ def test_recording_survives_a_file(tmp_path: Path) -> None:
 def test_file_that_is_no_recording_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "recording.json"
     file.write_text(text)
-    with pytest.raises(DecodeError, match="is no recording of NVML"):
+    with pytest.raises(DecodeError, match="is not a recording of NVML"):
         load(file)
 
 
@@ -241,4 +241,4 @@ def test_recorder_says_that_there_is_nothing_to_record(tmp_path: Path, capsys: p
     root.mkdir()
     (root / "libnvidia-ml.so.1").write_text("no library")
     assert main([str(tmp_path / "recording.json"), "--driver-root", str(tmp_path)]) == 1
-    assert "nothing can be recorded" in capsys.readouterr().err
+    assert "cannot record" in capsys.readouterr().err

@@ -173,7 +173,7 @@ class Hanging(Inline):
     async def run(self, work: Callable[[Library], T], *, timeout: float) -> T:
         if self.hangs:
             await asyncio.sleep(timeout)
-            raise DriverHangs(f"the NVIDIA driver has not answered for {timeout:g} s")
+            raise DriverHangs(f"the NVIDIA driver has not responded for {timeout:g} s")
         return await super().run(work, timeout=timeout)
 
     async def wait(self, seconds: float) -> DeviceEvent | None:
@@ -192,7 +192,7 @@ async def test_a_driver_that_hangs_holds_a_caller_up_for_three_seconds_at_most()
         assert "did not read it within 3 s" in (await read(world, name_of(0))).unavailable
         assert asyncio.get_running_loop().time() - begun == 3
         await asyncio.sleep(40)
-        assert "has not answered for 30 s" in (await read(world, name_of(0))).unavailable
+        assert "has not responded for 30 s" in (await read(world, name_of(0))).unavailable
 
 
 @pytest.mark.virtual_time

@@ -47,7 +47,7 @@ def test_an_old_generation_cannot_write_and_says_so(generation: Generation, writ
     "asked", [request(Verb.DELETE_COLLECTION), request(Verb.UPDATE, name="a", subresource="scale", body=b"{}")]
 )
 def test_what_no_generation_has_is_not_supported(asked: Request) -> None:
-    with pytest.raises(MethodNotSupported, match="has no method for"):
+    with pytest.raises(MethodNotSupported, match="does not support"):
         encode_request(V6, asked)
 
 
@@ -66,22 +66,22 @@ def test_another_resource_is_not_found() -> None:
         (request(Verb.LIST, options=ListOptions(label_selector="a" * 5000)), "label-selector has 5000 characters"),
         (request(Verb.LIST, options=ListOptions(continue_token="t\n")), "continue must be printable ASCII"),
         (request(Verb.LIST, options=ListOptions(label_selector="a=ü")), "printable ASCII"),
-        (request(Verb.CREATE, body=encoded(gpu()), write=WriteOptions(dry_run=True)), "no dry run"),
-        (request(Verb.PATCH, name="a", body=b"{}", write=WriteOptions(dry_run=True)), "no dry run"),
-        (request(Verb.DELETE, name="a", delete=DeleteOptions(dry_run=True)), "no dry run"),
-        (request(Verb.DELETE, name="a", delete=DeleteOptions(grace_period_seconds=0)), "deletes at once"),
-        (request(Verb.DELETE, name="a", delete=DeleteOptions(propagation_policy="Orphan")), "deletes at once"),
+        (request(Verb.CREATE, body=encoded(gpu()), write=WriteOptions(dry_run=True)), "does not support dry runs"),
+        (request(Verb.PATCH, name="a", body=b"{}", write=WriteOptions(dry_run=True)), "does not support dry runs"),
+        (request(Verb.DELETE, name="a", delete=DeleteOptions(dry_run=True)), "does not support dry runs"),
+        (request(Verb.DELETE, name="a", delete=DeleteOptions(grace_period_seconds=0)), "deletes immediately"),
+        (request(Verb.DELETE, name="a", delete=DeleteOptions(propagation_policy="Orphan")), "deletes immediately"),
         (request(Verb.CREATE, body=b"{"), "not the JSON of a GPU"),
         (request(Verb.CREATE, body=encoded(gpu(spec={"uuid": 7}))), "not the JSON of a GPU"),
         (request(Verb.CREATE, body=encoded(gpu({"generation": 2**63}))), "not the JSON of a GPU"),
-        (request(Verb.CREATE, body=encoded(gpu({"name": "", "generateName": "a-"}))), "knows no generateName"),
-        (request(Verb.CREATE, body=encoded(gpu(kind="Pod"))), "is no GPU"),
-        (request(Verb.CREATE, body=encoded(gpu({"finalizers": ["a/b"]}))), "cannot carry"),
+        (request(Verb.CREATE, body=encoded(gpu({"name": "", "generateName": "a-"}))), "does not support generateName"),
+        (request(Verb.CREATE, body=encoded(gpu(kind="Pod"))), "not a GPU"),
+        (request(Verb.CREATE, body=encoded(gpu({"finalizers": ["a/b"]}))), "does not support metadata.finalizers"),
         (request(Verb.GET), "must not be empty"),
         (request(Verb.DELETE, name="a/b"), "may not contain '/'"),
         (request(Verb.GET, name="\udc80"), "must be printable"),
-        (request(Verb.WATCH, options=ListOptions(resource_version="\udc80")), "cannot say this"),
-        (request(Verb.WATCH, options=ListOptions(timeout_seconds=2**63)), "cannot say this"),
+        (request(Verb.WATCH, options=ListOptions(resource_version="\udc80")), "cannot carry this request"),
+        (request(Verb.WATCH, options=ListOptions(timeout_seconds=2**63)), "cannot carry this request"),
         (request(Verb.UPDATE, name="gpu-1", body=encoded(gpu())), "does not match"),
     ],
 )
@@ -166,7 +166,7 @@ def test_times_are_in_whole_seconds_and_the_zero_time_is_none(timestamp: bytes, 
 
 def test_a_time_that_there_is_not_cannot_be_read() -> None:
     far = b"\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f"
-    with pytest.raises(DecodeError, match="no such time"):
+    with pytest.raises(DecodeError, match="not a valid time"):
         decode_response(V6, "CreateGpu", text(1, text(1, "gpu-0")) + text(3, text(1, text(3, far))))
 
 
@@ -189,17 +189,17 @@ def test_an_error_event_asks_to_list_again(rest: bytes) -> None:
 
 
 def test_an_event_without_its_object_cannot_be_read() -> None:
-    with pytest.raises(DecodeError, match="ADDED holds no GPU"):
+    with pytest.raises(DecodeError, match="ADDED contains no GPU"):
         decode_event(V6, text(1, "ADDED"))
 
 
 def test_an_answer_without_its_object_cannot_be_read() -> None:
-    with pytest.raises(DecodeError, match="holds no GPU"):
+    with pytest.raises(DecodeError, match="contains no GPU"):
         decode_response(V6, "GetGpu", b"")
 
 
 def test_an_object_without_a_name_cannot_be_read() -> None:
-    with pytest.raises(DecodeError, match="without a name; does it speak another generation"):
+    with pytest.raises(DecodeError, match="without a name; does it use another wire generation"):
         decode_page(V6, text(1, text(2, text(2, text(1, "GPU-0")))))
 
 
@@ -209,7 +209,7 @@ def test_an_object_without_a_name_cannot_be_read() -> None:
 )
 def test_an_object_of_another_generation_is_not_taken_for_something_else(one: Generation, other: Generation) -> None:
     wire = encode_response(one, "GetGpu", encoded(gpu({"resourceVersion": "7"})))
-    with pytest.raises(DecodeError, match="another generation"):
+    with pytest.raises(DecodeError, match="another wire generation"):
         decode_response(other, "GetGpu", wire)
 
 

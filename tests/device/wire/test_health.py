@@ -27,5 +27,5 @@ def test_a_status_of_the_future_is_unknown() -> None:
 
 
 def test_nonsense_cannot_be_read() -> None:
-    with pytest.raises(DecodeError, match="no HealthCheckRequest"):
+    with pytest.raises(DecodeError, match="as HealthCheckRequest"):
         health.decode_request(b"\xff")

@@ -67,10 +67,10 @@ def test_a_counter_that_no_message_can_hold_is_left_out_alone() -> None:
     ("data", "message"),
     [
         (messages.encode_report("nvml", [Telemetry("a/b")]), "may not contain '/'"),
-        (messages.encode_report("nvml", [Telemetry(f"gpu-{n}") for n in range(257)]), "send 256 at most"),
-        (messages.encode_report("nvml", [Telemetry("a", unavailable="x" * 9000)]), "8192 are taken at most"),
-        (field(2, field(1, b"a") + field(4, number(1, 2**62))), "the time of a reading of 'a' is none"),
-        (b"\xff", "no ReportTelemetryRequest"),
+        (messages.encode_report("nvml", [Telemetry(f"gpu-{n}") for n in range(257)]), "the limit is 256"),
+        (messages.encode_report("nvml", [Telemetry("a", unavailable="x" * 9000)]), "the limit is 8192"),
+        (field(2, field(1, b"a") + field(4, number(1, 2**62))), "invalid time of the reading of 'a'"),
+        (b"\xff", "as ReportTelemetryRequest"),
     ],
 )
 def test_a_report_that_cannot_be_kept_is_refused(data: bytes, message: str) -> None:

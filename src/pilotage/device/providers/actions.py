@@ -1,4 +1,4 @@
-"""What is recommended to be done about a GPU, in the two vocabularies that are in use."""
+"""Recommended actions for a GPU, in the two vocabularies in use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 class Action(enum.StrEnum):
-    """NVSentinel's names of actions, what takes most first: a reset does not mend what people must look at."""
+    """NVSentinel's names of actions, the most severe first."""
 
     CONTACT_SUPPORT = "CONTACT_SUPPORT"
     RUN_FIELDDIAG = "RUN_FIELDDIAG"
@@ -23,7 +23,7 @@ class Vocabulary(enum.StrEnum):
     """How actions are spelled in `status.recommendedAction`."""
 
     ENUM = "enum"
-    """COMPONENT_RESET: the names of NVSentinel's health events. The default, since a shipping component uses them."""
+    """COMPONENT_RESET: the names of NVSentinel's health events. The default, because NVSentinel is released."""
     DRAFT = "draft"
     """ResetGPU: the names of the Device API's first draft."""
 
@@ -41,12 +41,12 @@ _DRAFT = {
 
 
 def most_severe(actions: Iterable[Action]) -> Action:
-    """Of several actions the one that takes most; NONE where there are none."""
+    """The most severe of the actions; NONE if there are none."""
     return min(actions, key=_ORDER.__getitem__, default=Action.NONE)
 
 
 def spelled(action: Action, vocabulary: Vocabulary = Vocabulary.ENUM) -> str | None:
-    """The action as it stands in the status; None where nothing is to be done."""
+    """The action as written to the status; None if there is nothing to do."""
     if action is Action.NONE:
         return None
     return action.value if vocabulary is Vocabulary.ENUM else _DRAFT[action]

@@ -1,4 +1,4 @@
-"""From what was read of a GPU to its conditions and the recommended action: a plain function over plain data.
+"""The conditions and the recommended action of a GPU, computed from its readings. No I/O.
 
 | Type | True when | Unknown when |
 |---|---|---|
@@ -7,7 +7,7 @@
 | `ResetRequired` | it must be reset, or the machine restarted, to be good again | it is lost, or cannot be read |
 | `HardwareFailure` | no reset will help, or it has fallen off the bus | it cannot be read |
 
-A degraded GPU stays ready. All four are there always, each once.
+A degraded GPU stays ready. Every GPU has all four conditions.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ Status = Literal["True", "False", "Unknown"]
 
 READY, DEGRADED, RESET_REQUIRED, HARDWARE_FAILURE = "Ready", "Degraded", "ResetRequired", "HardwareFailure"
 TYPES = (READY, DEGRADED, RESET_REQUIRED, HARDWARE_FAILURE)
-"""The types of conditions that are ours."""
+"""The types of conditions of the NVML provider."""
 UNKNOWN = "StatusUnknown"
 READY_MESSAGE = "driver is posting ready status"
 
 _GOOD = {
-    DEGRADED: ("NotDegraded", "the GPU works as it should"),
+    DEGRADED: ("NotDegraded", "the GPU works normally"),
     RESET_REQUIRED: ("ResetNotRequired", "no reset is needed"),
     HARDWARE_FAILURE: ("NoFailure", "no hardware failure is known"),
 }
@@ -57,7 +57,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How a GPU is, in the API's words."""
+    """The health of a GPU: its conditions and the recommended action."""
 
     conditions: tuple[State, ...]
     action: Action = Action.NONE
@@ -65,7 +65,7 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is wrong."""
+    """A problem of a GPU."""
 
     type: str
     reason: str
@@ -75,7 +75,7 @@ class Finding:
 
 
 def health(identity: Identity, reading: Reading, history: History) -> Health:
-    """The four conditions of a GPU and what to do about it."""
+    """The four conditions of a GPU and the recommended action."""
     if isinstance(reading, Unreadable):
         return unknown(reading.message)
     if isinstance(reading, Lost):
@@ -86,7 +86,7 @@ def health(identity: Identity, reading: Reading, history: History) -> Health:
 
 
 def unknown(message: str) -> Health:
-    """Nothing can be said."""
+    """The state of the GPU is unknown."""
     return Health(tuple(State(type_, "Unknown", UNKNOWN, message) for type_ in TYPES))
 
 
@@ -105,7 +105,7 @@ def lost(message: str) -> Health:
 
 
 def findings(identity: Identity, readings: Readings, history: History) -> Iterator[Finding]:
-    """All that is wrong with a GPU that answers, the most telling first."""
+    """All problems of a readable GPU, the most specific first."""
     for latched in sorted(history.latched, key=lambda latched: latched.message):
         yield Finding(latched.type, latched.reason, latched.message, latched.action, latched.known)
     yield from _verdict(readings)
@@ -126,27 +126,27 @@ def _state(type_: str, found: list[Finding]) -> State:
     if not found:
         reason, message = _GOOD[type_]
         return State(type_, "False", reason, message)
-    found.sort(key=lambda finding: not finding.certain)  # stable: what is certain first
+    found.sort(key=lambda finding: not finding.certain)  # a stable sort: certain problems first
     message = "; ".join(dict.fromkeys(finding.message for finding in found))
     return State(type_, "True" if found[0].certain else "Unknown", found[0].reason, message)
 
 
 def _verdict(readings: Readings) -> Iterator[Finding]:
-    """What the driver itself asks for."""
+    """Problems reported by the driver's recovery action."""
     if readings.reset_demanded:
         yield Finding(RESET_REQUIRED, "DeviceUnresponsive", "the GPU refuses calls until it is reset", _RESET)
     match readings.recovery_action:
         case None | RecoveryAction.NONE:
             return
         case RecoveryAction.GPU_RESET | RecoveryAction.DRAIN_AND_RESET | RecoveryAction.BUS_RESET:
-            yield Finding(RESET_REQUIRED, _DRIVER_REASON, "the driver asks for a reset of the GPU", _RESET)
+            yield Finding(RESET_REQUIRED, _DRIVER_REASON, "the driver requests a reset of the GPU", _RESET)
         case RecoveryAction.NODE_REBOOT | RecoveryAction.SYSTEM_REBOOT:
-            text = "the driver asks for a restart of the machine"
+            text = "the driver requests a restart of the machine"
             yield Finding(RESET_REQUIRED, _DRIVER_REASON, text, Action.RESTART_BM)
         case RecoveryAction.DRAIN_P2P | RecoveryAction.RECOVER_IMEX_DOMAIN:
-            yield Finding(DEGRADED, "NVLinkError", "the driver asks for an end of traffic between GPUs")
+            yield Finding(DEGRADED, "NVLinkError", "the driver requests that traffic between GPUs be stopped")
         case other:
-            text = f"the driver asks for something that is not known here (recovery action {other})"
+            text = f"the driver requests an unknown recovery action ({other})"
             yield Finding(DEGRADED, UNKNOWN, text, Action.CONTACT_SUPPORT, certain=False)
 
 
@@ -159,7 +159,7 @@ def _memory(readings: Readings) -> Iterator[Finding]:
         text = "too many errors in SRAM that could not be corrected"
         yield Finding(HARDWARE_FAILURE, "SRAMUncorrectableErrorThresholdExceeded", text, Action.CONTACT_SUPPORT)
     if readings.recovery_action is None and ecc.uncorrected_volatile:
-        # A driver that says what is to be done knows whether the error was contained.
+        # A driver with recovery actions reports whether the error was contained.
         text = "memory errors that could not be corrected since the last reset"
         yield Finding(RESET_REQUIRED, "DoubleBitECCError", text, _RESET)
     if rows is not None and rows.pending:
@@ -182,7 +182,7 @@ def _slowdowns(identity: Identity, readings: Readings, history: History) -> Iter
 
 
 def too_hot(margin: int | None, slowdown_margin: int | None) -> bool:
-    """Whether the T.Limit margin is below the offset at which this model slows down; data that is missing says no."""
+    """Whether the T.Limit margin is below the slowdown offset of this model; False if a value is missing."""
     return margin is not None and slowdown_margin is not None and margin < slowdown_margin
 
 

@@ -1,7 +1,7 @@
-"""GPUs that do not exist: for demos, tests, and programs written where there is no GPU.
+"""Simulated GPUs: for demos, tests, and development without a GPU.
 
-Eight of them, ready; every two seconds one of them, by chance, turns to not ready or back. On request they also fail
-and are repaired, and are removed and come again. Their telemetry changes as that of GPUs at work does.
+By default there are eight ready GPUs, and every two seconds the readiness of a random one changes. Optionally they also
+fail and are repaired, and are removed and added again. Their telemetry changes as that of GPUs under load.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pilotage.telemetry.logs import logger
 MAX_COUNT = 1024
 HEARTBEAT_SECONDS = 10.0
 TELEMETRY_SECONDS = 10.0
-"""How often telemetry is reported when no caller asks for it."""
+"""The interval of telemetry reports without requests."""
 _FAILURE_XID = 48
 
 _DRIVER_READY = State(READY, "True", "DriverReady", READY_MESSAGE)
@@ -40,30 +40,30 @@ _log = logger("pilotage.device.fake")
 
 @dataclass(frozen=True, slots=True)
 class FakeOptions:
-    """How the fake GPUs are."""
+    """Options of the fake GPUs."""
 
     count: int = 8
-    """How many GPUs there are."""
+    """The number of GPUs."""
     period: float = 2.0
-    """Seconds between two changes; 0: nothing ever changes."""
+    """Seconds between two changes; 0: no changes."""
     seed: int | None = None
-    """The same seed gives the same UUIDs and the same changes."""
+    """The seed of UUIDs and changes."""
     failures: float = 0.0
-    """The probability that a change is a failure (an XID that asks for a reset) or its repair."""
+    """The probability that a change is a failure (an XID that requires a reset) or its repair."""
     removals: float = 0.0
-    """The probability that a change removes a GPU or brings one back."""
+    """The probability that a change removes a GPU or adds it again."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.count <= MAX_COUNT:
-            raise InvalidDefinition(f"there can be 0 to {MAX_COUNT} fake GPUs, not {self.count}")
+            raise InvalidDefinition(f"the number of fake GPUs must be between 0 and {MAX_COUNT}, not {self.count}")
         if not self.period >= 0:
-            raise InvalidDefinition(f"the period is a number of seconds, or 0 for no changes, not {self.period}")
+            raise InvalidDefinition(f"the period must be a number of seconds, or 0 for no changes, not {self.period}")
         if not (self.failures >= 0 and self.removals >= 0 and self.failures + self.removals <= 1):
-            raise InvalidDefinition("failures and removals are probabilities: 0 or more, and 1 together at most")
+            raise InvalidDefinition("failures and removals must be probabilities with a sum of at most 1")
 
 
 class Change(enum.Enum):
-    """What a tick does to a GPU."""
+    """A change of a GPU."""
 
     TOGGLED = "toggled"
     FAILED = "failed"
@@ -74,20 +74,20 @@ class Change(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class FakeGPU:
-    """One of them."""
+    """One fake GPU."""
 
     name: str
     uuid: str
     ready: bool = True
     failed: bool | None = None
-    """None: it never has."""
+    """None: it has not failed yet."""
     removed: bool = False
     failures: int = 0
-    """How often it has failed."""
+    """The number of its failures."""
 
     @property
     def health(self) -> Health:
-        """Its conditions, each with the reason of its status. Only a GPU that has failed once has `ResetRequired`."""
+        """The conditions of the GPU. Only a GPU that has failed before has `ResetRequired`."""
         if self.failed:
             why = ("DoubleBitECCError", f"XID {_FAILURE_XID}: double bit ECC error (simulated)")
             return Health(
@@ -101,7 +101,7 @@ class FakeGPU:
 
 @dataclass
 class FakeGPUs:
-    """All of them, numbered from 1, and what happens to them by chance."""
+    """All fake GPUs, numbered from 1, and their random changes."""
 
     options: FakeOptions
     chance: random.Random
@@ -113,11 +113,11 @@ class FakeGPUs:
 
     @property
     def present(self) -> list[FakeGPU]:
-        """Those that are not removed."""
+        """The GPUs that are not removed."""
         return [gpu for gpu in self.gpus if not gpu.removed]
 
     def tick(self) -> tuple[FakeGPU, Change] | None:
-        """Let something happen to one of them; None where there is nothing that it could happen to."""
+        """Make a random change; None if no GPU can change."""
         roll = self.chance.random()
         if roll < self.options.removals:
             return self._one(Change.RETURNED if any(gpu.removed for gpu in self.gpus) else Change.REMOVED)
@@ -141,7 +141,7 @@ class FakeGPUs:
 
 
 class FakeProvider:
-    """Tells the fake GPUs. `clock` tells the time that is written into conditions."""
+    """The provider of fake GPUs. `clock` is the source of the times in conditions."""
 
     def __init__(self, options: FakeOptions | None = None, *, clock: times.Clock = times.system_clock) -> None:
         self.options = options or FakeOptions()
@@ -152,7 +152,7 @@ class FakeProvider:
         return "fake"
 
     async def run(self, devices: ProviderAccess) -> None:
-        chance = random.Random(self.options.seed)  # noqa: S311 - nothing here is a secret
+        chance = random.Random(self.options.seed)  # noqa: S311 - not used for secrets
         fakes = FakeGPUs(self.options, chance)
         inventory = Inventory(devices.client, self.name, clock=self._clock)
         wanted, telemetry = devices.telemetry_wanted(), FakeTelemetry(fakes, self._clock)
@@ -175,7 +175,7 @@ class FakeProvider:
                 if not await devices.heartbeat([gpu.name for gpu in fakes.present]):
                     await self._register(inventory, fakes)
             except (ApiError, ConnectionLost) as error:
-                _log.warning("the heartbeat could not be sent", error=error)
+                _log.warning("cannot send a heartbeat", error=error)
             await asyncio.sleep(HEARTBEAT_SECONDS)
 
     async def _changes(self, inventory: Inventory, fakes: FakeGPUs) -> None:
@@ -184,7 +184,7 @@ class FakeProvider:
         loop = asyncio.get_running_loop()
         due = loop.time()
         while True:
-            due = max(due + self.options.period, loop.time())  # a tick that came late is not caught up with
+            due = max(due + self.options.period, loop.time())  # missed ticks are skipped
             await asyncio.sleep(due - loop.time())
             if (happened := fakes.tick()) is not None:
                 await self._tell(inventory, *happened)
@@ -197,11 +197,11 @@ class FakeProvider:
             elif stored is not None:
                 await inventory.remove(stored)
         except (ConnectionLost, ServiceUnavailable, TooManyRequests) as error:
-            _log.warning("a change of a fake GPU could not be told", gpu=gpu.name, change=change.value, error=error)
+            _log.warning("cannot write a change of a fake GPU", gpu=gpu.name, change=change.value, error=error)
 
 
 class FakeTelemetry:
-    """Reports what the fake GPUs read: now and then, and whenever a caller asks."""
+    """Reports telemetry of the fake GPUs, at an interval and on request."""
 
     def __init__(self, fakes: FakeGPUs, clock: times.Clock) -> None:
         self._fakes = fakes
@@ -216,7 +216,7 @@ class FakeTelemetry:
                 try:
                     await report(self.read())
                 except (ApiError, ConnectionLost) as error:
-                    _log.warning("telemetry could not be reported", error=error)
+                    _log.warning("cannot report telemetry", error=error)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(TELEMETRY_SECONDS):
                         await wanted.wait()
@@ -224,12 +224,12 @@ class FakeTelemetry:
             self.clear()
 
     def clear(self) -> None:
-        """Take the metrics of all GPUs away."""
+        """Remove the metrics of all GPUs."""
         for meter in self._meters.values():
             meter.clear()
 
     def read(self) -> list[Telemetry]:
-        """Telemetry of all GPUs that are there."""
+        """Telemetry of all present GPUs."""
         for gpu in self._fakes.gpus:
             if gpu.removed and gpu.name in self._meters:
                 self._meters.pop(gpu.name).clear()
@@ -261,5 +261,5 @@ def _changed(gpu: FakeGPU, change: Change) -> FakeGPU:
 
 
 def _uuid(chance: random.Random) -> str:
-    """As a physical GPU's: `GPU-` and a UUID of version 4 in lower case."""
+    """A UUID in the form of physical GPUs: `GPU-` and a UUID of version 4 in lower case."""
     return f"GPU-{uuid.UUID(int=chance.getrandbits(128), version=4)}"

@@ -1,7 +1,7 @@
-"""What a fake GPU would read: plausible values that change with time, the same for the same GPU and time. No I/O.
+"""Readings of a fake GPU: plausible values that depend on the GPU and the time. No I/O.
 
-The GPU works at a load that rises and falls within minutes. Power and utilisation follow it at once, temperature a
-little later, memory with the longer of its two waves; errors that are corrected come every few hours.
+The load of the GPU rises and falls within minutes. Power and utilisation change with it, temperature a little later,
+memory with the longer of its two waves; corrected errors occur every few hours.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from datetime import datetime
 from pilotage.device.providers.nvml.readings import ECCErrors, Readings
 
 MEMORY_BYTES = 150_754_820_096
-"""An H200's, as are the limits of power and clocks."""
+"""Those of an H200, as the limits of power and clocks."""
 _POWER_IDLE, _POWER_LIMIT = 76.0, 700.0
 _COLD, _HOT, _LIMIT = 31, 74, 87
 _CLOCK_IDLE, _CLOCK_MOST, _CLOCK_MEMORY = 345, 1980, 3201
@@ -27,7 +27,7 @@ _BUSY = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Temperament:
-    """How one fake GPU differs from the others."""
+    """The differences between fake GPUs."""
 
     long_seconds: float
     short_seconds: float
@@ -37,8 +37,8 @@ class Temperament:
 
     @classmethod
     def of(cls, uuid: str) -> Temperament:
-        """That of the GPU with this UUID."""
-        chance = random.Random(uuid)  # noqa: S311 - nothing here is a secret
+        """The character of the GPU with this UUID."""
+        chance = random.Random(uuid)  # noqa: S311 - not used for secrets
         return cls(
             chance.uniform(240, 900),
             chance.uniform(20, 60),
@@ -49,7 +49,7 @@ class Temperament:
 
 
 def readings(temperament: Temperament, now: datetime, began: datetime, *, failures: int = 0) -> Readings:
-    """What the GPU reads now, if it was started when it `began` and has failed so often since."""
+    """The current readings of a GPU that was started at `began` and has failed `failures` times."""
     seconds = now.timestamp()
     load, warmth = _load(temperament, seconds), _load(temperament, seconds - _LAG_SECONDS)
     short = _wave(seconds, temperament.short_seconds, temperament.short_phase)

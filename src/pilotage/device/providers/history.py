@@ -1,15 +1,15 @@
-"""What is remembered of a GPU between polls: which XIDs still count, and what was seen twice in a row.
+"""The state of a GPU between polls: the XIDs that still count, and what two polls in a row have seen.
 
-An XID is a moment, a condition is a state: the XID counts until there is a sign that what it asked for was done.
+An XID is an event, a condition is a state: the XID counts until there is evidence that its action was taken.
 
-- Whatever the XID: the GPU was lost and answers again, its errors since the last reset are fewer than before, or the
-  driver no longer asks for the action that it had asked for. These are signs of a reset. When the driver was reloaded
-  or the machine booted, everything before is forgotten (`History()`).
-- Where the driver says what is to be done (recovery action, R560 and later) and says that it is nothing: XIDs that are
-  older than `SETTLE`. The driver knows better than a table; it only needs a moment to make up its mind.
+- For every XID: the GPU was lost and is readable again, its errors since the last reset have decreased, or the driver
+no longer requests an action. These are signs of a reset. After the driver was reloaded or the machine booted, the
+  history is empty (`History()`).
+- If the driver reports a recovery action (R560 and later) and it is none: XIDs that are older than `SETTLE`. The driver
+is more reliable than the catalogue, but needs a moment to update its recovery action.
 
-A slowdown, and an NVLink that went down, count when two polls in a row see them, and no longer when two polls in a row
-do not: a GPU under load touches its limits for moments.
+A slowdown, and an NVLink that went down, count after two polls in a row have seen them, until two polls in a row have
+not: a GPU under load reaches its limits for short moments.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from pilotage.meta.models import Condition
 SETTLE = timedelta(seconds=30)
 MAX_LATCHED = 100
 _XID = re.compile(r"\bXID ([0-9]{1,6}): ")
-"""How each XID is named in the message of the condition that it made."""
+"""Matches the XIDs in the message of a condition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Latched:
-    """What an XID said, until it is forgotten."""
+    """An XID that still counts."""
 
     type: str
     reason: str
@@ -44,7 +44,7 @@ class Latched:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What is remembered of one GPU. `History()` remembers nothing."""
+    """The history of one GPU. `History()` is empty."""
 
     latched: tuple[Latched, ...] = ()
     lost: bool = False
@@ -52,16 +52,16 @@ class History:
     uncorrected_volatile: int | None = None
     reasons_before: int = 0
     slowed: int = 0
-    """Why the GPU is slowed down: reasons that were confirmed (ClockReason)."""
+    """The confirmed reasons of a slowdown (ClockReason)."""
     links_up: frozenset[int] = frozenset()
-    """The NVLinks that have been up."""
+    """NVLinks that have been up."""
     links_down_before: frozenset[int] = frozenset()
     links_down: frozenset[int] = frozenset()
-    """Those of them that are down, confirmed."""
+    """NVLinks that are down, confirmed."""
 
 
 def with_xid(history: History, xid: int, at: datetime) -> History:
-    """The history after an XID; one that means nothing for the GPU is not remembered."""
+    """The history after an XID. An XID without effect on the GPU is not added."""
     kind = xids.classify(xid)
     if not kind.type:
         return history
@@ -91,7 +91,7 @@ def advanced(history: History, reading: Reading, now: datetime) -> History:
 
 
 def adopted(conditions: Iterable[Condition], since: datetime) -> History:
-    """What the conditions that a provider before us has left say of XIDs since then (when the machine booted)."""
+    """The history from the conditions that a previous run has written since the machine booted."""
     history = History()
     for condition in conditions:
         at = condition.last_transition_time

@@ -1,4 +1,4 @@
-"""The seam between a provider and the Device API, in the same process or at the other end of the socket."""
+"""The interface between a provider and the Device API, in the same process or over the socket."""
 
 from __future__ import annotations
 
@@ -11,39 +11,38 @@ from pilotage.device.telemetry import Telemetry
 
 
 class ProviderAccess(Protocol):
-    """What a provider may do."""
+    """The access of a provider to the Device API."""
 
     @property
     def client(self) -> Client:
-        """Reads and writes GPUs as this provider: a status that it writes replaces no condition of another one."""
+        """A client of GPUs as this provider: a status that it writes does not replace conditions of other providers."""
 
     async def heartbeat(self, names: Sequence[str]) -> bool:
-        """Say that these GPUs are looked after. Without it for a while, their conditions become Unknown.
+        """Send a heartbeat with the names of this provider's GPUs. Without heartbeats its conditions become Unknown.
 
-        False where this provider had been missed, or the server does not know one of them (it was started anew): then
-        everything is to be told again.
+        False if this provider was lost, or one of the GPUs does not exist (the server was restarted): then it must
+        register and write all GPUs again.
         """
 
     async def report_telemetry(self, items: Sequence[Telemetry]) -> None:
-        """Hand over readings of GPUs, each in place of the one before it. Nothing of them is stored."""
+        """Report readings of GPUs; each replaces the last one of its GPU. They are not stored."""
 
     def telemetry_wanted(self) -> asyncio.Event:
-        """Set while a caller waits for a new reading: report one soon, which clears it.
+        """Set while a call waits for a new reading: the provider must report one soon, which clears the event.
 
-        A provider that asks for it promises to do so. Never set for a provider in a process of its own, whose last
-        report is what callers get.
+        Never set for a provider in another process: calls get its last report.
         """
 
     def inventory_complete(self) -> None:
-        """Say that all GPUs there are have been told, even if there are none. May be said again."""
+        """Report that all GPUs are registered, even if there are none. May be called again."""
 
 
 class Provider(Protocol):
-    """Tells which GPUs there are and how they are."""
+    """Registers GPUs and reports their state."""
 
     @property
     def name(self) -> str:
-        """Names the provider in its GPUs' conditions and in metrics: `nvml`."""
+        """The id of the provider in conditions and metrics, such as `nvml`."""
 
     async def run(self, devices: ProviderAccess) -> None:
-        """Tell until cancelled. What goes wrong at the hardware's side is told and tried again, not raised."""
+        """Run until cancelled. Failures of the hardware or the driver are reported and retried, not raised."""

@@ -1,6 +1,6 @@
-"""The GPUs of one provider in the Device API: registered, brought up to date when something changed, removed.
+"""The GPUs of one provider in the Device API: registers, updates and removes them.
 
-A GPU that a provider made has its name in a label, so that it removes none but its own.
+A label has the name of the provider that created a GPU; a provider removes only its own GPUs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _Settled = tuple[tuple[State, ...], Health]
 
 
 class Inventory:
-    """Writes a provider's GPUs, and only what differs from what is stored."""
+    """Writes a provider's GPUs, if they differ from the stored ones."""
 
     def __init__(
         self,
@@ -37,18 +37,18 @@ class Inventory:
         self._vocabulary = vocabulary
         self._clock = clock
         self._settled: dict[str, _Settled] = {}
-        """By name: the conditions as they were stored after our last write, and what we had wanted to be stored."""
+        """By name: the stored conditions after the last write, and those that were sent."""
 
     async def stored(self) -> dict[str, GPU]:
-        """Every GPU there is, by name; also those of others."""
+        """All GPUs by name, including those of other providers."""
         return {gpu.metadata.name: gpu for gpu in await self._client.list(GPU)}
 
     async def find(self, name: str) -> GPU | None:
-        """One GPU; None if it is not there."""
+        """One GPU; None if it does not exist."""
         return await self._client.find(GPU, name)
 
     async def apply(self, name: str, uuid: str, health: Health, stored: GPU | None) -> bool:
-        """Make a GPU so, of which `stored` is what is there; True if anything was written."""
+        """Create or update a GPU, of which `stored` is the current state; True if it was written."""
         if stored is None:
             written = await self._created(name, uuid, health)
         elif stored.spec.uuid == uuid and self._settled.get(name) == (states(stored, health), health):
@@ -60,7 +60,7 @@ class Inventory:
         return True
 
     async def remove(self, gpu: GPU) -> bool:
-        """Delete a GPU if it is this provider's and still the one that was read; True if it was deleted."""
+        """Delete a GPU of this provider, unless it was replaced since it was read; True if it was deleted."""
         self._settled.pop(gpu.metadata.name, None)
         if gpu.metadata.labels.get(PROVIDER_LABEL) != self._provider:
             return False
@@ -71,7 +71,7 @@ class Inventory:
         return True
 
     async def remove_others_than(self, names: Iterable[str], stored: Mapping[str, GPU]) -> Sequence[str]:
-        """Delete those of this provider's GPUs that are not there any more; which they were."""
+        """Delete this provider's GPUs that no longer exist; returns their names."""
         kept = set(names)
         return [name for name, gpu in stored.items() if name not in kept and await self.remove(gpu)]
 
@@ -80,13 +80,13 @@ class Inventory:
         gpu.status = self._status(gpu, health)
         try:
             created = await self._client.create(gpu)
-        except AlreadyExists:  # somebody else has told it meanwhile
+        except AlreadyExists:  # another writer has created it in the meantime
             return await self._written(await self._identified(name, uuid), health)
-        # A server that takes no status with a new object is told it afterwards.
+        # For servers that ignore the status of a create.
         return created if states(created, health) == health.conditions else await self._written(created, health)
 
     async def _identified(self, name: str, uuid: str) -> GPU:
-        """The GPU of this name is another one than before."""
+        """Replace a GPU that has another UUID now."""
 
         async def attempt() -> GPU:
             gpu = await self._client.live.get(GPU, name)
@@ -104,14 +104,14 @@ class Inventory:
         async def attempt() -> GPU:
             nonlocal latest
             target = latest if latest is not None else await self._client.live.get(GPU, name)
-            latest = None  # after a conflict it is read again
+            latest = None  # read it again after a conflict
             target.status = self._status(target, health)
             return await self._client.update_status(target)
 
         return await retry_on_conflict(attempt)
 
     def _status(self, gpu: GPU, health: Health) -> GPUStatus:
-        """Our conditions alone: those of other providers are theirs to send."""
+        """The status with the conditions of this provider only."""
         before = {condition.type: condition for condition in gpu.status.conditions}
         now = times.now(self._clock)
         conditions = [_condition(state, before.get(state.type), now) for state in health.conditions]
@@ -119,7 +119,7 @@ class Inventory:
 
 
 def states(gpu: GPU, health: Health) -> tuple[State, ...]:
-    """What is stored of the conditions that `health` speaks of."""
+    """The stored conditions of the types in `health`."""
     types = {state.type for state in health.conditions}
     return tuple(
         State(condition.type, condition.status, condition.reason, condition.message)

@@ -1,4 +1,4 @@
-"""Record what NVIDIA's management library answers: `python -m pilotage.device.providers.record FILE --seconds 60`."""
+"""Record the results of NVIDIA's management library: `python -m pilotage.device.providers.record FILE --seconds 60`."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def record(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Recording:
-    """Ask every GPU everything, again and again, and write down the answers and the events in between.
+    """Poll all GPUs and record the results and the events.
 
-    At each of `marks` (seconds, text) `at_mark` is called, to make something happen. UUIDs and serial numbers stand in
-    the recording as they are. Raises NVMLError where there is nothing to be asked.
+    At each of `marks` (seconds, text) `at_mark` is called, for example to start a load. The recording contains UUIDs
+    and serial numbers. Raises NVMLError if the library cannot be opened.
     """
     recorder = RecordingLibrary(library, clock)
     shown = open_library(recorder)
@@ -65,12 +65,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("file", type=Path, help="where to write the recording")
     parser.add_argument("--seconds", type=float, default=60.0, help="how long to record (60)")
     parser.add_argument("--interval", type=float, default=1.0, help="seconds between two polls (1)")
-    parser.add_argument("--driver-root", default="", help="where the driver is, if it is not the system's own")
+    parser.add_argument("--driver-root", default="", help="the root of the driver, if it is not that of the system")
     options = parser.parse_args(arguments)
     try:
         recording = record(BoundLibrary(options.driver_root), options.seconds, options.interval)
     except (NVMLError, MissingExtra) as error:
-        print(f"nothing can be recorded: {explanation(error)}", file=sys.stderr)
+        print(f"cannot record: {explanation(error)}", file=sys.stderr)
         return 1
     options.file.write_bytes(msgspec.json.format(msgspec.json.encode(recording), indent=1))
     print(f"{options.file}: {recording.seconds:.0f} s, {len(recording.events)} events")
@@ -83,12 +83,12 @@ def _listen(library: RecordingLibrary, telling: bool, seconds: float, sleep: Cal
             library.wait(seconds)
             return
     except NVMLError as error:
-        print(f"waiting for events: {error}", file=sys.stderr)
+        print(f"cannot wait for events: {error}", file=sys.stderr)
     sleep(seconds)
 
 
 def _tried(library: RecordingLibrary, call: str, device: int) -> None:
-    with suppress(NVMLError):  # that is an answer too, and written down
+    with suppress(NVMLError):  # errors are recorded too
         library.ask(call, device)
 
 

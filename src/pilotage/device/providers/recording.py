@@ -1,4 +1,4 @@
-"""A recording of what NVIDIA's management library answered: who asked what when, as JSON.
+"""A recording of the results of NVIDIA's management library, as JSON.
 
     {"format": 1, "recorded": "2026-01-01T00:00:00Z", "seconds": 60.0,
      "subscribed": {"0": 10},
@@ -8,8 +8,8 @@
      "events": [[30.0, {"device": 0, "type": 8, "data": 31}]],
      "marks": [[0.0, "idle"], [20.0, "load"]]}
 
-Times are seconds since the beginning. An answer stands until the next one; only those that differ are kept. The GPU
-with the number -1 is no GPU: what is asked of the library itself.
+Times are seconds since the beginning. A result is valid until the next one; only changes are recorded. The index -1 is
+for calls of the library itself.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ MAX_BYTES = 64 * 1024 * 1024
 
 
 class Said(msgspec.Struct, omit_defaults=True):
-    """One answer: a value, or an error's code and text."""
+    """One result: a value, or the code and text of an error."""
 
     value: Any = None
     code: int = 0
     error: str = ""
 
     def result(self) -> Answer:
-        """The value; raises NVMLError where the answer was one."""
+        """The value; raises NVMLError for an error."""
         if self.code:
             raise NVMLError(self.code, self.error)
         answer: Answer = self.value
@@ -55,7 +55,7 @@ Answers: TypeAlias = dict[str, dict[str, list[tuple[float, Said]]]]
 
 
 class Recording(msgspec.Struct):
-    """What was answered, and when."""
+    """The results with their times."""
 
     format: Literal[1] = 1
     recorded: str = ""
@@ -66,7 +66,7 @@ class Recording(msgspec.Struct):
     marks: list[tuple[float, str]] = []
 
     def answer(self, call: str, device: int, at: float) -> Said | None:
-        """What was said last at that time, or first, if nothing had been said yet; None if it was never asked."""
+        """The result at a time, or the first one if there was none yet; None if the call was never made."""
         said = self.answers.get(str(device), {}).get(call)
         if not said:
             return None
@@ -74,14 +74,14 @@ class Recording(msgspec.Struct):
 
 
 def load(path: str | Path) -> Recording:
-    """Read a recording from a file. Raises DecodeError for what is none."""
+    """Read a recording from a file. Raises DecodeError."""
     data = Path(path).read_bytes()
     if len(data) > MAX_BYTES:
-        raise DecodeError(f"{path}: a recording has at most {MAX_BYTES} bytes, and this has {len(data)}")
+        raise DecodeError(f"the recording {path} has {len(data)} bytes, and the limit is {MAX_BYTES}")
     try:
         return msgspec.json.decode(data, type=Recording)
     except msgspec.DecodeError as error:
-        raise DecodeError(f"{path} is no recording of NVML: {error}") from error
+        raise DecodeError(f"{path} is not a recording of NVML: {error}") from error
 
 
 def shipped(name: str = "h200") -> Recording:
@@ -91,7 +91,7 @@ def shipped(name: str = "h200") -> Recording:
 
 
 def anonymous(recording: Recording) -> Recording:
-    """The same recording with UUIDs and serial numbers that are nobody's."""
+    """The same recording with made-up UUIDs and serial numbers."""
     for device, calls in recording.answers.items():
         for call, value in (("uuid", f"GPU-{device:0>8}-0000-4000-8000-000000000000"), ("serial", f"{device:0>13}")):
             calls[call] = [(at, said if said.code else Said(value)) for at, said in calls.get(call, ())]
@@ -99,7 +99,7 @@ def anonymous(recording: Recording) -> Recording:
 
 
 class RecordingLibrary:
-    """A `Library` that writes down what another one answers. `clock` counts seconds."""
+    """A `Library` that records the results of another one. `clock` returns seconds."""
 
     def __init__(self, library: Library, clock: Callable[[], float]) -> None:
         self.recording = Recording()
@@ -108,11 +108,11 @@ class RecordingLibrary:
         self._start = clock()
 
     def mark(self, text: str) -> None:
-        """Note what begins now."""
+        """Add a mark at the current time."""
         self.recording.marks.append((self._now(), text))
 
     def finished(self) -> Recording:
-        """The recording, which ends now."""
+        """The recording up to now."""
         self.recording.seconds = self._now()
         return self.recording
 

@@ -1,4 +1,4 @@
-"""A provider in a process of its own: what it may do, done over the socket."""
+"""The access of a provider in another process, over the socket."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _log = logger("pilotage.device.providers")
 
 
 class RemoteAccess:
-    """What a provider may do, at the server that `devices` are connected to.
+    """The access of a provider through a connected client.
 
         async with device.connect(provider_id="nvml") as devices:
             await NVMLProvider().run(RemoteAccess(devices))
 
-    That all GPUs have been told cannot be said over the wire: the server lets readers in with the first GPU, or after
-    its gate's time.
+    A complete inventory cannot be reported over the wire: the server's gate opens with the first GPU, or after its
+    timeout.
     """
 
     def __init__(self, devices: Devices) -> None:
         if not devices.config.provider_id:
-            raise InvalidDefinition('a provider has a name: device.connect(provider_id="nvml")')
+            raise InvalidDefinition('a provider needs an id: device.connect(provider_id="nvml")')
         self._devices = devices
         self._never = asyncio.Event()
         self._reports = True
@@ -43,12 +43,12 @@ class RemoteAccess:
             return
         try:
             await self._devices.v1alpha1.gpus.report_telemetry(items)
-        except MethodNotSupported:  # a server of NVIDIA's: it never will
+        except MethodNotSupported:  # NVIDIA's servers do not have the service
             self._reports = False
-            _log.info("the server takes no telemetry, so none is reported", target=str(self._devices.target))
+            _log.info("the server does not support telemetry, none is reported", target=str(self._devices.target))
 
     def telemetry_wanted(self) -> asyncio.Event:
         return self._never
 
     def inventory_complete(self) -> None:
-        """Nothing to be done here."""
+        """Does nothing: see the class."""

@@ -1,4 +1,4 @@
-"""GPUs from a recording: the NVML provider on a library that answers what a real one once answered."""
+"""The provider of recorded GPUs: the NVML provider with a library that replays a recording."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pilotage.device.providers.recording import Recording, load
 
 
 class ReplayLibrary:
-    """A `Library` that answers from a recording, in the time of `clock` (seconds), from when it is first opened.
+    """A `Library` that replays a recording by `clock` (seconds), from when it is first opened.
 
-    After its end the last answers stand, or with `loop` it begins again.
+    After the end the last results stay valid; with `loop` it starts again.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class ReplayLibrary:
         at = self._elapsed()
         said = self._recording.answer(call, device, at % self._recording.seconds if self._loop else at)
         if said is None:
-            raise NVMLError(Return.NOT_SUPPORTED, f"the recording has no answer to {call}")
+            raise NVMLError(Return.NOT_SUPPORTED, f"the recording has no result of {call}")
         return said.result()
 
     def _elapsed(self) -> float:
@@ -99,7 +99,7 @@ def replay_provider(
     speed: float = 1.0,
     clock: Callable[[], float] = time.monotonic,
 ) -> NVMLProvider:
-    """The NVML provider on a recording, or on the file that it is in. `speed` 2 is twice as fast."""
+    """The NVML provider with a recording, or the file of one. `speed` 2 is twice as fast."""
     if not isinstance(recording, Recording):
         recording = load(recording)
     library = ReplayLibrary(recording, clock=clock, loop=loop, speed=speed)

@@ -1,4 +1,4 @@
-"""The live values of a GPU: one reading becomes the metrics of `/metrics` and the telemetry that callers get."""
+"""The current values of a GPU: a reading becomes metrics and telemetry."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from pilotage.device.providers.nvml.metrics import XIDS, Gauges
 from pilotage.device.providers.nvml.readings import Lost, Reading, Readings
 from pilotage.device.telemetry import ECCErrors, Telemetry
 
-_UNREAD = "it was not read yet"
+_UNREAD = "not read yet"
 
 
 class Meter:
-    """The live values of one GPU. Those that cannot be read now are absent, rather than old."""
+    """The current values of one GPU. Values that cannot be read are absent."""
 
     def __init__(self, name: str, uuid: str) -> None:
         self.reports_xids = False
-        """Whether the GPU reports XIDs: where it does not, their number is not known."""
+        """Whether the GPU reports XIDs; if not, their number is unknown."""
         self.telemetry = Telemetry(name, uuid, unavailable=_UNREAD)
         self._gauges = Gauges(name, uuid)
         self._xids: Counter[int] = Counter()
 
     def show(self, reading: Reading, at: datetime | None = None) -> None:
-        """Set all values to what was read."""
+        """Set all values from a reading."""
         self._gauges.show(reading)
         known = Telemetry(self.telemetry.name, self.telemetry.uuid, time=at)
         self.telemetry = telemetry(known, reading, self._xids if self.reports_xids else None)
 
     def count_xid(self, xid: int) -> None:
-        """Count an XID; it shows with the next reading."""
+        """Count an XID, for the next reading."""
         XIDS.labels(self.telemetry.name, self.telemetry.uuid, str(xid)).inc()
         self._xids[xid] += 1
 
     def clear(self) -> None:
-        """Take the metrics away: there is no such GPU any more."""
+        """Remove the metrics of a removed GPU."""
         self._gauges.clear()
 
 
 def telemetry(known: Telemetry, reading: Reading, xids: Mapping[int, int] | None) -> Telemetry:
-    """A reading as callers get it. `xids` None: the GPU reports none."""
+    """The telemetry of a reading. `xids` None: the GPU does not report XIDs."""
     name, uuid, time = known.name, known.uuid, known.time
     if isinstance(reading, Lost):
         return Telemetry(name, uuid, time=time, unavailable=f"the GPU is lost: {reading.message}")

@@ -1,7 +1,7 @@
-"""XIDs: the numbers under which NVIDIA's driver reports that something went wrong, and what each asks for.
+"""XIDs: the error numbers of NVIDIA's driver, and the action for each.
 
-By NVIDIA's catalogue of immediate actions, A100 to GB200. A code that asks for nothing on the node (an application
-failed, or the driver has dealt with it) is no condition; it is counted in a metric.
+From NVIDIA's catalogue of immediate actions, A100 to GB200. An XID without an action on the node (an application
+failed, or the driver has handled it) sets no condition; it is counted in a metric.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from dataclasses import dataclass
 from pilotage.device.providers.actions import Action
 from pilotage.errors import InvalidDefinition
 
-NO_ANSWER_IN_CATALOGUE = "the catalogue has no answer to it"
+NO_ANSWER_IN_CATALOGUE = "not in the catalogue"
 
 
 @dataclass(frozen=True, slots=True)
 class XIDClass:
-    """What an XID means for the GPU. Without a type it means nothing for it."""
+    """The meaning of an XID for the GPU. Without a type it has none."""
 
     type: str = ""
-    """The condition that it makes True; empty for none."""
+    """The condition that it sets to True; empty for none."""
     reason: str = ""
     action: Action = Action.NONE
     text: str = ""
     known: bool = True
-    """Whether the catalogue knows the code; if not, the condition is Unknown and not True."""
+    """Whether the catalogue has the XID; if not, the condition is Unknown instead of True."""
 
 
 def classify(xid: int) -> XIDClass:
-    """What an XID asks for."""
+    """The meaning of an XID."""
     found = CLASSES.get(xid)
     if found is not None:
         return found
@@ -37,15 +37,17 @@ def classify(xid: int) -> XIDClass:
 
 
 def parse_xids(text: str) -> frozenset[int]:
-    """Read a list of codes with commas or spaces between them: `13, 31 43`."""
+    """Parse a list of XIDs separated by commas or spaces: `13, 31 43`."""
     parts = [part for part in re.split(r"[\s,]+", text) if part]
     for part in parts:
         if not part.isascii() or not part.isdigit() or len(part) > 6:
-            raise InvalidDefinition(f"{part[:20]!r} is not an XID: give numbers with commas or spaces, as 13, 31")
+            raise InvalidDefinition(
+                f"{part[:20]!r} is not an XID: use numbers separated by commas or spaces, such as 13, 31"
+            )
     return frozenset(int(part) for part in parts)
 
 
-NOTHING = XIDClass(text="nothing is to be done on the node")
+NOTHING = XIDClass(text="no action on the node")
 UNKNOWN = XIDClass("Degraded", "StatusUnknown", Action.CONTACT_SUPPORT, NO_ANSWER_IN_CATALOGUE, known=False)
 
 
@@ -92,5 +94,5 @@ _NOTHING = _codes(
     "8 11 13 14 25 31 32 37-41 43-45 60 63 66-72 75-78 80 82-86 88 89 92 93 96-108 121 126-135 137 139 141 152-154 "
     "157 159 161 162 164-167 169-172"
 )
-"""63 is told by the counters of remapped rows; 78 and 159 want software looked at, not the GPU; 154 is a verdict that
-is read from the GPU; 171 and 172 are details of a 48."""
+"""63 is covered by the counters of remapped rows; 78 and 159 concern software; 154 is read from the GPU as its recovery
+action; 171 and 172 are details of a 48."""

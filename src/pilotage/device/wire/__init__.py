@@ -1,7 +1,7 @@
-"""The Device API's wire: requests and answers to protobuf messages and back, for each generation. No I/O.
+"""The wire protocol of the Device API: requests and responses as protobuf messages of each generation. No I/O.
 
-Objects are Kubernetes JSON outside and messages inside. Protobuf is imported when something is first encoded or
-decoded; without it that raises MissingExtra, which names `pilotage[device]`.
+Objects are Kubernetes JSON in the interface and messages on the wire. Protobuf is imported when a message is first
+encoded or decoded; MissingExtra is raised if `pilotage[device]` is not installed.
 """
 
 from pilotage.device.wire.client import (

@@ -1,4 +1,4 @@
-"""The calling side: requests to messages, and the server's messages to JSON."""
+"""The client side: encodes requests and decodes the server's messages."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from pilotage.rest.request import Form, PatchType, Request, Verb
 from pilotage.rest.response import Bytes, Page, Response, WatchEvent, WatchEventType
 
 _DELETED = b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}'
-_ERROR = "the Device API server ended the watch with an error that it does not explain: list again"
+_ERROR = "the Device API server ended the watch with an error without a reason: list again"
 _OBJECT_EVENTS = ("ADDED", "MODIFIED", "DELETED")
 _READABLE_BY_V3 = {
     (Generation.V6, "GetGpu"): b"\x12\x00",
     (Generation.V6, "ListGpus"): b"\x0a\x00",
     (Generation.V6, "WatchGpus"): b"\x0a\x00",
 }
-"""The empty namespace, which protobuf would leave out. In the same place a server of V3 looks for the options, and
-NVIDIA's fake one crashes where there are none."""
+"""The empty namespace, which protobuf would omit. A server of V3 has its options in this field, and NVIDIA's fake
+server crashes without them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ class OutgoingCall:
 
 
 def encode_request(generation: Generation, request: Request) -> OutgoingCall:
-    """The call that asks for `request`.
+    """The call of a request.
 
-    Raises MethodNotSupported for what the generation cannot do, BadRequest for options that it cannot say and that
-    would change the meaning if they were left away, NotFound for other resources than GPUs.
+    Raises MethodNotSupported if the generation has no such method, BadRequest for options that it cannot carry and that
+    change the meaning of the call, NotFound for other resources than GPUs.
     """
     if request.resource != RESOURCE:
         raise NotFound(f"the Device API serves {RESOURCE.group_resource}, not {request.resource.group_resource}")
@@ -51,27 +51,27 @@ def encode_request(generation: Generation, request: Request) -> OutgoingCall:
     message = gpu_message(generation, f"{method}Request")()
     try:
         _FILLERS[request.verb](generation, request, message)
-    except ValueError as error:  # protobuf's: half of a surrogate pair, or a number of more than 64 bits
-        raise BadRequest(f"the Device API cannot say this: {error}") from None
+    except ValueError as error:  # of protobuf: a lone surrogate, or a number of more than 64 bits
+        raise BadRequest(f"the Device API cannot carry this request: {error}") from None
     metadata = options.metadata(generation, request)
     data = message.SerializeToString(deterministic=True)
     return OutgoingCall(method, data + _READABLE_BY_V3.get((generation, method), b""), metadata)
 
 
 def decode_response(generation: Generation, method: str, message: bytes) -> Response:
-    """The answer to anything but ListGpus and WatchGpus. Raises DecodeError."""
+    """Decode the response of any method but ListGpus and WatchGpus. Raises DecodeError."""
     if method == "DeleteGpu":
         return Response(_DELETED)
     answer = parsed(gpu_message(generation, "GetGpuResponse" if method == "GetGpu" else "Gpu"), message)
     if method == "GetGpu":
         if not answer.HasField("gpu"):
-            raise DecodeError("the server's answer holds no GPU")
+            raise DecodeError("the server's response contains no GPU")
         answer = answer.gpu
     return Response(_whole(generation, answer), code=201 if method == "CreateGpu" else 200)
 
 
 def decode_page(generation: Generation, message: bytes) -> Page:
-    """The answer to ListGpus. An answer without a list is an empty one. Raises DecodeError."""
+    """Decode the response of ListGpus. A missing list is an empty one. Raises DecodeError."""
     found = parsed(gpu_message(generation, "ListGpusResponse"), message).gpu_list
     version = ""
     if generation is Generation.V8:
@@ -82,17 +82,17 @@ def decode_page(generation: Generation, message: bytes) -> Page:
 
 
 def decode_event(generation: Generation, message: bytes) -> WatchEvent | None:
-    """A message of WatchGpus; None for a type that is not known, which is passed over. Raises DecodeError."""
+    """Decode a message of WatchGpus; None for an unknown type, which is skipped. Raises DecodeError."""
     found = parsed(gpu_message(generation, "WatchGpusResponse"), message)
-    kind: WatchEventType = found.type  # or one that is not known
+    kind: WatchEventType = found.type  # or an unknown type
     if kind in _OBJECT_EVENTS:
         if not found.HasField("object"):
-            raise DecodeError(f"an event of the type {kind} holds no GPU")
+            raise DecodeError(f"the event {kind} contains no GPU")
         return WatchEvent(kind, _whole(generation, found.object))
     if kind == "BOOKMARK":
         metadata = codec(generation).read_metadata(found.object)
         if not metadata.resource_version:
-            return None  # it says nothing
+            return None  # without a version it is useless
         kept = Metadata(resource_version=metadata.resource_version, annotations=metadata.annotations)
         return WatchEvent(kind, documents.write(Object(metadata=kept)))
     if kind == "ERROR":
@@ -105,7 +105,7 @@ class _OnlyMetadata(msgspec.Struct):
 
 
 def shaped(body: Bytes, form: Form) -> Bytes:
-    """An object in the form that a request asked for; the Device API gives whole ones only."""
+    """An object in the form that the request accepts; the Device API returns whole objects only."""
     if form is not Form.METADATA:
         return body
     metadata = msgspec.json.decode(body, type=_OnlyMetadata).metadata
@@ -116,7 +116,7 @@ def _whole(generation: Generation, message: Any) -> bytes:
     document = codec(generation).read(message)
     if not document.metadata.name:
         raise DecodeError(
-            "the server gave a GPU without a name; does it speak another generation of the Device API than "
+            "the server returned a GPU without a name; does it use another wire generation than "
             f"{generation.value.upper()}?"
         )
     return documents.write(document)
@@ -128,12 +128,12 @@ def _method(generation: Generation, request: Request) -> str:
         return method
     what = f"{request.verb.value} {RESOURCE.resource}{'/' if request.subresource else ''}{request.subresource}"
     why = f" of generation {generation.value.upper()}, which is read-only" if method else ""
-    raise MethodNotSupported(f"the Device API{why} has no method for: {what}")
+    raise MethodNotSupported(f"the Device API{why} does not support {what}")
 
 
 _METHODS = {
     (Verb.GET, ""): "GetGpu",
-    (Verb.GET, "status"): "GetGpu",  # the answer is the whole object either way
+    (Verb.GET, "status"): "GetGpu",  # the response is the whole object in any case
     (Verb.LIST, ""): "ListGpus",
     (Verb.WATCH, ""): "WatchGpus",
     (Verb.CREATE, ""): "CreateGpu",
@@ -150,9 +150,11 @@ def _fill_get(generation: Generation, request: Request, message: Any) -> None:
     message.name = request.name
     if generation in (Generation.V1, Generation.V2):
         if request.options.resource_version not in ("", "0"):
-            raise options.not_carried(generation, "resource_version of a get", "leave it out: the answer is the newest")
+            raise options.not_carried(
+                generation, "resource_version of a get", "omit it: the response is the newest object"
+            )
         return
-    message.opts.SetInParent()  # a server of V3 may count on it
+    message.opts.SetInParent()  # a server of V3 may require it
     if request.options.resource_version:
         message.opts.resource_version = request.options.resource_version
 
@@ -180,12 +182,14 @@ def _document(request: Request) -> Object:
         raise BadRequest(str(error)) from None
     metadata = document.metadata
     if (document.api_version, document.kind) != (KIND.api_version, KIND.kind):
-        raise BadRequest(f"a {document.kind} of {document.api_version} is no {KIND.kind} of {KIND.api_version}")
+        raise BadRequest(
+            f"the object is a {document.kind} of {document.api_version}, not a {KIND.kind} of {KIND.api_version}"
+        )
     if not metadata.name:
-        raise BadRequest("the Device API needs the name of a GPU: set metadata.name (it knows no generateName)")
+        raise BadRequest("metadata.name is required: the Device API does not support generateName")
     if metadata.finalizers or metadata.owner_references:
         raise BadRequest(
-            "the Device API cannot carry metadata.finalizers and metadata.ownerReferences: leave them away"
+            "the Device API does not support metadata.finalizers and metadata.ownerReferences: remove them"
         )
     return document
 
@@ -194,7 +198,9 @@ def _fill_delete(_: Generation, request: Request, message: Any) -> None:
     wanted = request.delete
     _no_dry_run(wanted.dry_run)
     if wanted.grace_period_seconds is not None or wanted.propagation_policy:
-        raise BadRequest("the Device API deletes at once: it has neither gracePeriodSeconds nor propagationPolicy")
+        raise BadRequest(
+            "the Device API deletes immediately: it supports neither gracePeriodSeconds nor propagationPolicy"
+        )
     check_name(request.name)
     message.name = request.name
     message.opts.SetInParent()
@@ -219,14 +225,14 @@ def _check_write(request: Request) -> None:
     _no_dry_run(request.write.dry_run)
     if request.write.field_validation == "Strict":
         raise BadRequest(
-            "the Device API cannot refuse unknown fields (fieldValidation Strict): its messages have no place "
-            "for them, and they are left out. Use Warn or Ignore"
+            "the Device API does not support fieldValidation Strict: its messages cannot carry unknown fields, "
+            "which are dropped. Use Warn or Ignore"
         )
 
 
 def _no_dry_run(wanted: bool) -> None:
     if wanted:
-        raise BadRequest("the Device API has no dry run: it would write")
+        raise BadRequest("the Device API does not support dry runs: the request would be executed")
 
 
 _FILLERS: dict[Verb, Callable[[Generation, Request, Any], None]] = {

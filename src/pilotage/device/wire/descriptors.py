@@ -1,4 +1,4 @@
-"""The .proto files of what a server serves, as reflection tells of them: by file name, and by what is in them."""
+"""The .proto files of a server's services for reflection: by file name, and by symbol."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pilotage.device.wire.generation import PACKAGES, SERVICE, Generation
 from pilotage.device.wire.messages import GRPC, TELEMETRY, file_protos
 
 _PRIVATE = ("tolerant.proto",)
-"""Messages that nobody sends."""
+"""Messages that are never sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class DescribedFile:
-    """A serialised FileDescriptorProto, and what is in it."""
+    """A serialised FileDescriptorProto and its symbols."""
 
     name: str
     data: bytes
@@ -38,11 +38,11 @@ class Descriptors:
         return tuple(sorted(name for file in self.files.values() for name in file.services))
 
     def by_name(self, name: str) -> list[bytes]:
-        """A file, and all that it imports; empty where there is no such file."""
+        """A file and its imports; empty if there is no such file."""
         return [file.data for file in self._with_imports(name, set())]
 
     def containing(self, symbol: str) -> list[bytes]:
-        """The file in which a symbol is, and all that it imports; empty where there is no such symbol."""
+        """The file of a symbol and its imports; empty if there is no such symbol."""
         for file in self.files.values():
             if symbol in file.symbols:
                 return self.by_name(file.name)
@@ -59,11 +59,11 @@ class Descriptors:
 
 @cache
 def descriptors(generation: Generation) -> Descriptors:
-    """What a server of a generation serves: GpuService under both package names, telemetry, health and
+    """The services of a server of one generation: GpuService under both package names, telemetry, health and
     reflection.
 
-    V6 has ProviderService beside them. Its messages hold V6's, so that no other generation can describe it: a file has
-    one meaning for each name.
+    V6 also has ProviderService. Its messages contain those of V6, so other generations cannot describe it: a name has
+    one meaning in a set of files.
     """
     own = [file for file in file_protos(generation.value) if file.name not in _PRIVATE]
     taken = {message.name for file in own if file.package == PACKAGES[1] for message in file.message_type}
@@ -74,7 +74,7 @@ def descriptors(generation: Generation) -> Descriptors:
 
 
 def _renamed(file: Any, taken: set[str]) -> Any:
-    """The same file in the second package. A message whose name is taken there gets another: the wire has no names."""
+    """The same file in the second package. A message with a conflicting name is renamed: names are not on the wire."""
     first, second = (f".{package}." for package in PACKAGES)
     names = {f"{first}{name}": f"{second}{SERVICE}{name}" for name in taken}
 

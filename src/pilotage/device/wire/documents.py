@@ -1,4 +1,4 @@
-"""GPUs as Kubernetes JSON, decoded as far as the wire can say it. Other keys are passed over: the wire has no place."""
+"""GPUs as Kubernetes JSON: the fields that the wire can carry. Other fields are ignored."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LAST = 253_402_300_799
 
 
 class Metadata(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What of an object's metadata the wire can carry, and `finalizers` and `owner_references`, which it cannot."""
+    """The metadata that the wire can carry, and `finalizers` and `owner_references`, which it cannot."""
 
     name: str = ""
     uid: str = ""
@@ -69,7 +69,7 @@ _object = msgspec.json.Decoder(Object).decode
 _status = msgspec.json.Decoder(Status).decode
 _condition = msgspec.json.Decoder(Condition).decode
 write = msgspec.json.Encoder().encode
-"""Compact JSON of a GPU, a status or a condition."""
+"""Compact JSON of a GPU, status or condition."""
 
 
 def read(body: Bytes) -> Object:
@@ -81,9 +81,9 @@ def read(body: Bytes) -> Object:
 
 
 def read_stored(body: Bytes) -> Object:
-    """A GPU from its JSON; what a schema lets pass in a condition but no message can hold is left away.
+    """A stored GPU from its JSON, without fields of conditions that are valid by the schema but not on the wire.
 
-    So that nobody can write a GPU that spoils every list: a time with a leap second is one. Raises DecodeError.
+    Such a field, a time with a leap second for example, must not make every list fail. Raises DecodeError.
     """
     try:
         return _object(body)
@@ -108,9 +108,9 @@ def read_condition(body: Bytes) -> Condition:
 
 
 def seconds(time: datetime) -> int | None:
-    """A time as the wire has it: whole seconds since 1970, rounded down; Kubernetes' times have no more.
+    """A time on the wire: whole seconds since 1970, rounded down, as Kubernetes' times.
 
-    None for what the wire cannot say: in UTC, the very beginning of the year 1 and before, and past the year 9999.
+    None for a time outside of the wire's range: in UTC, the first second of the year 1 or earlier, and past 9999.
     """
     since: timedelta = time - _EPOCH
     count = since.days * 86_400 + since.seconds
@@ -118,11 +118,11 @@ def seconds(time: datetime) -> int | None:
 
 
 def time(count: int) -> datetime | None:
-    """The time of so many seconds since 1970; None for Go's zero time. Raises DecodeError for years past 9999."""
+    """A time from seconds since 1970; None for Go's zero time. Raises DecodeError for years past 9999."""
     if count == _NEVER:
         return None
     if not _NEVER < count <= _LAST:
-        raise DecodeError(f"there is no such time as {count} seconds after 1970")
+        raise DecodeError(f"{count} seconds since 1970 is not a valid time")
     return datetime.fromtimestamp(count, UTC)
 
 

@@ -1,4 +1,4 @@
-"""The generations of the Device API's wire, and the names of what can be called in each."""
+"""The wire generations of the Device API, and the methods of each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pilotage.device.v1alpha1 import GROUP
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 
 PACKAGES = ("nvidia.nvsentinel.v1alpha1", "nvidia.device.v1alpha1")
-"""The packages that GpuService is known under. Clients call the first; docs and older providers say the other."""
+"""The packages of GpuService. Clients use the first; docs and older providers use the other."""
 SERVICE = "GpuService"
 RESOURCE = GroupVersionResource(GROUP, "v1alpha1", "gpus")
 KIND = GroupVersionKind(GROUP, "v1alpha1", "GPU")
@@ -16,11 +16,11 @@ KIND = GroupVersionKind(GROUP, "v1alpha1", "GPU")
 READS = ("GetGpu", "ListGpus", "WatchGpus")
 WRITES = ("CreateGpu", "UpdateGpu", "UpdateGpuStatus", "DeleteGpu", "PatchGpu")
 STREAMS = ("WatchGpus",)
-"""The methods that answer with a stream."""
+"""The streaming methods."""
 
 
 class Generation(enum.StrEnum):
-    """Which messages are spoken. All have the same names, so that a peer's generation must be known beforehand."""
+    """A wire generation. All have the same message names, so the generation of a peer must be known in advance."""
 
     V1 = "v1"
     """Read-only, objects without metadata."""
@@ -29,13 +29,13 @@ class Generation(enum.StrEnum):
     V3 = "v3"
     """Read-only, with options."""
     V6 = "v6"
-    """The canonical one. A server of it understands the requests of V2 and V3 too."""
+    """The default. A server of V6 also serves clients of V2 and V3."""
     V8 = "v8"
     """The newest, renumbered."""
 
     @property
     def writes(self) -> bool:
-        """Whether anything can be written."""
+        """Whether it has writes."""
         return self in (Generation.V6, Generation.V8)
 
     @property

@@ -15,7 +15,7 @@ WATCH = method_path("Watch", _PACKAGE, "Health")
 
 
 class ServingStatus(enum.IntEnum):
-    """How a service is. Check answers NOT_FOUND for one that it does not know, Watch SERVICE_UNKNOWN."""
+    """The status of a service. For an unknown service, Check fails with NOT_FOUND and Watch sends SERVICE_UNKNOWN."""
 
     UNKNOWN = 0
     SERVING = 1
@@ -24,24 +24,24 @@ class ServingStatus(enum.IntEnum):
 
 
 def encode_request(service: str = "") -> bytes:
-    """A question about a service; an empty name asks about the server."""
+    """Encode a request for a service; the empty name is the server."""
     data: bytes = classes(GRPC)[f"{_PACKAGE}.HealthCheckRequest"](service=service).SerializeToString()
     return data
 
 
 def decode_request(message: bytes) -> str:
-    """The name of the service that is asked about. Raises DecodeError."""
+    """Decode the service name of a request. Raises DecodeError."""
     service: str = parsed(classes(GRPC)[f"{_PACKAGE}.HealthCheckRequest"], message).service
     return service
 
 
 def encode_response(status: ServingStatus) -> bytes:
-    """The answer."""
+    """Encode a response."""
     data: bytes = classes(GRPC)[f"{_PACKAGE}.HealthCheckResponse"](status=status.value).SerializeToString()
     return data
 
 
 def decode_response(message: bytes) -> ServingStatus:
-    """What was answered; UNKNOWN for a status that is not known here. Raises DecodeError."""
+    """Decode a response; UNKNOWN for an unknown status. Raises DecodeError."""
     status: int = parsed(classes(GRPC)[f"{_PACKAGE}.HealthCheckResponse"], message).status
     return ServingStatus(status) if status in list(ServingStatus) else ServingStatus.UNKNOWN

@@ -1,4 +1,4 @@
-"""The classes of protobuf messages, made from the descriptor sets when they are first needed.
+"""The classes of protobuf messages, created from the descriptor sets on first use.
 
 Each set has a descriptor pool of its own, because all generations have the same message names.
 """
@@ -14,10 +14,10 @@ from pilotage.errors import DecodeError, MissingExtra
 GRPC = "grpc"
 """The set with gRPC's own services: health and reflection."""
 TELEMETRY = "telemetry"
-"""The set with our own service beside NVIDIA's."""
+"""The set with Pilotage's own service."""
 
 MessageClass = Any
-"""A class of messages: made at run time, so no type checker knows its fields."""
+"""A message class: created at run time, so type checkers do not know its fields."""
 
 
 @cache
@@ -62,7 +62,7 @@ def parsed(message_class: MessageClass, data: bytes) -> Any:
     except (Undecodable, UnicodeDecodeError, RecursionError) as error:
         name = message_class.DESCRIPTOR.name
         raise DecodeError(
-            f"these {len(data)} bytes are no {name} ({error}); does the other side speak another generation of the "
+            f"cannot decode {len(data)} bytes as {name} ({error}); does the peer use another wire generation of the "
             "Device API?"
         ) from None
 

@@ -1,4 +1,4 @@
-"""GPUs between Kubernetes JSON and the messages of a generation."""
+"""Converts GPUs between Kubernetes JSON and the messages of a generation."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from pilotage.errors import DecodeError
 from pilotage.rest.response import Bytes
 
 _METADATA = {Generation.V1: "", Generation.V8: "object_meta"}
-"""What a GPU's metadata is called where it is not `metadata`; V1 has none."""
+"""The field of a GPU's metadata, if it is not `metadata`; V1 has none."""
 
 
 class ObjectCodec:
-    """Writes and reads GPUs as one generation has them. What it has no field for is left away.
+    """Encodes and decodes GPUs in one generation. Values without a field are dropped.
 
-    `provider` in conditions and `providers` in the status are the server's own and have no field in any.
+    `provider` in conditions and `providers` in the status are internal to the server and have no field in any.
     """
 
     def __init__(self, generation: Generation) -> None:
@@ -49,7 +49,7 @@ class ObjectCodec:
             self.write_status(document.status, message.status)
 
     def write_status(self, status: Status, message: Any) -> None:
-        """Fill an empty GpuStatus, which is there afterwards even if nothing is in it."""
+        """Fill an empty GpuStatus; it is present afterwards even if it is empty."""
         message.SetInParent()
         for condition in status.conditions or ():
             self.write_condition(condition, message.conditions.add())
@@ -66,7 +66,7 @@ class ObjectCodec:
             message.observed_generation = condition.observed_generation
 
     def read(self, message: Any) -> Object:
-        """A whole GPU: what the message lacks has its zero value. Raises DecodeError."""
+        """A whole GPU: missing values are zero. Raises DecodeError."""
         return Object(
             metadata=self.read_metadata(message),
             spec=Spec(message.spec.uuid),
@@ -74,7 +74,7 @@ class ObjectCodec:
         )
 
     def read_given(self, message: Any) -> Object:
-        """A GPU as far as it was given: without spec or status where the message lacks them. Raises DecodeError."""
+        """A GPU as it was sent: without spec or status if the message has none. Raises DecodeError."""
         return Object(
             metadata=self.read_metadata(message),
             spec=Spec(message.spec.uuid) if message.HasField("spec") else UNSET,
@@ -110,17 +110,17 @@ class ObjectCodec:
         return str(getattr(metadata, "namespace", ""))
 
     def has_metadata(self, message: Any) -> bool:
-        """Whether the GPU has metadata at all."""
+        """Whether the GPU has metadata."""
         return not self._metadata or bool(message.HasField(self._metadata))
 
     def read_status(self, message: Any) -> Status:
-        """A status; its conditions are a list, be it empty. Raises DecodeError."""
+        """A status; its conditions are always a list. Raises DecodeError."""
         return Status(
             [self.read_condition(condition) for condition in message.conditions], message.recommended_action or UNSET
         )
 
     def read_condition(self, message: Any) -> Condition:
-        """A condition. Raises DecodeError for a time that there is not."""
+        """A condition. Raises DecodeError for an invalid time."""
         changed = documents.time(message.last_transition_time.seconds) if message.HasField(_CHANGED) else None
         observed = message.observed_generation if self._observed else 0
         return Condition(
@@ -158,7 +158,7 @@ def codec(generation: Generation) -> ObjectCodec:
 
 
 def fill(generation: Generation, body: Bytes, message: Any) -> None:
-    """Fill an empty Gpu with what a server has stored. Raises DecodeError."""
+    """Fill an empty Gpu from a stored object. Raises DecodeError."""
     codec(generation).write(documents.read_stored(body), message)
 
 
@@ -170,8 +170,8 @@ def _write_time(time: datetime, message: Any) -> None:
 
 
 def _mapping(found: Any) -> dict[str, str] | None:
-    return dict(sorted(found.items())) if found else None  # a map has no order of its own on the wire
+    return dict(sorted(found.items())) if found else None  # a map has no order on the wire
 
 
 def _of_another_generation() -> DecodeError:
-    return DecodeError("this object is of another generation of the Device API: V8 has other field numbers than V6")
+    return DecodeError("the object is of another wire generation: V8 has other field numbers than V6")

@@ -1,4 +1,4 @@
-"""Options of list and watch: in the message as far as a generation has fields for them, the rest as call metadata."""
+"""Options of list and watch: in fields of the message where the generation has them, else in call metadata."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ LABEL_SELECTOR = "label-selector"
 FIELD_SELECTOR = "field-selector"
 LIMIT = "limit"
 CONTINUE = "continue"
-"""In the initial metadata of the answer to a list too: the token of the next page."""
+"""Also in the initial metadata of a list: the token of the next page."""
 REMAINING_ITEM_COUNT = "remaining-item-count"
-"""In the initial metadata of the answer to a list: how many GPUs come after this page."""
+"""In the initial metadata of a list: the number of remaining GPUs."""
 ALLOW_WATCH_BOOKMARKS = "allow-watch-bookmarks"
 SEND_INITIAL_EVENTS = "send-initial-events"
 """With it, an absent `resource_version_match` means NotOlderThan: V2 and V3 have no field for that."""
@@ -25,11 +25,10 @@ SEND_INITIAL_EVENTS = "send-initial-events"
 RESOURCE_VERSION = "resource-version"
 DELETE_PRECONDITIONS = "delete-preconditions"
 LABELS = "labels"
-"""Of an object's metadata, with its annotations. These three are parts of messages that servers of V5 and V6 ignore
-without a word."""
+"""Labels and annotations of an object. Servers of V5 and V6 silently ignore these three parts of messages."""
 
 UNDERSTOOD = "device-api-options"
-"""In the initial metadata of an answer: which of the above the server honours."""
+"""In the initial metadata of a response: which of the above the server supports."""
 UNDERSTOOD_OPTIONS = ",".join(
     (
         *(LABEL_SELECTOR, FIELD_SELECTOR, LIMIT, CONTINUE, ALLOW_WATCH_BOOKMARKS, SEND_INITIAL_EVENTS),
@@ -37,31 +36,31 @@ UNDERSTOOD_OPTIONS = ",".join(
     )
 )
 STORAGE = "device-api-storage"
-"""In the initial metadata of an answer: the id of the storage that its resource versions are of. A version is good for
-as long as the id is the same, whatever becomes of the connection and of the server's process."""
+"""In the initial metadata of a response: the id of the storage of its resource versions. A version is valid while the
+id is the same, across connections and restarts of the server."""
 BOOKMARK_SECONDS = "device-api-bookmark-seconds"
-"""In the initial metadata of an answer: how often a watch that asked for bookmarks and has no other event gets one."""
+"""In the initial metadata of a response: the interval of bookmarks on an idle watch with bookmarks."""
 PROVIDER_ID = "provider-id"
-"""Call metadata: which provider is writing."""
+"""Call metadata: the provider id of a write."""
 KNOWS_LABELS = "knows-labels"
-"""Call metadata of an update in V6: the caller knows labels and annotations, so that none means none. NVIDIA's clients
-of V6 have no field for them, and send none because they cannot."""
+"""Call metadata of an update in V6: the caller supports labels and annotations, so absent means none. NVIDIA's clients
+of V6 have no fields for them."""
 WARNING = "device-api-warning"
-"""In the initial metadata of an answer: what the server did otherwise than the caller may have meant."""
+"""In the initial metadata of a response: warnings."""
 
 _NEVER_ON_THE_WIRE = ("finalizers", "ownerReferences")
 _BOOLEANS = {"true": True, "false": False}
 _LONGEST = 4096
-"""Characters of a selector or a token: a server takes 8 KiB of metadata in all."""
+"""Characters of a selector or a token: servers accept 8 KiB of metadata in total."""
 
 
 def check(generation: Generation, request: Request) -> None:
-    """Refuse options that the wire cannot carry and that would change the answer if they were left out."""
+    """Raises BadRequest for options that the wire cannot carry and that change the response."""
     wanted = request.options
     if wanted.resource_version_match == "Exact" and generation in _WITHOUT_MATCH:
-        raise not_carried(generation, "resource_version_match", "leave it out: the answer is the newest list")
+        raise not_carried(generation, "resource_version_match", "omit it: the response is the newest list")
     if wanted.resource_version not in ("", "0") and generation is Generation.V1:
-        raise not_carried(generation, "resource_version", "leave it out: the answer is the newest state")
+        raise not_carried(generation, "resource_version", "omit it: the response is the newest state")
 
 
 def not_carried(generation: Generation, option: str, instead: str) -> BadRequest:
@@ -78,7 +77,7 @@ def fill(generation: Generation, request: Request, message: Any) -> None:
         message.resource_version = wanted.resource_version
         return
     target = message.opts
-    target.SetInParent()  # a server of V3 may count on it
+    target.SetInParent()  # a server of V3 may require it
     if wanted.resource_version:
         target.resource_version = wanted.resource_version
     if generation is Generation.V3:
@@ -92,7 +91,7 @@ def fill(generation: Generation, request: Request, message: Any) -> None:
 
 
 def metadata(generation: Generation, request: Request) -> dict[str, str]:
-    """The call metadata for what the message has no field for. A server that does not know a key ignores it."""
+    """The call metadata for options without a field. A server ignores unknown keys."""
     newest = generation is Generation.V8
     if request.verb is Verb.UPDATE and not request.subresource:
         return {} if newest else {KNOWS_LABELS: "true"}
@@ -114,7 +113,7 @@ def metadata(generation: Generation, request: Request) -> dict[str, str]:
 
 
 def from_metadata(verb: Verb, given: Mapping[str, str], options: ListOptions) -> ListOptions:
-    """The options that a message holds, together with those of the call metadata."""
+    """The options of a message and of the call metadata."""
     initial = _boolean(given, SEND_INITIAL_EVENTS) if verb is Verb.WATCH else None
     match = options.resource_version_match
     return ListOptions(
@@ -129,12 +128,12 @@ def from_metadata(verb: Verb, given: Mapping[str, str], options: ListOptions) ->
 
 
 def completed(verb: Verb, given: Mapping[str, str], options: ListOptions) -> ListOptions:
-    """The options of a message of V8, together with those of the call metadata that V8 has no field for."""
+    """The options of a message of V8, and those of the call metadata without a field in V8."""
     return replace(options, **_of_metadata(verb, given))
 
 
 def page_metadata(page: Page) -> dict[str, str]:
-    """What the answer to a list has no field for, as initial metadata."""
+    """The initial metadata of a list: what its message has no field for."""
     found = {CONTINUE: page.continue_token} if page.continue_token else {}
     if page.remaining_item_count is not None:
         found[REMAINING_ITEM_COUNT] = str(page.remaining_item_count)
@@ -142,7 +141,7 @@ def page_metadata(page: Page) -> dict[str, str]:
 
 
 def with_page_metadata(page: Page, given: Mapping[str, str]) -> Page:
-    """The page of an answer, with what came as initial metadata."""
+    """The page of a response and its initial metadata."""
     remaining = given.get(REMAINING_ITEM_COUNT, "")
     return replace(
         page,
@@ -152,14 +151,14 @@ def with_page_metadata(page: Page, given: Mapping[str, str]) -> Page:
 
 
 def unspoken(generation: Generation, given: Mapping[str, str]) -> tuple[str, ...]:
-    """The fields of an object's metadata that a caller cannot speak of, so that their absence says nothing."""
+    """The fields of metadata that the caller cannot send, so their absence does not remove them."""
     if generation is Generation.V8 or _boolean(given, KNOWS_LABELS):
         return _NEVER_ON_THE_WIRE
     return ("labels", "annotations", *_NEVER_ON_THE_WIRE)
 
 
 def read_newest(target: Any) -> ListOptions:
-    """The options of a request of V8, which has them all in the message."""
+    """Decode the options of a request of V8, which has fields for all of them."""
     return ListOptions(
         label_selector=target.label_selector,
         resource_version=target.resource_version,
@@ -171,7 +170,7 @@ def read_newest(target: Any) -> ListOptions:
 
 
 def timeout(target: Any) -> int | None:
-    """The timeout, where one is given: no time at all is one too."""
+    """The timeout, if it is set; 0 is a timeout too."""
     return target.timeout_seconds if target.HasField("timeout_seconds") else None
 
 
@@ -203,7 +202,7 @@ def _portable(key: str, text: str) -> str:
     if not (text.isascii() and text.isprintable()):
         raise BadRequest(f"the option {key} must be printable ASCII, not {text[:100]!r}")
     if len(text) > _LONGEST:
-        raise BadRequest(f"the option {key} has {len(text)} characters, and the Device API takes {_LONGEST} at most")
+        raise BadRequest(f"the option {key} has {len(text)} characters, and the limit is {_LONGEST}")
     return text
 
 

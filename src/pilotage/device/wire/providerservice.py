@@ -1,6 +1,6 @@
-"""The messages of ProviderService: what providers tell a server, and its answers.
+"""The messages of ProviderService: the calls of providers and their responses.
 
-Statuses and conditions are plain documents, as they stand in a GPU's JSON. `decode` raises BadRequest.
+Statuses and conditions are plain documents, as in a GPU's JSON. `decode` raises BadRequest.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class RegisterGPU:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """The answer to RegisterGPU. `created` is False where the GPU was there already."""
+    """The response of RegisterGPU. `created` is False if the GPU existed already."""
 
     created: bool
     resource_version: int
@@ -69,7 +69,7 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class UnregisterGPU:
-    """A GPU is gone."""
+    """A provider has removed a GPU."""
 
     name: str
 
@@ -85,7 +85,7 @@ class UnregisterGPU:
 
 @dataclass(frozen=True, slots=True)
 class Unregistered:
-    """The answer to UnregisterGPU. `deleted` is False where there was no such GPU."""
+    """The response of UnregisterGPU. `deleted` is False if the GPU did not exist."""
 
     deleted: bool
 
@@ -99,7 +99,7 @@ class Unregistered:
 
 @dataclass(frozen=True, slots=True)
 class UpdateGPUStatus:
-    """All that a provider has to say of a GPU's state."""
+    """A provider's whole status of a GPU."""
 
     name: str
     status: Mapping[str, Any]
@@ -115,7 +115,7 @@ class UpdateGPUStatus:
         message = _read("UpdateGpuStatusRequest", data)
         check_name(message.name)
         if not message.HasField("status"):
-            raise BadRequest("the request holds no status")
+            raise BadRequest("the request contains no status")
         return cls(message.name, _status(message.status), message.provider_id)
 
 
@@ -139,13 +139,13 @@ class UpdateGPUCondition:
         message = _read("UpdateGpuConditionRequest", data)
         check_name(message.name)
         if not message.condition.type:
-            raise BadRequest("the request holds no condition with a type")
+            raise BadRequest("the request contains no condition with a type")
         return cls(message.name, _condition(message.condition), message.provider_id)
 
 
 @dataclass(frozen=True, slots=True)
 class Updated:
-    """The answer to UpdateGPUStatus and UpdateGPUCondition."""
+    """The response of UpdateGPUStatus and UpdateGPUCondition."""
 
     resource_version: int
 
@@ -159,7 +159,7 @@ class Updated:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """A provider lives, and watches over these GPUs."""
+    """A provider is alive and monitors these GPUs."""
 
     provider_id: str
     gpu_names: tuple[str, ...] = ()
@@ -177,7 +177,7 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
-    """The answer to Heartbeat."""
+    """The response of Heartbeat."""
 
     acknowledged: bool = True
 

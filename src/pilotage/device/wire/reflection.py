@@ -1,4 +1,4 @@
-"""gRPC's reflection service as a function from a question to its answer. v1 and v1alpha have the same messages."""
+"""gRPC's reflection service as a function from request to response. v1 and v1alpha have the same messages."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pilotage.device.wire.messages import GRPC, classes, parsed
 _NAME = "ServerReflection"
 _PACKAGES = ("grpc.reflection.v1", "grpc.reflection.v1alpha")
 METHODS = tuple(method_path("ServerReflectionInfo", package, _NAME) for package in _PACKAGES)
-"""Streams both ways: each question has one answer."""
+"""Bidirectional streams: one response for each request."""
 
 _NOT_FOUND = 5
 _UNIMPLEMENTED = 12
 
 
 def answer(message: bytes, known: Descriptors) -> bytes:
-    """The answer to a question. Raises DecodeError where it is none."""
+    """The response to a request. Raises DecodeError."""
     asked = parsed(_class("Request"), message)
     response = _class("Response")(valid_host=asked.host, original_request=asked)
     _FILLERS.get(asked.WhichOneof("message_request"), _unknown)(asked, response, known)
@@ -34,7 +34,7 @@ def _files(found: list[bytes], asked: str, response: Any) -> None:
     if found:
         response.file_descriptor_response.file_descriptor_proto.extend(found)
     else:
-        _error(response, _NOT_FOUND, f"not known: {asked[:200]}")
+        _error(response, _NOT_FOUND, f"not found: {asked[:200]}")
 
 
 def _by_name(asked: Any, response: Any, known: Descriptors) -> None:
@@ -56,7 +56,7 @@ def _extension(asked: Any, response: Any, known: Descriptors) -> None:
 
 
 def _unknown(asked: Any, response: Any, known: Descriptors) -> None:
-    _error(response, _UNIMPLEMENTED, "this question is not known")
+    _error(response, _UNIMPLEMENTED, "unknown request")
 
 
 def _error(response: Any, code: int, text: str) -> None:

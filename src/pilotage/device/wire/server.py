@@ -1,4 +1,4 @@
-"""The answering side: messages to requests, and JSON to the messages that answer them."""
+"""The server side: decodes requests and encodes the responses."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ _USER_AGENT = "user-agent"
 _GPU_LIST = 1
 """The number of the list in ListGpusResponse, in every generation."""
 _KEPT_BYTES = 4096
-"""Larger GPUs are encoded anew for every list, so that what is kept stays small."""
+"""Larger GPUs are not cached, so that the cache stays small."""
 _PATCHES = (PatchType.JSON.value, PatchType.MERGE.value, PatchType.STRATEGIC.value)
 
 
 def decode_request(
     generation: Generation, method: str, message: bytes, metadata: Mapping[str, str] | None = None
 ) -> Request:
-    """The request that a call stands for; `method` is the bare name, and the keys of `metadata` are in lower case.
+    """The request of a call; `method` is the bare name, and the keys of `metadata` are in lower case.
 
-    A server of V6 understands the requests of V2 and V3 too. Raises BadRequest, MethodNotSupported and
+    A server of V6 also decodes requests of V2 and V3. Raises BadRequest, MethodNotSupported and
     UnsupportedMediaType.
     """
     if method not in generation.methods:
         raise MethodNotSupported(
-            f"the Device API of generation {generation.value.upper()} has no method {method[:100]}"
+            f"wire generation {generation.value.upper()} of the Device API has no method {method[:100]}"
         )
     try:
         return _READERS[method](_Call(generation, method, message, metadata or {}))
@@ -43,7 +43,7 @@ def decode_request(
 
 
 def encode_response(generation: Generation, method: str, body: Bytes) -> bytes:
-    """The answer to anything but ListGpus and WatchGpus."""
+    """Encode the response of any method but ListGpus and WatchGpus."""
     if method == "DeleteGpu":
         return b""
     if method == "GetGpu":
@@ -56,7 +56,7 @@ def encode_response(generation: Generation, method: str, body: Bytes) -> bytes:
 
 
 def encode_page(generation: Generation, page: Page) -> bytes:
-    """The answer to ListGpus. A GPU that has not changed is not encoded again."""
+    """Encode the response of ListGpus. Unchanged GPUs are not encoded again."""
     answer = gpu_message(generation, "ListGpusResponse")()
     found = answer.gpu_list
     found.SetInParent()
@@ -98,8 +98,8 @@ def _varint(value: int) -> bytes:
 
 
 def encode_event(generation: Generation, event: WatchEvent) -> bytes:
-    """A message of WatchGpus. An ERROR is sent without its Status, for which there is no place: end the stream with
-    an error that says it instead."""
+    """Encode a message of WatchGpus. An ERROR has no field for its Status: the caller ends the stream with an error
+    instead."""
     message = gpu_message(generation, "WatchGpusResponse")()
     message.type = event.type
     if event.type != "ERROR":
@@ -173,7 +173,7 @@ def _read_update(call: _Call) -> Request:
 def _read_update_status(call: _Call) -> Request:
     document = _given(call)
     if not document.status:
-        raise BadRequest("the GPU has no status: there is nothing to update")
+        raise BadRequest("the GPU has no status to update: set status")
     body = documents.write(document)
     return call.request(Verb.UPDATE, name=document.metadata.name, subresource="status", body=body)
 
@@ -182,7 +182,7 @@ def _given(call: _Call) -> Object:
     """The GPU of a write, with metadata and a name."""
     found = call.parsed()
     if not found.HasField("gpu"):
-        raise BadRequest("the request holds no gpu")
+        raise BadRequest("the request contains no gpu")
     objects = codec(call.generation)
     if not objects.has_metadata(found.gpu):
         raise BadRequest("the gpu has no metadata")
@@ -206,10 +206,12 @@ def _read_patch(call: _Call) -> Request:
     check_name(found.name)
     check_namespace(found.namespace)
     if found.patch_type not in _PATCHES:
-        raise UnsupportedMediaType(f"a patch of the type {found.patch_type[:100]!r} is none of: {', '.join(_PATCHES)}")
+        raise UnsupportedMediaType(
+            f"unsupported patch type {found.patch_type[:100]!r}: use one of {', '.join(_PATCHES)}"
+        )
     subresources = list(found.subresources)
     if subresources not in ([], ["status"]):
-        raise BadRequest(f"a GPU has no subresource but status, not {', '.join(subresources)[:100]!r}")
+        raise BadRequest(f"unknown subresource {', '.join(subresources)[:100]!r} of a GPU: it has status only")
     subresource = "".join(subresources)
     return call.request(
         Verb.PATCH, name=found.name, subresource=subresource, body=found.data, content_type=found.patch_type

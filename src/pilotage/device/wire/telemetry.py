@@ -1,4 +1,4 @@
-"""The messages of TelemetryService: readings of GPUs, from a provider to the server and from there to callers."""
+"""The messages of TelemetryService: readings of GPUs, from providers to the server and from the server to clients."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ PACKAGE = "pilotage.device.v1alpha1"
 SERVICE = "TelemetryService"
 METHODS = ("GetTelemetry", "ListTelemetry", "ReportTelemetry")
 MAX_ITEMS = 256
-"""GPUs in one report; a provider that has more sends several."""
+"""The number of GPUs in one report; a provider with more GPUs sends several."""
 MAX_BYTES = 8192
-"""Of one reading in a report. The server keeps one for each GPU."""
+"""The size of one reading in a report. The server keeps one for each GPU."""
 
 _TEXTS = ("name", "uuid", "provider", "unavailable")
 _NUMBERS = (
@@ -48,7 +48,7 @@ def encode_get(name: str) -> bytes:
 
 
 def decode_get(data: bytes) -> str:
-    """The name of the GPU that is asked for. Raises BadRequest."""
+    """Decode the GPU name of a request. Raises BadRequest."""
     name: str = _read("GetTelemetryRequest", data).name
     check_name(name)
     return name
@@ -70,7 +70,7 @@ def encode_list() -> bytes:
 
 
 def check_list(data: bytes) -> None:
-    """Raises BadRequest for what is no request."""
+    """Raises BadRequest for an invalid request."""
     _read("ListTelemetryRequest", data)
 
 
@@ -88,14 +88,16 @@ def encode_report(provider: str, items: Sequence[Telemetry]) -> bytes:
 
 
 def decode_report(data: bytes) -> tuple[str, list[Telemetry]]:
-    """The provider that the message names, and its readings. Raises BadRequest."""
+    """Decode the provider id and the readings of a report. Raises BadRequest."""
     message = _read("ReportTelemetryRequest", data)
     if len(message.items) > MAX_ITEMS:
-        raise BadRequest(f"a report has readings of {len(message.items)} GPUs: send {MAX_ITEMS} at most at a time")
+        raise BadRequest(
+            f"a report has readings of {len(message.items)} GPUs, and the limit is {MAX_ITEMS}: send several reports"
+        )
     for item in message.items:
         check_name(item.name)
         if (size := item.ByteSize()) > MAX_BYTES:
-            raise BadRequest(f"the reading of {item.name} has {size} bytes, and {MAX_BYTES} are taken at most")
+            raise BadRequest(f"the reading of {item.name} has {size} bytes, and the limit is {MAX_BYTES}")
     try:
         return message.provider_id, [_telemetry(item) for item in message.items]
     except DecodeError as error:
@@ -127,7 +129,7 @@ def _write(telemetry: Telemetry, message: Any) -> None:
 def _write_numbers(value: object, names: Iterable[str], message: Any) -> None:
     for name in names:
         if (number := getattr(value, name)) is not None:
-            with suppress(ValueError):  # a counter of more than 63 bits: one odd value must not hide the others
+            with suppress(ValueError):  # a counter of more than 63 bits: one invalid value must not hide the others
                 setattr(message, name, number)
 
 
@@ -147,7 +149,7 @@ def _time(message: Any) -> datetime:
     try:
         moment: datetime = message.time.ToDatetime(UTC)
     except (ValueError, OverflowError) as error:
-        raise DecodeError(f"the time of a reading of {message.name[:100]!r} is none: {error}") from None
+        raise DecodeError(f"invalid time of the reading of {message.name[:100]!r}: {error}") from None
     return moment
 
 

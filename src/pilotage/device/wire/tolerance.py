@@ -1,8 +1,8 @@
-"""Requests of V2 and V3 read by a server of V6, and names that may not be.
+"""Decoding of requests of V2 and V3 by a server of V6, and checks of names.
 
-The generations give one field number different meanings. Read naively, a resource version or the options of an older
-client become a namespace, and its informer goes quiet after the first list. GPUs are cluster-scoped, so what is no
-version and no options is refused.
+The generations use one field number for different fields: decoded as V6, the resource version or the options of an
+older client would be a namespace, and its informer would receive no events after the first list. GPUs are
+cluster-scoped, so any other namespace is refused.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from pilotage.meta.names import path_segment_name
 from pilotage.rest.request import ListOptions
 
 DEFAULT_NAMESPACE = "default"
-"""Means the same as none."""
+"""Equivalent to no namespace."""
 _LONGEST = 253
 _OPTIONS = (b"\x0a", b"\x12")
-"""How V3's options begin: with their resource version (field 1) or their namespace (field 2). No namespace does."""
+"""The first byte of V3's options: their resource version (field 1) or namespace (field 2). No namespace starts with
+it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a request for a GPU, or for all of them, holds."""
+    """The content of a request for one or all GPUs."""
 
     name: str = ""
     namespace: str = ""
@@ -63,24 +64,24 @@ def read_list(message: bytes) -> Asked:
 
 
 def check_name(name: str) -> None:
-    """Refuse what cannot be a GPU's name. Raises BadRequest."""
+    """Raises BadRequest for an invalid name of a GPU."""
     problems = path_segment_name(name)
     if not name:
         problems.append("must not be empty")
     if len(name) > _LONGEST:
         problems.append(f"must be no more than {_LONGEST} characters")
     if not name.isprintable() or " " in name:
-        problems.append("must be printable, and without blanks")
+        problems.append("must be printable and without spaces")
     if problems:
-        raise BadRequest(f"{name[:100]!r} cannot be the name of a GPU: it {', '.join(problems)}")
+        raise BadRequest(f"invalid name {name[:100]!r} of a GPU: it {', '.join(problems)}")
 
 
 def check_namespace(namespace: str) -> None:
-    """Refuse every namespace but none and `default`, aloud: a list of nothing would be taken for the truth."""
+    """Raises BadRequest for a namespace other than `default`: an empty list would be misleading."""
     if len(namespace) > _LONGEST:
         raise BadRequest(f"a namespace must be no more than {_LONGEST} characters")
     if namespace not in ("", DEFAULT_NAMESPACE):
-        raise BadRequest(f"GPUs are cluster-scoped: leave the namespace empty (it is {namespace!r})")
+        raise BadRequest(f"GPUs are cluster-scoped: the namespace must be empty, not {namespace!r}")
 
 
 def _message(name: str) -> MessageClass:

@@ -67,7 +67,7 @@ def test_gpu_that_refuses_everything_is_unreadable() -> None:
     library = MockLibrary()
     library.gpus[0]["*"] = NVMLError(Return.NO_PERMISSION, "Insufficient Permissions")
     reading, skipped = read(library, 0)
-    assert reading == Unreadable("the GPU answers nothing: Insufficient Permissions")
+    assert reading == Unreadable("all calls to the GPU failed: Insufficient Permissions")
     assert not skipped
 
 

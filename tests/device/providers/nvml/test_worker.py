@@ -62,7 +62,7 @@ async def test_driver_that_hangs_is_told_and_the_next_call_waits_for_it(library:
     worker = WorkerThread(library)
     library.answers.clear()
     for _ in range(2):
-        with pytest.raises(DriverHangs, match="has not answered"):
+        with pytest.raises(DriverHangs, match="has not responded"):
             await worker.run(lambda library: library.ask("count"), timeout=0.01)
     assert library.calls == []
     library.answers.set()
@@ -102,7 +102,7 @@ async def test_provider_makes_gpus_unknown_while_the_driver_hangs_and_goes_on_af
         await world.becomes(lambda gpus: len(gpus) == 1, seconds=10)
         library.answers.clear()
         await world.becomes(lambda gpus: ready(gpus) == "Unknown", seconds=10)
-        assert "has not answered" in (await world.gpu()).status.conditions[0].message
+        assert "has not responded" in (await world.gpu()).status.conditions[0].message
         library.answers.set()
         await world.becomes(lambda gpus: ready(gpus) == "True", seconds=10)
         assert (await world.gpu()).metadata.name == name_of(0)

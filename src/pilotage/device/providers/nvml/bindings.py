@@ -1,4 +1,4 @@
-"""NVIDIA's management library through its Python binding (`pip install 'pilotage[nvml]'`)."""
+"""NVIDIA's management library, called through its Python binding (`pip install 'pilotage[nvml]'`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pilotage.errors import MissingExtra
 
 DRIVER_ROOT_VARIABLE = "NVIDIA_DRIVER_ROOT"
 DRIVER_ROOT = "/run/nvidia/driver"
-"""Where a driver that comes in a container is, if it is there at all."""
+"""The root of a driver that is installed by a container."""
 LIBRARY_FILE = "libnvidia-ml.so.1"
 LIBRARY_FOLDERS = (
     "usr/lib64",
@@ -28,12 +28,12 @@ LIBRARY_FOLDERS = (
 
 
 def library_paths(driver_root: str) -> Iterator[Path]:
-    """Where the library may be under a driver root, in the order in which it is looked for."""
+    """The paths of the library under a driver root, in the order of the search."""
     return (Path(driver_root) / folder / LIBRARY_FILE for folder in LIBRARY_FOLDERS)
 
 
 class BoundLibrary:
-    """A `Library` over the binding. `driver_root` empty: what NVIDIA_DRIVER_ROOT says, a driver in a container, or the
+    """A `Library` over the binding. The default `driver_root` is NVIDIA_DRIVER_ROOT, a driver container, or the
     system's own library."""
 
     def __init__(self, driver_root: str = "") -> None:
@@ -43,13 +43,13 @@ class BoundLibrary:
         self._binding: Any = None
 
     def open(self) -> None:
-        """Raises MissingExtra where the binding is not installed."""
+        """Raises MissingExtra if the binding is not installed."""
         try:
             import pynvml
         except ImportError:
             raise MissingExtra("reading NVIDIA GPUs", "nvml") from None
         if pynvml.nvmlLib is None:
-            pynvml.nvmlLib = _loaded(self._driver_root)  # None: the binding looks for the system's own
+            pynvml.nvmlLib = _loaded(self._driver_root)  # None: the binding searches the system's library
         try:
             pynvml.nvmlInit()
         except pynvml.NVMLError as error:
@@ -63,7 +63,7 @@ class BoundLibrary:
         if binding is None:
             return
         for let_go in (lambda: events is not None and binding.nvmlEventSetFree(events), binding.nvmlShutdown):
-            with suppress(binding.NVMLError):  # the driver has gone before us
+            with suppress(binding.NVMLError):  # the driver is not loaded any more
                 let_go()
 
     def ask(self, call: str, device: int = -1) -> Answer:
@@ -75,7 +75,9 @@ class BoundLibrary:
         except binding.NVMLError as error:
             raise _translated(error) from None
         except AttributeError:
-            raise NVMLError(Return.FUNCTION_NOT_FOUND, f"the binding is too old to be asked for {call}") from None
+            raise NVMLError(
+                Return.FUNCTION_NOT_FOUND, f"the installed nvidia-ml-py is too old for {call}: upgrade it"
+            ) from None
 
     def subscribe(self, device: int, types: int = WATCHED_EVENTS) -> int:
         binding = self._opened()
@@ -93,7 +95,7 @@ class BoundLibrary:
     def wait(self, seconds: float) -> DeviceEvent | None:
         binding = self._opened()
         if self._events is None:
-            raise NVMLError(Return.NOT_SUPPORTED, "no GPU tells events")
+            raise NVMLError(Return.NOT_SUPPORTED, "no GPU supports events")
         try:
             data = binding.nvmlEventSetWait(self._events, max(0, round(seconds * 1000)))
         except binding.NVMLError as error:
@@ -114,7 +116,7 @@ class BoundLibrary:
         return handle
 
     def _index(self, handle: Any) -> int:
-        """Which of our handles this is: by its address, because a lost GPU does not answer to its index any more."""
+        """The index of a handle, by its address: a lost GPU does not report its index."""
         address = _address(handle)
         return next((index for index, known in self._handles.items() if _address(known) == address), -1)
 
@@ -125,7 +127,7 @@ def _loaded(driver_root: str) -> ctypes.CDLL | None:
             try:
                 return ctypes.CDLL(str(path))
             except OSError as error:
-                raise NVMLError(Return.LIBRARY_NOT_FOUND, f"{path} cannot be loaded: {error}") from error
+                raise NVMLError(Return.LIBRARY_NOT_FOUND, f"cannot load {path}: {error}") from error
     return None
 
 

@@ -1,6 +1,6 @@
-"""Every question that is put to NVIDIA's management library, by name: from the binding's structures to plain answers.
+"""The calls of NVIDIA's management library, by name: they convert the binding's structures to plain data.
 
-A question about one GPU is a function of the binding (`pynvml`) and the GPU's handle.
+A call for one GPU is a function of the binding (`pynvml`) and the GPU's handle.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ Handle = Any
 SLOWDOWN_MARGIN = 194
 """NVML_FI_DEV_TEMPERATURE_SLOWDOWN_TLIMIT: the T.Limit margin at which the clocks are slowed down."""
 RECOVERY_ACTION = 230
-"""NVML_FI_DEV_GET_GPU_RECOVERY_ACTION: what the driver itself wants done."""
+"""NVML_FI_DEV_GET_GPU_RECOVERY_ACTION: the action that the driver requests."""
 LINK_COUNT = 91
 LINK_ERRORS = {"replay": 161, "recovery": 162, "crc": 163}
 """Counters of one NVLink, which is the field's scope."""
 MAX_LINKS = 32
 
 _VALUE_FIELDS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")
-"""The members of a field's value, by its type's number."""
+"""The member of a field's value, by the number of its type."""
 
 
 def _system(binding: Binding) -> Answer:
@@ -60,7 +60,7 @@ def _clock(kind: str) -> Callable[[Binding, Handle], Answer]:
 def _clock_reasons(binding: Binding, handle: Handle) -> Answer:
     try:
         return int(binding.nvmlDeviceGetCurrentClocksEventReasons(handle))
-    except (AttributeError, binding.NVMLError_FunctionNotFound):  # the name that older drivers know it by
+    except (AttributeError, binding.NVMLError_FunctionNotFound):  # the name in older drivers
         return int(binding.nvmlDeviceGetCurrentClocksThrottleReasons(handle))
 
 
@@ -79,8 +79,8 @@ def _ecc(error: str, lifetime: str) -> Callable[[Binding, Handle], Answer]:
 
 def _sram(binding: Binding, handle: Handle) -> Answer:
     status = binding.c_nvmlEccSramErrorStatus_v1_t()
-    # The binding hands its argument on as it is: the structure itself would go by value, and the library would
-    # read its version from wherever the register happens to point.
+    # The binding passes its argument on unchanged: the structure would be passed by value, and the library would read
+    # its version from a random address.
     binding.nvmlDeviceGetSramEccErrorStatus(handle, binding.byref(status))
     return {
         "uncorrected": int(status.aggregateUncParity) + int(status.aggregateUncSecDed),
@@ -102,7 +102,7 @@ def _remapped_rows(binding: Binding, handle: Handle) -> Answer:
 
 
 def _links(binding: Binding, handle: Handle) -> Answer:
-    """Whether each NVLink is up; None for one that does not say."""
+    """Whether each NVLink is up; None if unknown."""
     states: list[Answer] = []
     for link in range(min(_field(binding, handle, LINK_COUNT), MAX_LINKS)):
         try:
@@ -113,7 +113,7 @@ def _links(binding: Binding, handle: Handle) -> Answer:
 
 
 def _link_errors(binding: Binding, handle: Handle) -> Answer:
-    """The errors of all links together, by kind; a kind that is not counted is left out."""
+    """The sums of errors of all links, by kind; kinds that are not counted are absent."""
     scopes = range(min(_field(binding, handle, LINK_COUNT), MAX_LINKS))
     if not scopes:
         return {}
@@ -151,7 +151,7 @@ def _pcie_most(binding: Binding, handle: Handle) -> Answer:
 
 
 def _processes(binding: Binding, handle: Handle) -> Answer:
-    """How many, and not which: ids of processes are nobody's business in a metric."""
+    """The number of processes. Their ids are not exposed."""
     return len(binding.nvmlDeviceGetComputeRunningProcesses(handle))
 
 
@@ -178,7 +178,7 @@ IDENTITY_CALLS: Mapping[str, Callable[[Binding, Handle], Answer]] = {
     "pcie_most": _pcie_most,
     "slowdown_margin": _slowdown_margin,
 }
-"""What does not change while the library is open: asked once."""
+"""Calls with constant results, made once after opening the library."""
 
 LIVE_CALLS: Mapping[str, Callable[[Binding, Handle], Answer]] = {
     "temperature": _temperature,
@@ -208,13 +208,13 @@ LIVE_CALLS: Mapping[str, Callable[[Binding, Handle], Answer]] = {
     "fabric": _fabric,
     "processes": _processes,
 }
-"""What is asked at every poll."""
+"""The calls of every poll."""
 
 DEVICE_CALLS: Mapping[str, Callable[[Binding, Handle], Answer]] = {**IDENTITY_CALLS, **LIVE_CALLS}
 
 
 def _field(binding: Binding, handle: Handle, field: int) -> int:
-    """The value of one field; raises what the library says of that field."""
+    """The value of one field; raises the library's error for that field."""
     value = binding.nvmlDeviceGetFieldValues(handle, [field])[0]
     if value.nvmlReturn != 0:
         raise binding.NVMLError(value.nvmlReturn)
@@ -222,7 +222,7 @@ def _field(binding: Binding, handle: Handle, field: int) -> int:
 
 
 def _fields(binding: Binding, handle: Handle, fields: Sequence[tuple[int, int]]) -> list[int | None]:
-    """Values of fields with their scopes; None for those that cannot be had."""
+    """Values of fields with their scopes; None for unavailable ones."""
     values = binding.nvmlDeviceGetFieldValues(handle, list(fields))
     return [int(_value(value)) if value.nvmlReturn == 0 else None for value in values]
 

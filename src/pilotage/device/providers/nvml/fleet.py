@@ -1,4 +1,4 @@
-"""The GPUs that are looked after, and what becomes of them when the library is opened anew. No I/O."""
+"""The GPUs of a provider, and how they change when the library is opened again. No I/O."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from pilotage.device.telemetry import Telemetry
 from pilotage.device.v1alpha1 import GPU
 
 NOT_SHOWN = -1
-"""The index of a GPU that the library does not show."""
-_UNREAD = Unreadable("it was not read yet")
+"""The index of a GPU that the library does not list."""
+_UNREAD = Unreadable("not read yet")
 
 
 @dataclass(slots=True)
 class Device:
-    """A GPU that is looked after."""
+    """A monitored GPU."""
 
     identity: Identity
     meter: Meter
     history: History = field(default_factory=History)
     skipped: frozenset[str] = frozenset()
-    """What it cannot tell, so that it is not asked again and again."""
+    """Calls that the GPU does not support, skipped from then on."""
     reading: Reading = field(default=_UNREAD)
     seen: bool = False
-    """Whether the library has shown it in this run."""
+    """Whether the library has listed it in this run."""
     lost: bool = False
-    """Whether it was lost since the library was opened: it may be another one that answers in its place now."""
+    """Whether it was lost since the library was opened: another GPU may have its index now."""
 
     @property
     def shown(self) -> bool:
@@ -44,7 +44,7 @@ class Device:
         return conditions.health(self.identity, self.reading, self.history)
 
     def see(self, reading: Reading, now: datetime) -> None:
-        """Take in what was read."""
+        """Update from a reading."""
         self.reading = standing(reading, self.reading)
         self.lost = self.lost or isinstance(reading, Lost)
         self.history = advanced(self.history, self.reading, now)
@@ -61,7 +61,7 @@ class Fleet:
         self.devices: dict[str, Device] = {}
 
     def remember(self, stored: Mapping[str, GPU]) -> None:
-        """Take over what an earlier run has told. Only the first call does anything."""
+        """Restore the state from the stored GPUs of an earlier run. Only the first call has an effect."""
         if self._begun:
             return
         self._begun = True
@@ -72,11 +72,11 @@ class Fleet:
                 device.history = adopted(own, self._booted)
 
     def opened(self, shown: Shown) -> list[str]:
-        """The library is open: match what it shows with what is known. Gives the names of GPUs that are gone.
+        """Match the GPUs that the opened library lists with the known ones. Returns the names of removed GPUs.
 
-        Gone is what an earlier run has told and nobody shows any more, and what has another GPU in its place. A GPU
-        that was there in this run is lost, not gone; so may be one of an earlier run if there is one that does not say
-        who it is.
+        Removed are GPUs of an earlier run that are no longer listed, and GPUs that were replaced by another. A GPU that
+        was present in this run is lost, not removed; so is one of an earlier run while a listed GPU cannot be
+        identified.
         """
         names = {identity.name for identity in shown.identities}
         places = {identity.pci for identity in shown.identities if identity.pci}
@@ -95,12 +95,12 @@ class Fleet:
             device = self.devices[name]
             device.identity = replace(device.identity, index=NOT_SHOWN)
             device.history = replace(device.history, lost=True)
-            device.reading, device.lost = Lost("the driver does not show it any more"), True
+            device.reading, device.lost = Lost("the driver no longer lists it"), True
             device.meter.show(device.reading)
         return gone
 
     def closed(self, message: str, *, forget: bool) -> None:
-        """Nothing can be read now. `forget`: the driver is gone, so that what it said before counts no more."""
+        """No GPU can be read. `forget`: the driver was unloaded, so its earlier reports no longer count."""
         for device in self.devices.values():
             device.reading = Unreadable(message)
             device.meter.show(device.reading)
@@ -108,22 +108,22 @@ class Fleet:
                 device.history = History()
 
     def telemetry(self) -> list[Telemetry]:
-        """What was read last of all of them."""
+        """The last readings of all GPUs."""
         return [device.meter.telemetry for device in self.devices.values()]
 
     def shown(self) -> Iterable[Device]:
-        """Those that can be asked."""
+        """The GPUs that can be read."""
         return [device for device in self.devices.values() if device.shown]
 
     def at(self, index: int) -> Device | None:
-        """The one with this index; None where there is none."""
+        """The GPU with this index, or None."""
         return next(
             (device for device in self.devices.values() if device.shown and device.identity.index == index), None
         )
 
     @property
     def complete(self) -> bool:
-        """Whether there are any, and none of them was lost since the library was opened."""
+        """Whether there are GPUs and none was lost since the library was opened."""
         return bool(self.devices) and not any(device.lost for device in self.devices.values())
 
     def _add(self, identity: Identity, name: str) -> Device:

@@ -1,4 +1,4 @@
-"""NVIDIA's management library as a seam: questions with plain answers, and errors that are ours."""
+"""The interface to NVIDIA's management library: calls with plain results and one error class."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Protocol, TypeAlias
 from pilotage.errors import PilotageError
 
 Answer: TypeAlias = int | float | str | list["Answer"] | dict[str, "Answer"] | None
-"""What a call answers: JSON, so that it can be recorded."""
+"""The result of a call: JSON, so that it can be recorded."""
 
 
 class Return(enum.IntEnum):
-    """The library's return values that are acted upon."""
+    """The return values that are handled."""
 
     UNINITIALIZED = 1
     INVALID_ARGUMENT = 2
@@ -52,58 +52,58 @@ class NVMLError(PilotageError):
 
     @property
     def lost(self) -> bool:
-        """Whether the GPU that was asked about is not there any more."""
+        """Whether the GPU has been lost."""
         return self.code in _LOST
 
     @property
     def driver_gone(self) -> bool:
-        """Whether no GPU can be asked: the library must be opened again."""
+        """Whether no GPU can be read: the library must be opened again."""
         return self.code in _GONE
 
 
 class EventType(enum.IntFlag):
-    """What a GPU may tell by itself. Only the data of an XID event is an XID."""
+    """Types of events. Only the data of an XID event is an XID."""
 
     DOUBLE_BIT_ECC = 0x2
     XID = 0x8
 
 
 WATCHED_EVENTS = EventType.DOUBLE_BIT_ECC | EventType.XID
-"""Errors that were corrected are counted, and nobody has to wake up for them."""
+"""Corrected errors are left out: they are counted, and no event is needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceEvent:
-    """Something a GPU told by itself."""
+    """An event of a GPU."""
 
     device: int
-    """The GPU's index; -1 where the library does not say which GPU it was."""
+    """The GPU's index; -1 if the library does not report the GPU."""
     type: int
     data: int
 
     @property
     def xid(self) -> int | None:
-        """The XID, where the event is one; the data of other events is something else."""
+        """The XID of an XID event, else None."""
         return self.data if self.type & EventType.XID else None
 
 
 class Library(Protocol):
     """The library, for one caller at a time. Every method may block, and raises NVMLError.
 
-    GPUs go by their index, which is good until the library is closed.
+    GPUs are identified by their index, which is valid until the library is closed.
     """
 
     def open(self) -> None:
-        """Load and initialise; again after `close`."""
+        """Load and initialise the library; also after `close`."""
 
     def close(self) -> None:
-        """Let go of everything; never raises."""
+        """Release the library; never raises."""
 
     def ask(self, call: str, device: int = -1) -> Answer:
-        """The answer to one of `nvml_bindings`' calls."""
+        """The result of one of the calls in `calls`."""
 
     def subscribe(self, device: int, types: int) -> int:
-        """Have events of these types told, as far as the GPU can; which types those are (0: none)."""
+        """Subscribe to events of these types; returns the types that the GPU supports (0: none)."""
 
     def wait(self, seconds: float) -> DeviceEvent | None:
-        """The next event, waiting so long at most."""
+        """The next event, or None after the timeout."""

@@ -1,4 +1,4 @@
-"""What changes all the time, as metrics: in the object it would make every poll a change that wakes every watcher."""
+"""Values that change all the time, as metrics: in the object, every poll would be an event for every watch."""
 
 from __future__ import annotations
 
@@ -19,25 +19,29 @@ _SIMPLE: dict[Callable[[Readings], float | None], Metric[GaugeChild]] = {
     lambda readings: readings.temperature: _gauge("temperature_celsius", "Temperature of the GPU."),
     lambda readings: readings.margin: _gauge("temperature_margin_celsius", "Degrees left to the T.Limit."),
     lambda readings: readings.power: _gauge("power_usage_watts", "Power drawn."),
-    lambda readings: readings.power_limit: _gauge("power_limit_watts", "Power that may be drawn."),
+    lambda readings: readings.power_limit: _gauge("power_limit_watts", "Power limit."),
     lambda readings: readings.utilisation: _gauge("utilization_percent", "Share of time in which kernels ran."),
     lambda readings: readings.memory_utilisation: _gauge(
         "memory_utilization_percent", "Share of time in which memory was read or written."
     ),
     lambda readings: readings.memory_used: _gauge("memory_used_bytes", "Memory in use."),
-    lambda readings: readings.memory_total: _gauge("memory_total_bytes", "Memory there is."),
-    lambda readings: readings.clock_reasons: _gauge("clock_event_reasons", "Why clocks are not higher: NVML's bits."),
-    lambda readings: readings.retired_pages: _gauge("retired_pages", "Pages of memory retired."),
-    lambda readings: readings.pcie_replays: _gauge("pcie_replays", "Packets of PCIe that had to be sent again."),
-    lambda readings: readings.pcie_generation: _gauge("pcie_link_generation", "Generation of the PCIe link now."),
-    lambda readings: readings.pcie_width: _gauge("pcie_link_width", "Lanes of the PCIe link now."),
+    lambda readings: readings.memory_total: _gauge("memory_total_bytes", "Total memory."),
+    lambda readings: readings.clock_reasons: _gauge(
+        "clock_event_reasons", "NVML's bit mask of reasons that limit the clocks."
+    ),
+    lambda readings: readings.retired_pages: _gauge("retired_pages", "Retired memory pages."),
+    lambda readings: readings.pcie_replays: _gauge("pcie_replays", "PCIe replays."),
+    lambda readings: readings.pcie_generation: _gauge("pcie_link_generation", "Current generation of the PCIe link."),
+    lambda readings: readings.pcie_width: _gauge("pcie_link_width", "Current lanes of the PCIe link."),
     lambda readings: readings.processes: _gauge("processes", "Processes that compute on the GPU."),
     lambda readings: float(readings.links.count(True)) if readings.links else None: _gauge(
         "nvlinks_up", "NVLinks that are up."
     ),
 }
 _CLOCK = _gauge("clock_hertz", "Clocks.", "clock")
-_ECC = _gauge("ecc_errors", "Memory errors, since the last reset (volatile) and ever (aggregate).", "error", "lifetime")
+_ECC = _gauge(
+    "ecc_errors", "Memory errors, since the last reset (volatile) and in total (aggregate).", "error", "lifetime"
+)
 _ROWS = _gauge("remapped_rows", "Rows of memory replaced by spare ones.", "cause")
 _LINK_ERRORS = _gauge("nvlink_errors", "Errors of all NVLinks.", "error")
 _LABELLED = (_CLOCK, _ECC, _ROWS, _LINK_ERRORS)
@@ -47,23 +51,23 @@ XIDS = REGISTRY.counter(
 )
 POLL_SECONDS = REGISTRY.histogram(
     f"{_PREFIX}nvml_poll_seconds",
-    "How long it took to read all GPUs.",
+    "Duration of reading all GPUs.",
     buckets=(0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3),
 )
 ENABLED = REGISTRY.gauge(f"{_PREFIX}nvml_provider_enabled", "1 while the NVML provider runs.").labels()
 COUNT = REGISTRY.gauge(f"{_PREFIX}nvml_gpu_count", "GPUs that NVML shows.").labels()
-MONITORING = REGISTRY.gauge(f"{_PREFIX}nvml_health_monitor_running", "1 while GPUs tell their XIDs.").labels()
+MONITORING = REGISTRY.gauge(f"{_PREFIX}nvml_health_monitor_running", "1 while XID events are received.").labels()
 
 
 class Gauges:
-    """The gauges of one GPU. Those whose values cannot be had now are not there, rather than old."""
+    """The gauges of one GPU. A gauge without a current value is removed."""
 
     def __init__(self, name: str, uuid: str) -> None:
         self._labels = (name, uuid)
         self._labelled: set[tuple[int, tuple[str, ...]]] = set()
 
     def show(self, reading: Reading) -> None:
-        """Set them all to what was read."""
+        """Set all gauges from a reading."""
         if not isinstance(reading, Readings):
             self.clear()
             return
@@ -76,7 +80,7 @@ class Gauges:
         self._show_labelled(reading)
 
     def clear(self) -> None:
-        """Take them all away."""
+        """Remove all gauges."""
         for gauge in _SIMPLE.values():
             gauge.remove(*self._labels)
         for position, labels in self._labelled:

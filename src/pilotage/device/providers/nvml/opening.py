@@ -1,4 +1,4 @@
-"""Opening the library: who is there, and what to say where it cannot be opened."""
+"""Opens the library and lists the GPUs; explains failures."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _EXPLANATIONS: Mapping[int, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What the library shows after it was opened."""
+    """What the library lists after it was opened."""
 
     identities: Sequence[Identity]
     unidentified: int = 0
-    """GPUs that are there and cannot even say who they are."""
+    """The number of GPUs that cannot be identified."""
     telling: frozenset[int] = frozenset()
-    """The indexes of those that tell events."""
+    """The indexes of the GPUs with events."""
     driver: str = ""
     trouble: str = ""
-    """Why one of them cannot say who it is."""
+    """Why one of them cannot be identified."""
 
 
 def open_library(library: Library) -> Shown:
-    """Open the library anew and see who is there. A GPU that fails does not keep the others from being seen."""
+    """Open the library and list the GPUs. A GPU that fails does not affect the others."""
     library.close()
     library.open()
     count = library.ask("count")
@@ -57,7 +57,7 @@ def open_library(library: Library) -> Shown:
 
 
 def explanation(error: NVMLError | DriverHangs | MissingExtra) -> str:
-    """What is wrong and what to do."""
+    """The reason of an error and what to do."""
     text = _EXPLANATIONS.get(error.code) if isinstance(error, NVMLError) else None
     return f"{text} ({error})" if text else str(error)
 

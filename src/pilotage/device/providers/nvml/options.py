@@ -1,4 +1,4 @@
-"""What can be chosen about looking after GPUs."""
+"""Options of the NVML provider."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from pilotage.device.providers.actions import Vocabulary
 
 @dataclass(frozen=True, slots=True)
 class NVMLOptions:
-    """How GPUs are looked after. Times are in seconds."""
+    """Options of the NVML provider. Times are in seconds."""
 
     poll_seconds: float = 10.0
-    """How often the state of each GPU is read."""
+    """The interval of polls."""
     call_seconds: float = 30.0
-    """After so long without an answer the driver is taken to hang."""
+    """The timeout after which the driver is considered hung."""
     retry_seconds: float = 5.0
-    """Before the library is opened again; doubled up to `retry_most_seconds` while that fails."""
+    """The delay before the library is opened again; doubled up to `retry_most_seconds` while opening fails."""
     retry_most_seconds: float = 60.0
-    """Also how often a GPU that is lost is looked for."""
+    """The longest delay, and the interval of checks for a lost GPU."""
     ignored_xids: frozenset[int] = frozenset()
-    """XIDs that make no condition, beside those that ask for nothing anyway."""
+    """XIDs that do not set a condition, in addition to those without an action."""
     vocabulary: Vocabulary = Vocabulary.ENUM
-    """How actions are spelled in `status.recommendedAction`."""
+    """The vocabulary of `status.recommendedAction`."""

@@ -1,4 +1,4 @@
-"""The GPUs of this machine, by NVIDIA's management library: who they are, and how they are."""
+"""The provider of this machine's GPUs, read with NVIDIA's management library."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _log = logger("pilotage.device.nvml")
 
 
 def boot_time() -> datetime:
-    """When the machine was started: what a driver said before that is over."""
+    """The time the machine was booted: earlier conditions do not count."""
     return datetime.fromtimestamp(time.time() - time.clock_gettime(time.CLOCK_BOOTTIME), UTC)
 
 
 class NVMLProvider:
-    """Tells the GPUs that the library shows. `worker` makes what calls it, one for each run."""
+    """The provider of the GPUs that the library lists. `worker` creates the worker that calls it, one for each run."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class NVMLProvider:
         finally:
             for gauge in (ENABLED, MONITORING, COUNT):
                 gauge.set(0)
-            fleet.closed("the provider has ended", forget=False)
+            fleet.closed("provider ended", forget=False)
             await worker.close()
 
 
@@ -73,5 +73,5 @@ async def _heartbeats(devices: ProviderAccess, fleet: Fleet) -> None:
         try:
             await devices.heartbeat(list(fleet.devices))
         except (ApiError, ConnectionLost) as error:
-            _log.warning("the heartbeat could not be sent", error=error)
+            _log.warning("cannot send a heartbeat", error=error)
         await asyncio.sleep(HEARTBEAT_SECONDS)

@@ -1,4 +1,4 @@
-"""All that one poll reads from one GPU, as a value. What a GPU cannot tell is None."""
+"""The readings of one GPU in one poll. Values that the GPU does not report are None."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pilotage.device.providers.nvml.library import Answer, Library, NVMLError, R
 
 
 class ClockReason(enum.IntFlag):
-    """Why the clocks are not higher, as far as it says something about health. A power cap is the normal thing."""
+    """Reasons of limited clocks that indicate a problem. A power cap is normal."""
 
     HARDWARE_SLOWDOWN = 0x8
     SYNC_BOOST = 0x10
@@ -23,7 +23,7 @@ class ClockReason(enum.IntFlag):
 
 
 class RecoveryAction(enum.IntEnum):
-    """What the driver itself wants done."""
+    """The recovery action that the driver requests."""
 
     NONE = 0
     GPU_RESET = 1
@@ -36,18 +36,18 @@ class RecoveryAction(enum.IntEnum):
 
 
 FABRIC_COMPLETED = 3
-"""The state of a GPU's registration with the NVLink fabric, when it is over; its status says how it went."""
+"""The state of a completed registration with the NVLink fabric; its status has the result."""
 
 
 _NEVER = (Return.NOT_SUPPORTED, Return.FUNCTION_NOT_FOUND, Return.ARGUMENT_VERSION_MISMATCH)
-"""What says that the GPU or the driver cannot tell, now or later."""
+"""Errors that mean that the GPU or driver does not support a call."""
 SLOW_SECONDS = 5.0
-"""One that answers at all does so in milliseconds."""
+"""A working GPU responds in milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a GPU is; read once."""
+    """The identity of a GPU, read once."""
 
     index: int
     uuid: str
@@ -65,19 +65,19 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class RemappedRows:
-    """Rows of memory that were replaced by spare ones."""
+    """Memory rows replaced by spare ones."""
 
     corrected: int
     uncorrected: int
     pending: bool
-    """Rows are to be remapped at the next reset."""
+    """Rows will be remapped at the next reset."""
     failure: bool
-    """A row could not be remapped: there are no spare ones left where it is."""
+    """A row could not be remapped: its bank has no spare rows left."""
 
 
 @dataclass(frozen=True, slots=True)
 class ECCErrors:
-    """Memory errors: since the driver was loaded or the GPU reset (volatile), and ever (aggregate)."""
+    """Memory errors: since the driver was loaded or the GPU reset (volatile), and in total (aggregate)."""
 
     corrected_volatile: int | None = None
     uncorrected_volatile: int | None = None
@@ -88,12 +88,12 @@ class ECCErrors:
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """How a GPU is."""
+    """The readings of a GPU."""
 
     temperature: int | None = None
     """°C."""
     margin: int | None = None
-    """°C that are left to the T.Limit; signed."""
+    """°C below the T.Limit; signed."""
     power: float | None = None
     """Watts, as is the limit."""
     power_limit: float | None = None
@@ -111,30 +111,30 @@ class Readings:
     retired_pending: bool | None = None
     remapped_rows: RemappedRows | None = None
     links: tuple[bool | None, ...] = ()
-    """Whether each NVLink is up; None for one that does not say."""
+    """Whether each NVLink is up; None if unknown."""
     link_errors: Mapping[str, int] = field(default_factory=dict)
     pcie_replays: int | None = None
     pcie_generation: int | None = None
     pcie_width: int | None = None
     recovery_action: int | None = None
-    """None where the driver is too old to say."""
+    """None if the driver is too old."""
     fabric_failed: bool | None = None
     """The GPU could not be registered with the NVLink fabric."""
     processes: int | None = None
     reset_demanded: bool = False
-    """A call was refused because the GPU must be reset first."""
+    """A call failed because the GPU must be reset first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The GPU does not answer any more: it has fallen off the bus."""
+    """The GPU is lost: it has fallen off the bus."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Nothing can be said about the GPU now: the driver is gone, hangs or refuses."""
+    """The GPU cannot be read: the driver is unloaded, hangs or fails."""
 
     message: str
 
@@ -143,7 +143,7 @@ Reading = Readings | Lost | Unreadable
 
 
 def identify(library: Library, index: int) -> Identity:
-    """Who the GPU at an index is. Raises NVMLError where not even that can be told."""
+    """The identity of the GPU at an index. Raises NVMLError if it cannot be read."""
     uuid = str(library.ask("uuid", index))
     asked = {call: _asked(library, call, index) for call in ("name", "serial", "pci", "slowdown_margin")}
     return Identity(
@@ -157,10 +157,10 @@ def identify(library: Library, index: int) -> Identity:
 
 
 def read(library: Library, index: int, skipped: frozenset[str] = frozenset()) -> tuple[Reading, frozenset[str]]:
-    """Ask a GPU everything but what is `skipped`; also gives what it cannot tell, to be skipped from then on.
+    """Make all calls of a poll but the `skipped` ones; also returns the unsupported calls, to be skipped from then on.
 
-    A GPU that takes too long is given up on, so that the others are still read. Raises NVMLError only where the driver
-    is gone, which is nothing about this GPU alone.
+    Reading a GPU stops after a time limit, so that the others are still read. Raises NVMLError only if the driver is
+    unloaded, which concerns all GPUs.
     """
     answers: dict[str, Answer] = {}
     unsupported = set(skipped)
@@ -171,7 +171,7 @@ def read(library: Library, index: int, skipped: frozenset[str] = frozenset()) ->
         if call in skipped:
             continue
         if time.monotonic() - started > SLOW_SECONDS:
-            return Unreadable(f"the GPU takes more than {SLOW_SECONDS:g} s to answer"), skipped
+            return Unreadable(f"the GPU took more than {SLOW_SECONDS:g} s to respond"), skipped
         try:
             answers[call] = library.ask(call, index)
         except NVMLError as error:
@@ -184,12 +184,12 @@ def read(library: Library, index: int, skipped: frozenset[str] = frozenset()) ->
             reset_demanded = reset_demanded or error.code == Return.RESET_REQUIRED
             failed = error
     if not answers and not reset_demanded:
-        return Unreadable(f"the GPU answers nothing: {failed}"), skipped
+        return Unreadable(f"all calls to the GPU failed: {failed}"), skipped
     return replace(parse(answers), reset_demanded=reset_demanded), frozenset(unsupported)
 
 
 def parse(answers: Mapping[str, Answer]) -> Readings:
-    """Readings from plain answers; what is missing or no number counts as not told."""
+    """Readings from the results of calls; a missing value, or one that is not a number, is None."""
     memory, utilisation = _mapping(answers.get("memory")), _mapping(answers.get("utilisation"))
     pcie, fabric = _mapping(answers.get("pcie")), _mapping(answers.get("fabric"))
     links = answers.get("links")
@@ -220,9 +220,9 @@ def parse(answers: Mapping[str, Answer]) -> Readings:
 
 
 def standing(reading: Reading, before: Reading) -> Reading:
-    """What holds of a GPU's health after a poll: what was not told this time, and was before, still does.
+    """The readings for the health of a GPU after a poll: a missing value keeps its previous one.
 
-    One call that fails is no sign of recovery, nor of a driver that cannot tell what is to be done.
+    A single failed call is neither a sign of recovery nor of a driver without recovery actions.
     """
     if not isinstance(reading, Readings) or not isinstance(before, Readings):
         return reading

@@ -1,7 +1,7 @@
-"""Looking after GPUs, for ever.
+"""The loop of the NVML provider.
 
-One loop: wait for an event until the next poll is due; an event that matters brings the poll forward. Whatever happens
-to the driver, the loop goes on: no driver, no permission or no GPU is one line in the log, and another try later.
+It waits for an event until the next poll is due; a relevant event triggers an early poll. The loop survives failures of
+the driver: no driver, no permission or no GPU is logged once and retried later.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from pilotage.meta import times
 from pilotage.telemetry.logs import logger
 
 EVENT_SECONDS = 1.0
-"""How long one wait for events takes at most: so long may it take to stop."""
+"""The longest wait for events, and so the longest delay of a stop."""
 ASKED_EVENT_SECONDS = 0.2
-"""The same while callers ask for telemetry: the library cannot be read while it waits, so long do they wait for it."""
+"""The same while telemetry is requested: the library cannot be read while it waits for events."""
 ASKED_FOR_SECONDS = 60.0
-"""How long a caller is expected to ask again."""
+"""How long after a request another one is expected."""
 POLL_GAP_SECONDS = 1.0
-"""Between two polls, however many events there are."""
+"""The minimum between two polls, however many events there are."""
 SOMETHING = DeviceEvent(-1, 0, 0)
-"""An event of which is known only that there was one."""
+"""An event without details."""
 
 _log = logger("pilotage.device.nvml")
 
 
 class Watch:
-    """Opens the library, looks after the GPUs, and opens it again when that ends."""
+    """Opens the library, monitors the GPUs, and opens it again after a failure."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Watch:
         self._polled = 0.0
         self._asked = float("-inf")
         self._logged: set[tuple[str, int]] = set()
-        """The XIDs that were logged since the last poll, by GPU."""
+        """XIDs logged since the last poll, by GPU."""
 
     async def run(self) -> None:
         retry = self._options.retry_seconds
@@ -79,7 +79,7 @@ class Watch:
             except (NVMLError, DriverHangs, MissingExtra) as error:
                 await self._unusable(error)
             except (ApiError, ConnectionLost) as error:
-                self._say("api", f"the Device API cannot be read: {error}")
+                self._say("api", f"cannot read from the Device API: {error}")
             await asyncio.sleep(retry)
             retry = min(retry * 2, self._options.retry_most_seconds)
 
@@ -89,16 +89,16 @@ class Watch:
         COUNT.set(len(shown.identities))
         MONITORING.set(float(self._events.telling))
         self._say("library", f"NVIDIA driver {shown.driver or '(no version)'}, GPUs: {len(shown.identities)}")
-        silent = f"{shown.unidentified} GPUs do not say who they are: {shown.trouble}" if shown.unidentified else ""
+        silent = f"cannot identify {shown.unidentified} GPUs: {shown.trouble}" if shown.unidentified else ""
         self._say("silent", silent)
         stored = await self._inventory.stored()
         self._fleet.remember(stored)
         for name in self._fleet.opened(shown):
             if name in stored and await self._inventory.remove(stored[name]):
-                _log.info("GPU is gone", gpu=name)
+                _log.info("GPU removed", gpu=name)
 
     async def _look_after(self) -> None:
-        """Poll and listen, until it is time to look whether a lost GPU, or any GPU at all, is back."""
+        """Poll and wait for events, until it is time to open the library again for a lost GPU or the first GPU."""
         loop = asyncio.get_running_loop()
         opened = due = loop.time()
         while self._fleet.complete or loop.time() < opened + self._options.retry_most_seconds:
@@ -125,8 +125,8 @@ class Watch:
     async def _read(self, show: Callable[[Device, Reading], None]) -> None:
         """Read all GPUs and report their telemetry.
 
-        `show` decides whether the history advances. It does at a poll alone: a slowdown counts when two polls see it,
-        and how often callers ask for telemetry must not change that.
+        `show` decides whether the history advances. It advances at polls only: a slowdown counts after two polls,
+        however often telemetry is requested.
         """
         started = time.perf_counter()
         for device in self._fleet.shown():
@@ -138,7 +138,7 @@ class Watch:
         await self._report()
 
     async def _next_event(self, seconds: float) -> DeviceEvent | None:
-        """The next event within so many seconds. Where waiting fails, time passes, and it is tried again ever later."""
+        """The next event within the timeout. After a failure, waiting is retried with backoff."""
         now = asyncio.get_running_loop().time()
         seconds = max(seconds, 0.0)
         if not self._events.open_at(now):
@@ -149,16 +149,16 @@ class Watch:
         except NVMLError as error:
             if error.driver_gone:
                 raise
-            self._say("events", f"waiting for events fails: {error}")
+            self._say("events", f"cannot wait for events: {error}")
             self._events.failed(now)
-            return SOMETHING  # a GPU may be lost: the next poll finds out which
+            return SOMETHING  # a GPU may be lost: the next poll finds it
         self._events.succeeded()
         return event
 
     async def _happened(self, event: DeviceEvent) -> None:
-        """Tell what an XID says at once; the poll that follows adds what the GPU itself says.
+        """Write the effect of an XID immediately; the next poll adds the readings.
 
-        A GPU may tell hundreds in a second: one that says nothing new is counted, and neither told nor logged.
+        A GPU may report hundreds of XIDs in a second: one without a new effect is only counted.
         """
         device, xid = self._fleet.at(event.device), event.xid
         if device is None or xid is None:
@@ -169,7 +169,7 @@ class Watch:
             self._logged.add((identity.name, xid))
             kind = xids.classify(xid)
             log = _log.warning if kind.type and not ignored else _log.info
-            log("XID", gpu=identity.name, xid=xid, meaning="ignored, as was asked for" if ignored else kind.text)
+            log("XID", gpu=identity.name, xid=xid, meaning="ignored by configuration" if ignored else kind.text)
         if not ignored:
             before = device.health()
             device.history = with_xid(device.history, xid, self._clock())
@@ -177,29 +177,29 @@ class Watch:
                 await self._tell((identity.name,))
 
     async def _unusable(self, error: NVMLError | DriverHangs | MissingExtra) -> None:
-        """Nothing can be read: say so in the log and in every GPU's conditions."""
+        """No GPU can be read: log it, and set the conditions of all GPUs to Unknown."""
         COUNT.set(0)
         MONITORING.set(0)
         text = explanation(error)
-        self._say("library", f"no GPUs can be read: {text}", warning=True)
+        self._say("library", f"cannot read GPUs: {text}", warning=True)
         try:
             self._fleet.remember(await self._inventory.stored())
         except (ApiError, ConnectionLost) as lost:
-            self._say("api", f"the Device API cannot be read: {lost}")
+            self._say("api", f"cannot read from the Device API: {lost}")
         self._fleet.closed(text, forget=isinstance(error, NVMLError) and error.driver_gone)
         await self._report()
         await self._tell()
 
     async def _report(self) -> None:
-        """Hand over what was read, before anything is written: callers may be waiting for it."""
+        """Report telemetry before conditions are written: calls may be waiting for it."""
         try:
             await self._devices.report_telemetry(self._fleet.telemetry())
             self._say("telemetry", "")
         except (ApiError, ConnectionLost) as error:
-            self._say("telemetry", f"telemetry cannot be reported: {error}")
+            self._say("telemetry", f"cannot report telemetry: {error}")
 
     async def _tell(self, names: Sequence[str] | None = None) -> None:
-        """Bring the Device API up to date; what cannot be told now is told at the next poll."""
+        """Write all changed GPUs; a failed write is retried at the next poll."""
         try:
             stored = await self._inventory.stored()
             for name in self._fleet.devices if names is None else names:
@@ -207,7 +207,7 @@ class Watch:
             self._devices.inventory_complete()
             self._say("api", "")
         except (ApiError, ConnectionLost) as error:
-            self._say("api", f"the Device API cannot be told: {error}")
+            self._say("api", f"cannot write to the Device API: {error}")
 
     async def _tell_one(self, name: str, stored: GPU | None) -> None:
         device = self._fleet.devices[name]
@@ -217,7 +217,7 @@ class Watch:
             _log.info("GPU health", gpu=name, **told, action=health.action.value)
 
     def _say(self, about: str, text: str, *, warning: bool = False) -> None:
-        """Log a line when it is another one than before; an empty one means that all is well again."""
+        """Log a message if it differs from the last one; an empty message means recovery."""
         if self._said.get(about, "") != text:
             self._said[about] = text
             if text:
@@ -226,7 +226,7 @@ class Watch:
 
 @dataclass(slots=True)
 class _EventTurns:
-    """When to wait for events: not while waiting fails, and ever more seldom."""
+    """The backoff of waiting for events."""
 
     telling: bool = False
     failures: int = 0

@@ -1,4 +1,4 @@
-"""Who calls the library: a thread of its own, so that a driver that hangs holds up nobody else."""
+"""Workers that call the library: in a separate thread, so that a driver that hangs does not block the event loop."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ CLOSE_SECONDS = 3.0
 
 
 class DriverHangs(PilotageError):
-    """The driver has not answered in time. The call may still come back; until then nothing else can be asked."""
+    """The driver did not respond in time. No other call can be made until this one returns."""
 
 
 class Worker(Protocol):
     """Calls the library, one call at a time."""
 
     async def run(self, work: Callable[[Library], T], *, timeout: float) -> T:
-        """What `work` gives. Raises what it raises, and DriverHangs."""
+        """Run `work` and return its result. Raises its errors, and DriverHangs."""
 
     async def wait(self, seconds: float) -> DeviceEvent | None:
-        """The next event, waiting so long at most."""
+        """The next event, or None after the timeout."""
 
     async def close(self) -> None:
-        """Close the library and let go, waiting a moment at most."""
+        """Close the library and stop, waiting for a moment at most."""
 
 
 class WorkerThread:
-    """Calls the library in a thread, which dies with the process whatever the driver does."""
+    """Calls the library in a daemon thread, which ends with the process even if the driver hangs."""
 
     def __init__(self, library: Library, *, grace: float = 5.0) -> None:
         self._library = library
@@ -60,7 +60,7 @@ class WorkerThread:
         await asyncio.wait({done}, timeout=CLOSE_SECONDS)
 
     async def _free(self, timeout: float) -> None:
-        """Wait until the call before this one is over, which its caller may have given up on."""
+        """Wait until the previous call has returned; its caller may have timed out."""
         if self._last is not None and not self._last.done():
             await asyncio.wait({self._last}, timeout=timeout)
             if not self._last.done():
@@ -94,7 +94,7 @@ class WorkerThread:
 
 
 class Inline:
-    """Calls the library right here: for one that never blocks, such as a recording."""
+    """Calls the library directly: for one that never blocks, such as a recording."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
@@ -119,7 +119,7 @@ def _work(jobs: queue.SimpleQueue[Callable[[], None] | None]) -> None:
 
 
 def _tell(loop: asyncio.AbstractEventLoop, tell: Callable[..., None], *arguments: Any) -> None:
-    with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+    with suppress(RuntimeError):  # the loop is closed
         loop.call_soon_threadsafe(tell, *arguments)
 
 
@@ -131,8 +131,8 @@ def _succeed(result: asyncio.Future[T], value: T) -> None:
 def _fail(result: asyncio.Future[Any], error: BaseException) -> None:
     if not result.done():
         result.set_exception(error)
-        result.exception()  # whoever gave up waiting need not be told that it failed
+        result.exception()  # its caller has timed out: the error is not needed
 
 
 def _hanging(timeout: float) -> DriverHangs:
-    return DriverHangs(f"the NVIDIA driver has not answered for {timeout:g} s")
+    return DriverHangs(f"the NVIDIA driver has not responded for {timeout:g} s")
