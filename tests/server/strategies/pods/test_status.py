@@ -71,3 +71,11 @@ def test_a_container_that_has_ended_runs_again_only_if_it_restarts(policy: str, 
     running = {"containerStatuses": [{"name": "main", "state": {"running": {}}}]}
     _, causes = status_written(STRATEGY, old, status=running)
     assert fields(causes) == ([] if allowed else ["status.containerStatuses[0].state"])
+
+
+def test_the_single_address_and_the_first_of_the_list_agree() -> None:
+    old, _ = created(STRATEGY, spec=spec())
+    document, _ = status_written(STRATEGY, old, status={"podIPs": [{"ip": "10.0.0.1"}, {"ip": "::1"}]})
+    assert document["status"]["podIP"] == "10.0.0.1"
+    document, _ = status_written(STRATEGY, old, status={"podIP": "10.0.0.2", "podIPs": [{"ip": "10.0.0.1"}]})
+    assert document["status"]["podIPs"] == [{"ip": "10.0.0.2"}]

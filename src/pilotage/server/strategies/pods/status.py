@@ -27,6 +27,7 @@ def carry_status_over(status: Document, old: Document) -> None:
     for key in ("qosClass", "observedGeneration"):
         if not status.get(key) and old.get(key):
             status[key] = old[key]
+    _agree_on_address(status)
     generations: dict[str, list[int]] = defaultdict(list)
     for condition in old.get("conditions") or ():
         generations[condition.get("type") or ""].append(condition.get("observedGeneration") or 0)
@@ -35,6 +36,18 @@ def carry_status_over(status: Document, old: Document) -> None:
         generation = before.pop(0) if before else 0
         if not condition.get("observedGeneration") and generation:
             condition["observedGeneration"] = generation
+
+
+def _agree_on_address(status: Document) -> None:
+    """Make the pod's address, and the list that begins with it, agree. The single one counts, for older nodes."""
+    addresses, single = status.get("podIPs") or [], status.get("podIP") or ""
+    first = addresses[0].get("ip") or "" if addresses else ""
+    if single and single != first:
+        status["podIPs"] = [{"ip": single}]
+    elif first:
+        status["podIP"] = first
+    elif addresses:
+        status.pop("podIP", None)
 
 
 def status_warnings(status: Document) -> Iterator[str]:
@@ -188,6 +201,10 @@ def _validate_addresses(items: list[Document], before: list[Document] | tuple[()
         yield from validate_address(item.get("ip") or "", f"{path}[{index}]", known)
     if len(items) > 1:
         found = [address(item.get("ip") or "") for item in items]
+        if None in found:
+            bad = found.index(None)
+            problem = f"failed to check for dual stack with error:invalid IP[{bad}]: {items[bad].get('ip') or ''}"
+            yield Cause("InternalError", f"Internal error: {problem}", path)
         if len({each.version for each in found if each is not None}) < 2 or len(items) > 2:
             shown = [{"IP": item.get("ip") or ""} for item in items]
             yield invalid(path, shown, "may specify no more than one IP for each IP family", whole=True)
