@@ -101,3 +101,16 @@ def test_the_old_name_of_the_service_account_is_kept_in_step() -> None:
     for name in ("serviceAccount", "serviceAccountName"):
         document = pod(**{name: "robot"})
         assert document["spec"]["serviceAccount"] == document["spec"]["serviceAccountName"] == "robot"
+
+
+def test_a_negative_grace_period_of_a_pod_is_one() -> None:
+    assert pod(terminationGracePeriodSeconds=-5)["spec"]["terminationGracePeriodSeconds"] == 1
+    template: Document = {"spec": spec(terminationGracePeriodSeconds=-5)}
+    default_pod_template(template)
+    assert template["spec"]["terminationGracePeriodSeconds"] == -5
+
+
+def test_annotations_that_were_init_containers_are_dropped() -> None:
+    template: Document = {"metadata": {"annotations": {"pod.beta.kubernetes.io/init-containers": "[]"}}, "spec": spec()}
+    default_pod_template(template)
+    assert template["metadata"] == {}

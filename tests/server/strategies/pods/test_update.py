@@ -41,10 +41,6 @@ def test_other_changes_are_refused(before: Document, change: Document, where: li
     assert changed(spec(**before), **change) == where
 
 
-def test_a_negative_grace_period_may_become_one() -> None:
-    assert changed(spec(terminationGracePeriodSeconds=-1), terminationGracePeriodSeconds=1) == []
-
-
 def test_a_gated_pod_may_choose_fewer_nodes() -> None:
     assert changed(GATED, nodeSelector={"a": "b", "c": "d"}) == []
     assert changed(GATED, nodeSelector={"c": "d"}) == ["spec.nodeSelector"]

@@ -14,7 +14,6 @@ from .specs import container, pod
     [
         ({"nodeSelector": {"beta.kubernetes.io/os": "linux"}}, "spec.nodeSelector[beta.kubernetes.io/os]: deprecated"),
         ({"volumes": [{"name": "v", "rbd": {}}]}, "spec.volumes[0].rbd: deprecated in v1.28"),
-        ({"terminationGracePeriodSeconds": -1}, "spec.terminationGracePeriodSeconds: must be >= 0"),
         ({"imagePullSecrets": [{}]}, 'spec.imagePullSecrets[0].name: invalid empty name ""'),
         ({"hostAliases": [{"ip": "::1"}, {"ip": "::1"}]}, 'spec.hostAliases[1].ip: duplicate ip "::1"'),
         ({"overhead": {"memory": "1m"}}, 'spec.overhead[memory]: fractional byte value "1m"'),

@@ -16,11 +16,18 @@ PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
 _SPEC = {"dnsPolicy": "ClusterFirst", "restartPolicy": "Always", "schedulerName": "default-scheduler"}
 
+_OLD_ANNOTATIONS = {
+    f"pod.{stage}.kubernetes.io/init-container{part}" for stage in ("alpha", "beta") for part in ("s", "-statuses")
+}
+
 
 def default_pod(pod: Document) -> None:
     """Fill in the defaults of a pod, in place: those of its spec, and a few that templates do not get."""
     spec = pod.setdefault("spec", {})
+    _drop_old_annotations(pod)
     default_pod_spec(spec)
+    if spec["terminationGracePeriodSeconds"] < 0:
+        spec["terminationGracePeriodSeconds"] = 1
     for container in containers(spec, ("initContainers", "containers")):
         resources = container["resources"]
         if limits := resources.get("limits"):
@@ -36,6 +43,7 @@ def default_pod(pod: Document) -> None:
 def default_pod_template(template: Document) -> None:
     """Fill in the defaults of a pod template, in place."""
     template.setdefault("metadata", {})
+    _drop_old_annotations(template)
     default_pod_spec(template.setdefault("spec", {}))
 
 
@@ -62,6 +70,16 @@ def containers(spec: Document, lists: tuple[str, ...] = CONTAINERS) -> Iterator[
     """All containers of a spec."""
     for name in lists:
         yield from spec.get(name) or ()
+
+
+def _drop_old_annotations(holder: Document) -> None:
+    """Init containers were annotations before they had a field, and old clients still send them."""
+    annotations = (holder.get("metadata") or {}).get("annotations")
+    if annotations:
+        for key in _OLD_ANNOTATIONS & annotations.keys():
+            del annotations[key]
+        if not annotations:
+            del holder["metadata"]["annotations"]
 
 
 def _default_container(container: Document) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import duplicate, invalid, not_supported, required, too_long
+from pilotage.meta.causes import duplicate, invalid, json_shown, not_supported, required, too_long
 from pilotage.meta.documents import Document
 from pilotage.server.strategies.checks.texts import validate_relative_path
 from pilotage.server.strategies.pods.windows import validate_windows_options
@@ -108,8 +108,9 @@ def _validate_seccomp(profile: Document | None, path: str) -> Iterator[Cause]:
         else:
             yield from validate_relative_path(local, f"{path}.localhostProfile")
     elif local is not None:
-        shown = {"Type": kind, "LocalhostProfile": local}
-        yield invalid(f"{path}.localhostProfile", shown, "can only be set when seccomp type is Localhost", whole=True)
+        shown = json_shown({"Type": kind, "LocalhostProfile": local})  # in Go's order
+        message = f"Invalid value: {shown}: can only be set when seccomp type is Localhost"
+        yield Cause("FieldValueInvalid", message, f"{path}.localhostProfile")
 
 
 def _validate_sysctls(spec: Document, sysctls: Any, path: str) -> Iterator[Cause]:

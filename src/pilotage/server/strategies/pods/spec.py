@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import duplicate, forbidden, invalid, not_supported, required
+from pilotage.meta.causes import duplicate, forbidden, invalid, json_shown, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.meta.names import dns_1123_subdomain
 from pilotage.meta.validation import annotations_causes, labels_causes
@@ -169,12 +169,14 @@ def _validate_claims(spec: Document, path: str, metadata: Document | None) -> It
 def _validate_claim_source(claim: Document, path: str) -> Iterator[Cause]:
     names = {key: claim.get(key) for key in ("resourceClaimName", "resourceClaimTemplateName")}
     given = {key: value for key, value in names.items() if value is not None}
+    problem = ""
     if len(given) > 1:
-        message = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
-        yield invalid(path, claim, message)
-    if not given:
-        message = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
-        yield invalid(path, claim, message)
+        problem = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+    elif not given:
+        problem = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
+    if problem:
+        shown = {"Name": claim.get("name") or ""} | {key[0].upper() + key[1:]: value for key, value in names.items()}
+        yield Cause("FieldValueInvalid", f"Invalid value: {json_shown(shown)}: {problem}", path)
     for key, value in given.items():
         yield from validate_text(value, f"{path}.{key}", dns_1123_subdomain)
 

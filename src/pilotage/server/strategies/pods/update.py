@@ -110,8 +110,6 @@ def _validate_unchanged(spec: Document, was: Document) -> Iterator[Cause]:
             ]
     for key in ("activeDeadlineSeconds", "schedulingGates", "tolerations"):
         _keep(rest, was, key)
-    if (was.get("terminationGracePeriodSeconds") or 0) < 0 and spec.get("terminationGracePeriodSeconds") == 1:
-        _keep(rest, was, "terminationGracePeriodSeconds")
     if was.get("schedulingGates"):
         yield from _validate_gated(rest, was)
     if rest != was:
