@@ -54,6 +54,11 @@ def test_quantities_are_canonical(text: object, stored: str) -> None:
     assert decoded_spec(overhead={"cpu": text})["overhead"] == {"cpu": stored}
 
 
+@pytest.mark.parametrize("text", ["1.500", "00001", "1.", "+5", "1E3", "012Ki"])
+def test_some_spellings_of_quantities_are_kept_as_kubernetes_does(text: str) -> None:
+    assert decoded_spec(overhead={"cpu": text})["overhead"] == {"cpu": text}
+
+
 def test_times_are_in_utc_to_the_second() -> None:
     metadata = CONFIG_MAP.decode({"metadata": {"creationTimestamp": "2020-01-02T03:04:05.6+01:00"}}, [])["metadata"]
     assert metadata == {"creationTimestamp": "2020-01-02T02:04:05Z"}

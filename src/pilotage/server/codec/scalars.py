@@ -13,6 +13,9 @@ from pilotage.meta.quantity import Quantity
 from pilotage.server.codec import base64text
 
 _MICRO_TIME = re.compile(r".{19}\.[0-9]{6}(?:Z|[+-][0-9]{2}:[0-9]{2})", re.ASCII)
+_AMOUNT = re.compile(r"[+-]?0*([1-9][0-9]*)(?:\.([0-9]*))?([numkMGTPE]?|[KMGTPE]i|[eE][+-]?[0-9]{1,4})", re.ASCII)
+_DECIMAL_EXPONENTS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY_EXPONENTS = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _ZERO_TIME = "0001-01-01T00:00:00Z"
 _LAYOUT = "2006-01-02T15:04:05Z07:00"
 _MICRO_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
@@ -90,7 +93,22 @@ def quantity(value: Any, _: list[None]) -> str:
 @lru_cache(4096)
 def canonical_quantity(value: str | float) -> str:
     """The text that Kubernetes stores for an amount. ValueError for what is no quantity."""
-    return Quantity(value).canonical()
+    canonical, text = Quantity(value).canonical(), str(value).strip()
+    return text if text != canonical and _is_kept(text) else canonical
+
+
+def _is_kept(text: str) -> bool:
+    """Whether Kubernetes takes a text for canonical by a quick look at its digits, and stores it as it is: `1.500`."""
+    match = _AMOUNT.fullmatch(text)
+    if match is None:
+        return False
+    whole, fraction, suffix = match[1], match[2] or "", match[3]
+    if suffix in _BINARY_EXPONENTS:
+        exponent = _BINARY_EXPONENTS[suffix]
+        return not fraction and len(whole) + exponent * 3 // 10 < 15 and int(whole) % 8 != 0
+    exponent = _DECIMAL_EXPONENTS[suffix] if suffix in _DECIMAL_EXPONENTS else int(suffix[1:])
+    scale, digits = exponent - len(fraction), whole + fraction
+    return len(digits) <= 18 and scale >= -9 and scale % 3 == 0 and not digits.endswith("000")
 
 
 def time(value: Any, _: list[None]) -> str | None:

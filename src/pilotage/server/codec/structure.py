@@ -43,8 +43,8 @@ _TYPES: dict[tuple[str, str], tuple[type | None, Decode, Any]] = {
     ("number", "double"): (None, scalars.number, 0),
 }
 _GATED = {
-    "io.k8s.api.core.v1.Lifecycle": ("stopSignal",),
-    "io.k8s.api.core.v1.VolumeProjection": ("clusterTrustBundle",),
+    "io.k8s.api.core.v1.PodSpec": ("schedulingGroup",),
+    "io.k8s.api.core.v1.VolumeProjection": ("clusterTrustBundle", "podCertificate"),
     "io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy": ("maxUnavailable",),
     "io.k8s.api.coordination.v1.LeaseSpec": ("strategy", "preferredHolder"),
 }

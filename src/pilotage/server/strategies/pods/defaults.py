@@ -101,9 +101,18 @@ def _default_container(container: Document) -> None:
     for name in PROBES:
         if (probe := container.get(name)) is not None:
             _default_probe(probe)
-    for handler in (container.get("lifecycle") or {}).values():
-        if isinstance(handler, dict):
-            _default_http(handler)
+    if "lifecycle" in container:
+        _default_lifecycle(container)
+
+
+def _default_lifecycle(container: Document) -> None:
+    lifecycle = container["lifecycle"]
+    if "stopSignal" in lifecycle:  # behind a feature gate that is off
+        del lifecycle["stopSignal"]
+        if not lifecycle:
+            del container["lifecycle"]
+    for handler in lifecycle.values():
+        _default_http(handler)
 
 
 def _default_variable_source(source: Document) -> None:

@@ -81,7 +81,7 @@ def validate_resource_reference(reference: Document, path: str, *, file: bool) -
     divisor = Quantity(reference.get("divisor") or 0)
     name = resource.partition(".")[2] if resource in _RESOURCES else "hugepages"
     known = resource in _RESOURCES or resource.startswith(_HUGE_PAGES)
-    if known and divisor and divisor.canonical() not in _DIVISORS[name][0]:
+    if known and divisor and str(divisor) not in _DIVISORS[name][0]:
         _, values, unit = _DIVISORS[name]
         message = f"only divisor's values {values} are supported with the {unit} resource"
         yield invalid(f"{path}.divisor", resource, message)

@@ -105,23 +105,23 @@ def _validate_against_limit(name: str, amount: Quantity, limits: Amounts, path: 
         if not allows_overcommit(name):
             yield required(f"{path}.limits", "Limit must be set for non overcommitable resources")
     elif amount != limit and not allows_overcommit(name):
-        message = f"must be equal to {name} limit of {limit.canonical()}"
-        yield invalid(f"{path}.requests", amount.canonical(), message)
+        message = f"must be equal to {name} limit of {limit}"
+        yield invalid(f"{path}.requests", str(amount), message)
     elif amount > limit:
-        message = f"must be less than or equal to {name} limit of {limit.canonical()}"
-        yield invalid(f"{path}.requests", amount.canonical(), message)
+        message = f"must be less than or equal to {name} limit of {limit}"
+        yield invalid(f"{path}.requests", str(amount), message)
 
 
 def _validate_amount(name: str, amount: Quantity, path: str) -> Iterator[Cause]:
     if amount < _ZERO:
-        yield invalid(path, amount.canonical(), "must be greater than or equal to 0")
+        yield invalid(path, str(amount), "must be greater than or equal to 0")
     if is_integer_resource(name) and amount.milli_value() % 1000:
-        yield invalid(path, amount.canonical(), "must be an integer")
+        yield invalid(path, str(amount), "must be an integer")
 
 
 def _validate_pages(name: str, amount: Quantity, path: str) -> Iterator[Cause]:
     if name.startswith(HUGE_PAGES) and not _is_whole_pages(name, amount):
-        yield invalid(path, amount.canonical(), f"{amount.canonical()} is not positive integer multiple of {name}")
+        yield invalid(path, str(amount), f"{amount} is not positive integer multiple of {name}")
 
 
 def _is_whole_pages(name: str, amount: Quantity) -> bool:
@@ -186,14 +186,14 @@ def _validate_sums(spec: Document, path: str) -> Iterator[Cause]:
     limits, requests = amounts(spec, "limits"), amounts(spec, "requests")
     for name, needed in total(spec, "requests").items():
         if name in requests and needed > requests[name]:
-            message = f"must be greater than or equal to aggregate container requests of {needed.canonical()}"
-            yield invalid(f"{path}.requests[{name}]", requests[name].canonical(), message)
+            message = f"must be greater than or equal to aggregate container requests of {needed}"
+            yield invalid(f"{path}.requests[{name}]", str(requests[name]), message)
     for name, needed in total(spec, "limits").items():
         if name.startswith(HUGE_PAGES) and name in limits and needed > limits[name]:
-            message = f"must be greater than or equal to aggregate container limits of {needed.canonical()}"
-            yield invalid(f"{path}.limits[{name}]", limits[name].canonical(), message)
+            message = f"must be greater than or equal to aggregate container limits of {needed}"
+            yield invalid(f"{path}.limits[{name}]", str(limits[name]), message)
     for index, container in enumerate(spec.get("containers") or ()):
         for name, limit in amounts(container, "limits").items():
             if name in limits and limit > limits[name]:
-                message = f"must be less than or equal to pod limits of {limits[name].canonical()}"
-                yield invalid(f"{path}.containers[{index}][{name}].limits", limit.canonical(), message)
+                message = f"must be less than or equal to pod limits of {limits[name]}"
+                yield invalid(f"{path}.containers[{index}][{name}].limits", str(limit), message)

@@ -17,8 +17,8 @@ _COMPUTE = ("cpu", "memory")
 def default_quantities(quantities: Document | None) -> None:
     """Round amounts of resources up to thousandths, in place."""
     for name, text in quantities.items() if quantities else ():
-        if text.__class__ is str and text[-1:].isalpha() and text[-1:] not in "nu":
-            continue  # most have a suffix of thousandths or more
+        if text.isdigit() or (text[-1:] in "mkMGTPEi" and "." not in text):
+            continue  # a whole number of thousandths or of more
         quantity = Quantity(text)
         rounded = Quantity(f"{quantity.milli_value()}m")
         if quantities is not None and rounded != quantity:
