@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotage.cache.store import Store
@@ -51,7 +51,6 @@ def never(key: tuple[str, str], error: BaseException) -> None:
 
 
 @pytest.mark.covers("T112")
-@settings(max_examples=150)
 @given(STEPS, st.integers(0, 12))
 def test_a_store_is_a_dict_whose_indexes_are_always_right(steps: list[Any], indexed_at: int) -> None:
     store = Store(never)

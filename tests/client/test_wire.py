@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotage.client import wire
@@ -135,7 +135,6 @@ def test_warnings_are_unquoted(header: str, text: str) -> None:
     assert wire.warnings([header]) == (text,)
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.integers(300, 599), st.binary(max_size=200), st.text(max_size=20))
 def test_any_answer_becomes_an_error(code: int, body: bytes, retry_after: str) -> None:
     error = wire.error(code, body, asked="GET /x", retry_after=retry_after)

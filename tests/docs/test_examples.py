@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from hack.device.running import device_server
+
+from .. import forked
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "examples").glob("*.md"))]
@@ -35,11 +35,8 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.mark.parametrize("code", EXAMPLES)
 def test_an_example_runs(code: str, target: str, tmp_path: Path) -> None:
     (tmp_path / "example.py").write_text(code)
-    command = [sys.executable, "-W", "error", "example.py"]
     environment = os.environ | {"NVIDIA_DEVICE_API_TARGET": target}
-    ran = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
-    )
+    ran = forked.run("example.py", folder=tmp_path, environment=environment)
     assert ran.returncode == 0, ran.stderr
 
 
@@ -75,8 +72,7 @@ def test_every_package_has_a_page_that_the_design_links_to() -> None:
 
 def test_the_notebook_keeps_its_notes(tmp_path: Path) -> None:
     def notes(*arguments: str) -> tuple[int, str, str]:
-        command = [sys.executable, "-W", "error", str(ROOT / "examples" / "notes.py"), *arguments]
-        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        ran = forked.run(str(ROOT / "examples" / "notes.py"), *arguments, folder=tmp_path)
         return ran.returncode, ran.stdout, ran.stderr
 
     code, added, _ = notes("add", "buy milk")
@@ -124,10 +120,7 @@ def test_an_example_in_a_wrong_environment_says_so_without_a_traceback(
         "NODE_NAME": "here",
         "NVIDIA_DEVICE_API_TARGET": f"unix://{tmp_path}/nowhere/api.sock",
     }
-    command = [sys.executable, "-W", "error", str(ROOT / "examples" / words[0]), *words[1:]]
-    ran = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
-    )
+    ran = forked.run(str(ROOT / "examples" / words[0]), *words[1:], folder=tmp_path, environment=environment)
     assert ran.returncode == 1
     assert "Traceback" not in ran.stderr + ran.stdout
     assert complaint in (ran.stderr + ran.stdout).splitlines()[-1]

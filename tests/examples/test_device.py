@@ -7,8 +7,6 @@ import os
 import queue
 import re
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -20,6 +18,8 @@ from typing import Any
 import pytest
 
 from hack.cluster.running import RealCluster
+
+from ..forked import ForkedProcess
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = [f"gpu-{number}" for number in range(1, 9)]
@@ -34,7 +34,7 @@ METRICS_ADDRESS = "127.0.0.1:8080"
 class Program:
     """A program that runs; its lines are read as they come."""
 
-    process: subprocess.Popen[str]
+    process: ForkedProcess
     _lines: queue.Queue[str | None] = field(default_factory=queue.Queue)
 
     def __post_init__(self) -> None:
@@ -58,7 +58,6 @@ class Program:
         return self.process.wait(PATIENCE), left
 
     def _read(self) -> None:
-        assert self.process.stdout is not None
         for line in self.process.stdout:
             self._lines.put(line.rstrip("\n"))
         self._lines.put(None)
@@ -66,20 +65,12 @@ class Program:
 
 @contextmanager
 def running(*command: str, environment: dict[str, str]) -> Iterator[Program]:
-    process = subprocess.Popen(
-        [sys.executable, "-W", "error", *command],
-        env=os.environ | {"PYTHONUNBUFFERED": "1"} | environment,  # so that lines come in the order they were printed
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
-        yield Program(process)
-    finally:
-        process.kill()
-        process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
+    process = ForkedProcess(*command, environment=os.environ | {"PYTHONUNBUFFERED": "1"} | environment, merged=True)
+    with process:
+        try:
+            yield Program(process)
+        finally:
+            process.kill()
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import h2.connection
 import h2.events
 import pytest
 from h2.settings import SettingCodes
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pilotage.grpc import frames
@@ -268,7 +268,6 @@ def test_a_header_block_that_is_too_long_is_not_even_decoded() -> None:
     assert caught.value.code is ErrorCode.ENHANCE_YOUR_CALM
 
 
-@settings(max_examples=300)
 @given(st.binary(max_size=400), st.booleans())
 def test_whatever_comes_is_taken_or_refused(noise: bytes, begun: bool) -> None:
     engine = Recorder()
@@ -281,7 +280,6 @@ frame_noise = st.builds(
 )
 
 
-@settings(max_examples=300)
 @given(st.lists(frame_noise, max_size=20))
 def test_whatever_frames_come_are_taken_or_refused(noise: list[bytes]) -> None:
     engine = Recorder()
@@ -291,7 +289,6 @@ def test_whatever_frames_come_are_taken_or_refused(noise: list[bytes]) -> None:
     assert engine.queued_bytes >= 0
 
 
-@settings(max_examples=40)
 @example(sizes=[5, 1], window=1, largest_frame=16384)
 @given(
     sizes=st.lists(st.integers(1, 100_000), min_size=1, max_size=4),

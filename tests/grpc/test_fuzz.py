@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hack.device.attacks import HELLO, MESSAGE, frame, literal, request
@@ -169,7 +169,6 @@ async def _serve(data: bytes, cuts: list[int], *, full: bool, limited: bool) -> 
     assert len(_goodbyes(bytes(wire.sent))) == int(cut)
 
 
-@settings(max_examples=250)
 @given(SEQUENCES, CUTS, st.booleans(), st.booleans())
 def test_a_server_that_is_sent_anything_ends_cleanly_and_keeps_nothing(
     data: bytes, cuts: list[int], full: bool, limited: bool
@@ -197,7 +196,6 @@ async def _call(data: bytes, cuts: list[int], *, full: bool) -> None:
     assert len(_goodbyes(bytes(wire.sent[len(frames.PREFACE) :]))) <= 1
 
 
-@settings(max_examples=250)
 @given(SEQUENCES, CUTS, st.booleans())
 def test_a_client_that_is_sent_anything_ends_cleanly_and_keeps_nothing(
     data: bytes, cuts: list[int], full: bool
@@ -220,7 +218,6 @@ def _outcome(data: bytes, pieces: Callable[[bytes], list[bytes]]) -> tuple[objec
     return code, engine.heads, told, engine.left, engine.window, engine.initial_window, engine.take_sent()
 
 
-@settings(max_examples=250)
 @given(SEQUENCES, CUTS)
 def test_bytes_mean_the_same_wherever_they_are_cut(data: bytes, cuts: list[int]) -> None:
     def cut(data: bytes) -> list[bytes]:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotage.http.heads import Refusal
@@ -45,7 +45,6 @@ def requests(draw: st.DrawFn) -> tuple[tuple[str, str, bytes], bytes]:
     return (method, target, body), wire
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(requests(), max_size=4), st.lists(st.integers(1, 60), max_size=30))
 def test_requests_are_the_same_however_the_stream_is_cut(
     sent: list[tuple[tuple[str, str, bytes], bytes]], cuts: list[int]
@@ -58,7 +57,6 @@ def test_requests_are_the_same_however_the_stream_is_cut(
     assert read_all([*pieces, stream]) == [request for request, _ in sent]
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_are_requests_or_refused(noise: bytes) -> None:
     reader = RequestReader(Limits())

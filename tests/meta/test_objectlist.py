@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotage.client import ObjectList
@@ -62,7 +62,6 @@ def test_it_is_a_sequence() -> None:
     assert repr(objects) == "<ObjectList of 3 at version 7, and more to come>"
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.integers(0, 6), st.slices(6))
 def test_slices_are_those_of_a_list(count: int, part: slice) -> None:
     objects = made(count, [])

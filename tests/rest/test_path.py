@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotage.errors import ApiError, BadRequest, Invalid, MethodNotSupported, NotFound
@@ -87,13 +87,11 @@ def requests(draw: st.DrawFn) -> Request:
     )
 
 
-@settings(max_examples=300, deadline=None)
 @given(requests())
 def test_parse_undoes_build(request: Request) -> None:
     assert parse(build(request)) == request
 
 
-@settings(max_examples=300, deadline=None)
 @given(requests())
 def test_what_is_built_is_plain_ascii_without_spaces(request: Request) -> None:
     target = build(request).target
@@ -101,7 +99,6 @@ def test_what_is_built_is_plain_ascii_without_spaces(request: Request) -> None:
     assert not any(character.isspace() or not character.isprintable() for character in target)
 
 
-@settings(max_examples=500, deadline=None)
 @given(
     st.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "", "get"]),
     st.text(max_size=60) | st.builds("/api/v1/namespaces/{}/pods?{}".format, texts, texts),

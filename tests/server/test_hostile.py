@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotage.errors import ApiError, Invalid, NotFound
@@ -317,7 +317,6 @@ async def test_a_hostile_path_leads_nowhere(method: str, path: str) -> None:
 
 
 @given(st.text(max_size=30), st.text(max_size=30))
-@settings(max_examples=60, deadline=None)
 def test_whatever_the_names_a_key_stays_within_its_collection(namespace: str, name: str) -> None:
     info = asyncio.run(Catalogue(MemoryStorage(), "/t/").find(CONFIG_MAPS))
     assert info.key(namespace, name).startswith("core/configmaps/")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from pilotage.workqueue.metrics import NoMetrics
 from pilotage.workqueue.schedule import Schedule
@@ -102,7 +102,6 @@ STEPS = st.lists(
 
 
 @pytest.mark.covers("T20", "T21", "T22", "T23", "T24", "T25", "T27", "T28", "T32", "T33")
-@settings(max_examples=200)
 @given(STEPS)
 def test_any_order_of_calls_gives_what_the_model_gives(steps: list[tuple[object, ...]]) -> None:
     depth = Depth()

@@ -7,7 +7,6 @@ import logging
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -17,14 +16,16 @@ from unittest import mock
 
 from pilotage.cli import main
 
-COMMAND = [sys.executable, "-W", "error", "-m", "pilotage.cli", "device"]
+from ...forked import ForkedProcess
+
+COMMAND = ["-m", "pilotage.cli", "device"]
 
 
 @dataclass
 class Server:
     """A server that listens."""
 
-    process: subprocess.Popen[str]
+    process: ForkedProcess
     lines: list[str]
     """What it has printed by then."""
     rest: str = ""
@@ -37,19 +38,15 @@ class Server:
         if self.code == -1:
             self.process.send_signal(number)
             self.rest, self.errors = self.process.communicate(timeout=30)
-            self.code = self.process.returncode
+            self.code = self.process.wait()
 
 
 @contextmanager
 def serving(target: Path | str, *options: str) -> Iterator[Server]:
     """The command while it serves at a socket or an address."""
     where = f"unix://{target}" if isinstance(target, Path) else target
-    process = subprocess.Popen(
-        [*COMMAND, "serve", "--target", where, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    with process:
+    with ForkedProcess(*COMMAND, "serve", "--target", where, *options) as process:
         try:
-            assert process.stdout is not None
             lines: list[str] = []
             while not lines or "listening on" not in lines[-1]:
                 line = process.stdout.readline()

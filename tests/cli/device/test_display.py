@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 
 from pilotage.meta import yamltext
 
+from ...forked import ForkedProcess
 from .processes import COMMAND, serving, shown
 
 UUID = r"GPU-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
@@ -116,7 +118,8 @@ def test_a_target_that_is_none_is_one_clear_line() -> None:
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("arguments", ["get --target unix://{target}", "get --help"])
 def test_a_reader_that_goes_away_is_no_failure(target: Path, arguments: str, unbuffered: str) -> None:
-    command = f"{' '.join(COMMAND)} {arguments.format(target=target)} | true; echo ${{PIPESTATUS[0]}}"
+    words = [sys.executable, "-W", "error", *COMMAND, arguments.format(target=target)]
+    command = f"{' '.join(words)} | true; echo ${{PIPESTATUS[0]}}"
     environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
     ran = subprocess.run(
         ["bash", "-c", command], env=environment, capture_output=True, text=True, timeout=60, check=False
@@ -129,15 +132,9 @@ def test_changes_follow_the_table_and_ctrl_c_is_the_proper_end(tmp_path: Path) -
     fakes = ("--provider", "fake", "--count", "2", "--seed", "1")
     with (
         serving(path, *fakes, "--period", "0.1") as server,
-        subprocess.Popen(
-            [*COMMAND, "watch", "--target", f"unix://{path}"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as watching,
+        ForkedProcess(*COMMAND, "watch", "--target", f"unix://{path}") as watching,
     ):
         try:
-            assert watching.stdout is not None
             lines = [watching.stdout.readline().rstrip("\n") for _ in range(5)]
             assert lines[0].split() == ["TIME", "EVENT", "NAME", "UUID", "READY", "REASON", "CONDITIONS", "ACTION"]
             assert [line.split()[1:3] for line in lines[1:3]] == [["ADDED", "gpu-1"], ["ADDED", "gpu-2"]]
@@ -162,12 +159,9 @@ def test_one_gpu_can_be_watched_alone(tmp_path: Path) -> None:
     path = tmp_path / "device-api.sock"
     with (
         serving(path, "--provider", "fake", "--count", "2", "--period", "0.05"),
-        subprocess.Popen(
-            [*COMMAND, "watch", "gpu-1", "--target", f"unix://{path}"], stdout=subprocess.PIPE, text=True
-        ) as watching,
+        ForkedProcess(*COMMAND, "watch", "gpu-1", "--target", f"unix://{path}") as watching,
     ):
         try:
-            assert watching.stdout is not None
             names = [watching.stdout.readline().split()[2] for _ in range(5)]
         finally:
             watching.send_signal(signal.SIGINT)
@@ -179,10 +173,7 @@ def test_one_gpu_can_be_watched_alone(tmp_path: Path) -> None:
 def test_a_server_that_does_not_know_its_gpus_yet_is_waited_for(tmp_path: Path) -> None:
     path = tmp_path / "device-api.sock"
     with serving(path, "--gate-seconds", "12"):
-        command = [*COMMAND, "watch", "--target", f"unix://{path}"]
-        watching = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        assert watching.stderr is not None
-        assert watching.stdout is not None
+        watching = ForkedProcess(*COMMAND, "watch", "--target", f"unix://{path}")
         assert watching.stderr.readline().startswith("pilotage: waiting: the server is not ready")
         assert watching.stdout.readline().split()[:3] == ["TIME", "EVENT", "NAME"]
         watching.send_signal(signal.SIGINT)

@@ -28,6 +28,7 @@ from pilotage.errors import Forbidden
 from pilotage.meta.models import ObjectMeta
 from pilotage.server.http.certificates import self_signed
 
+from ...forked import ForkedProcess
 from .processes import COMMAND, logging_as_before, refused, serving, shown
 
 QUIET = ("--provider", "fake", "--period", "0")
@@ -97,11 +98,8 @@ def test_without_the_fake_provider_it_is_the_device_api(tmp_path: Path) -> None:
 def test_the_environment_names_the_socket(tmp_path: Path) -> None:
     path = tmp_path / "device-api.sock"
     environment = {**os.environ, "NVIDIA_DEVICE_API_TARGET": f"unix://{path}"}
-    with subprocess.Popen(
-        [*COMMAND, "serve", *QUIET], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
-    ) as process:
+    with ForkedProcess(*COMMAND, "serve", *QUIET, environment=environment) as process:
         try:
-            assert process.stdout is not None
             assert [process.stdout.readline() for _ in range(3)][-1].endswith(f"listening on {path}\n")
         finally:
             process.kill()
@@ -163,9 +161,7 @@ def test_metrics_and_health_are_served_where_they_are_asked_for(tmp_path: Path) 
 def test_a_client_that_dies_leaves_no_stream_behind(tmp_path: Path) -> None:
     place = f"127.0.0.1:{free_port()}"
     with serving(tmp_path / "s", *QUIET, "--metrics-bind-address", place):
-        watch = [*COMMAND, "watch", "--target", f"unix://{tmp_path}/s"]
-        with subprocess.Popen(watch, stdout=subprocess.PIPE, text=True) as watching:
-            assert watching.stdout is not None
+        with ForkedProcess(*COMMAND, "watch", "--target", f"unix://{tmp_path}/s") as watching:
             assert watching.stdout.readline().startswith("TIME")
             wait_for_streams(place, 1)
             watching.kill()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,11 +10,14 @@ from pathlib import Path
 
 from pilotage.cluster import Cluster
 
+from ... import forked
+from ...forked import ForkedProcess
+
 
 def command(before: str) -> list[str]:
     """The start of the command line of a process that runs `before` first."""
     program = f"import sys\n{before}\nfrom pilotage.cli import main\nsys.exit(main(sys.argv[1:]))"
-    return [sys.executable, "-W", "error", "-c", program, "serve", "--bind"]
+    return ["-c", program, "serve", "--bind"]
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Running:
     lines: list[str]
     url: str
     kubeconfig: Path
-    process: subprocess.Popen[str]
+    process: ForkedProcess
 
     @property
     def bind(self) -> str:
@@ -41,10 +42,7 @@ def serving(
     folder: Path, *options: str, bind: str = "127.0.0.1:0", stop: int = signal.SIGTERM, before: str = ""
 ) -> Iterator[Running]:
     """The command while it serves; it must end well."""
-    process = subprocess.Popen(
-        [*command(before), bind, *options], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
+    process = ForkedProcess(*command(before), bind, *options, folder=folder)
     lines = [process.stdout.readline(), process.stdout.readline()]
     try:
         url = lines[0].partition(" at ")[2].partition(";")[0]
@@ -58,8 +56,7 @@ def serving(
 
 def failure(folder: Path, *options: str, before: str = "") -> str:
     """The one line of a command that fails with exit code 1; `before` is run first, in its process."""
-    line = [*command(before), "127.0.0.1:0", *options]
-    ran = subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    ran = forked.run(*command(before), "127.0.0.1:0", *options, folder=folder)
     assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (1, "", 1), ran.stderr
     assert ran.stderr.startswith("pilotage: ")
     return ran.stderr.removeprefix("pilotage: ").rstrip("\n")

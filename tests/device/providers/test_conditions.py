@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotage.device.providers.actions import Action, Vocabulary, most_severe, spelled
@@ -195,7 +195,6 @@ steps = st.lists(
 
 
 @given(steps, st.none() | st.integers(-5, 5))
-@settings(max_examples=300)
 def test_all_four_types_are_there_always_and_each_once(steps: list[Reading | int], offset: int | None) -> None:
     history, last = History(), Unreadable("nothing yet")
     reading: Reading = last

@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotage.schema.definition import apply_definition_defaults, definition_causes, definition_update_causes
@@ -136,13 +136,11 @@ schemas = st.recursive(
 
 
 @given(schemas)
-@settings(max_examples=200, deadline=None)
 def test_no_schema_however_odd_makes_the_judge_fail(schema: Any) -> None:
     assert isinstance(definition_causes(definition(schema)), list)
 
 
 @given(anything)
-@settings(max_examples=100, deadline=None)
 def test_no_document_however_odd_makes_the_judge_fail(spec: Any) -> None:
     made: Any = {"metadata": {"name": "x"}, "spec": spec}
     apply_definition_defaults(made)

@@ -4,7 +4,7 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotage.errors import Cause, InvalidDefinition
@@ -58,7 +58,6 @@ documents = st.fixed_dictionaries(
 
 
 @given(documents)
-@settings(max_examples=150, deadline=None)
 def test_defaulting_twice_is_defaulting_once(document: Any) -> None:
     COMPILED.default(document)
     again = copy.deepcopy(document)
@@ -67,7 +66,6 @@ def test_defaulting_twice_is_defaulting_once(document: Any) -> None:
 
 
 @given(documents)
-@settings(max_examples=150, deadline=None)
 def test_pruning_twice_drops_nothing_more(document: Any) -> None:
     COMPILED.prune(document)
     again = copy.deepcopy(document)
@@ -76,7 +74,6 @@ def test_pruning_twice_drops_nothing_more(document: Any) -> None:
 
 
 @given(documents)
-@settings(max_examples=150, deadline=None)
 def test_defaulting_invents_no_field_that_pruning_drops(document: Any) -> None:
     COMPILED.prune(document)
     COMPILED.default(document)
@@ -84,7 +81,6 @@ def test_defaulting_invents_no_field_that_pruning_drops(document: Any) -> None:
 
 
 @given(documents)
-@settings(max_examples=150, deadline=None)
 def test_validation_changes_nothing_and_an_unchanged_object_may_stay(document: Any) -> None:
     before = copy.deepcopy(document)
     COMPILED.validate(document)
