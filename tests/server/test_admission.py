@@ -11,7 +11,7 @@ from pilotage.storage.memory import MemoryStorage
 
 from .registries import CONFIG_MAPS
 
-USER = User("alice")
+USER = User("alice", ("system:masters",))
 BODY = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"},"data":{"a":"b"}}'
 CREATE = Request(Verb.CREATE, CONFIG_MAPS, namespace="default", body=BODY, user=USER)
 UPDATE = Request(Verb.UPDATE, CONFIG_MAPS, namespace="default", name="one", body=BODY, user=USER)

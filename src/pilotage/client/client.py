@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Self
 
 from pilotage.client.reader import Reader
@@ -16,6 +18,7 @@ from pilotage.meta.mapper import RESTMapper, RESTMapping
 from pilotage.meta.scheme import Scheme
 from pilotage.rest import Transport
 from pilotage.rest.listing import SILENCE_SECONDS, RestListerWatcher
+from pilotage.rest.users import ActingTransport, acting_user
 
 
 class Client(Reader, Writer):
@@ -101,6 +104,19 @@ class Client(Reader, Writer):
     def with_field_validation(self, field_validation: str) -> Self:
         """A client that asks for Strict, Warn or Ignore where fields are unknown or doubled."""
         return self._with(self._session.with_defaults(field_validation=field_validation))
+
+    def as_user(
+        self, name: str, *, groups: Sequence[str] = (), uid: str = "", extra: Mapping[str, Sequence[str]] | None = None
+    ) -> Client:
+        """A client whose calls are those of another user, with the rights of that user. It reads from the server.
+
+        `groups`, `uid` and `extra` are those of the user; the group `system:authenticated` and the groups of service
+        accounts need not be given. In process, calls of other clients are not checked; those of this one are, by the
+        roles and bindings that the embedded server has. Over HTTP, the user of the kubeconfig needs the right to
+        impersonate.
+        """
+        user = acting_user(name, groups, uid=uid, extra=extra)
+        return self.live._with(replace(self._session, transport=ActingTransport(self._session.transport, user)))
 
     def _with(self, session: Session) -> Self:
         made = copy.copy(self)

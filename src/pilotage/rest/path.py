@@ -33,6 +33,7 @@ from pilotage.rest.request import (
     Verb,
     WriteOptions,
 )
+from pilotage.rest.users import impersonation_headers
 
 _METHODS = {
     Verb.GET: "GET",
@@ -74,6 +75,8 @@ def build(request: Request) -> HTTPRequest:
             body = msgspec.json.encode(_NO_DELETE_OPTIONS)  # without a body, the version is a precondition as well
     if body or request.content_type:
         headers.append(("content-type", request.content_type or JSON))
+    if request.user.name:
+        headers += impersonation_headers(request.user)
     if request.user_agent:
         headers.append(("user-agent", request.user_agent))
     return HTTPRequest(_METHODS[request.verb], target, tuple(headers), body)

@@ -117,6 +117,7 @@ class User:
     groups: tuple[str, ...] = ()
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     """What the authenticator knows besides."""
+    uid: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,4 +139,5 @@ class Request:
     user_agent: str = ""
     """Names the field manager if `field_manager` is empty."""
     user: User = field(default=User())
-    """Set by the server that received the request; never sent."""
+    """Who sends it. A server sets it, and authorizes the request; in process, a request without a user is not checked.
+    A client that acts as another user sets it, too, and sends it over HTTP as impersonation."""

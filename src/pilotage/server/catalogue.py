@@ -33,6 +33,8 @@ _STORED_ELSEWHERE = {
 }
 """Built-in resources whose objects are kept in the form of another one."""
 NEEDED_VERBS = frozenset(("create", "get", "list", "watch", "update", "delete"))
+REVIEWS = ("authentication.k8s.io", "authorization.k8s.io")
+"""Groups whose objects are answered at once, and never stored."""
 _MAX_COMPILED = 4096
 
 CustomStrategies = Mapping[GroupResource, type[CustomResourceStrategy]]
@@ -100,7 +102,9 @@ class Catalogue:
 @cache
 def _builtins() -> dict[GroupVersionResource, ResourceInfo]:
     found = {
-        mapping.resource: _builtin(mapping) for mapping in builtin.resources() if NEEDED_VERBS.issubset(mapping.verbs)
+        mapping.resource: _builtin(mapping)
+        for mapping in builtin.resources()
+        if NEEDED_VERBS.issubset(mapping.verbs) or mapping.resource.group in REVIEWS
     }
     for served, stored in _STORED_ELSEWHERE.items():
         kept = found[stored]

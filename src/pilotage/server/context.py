@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from pilotage.errors import (
@@ -19,7 +19,10 @@ from pilotage.errors import (
 from pilotage.meta import times
 from pilotage.meta.names import tenant_problem
 from pilotage.rest.request import Request
-from pilotage.server.admission import Admission
+from pilotage.server.access.escalation import EscalationCheck
+from pilotage.server.access.rbac import Authorizer
+from pilotage.server.access.serviceaccounts import ServiceAccountTokens
+from pilotage.server.admission import Admission, AdmissionFunction
 from pilotage.server.catalogue import Catalogue, CustomStrategies
 from pilotage.server.resources import ResourceInfo
 from pilotage.storage.interface import Entry, Operation, Put, Storage
@@ -43,11 +46,20 @@ class RegistryContext:
     garbage_collection: bool = True
     """Whether dependents are deleted with their owners, as kube-controller-manager does it."""
     catalogue: Catalogue = field(init=False, repr=False, compare=False)
+    authorizer: Authorizer = field(init=False, repr=False, compare=False)
+    """Decides on requests that have a user."""
+    service_accounts: ServiceAccountTokens = field(init=False, repr=False, compare=False)
+    """Issues and verifies the tokens of service accounts."""
 
     def __post_init__(self) -> None:
         if problem := tenant_problem(self.tenant):
             raise InvalidDefinition(problem)
         object.__setattr__(self, "catalogue", Catalogue(self.storage, self.prefix, self.strategies))
+        object.__setattr__(self, "authorizer", Authorizer(self.storage, self.prefix))
+        tokens = ServiceAccountTokens(self.storage, self.prefix, self.clock)
+        object.__setattr__(self, "service_accounts", tokens)
+        validating: tuple[AdmissionFunction, ...] = (EscalationCheck(self.authorizer), *self.admission.validating)
+        object.__setattr__(self, "admission", replace(self.admission, validating=validating))
 
     @property
     def prefix(self) -> str:

@@ -14,6 +14,9 @@ from pilotage.meta.mapper import RESTMapping
 from pilotage.rest.request import Request, Verb
 from pilotage.rest.response import Page, Response, WatchEvent
 from pilotage.server import records, routes, steps
+from pilotage.server.access.bootstrap import create_roles
+from pilotage.server.access.rbac import attributes_of
+from pilotage.server.access.reviews import Reviewer
 from pilotage.server.catalogue import NAMESPACES, Redefined
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.background import BackgroundLoops
@@ -46,6 +49,7 @@ class Registry:
     def __init__(self, context: RegistryContext) -> None:
         self.context = context
         self._catalogue = context.catalogue
+        self.reviewer = Reviewer(context, context.authorizer)
         self._reader = Reader(context)
         self._creator = Creator(context)
         self._updater = Updater(context)
@@ -58,6 +62,7 @@ class Registry:
 
     async def __aenter__(self) -> Registry:
         await self._create_namespaces()
+        await create_roles(self.context)
         await self._exits.enter_async_context(self._loops)
         return self
 
@@ -93,6 +98,8 @@ class Registry:
         match request.verb:
             case Verb.GET:
                 return await self._reader.get(info, request)
+            case Verb.CREATE if self.reviewer.reviews(info):
+                return await self.reviewer.create(info, request)
             case Verb.CREATE:
                 return await self._creator.create(info, request)
             case Verb.UPDATE:
@@ -150,6 +157,8 @@ class Registry:
             await asyncio.sleep(0)
         if len(request.body) > MAX_BODY:
             raise RequestTooLarge(f"Request entity too large: limit is {MAX_BODY}")
+        if request.user.name:
+            await self.context.authorizer.check(attributes_of(request))
         info = await self._catalogue.find(request.resource)
         routes.check(info, request)
         if not info.compiled:

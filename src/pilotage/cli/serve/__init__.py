@@ -57,6 +57,24 @@ def register(subparsers: Any) -> None:
         metavar="SIZE",
         help="how much memory replaced and deleted objects may take, which watches resume from (default: %(default)s)",
     )
+    command.add_argument(
+        "--token-auth-file",
+        type=Path,
+        metavar="FILE",
+        help='more users by their tokens, in kube-apiserver\'s format: lines of TOKEN,USER,UID,"GROUP,GROUP"',
+    )
+    command.add_argument(
+        "--client-ca-file",
+        type=Path,
+        metavar="FILE",
+        help="users by client certificates that the authorities in this PEM file have signed: the common name is the "
+        "user, organizations are groups",
+    )
+    command.add_argument(
+        "--anonymous-auth",
+        action="store_true",
+        help="requests without credentials are those of the user system:anonymous (default: 401)",
+    )
     command.set_defaults(run=run)
 
 
@@ -64,13 +82,15 @@ def run(options: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM and return the exit code."""
     import asyncio
 
+    from pilotage.cli.serve.access import AccessOptions
     from pilotage.cli.serve.server import ServeOptions, serve
 
     host, port = options.bind
     serving = ServeOptions(
         options.storage, options.tenant, host, port, options.kubeconfig, options.credentials, options.max_history
     )
-    asyncio.run(serve(serving))
+    access = AccessOptions(options.token_auth_file, options.client_ca_file, options.anonymous_auth)
+    asyncio.run(serve(serving, access))
     return 0
 
 

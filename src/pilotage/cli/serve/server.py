@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pilotage.cli.errors import CommandError
+from pilotage.cli.serve.access import AccessOptions, authenticator, trust_clients
 from pilotage.cli.serve.certificate import ServingCertificate
 from pilotage.cli.serve.credentials import Credentials, default_path, load_or_create
 from pilotage.cli.serve.kubeconfig import check_kubeconfig, write_kubeconfig
@@ -40,7 +41,7 @@ class ServeOptions:
     """How many bytes of replaced and deleted objects to keep for watches."""
 
 
-async def serve(options: ServeOptions) -> None:
+async def serve(options: ServeOptions, access: AccessOptions = AccessOptions()) -> None:  # noqa: B008 - immutable
     """Serve until SIGINT or SIGTERM. The line that begins with `serving` is printed once requests are answered.
 
     On the first signal watches end at once and other requests have ten seconds. A second signal ends these too.
@@ -53,7 +54,9 @@ async def serve(options: ServeOptions) -> None:
             exits.push_async_callback(storage.close)
             cluster = await exits.enter_async_context(Cluster.embedded(storage, tenant=options.tenant))
             credentials = load_or_create(options.credentials or default_path(options.storage, options.tenant))
-            running = await _start_server(options, HTTPHandler(cluster.registry, credentials.token), credentials, exits)
+            users = authenticator(access, credentials.token, cluster.registry.context)
+            handler = HTTPHandler(cluster.registry, users)
+            running = await _start_server(options, access, handler, credentials, exits)
             url = f"https://{bracketed(options.host)}:{running.port}"
             authority = credentials.authority.certificate
             write_kubeconfig(options.kubeconfig, kubeconfigs.document(url, authority, credentials.token))
@@ -64,10 +67,11 @@ async def serve(options: ServeOptions) -> None:
 
 
 async def _start_server(
-    options: ServeOptions, handler: HTTPHandler, credentials: Credentials, exits: AsyncExitStack
+    options: ServeOptions, access: AccessOptions, handler: HTTPHandler, credentials: Credentials, exits: AsyncExitStack
 ) -> server.Server:
     """Start to listen. The certificate is renewed until `exits` closes."""
     certificate = ServingCertificate(credentials, options.host)
+    trust_clients(certificate.context, access)
     await exits.enter_async_context(certificate.renewal())
     listening = server.serve(
         handler, options.host, options.port, ssl=certificate.context, authenticate=handler.authenticate

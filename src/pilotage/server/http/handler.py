@@ -1,9 +1,8 @@
-"""The HTTP face: parses HTTP into the registry's request values, and writes its answers as HTTP."""
+"""The HTTP handler: parses HTTP into the registry's request values, and writes its answers as HTTP."""
 
 from __future__ import annotations
 
 import gzip
-import hmac
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -11,12 +10,17 @@ from importlib import metadata
 
 import msgspec
 
-from pilotage.errors import ApiError, Forbidden, InternalError, NotFound, PilotageError, Unauthorized
+from pilotage.errors import ApiError, InternalError, NotFound, PilotageError
 from pilotage.http import messages as http
 from pilotage.http.health import HealthHandler, ping
 from pilotage.rest import path, response
 from pilotage.rest.negotiation import PROTOBUF, Format
-from pilotage.rest.request import Form, Request, Verb
+from pilotage.rest.request import Form, Request, User, Verb
+from pilotage.rest.users import ANONYMOUS
+from pilotage.server.access.authentication import ADMIN, Authenticator
+from pilotage.server.access.rbac import Authorizer
+from pilotage.server.access.rules import AccessAttributes
+from pilotage.server.access.users import impersonated, impersonation
 from pilotage.server.http.documents import Documents
 from pilotage.server.http.formats import STREAMS, check_shape, format_of, format_of_error
 from pilotage.server.http.rendering import Renderer, write
@@ -35,11 +39,17 @@ _log = logger("pilotage.server")
 
 
 class HTTPHandler:
-    """Answers HTTP requests from a registry, for those who know the token."""
+    """Answers HTTP requests from a registry, for the users that an authenticator knows.
 
-    def __init__(self, registry: Registry, token: str) -> None:
+    A text instead of an authenticator is the token of an administrator.
+    """
+
+    def __init__(self, registry: Registry, authenticator: Authenticator | str) -> None:
         self._registry = registry
-        self._token = token.encode()
+        if isinstance(authenticator, str):
+            authenticator = Authenticator({authenticator: ADMIN}, registry.context.service_accounts)
+        self._authenticator = authenticator
+        registry.reviewer.tokens = authenticator
         self._health = {
             "/healthz": HealthHandler("/healthz", lambda: {"ping": ping}),
             "/livez": HealthHandler("/livez", lambda: {"ping": ping}),
@@ -60,16 +70,17 @@ class HTTPHandler:
 
     async def _answer(self, incoming: http.Request) -> http.Response | http.StreamingResponse:
         route = incoming.target.partition("?")[0].rstrip("/") or "/"
-        if route not in OPEN and not self.authenticate(incoming.headers, incoming.peer):
-            raise Unauthorized("Unauthorized")
-        _refuse_impersonation(incoming)
+        user = await self._user(incoming) if route not in OPEN else ANONYMOUS
         if health := self._health.get("/" + route.lstrip("/").partition("/")[0]):
             return await health(incoming)
         if incoming.method in ("GET", "HEAD"):
             answer = await self._documents.find(route, incoming.headers)
             if answer is not None:
+                if route not in OPEN:
+                    await self._authorizer.check(AccessAttributes(user, incoming.method.lower(), path=route))
                 return answer
-        request = path.parse(path.HTTPRequest(incoming.method, incoming.target, tuple(incoming.headers), incoming.body))
+        parsed = path.parse(path.HTTPRequest(incoming.method, incoming.target, tuple(incoming.headers), incoming.body))
+        request = replace(parsed, user=user)
         info = await self._registry.describe(request)
         asked = format_of(incoming.headers, incoming.target, info, request)
         request = replace(request, form=_registry_form(asked, request))
@@ -98,8 +109,21 @@ class HTTPHandler:
 
     def authenticate(self, headers: http.Headers, peer: http.Peer) -> bool:
         """An `http.Authenticate`."""
-        scheme, _, token = headers.get("authorization").partition(" ")
-        return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self._token)
+        return self._authenticator.is_known(headers, peer)
+
+    @property
+    def _authorizer(self) -> Authorizer:
+        return self._registry.context.authorizer
+
+    async def _user(self, incoming: http.Request) -> User:
+        """Who sends the request, or whom it is sent on behalf of. Raises Unauthorized and Forbidden."""
+        user = await self._authenticator.user_of(incoming.headers, incoming.peer)
+        target = impersonated(incoming.headers)
+        if target is None:
+            return user
+        for attributes in impersonation(user, target, incoming.headers.all("impersonate-group")):
+            await self._authorizer.check(attributes)
+        return target
 
     async def _watch(self, request: Request, asked: Format, renderer: Renderer) -> http.StreamingResponse:
         exits = AsyncExitStack()
@@ -157,13 +181,6 @@ def version() -> dict[str, str]:
         "compiler": "",
         "platform": "python",
     }
-
-
-def _refuse_impersonation(incoming: http.Request) -> None:
-    """A request on behalf of another user is refused: done as the caller, it would do what that user may not."""
-    for name, _ in incoming.headers:
-        if name.lower().startswith("impersonate-"):
-            raise Forbidden(f"this server does not support impersonation: send the request without {name[:100]!r}")
 
 
 def _warnings(texts: tuple[str, ...]) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Runs the background loops of the server: termination, garbage collection, history, Events, check of the storage.
+"""Runs the background loops of the server: termination, garbage collection, aggregated roles, history, Events, storage.
 
 They read the storage's log; none of them is a controller, and no single request depends on them. Several processes on
 one storage may all run them: every step is conditional and may be done twice.
@@ -12,6 +12,7 @@ from types import TracebackType
 
 from pilotage.errors import Compacted, StorageError
 from pilotage.server.context import RegistryContext
+from pilotage.server.loops.aggregation import aggregate_roles
 from pilotage.server.loops.collection import Collector
 from pilotage.server.loops.events import expire_events
 from pilotage.server.loops.history import History
@@ -38,6 +39,7 @@ class BackgroundLoops:
         loops: dict[str, Callable[[], Awaitable[None]]] = {
             "terminate": self._terminator.run,
             "history": self._history.run,
+            "roles": lambda: aggregate_roles(self._context),
             "events": lambda: expire_events(self._context),
             "storage": lambda: check_storage(self._context),
         }

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pilotage.errors import RevisionConflict
 from pilotage.meta.documents import Document, same
 from pilotage.rest.request import Request
 from pilotage.rest.response import Response
 from pilotage.server import records, steps, store
+from pilotage.server.access.rbac import attributes_of
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.context import RegistryContext
 from pilotage.server.offload import offload
@@ -50,6 +51,8 @@ class Updater:
         return await self.context.storage.get(self.context.key(info, request.namespace, request.name)) is None
 
     async def _create(self, info: ResourceInfo, request: Request) -> Response:
+        if request.user.name:
+            await self.context.authorizer.check(replace(attributes_of(request), verb="create", name=""))
         document, problems = await offload(len(request.body), bodies.read, request, info)
         bodies.check_identity(info, request, document, None)
         document["metadata"].pop("resourceVersion", None)

@@ -1,0 +1,50 @@
+"""Who may use a server of `pilotage serve`: the user of its kubeconfig, users of a token file, of certificates."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+
+from pilotage.cli.errors import CommandError
+from pilotage.errors import InvalidDefinition
+from pilotage.server.access.authentication import ADMIN, Authenticator, read_token_file
+from pilotage.server.context import RegistryContext
+
+
+@dataclass(frozen=True, slots=True)
+class AccessOptions:
+    """The users besides the one of the kubeconfig."""
+
+    token_file: Path | None = None
+    """Users by their tokens, in kube-apiserver's format."""
+    client_ca_file: Path | None = None
+    """The authorities of client certificates, in PEM."""
+    anonymous: bool = False
+    """Whether requests without credentials are those of `system:anonymous`."""
+
+
+def authenticator(options: AccessOptions, token: str, context: RegistryContext) -> Authenticator:
+    """What finds the users of requests. `token` is that of the kubeconfig."""
+    users = {token: ADMIN}
+    if options.token_file is not None:
+        try:
+            users |= read_token_file(options.token_file)
+        except (OSError, UnicodeDecodeError, InvalidDefinition) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise CommandError(f"cannot read the token file {options.token_file}: {reason}") from error
+    return Authenticator(users, context.service_accounts, anonymous=options.anonymous)
+
+
+def trust_clients(context: ssl.SSLContext, options: AccessOptions) -> None:
+    """Accept client certificates of the authorities in the options; a client may still come without one."""
+    if options.client_ca_file is None:
+        return
+    try:
+        context.load_verify_locations(str(options.client_ca_file))
+    except (OSError, ssl.SSLError) as error:
+        raise CommandError(
+            f"cannot read certificate authorities from {options.client_ca_file}: {error.strerror or error}; "
+            "the file must have certificates in PEM format"
+        ) from error
+    context.verify_mode = ssl.CERT_OPTIONAL

@@ -1,0 +1,76 @@
+"""Users: the groups that every user has, and acting as another user (impersonation)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from urllib.parse import quote
+
+from pilotage.meta.mapper import RESTMapping
+from pilotage.rest.request import Request, User
+from pilotage.rest.response import Page, Response, WatchEvent
+from pilotage.rest.transport import Transport
+
+AUTHENTICATED = "system:authenticated"
+UNAUTHENTICATED = "system:unauthenticated"
+ANONYMOUS = User("system:anonymous", groups=(UNAUTHENTICATED,))
+SERVICE_ACCOUNT = "system:serviceaccount:"
+"""What the names of service accounts begin with; namespace and name follow."""
+
+
+def acting_user(
+    name: str,
+    groups: Sequence[str] = (),
+    *,
+    uid: str = "",
+    extra: Mapping[str, Sequence[str]] | None = None,
+) -> User:
+    """The user that somebody acts as, with the groups that a server adds to those that are given."""
+    values = {key: tuple(found) for key, found in (extra or {}).items()}
+    return User(name, implied_groups(name, tuple(groups)), values, uid)
+
+
+def implied_groups(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:
+    """The groups of a user of this name who is given these."""
+    if name == ANONYMOUS.name:
+        return tuple(dict.fromkeys((*groups, UNAUTHENTICATED)))
+    if not groups and name.startswith(SERVICE_ACCOUNT):
+        namespace, colon, _ = name.removeprefix(SERVICE_ACCOUNT).partition(":")
+        if colon:
+            return ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", AUTHENTICATED)
+    return tuple(dict.fromkeys((*groups, AUTHENTICATED)))
+
+
+def impersonation_headers(user: User) -> list[tuple[str, str]]:
+    """The headers that ask a server to handle a request as one of this user."""
+    headers = [("impersonate-user", user.name)]
+    headers += [("impersonate-group", group) for group in user.groups if group not in (AUTHENTICATED, UNAUTHENTICATED)]
+    if user.uid:
+        headers.append(("impersonate-uid", user.uid))
+    for key, values in user.extra.items():
+        headers += [(f"impersonate-extra-{quote(key.lower(), safe='')}", value) for value in values]
+    return headers
+
+
+class ActingTransport:
+    """A transport whose requests are those of another user."""
+
+    def __init__(self, inner: Transport, user: User) -> None:
+        self._inner = inner
+        self._user = user
+
+    async def call(self, request: Request) -> Response:
+        return await self._inner.call(replace(request, user=self._user))
+
+    async def list(self, request: Request) -> Page:
+        return await self._inner.list(replace(request, user=self._user))
+
+    def watch(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+        return self._inner.watch(replace(request, user=self._user))
+
+    async def resources(self) -> Sequence[RESTMapping]:
+        return await self._inner.resources()
+
+    async def close(self) -> None:
+        """Nothing: the inner transport is closed by its owner."""

@@ -1,0 +1,107 @@
+"""Who sends a request: by a token, a client certificate, or the token of a service account."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from pilotage.errors import InvalidDefinition, Unauthorized
+from pilotage.http.messages import Headers, Peer
+from pilotage.rest.request import User
+from pilotage.rest.users import ANONYMOUS
+from pilotage.server.access.rbac import MASTERS
+from pilotage.server.access.serviceaccounts import ServiceAccountTokens
+from pilotage.server.access.users import authenticated
+
+ADMIN = User("admin", groups=(MASTERS,), uid="admin")
+"""The user of the kubeconfig that a server writes."""
+_MAX_TOKEN_FILE_BYTES = 8 * 1024 * 1024
+
+
+class Authenticator:
+    """Finds the user of a request."""
+
+    def __init__(
+        self,
+        tokens: Mapping[str, User],
+        service_accounts: ServiceAccountTokens | None = None,
+        *,
+        anonymous: bool = False,
+    ) -> None:
+        self._users = {_digest(token): authenticated(user) for token, user in tokens.items()}
+        self._service_accounts = service_accounts
+        self._anonymous = anonymous
+
+    def is_known(self, headers: Headers, peer: Peer) -> bool:
+        """Whether the sender has shown credentials of ours, without a look into the storage. An `http.Authenticate`."""
+        if peer.certificate is not None:
+            return True
+        token = _bearer_token(headers)
+        if not token:
+            return False
+        signed = self._service_accounts is not None and self._service_accounts.claims(token) is not None
+        return _digest(token) in self._users or signed
+
+    async def user_of(self, headers: Headers, peer: Peer) -> User:
+        """The user of a request. Raises Unauthorized."""
+        token = _bearer_token(headers)
+        if token:
+            user = await self.user_of_token(token)
+            if user is None:
+                raise Unauthorized("Unauthorized")
+            return user
+        user = user_of_certificate(peer.certificate) if peer.certificate is not None else None
+        if user is None and self._anonymous:
+            return ANONYMOUS
+        if user is None:
+            raise Unauthorized("Unauthorized")
+        return user
+
+    async def user_of_token(self, token: str) -> User | None:
+        """The user of a bearer token; None if it is not valid."""
+        user = self._users.get(_digest(token))
+        if user is None and self._service_accounts is not None:
+            user = await self._service_accounts.user_of(token)
+        return user
+
+
+def _bearer_token(headers: Headers) -> str:
+    scheme, _, token = headers.get("authorization").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def _digest(token: str) -> bytes:
+    """What tokens are compared by: how long a comparison takes says nothing about the token."""
+    return hashlib.sha256(token.encode(errors="surrogatepass")).digest()
+
+
+def user_of_certificate(certificate: Mapping[str, object]) -> User | None:
+    """The user that a client certificate names: its common name, and its organizations as groups."""
+    name, groups = "", []
+    subject = certificate.get("subject")
+    for relative in subject if isinstance(subject, tuple) else ():
+        for key, value in relative:
+            if key == "commonName":
+                name = value
+            elif key == "organizationName":
+                groups.append(value)
+    return authenticated(User(name, tuple(groups))) if name else None
+
+
+def read_token_file(path: Path) -> dict[str, User]:
+    """The users of a token file in kube-apiserver's format: token, name, uid and, in quotes, groups."""
+    if path.stat().st_size > _MAX_TOKEN_FILE_BYTES:
+        raise InvalidDefinition(f"{path}: a token file has at most {_MAX_TOKEN_FILE_BYTES} bytes")
+    users: dict[str, User] = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        for number, row in enumerate(csv.reader(file), start=1):
+            if not row or row[0].startswith("#"):
+                continue
+            if len(row) < 3 or not row[0] or not row[1]:
+                problem = "a line has a token, a user name and a uid, and may have groups in quotes"
+                raise InvalidDefinition(f"{path}, line {number}: {problem}")
+            groups = tuple(group.strip() for group in row[3].split(",") if group.strip()) if len(row) > 3 else ()
+            users[row[0]] = User(row[1], groups, uid=row[2])
+    return users

@@ -1,0 +1,177 @@
+"""Role-based access control: what the roles and bindings in the storage allow a user."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from pilotage.errors import Forbidden, StatusDetails
+from pilotage.meta.documents import Document
+from pilotage.meta.kinds import GroupResource
+from pilotage.rest.request import Request, User, Verb
+from pilotage.server import records
+from pilotage.server.access.rules import AccessAttributes, allows
+from pilotage.storage.interface import Entry, Storage
+
+GROUP = "rbac.authorization.k8s.io"
+MASTERS = "system:masters"
+"""The group whose members may do everything."""
+_KINDS = {"Role": "roles", "ClusterRole": "clusterroles"}
+_SELECTED_NAME = "metadata.name="
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether a request is allowed, and why."""
+
+    allowed: bool
+    reason: str = ""
+    errors: tuple[str, ...] = ()
+    """Bindings that could not be followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A rule that applies to a user, and the binding that it comes from."""
+
+    rule: Document
+    binding: str
+
+
+@dataclass(slots=True)
+class Grants:
+    """All rules that apply to a user in a namespace."""
+
+    found: list[Grant] = field(default_factory=list)
+    missing: list[tuple[str, str]] = field(default_factory=list)
+    """Kind and name of roles that bindings name, but that do not exist."""
+
+
+class Authorizer:
+    """Decides by the roles and bindings of one tenant, as they are in the storage at this moment."""
+
+    def __init__(self, storage: Storage, prefix: str) -> None:
+        self._storage = storage
+        self._prefix = f"{prefix}{GROUP}/"
+        self._decoded: dict[str, tuple[int, Document]] = {}
+
+    async def authorize(self, attributes: AccessAttributes) -> Decision:
+        """Whether the user of these attributes may do what they say."""
+        if MASTERS in attributes.user.groups:
+            return Decision(True)
+        grants = Grants()
+        async for grant in self._grants(attributes.user, attributes.namespace, grants):
+            if allows(grant.rule, attributes):
+                return Decision(True, f"RBAC: allowed by {grant.binding}")
+        errors = tuple(f'{kind.lower()}.{GROUP} "{name}" not found' for kind, name in grants.missing)
+        return Decision(False, f"RBAC: {_listed(errors)}" if errors else "", errors)
+
+    async def check(self, attributes: AccessAttributes) -> None:
+        """Raise Forbidden if the user may not do this."""
+        decision = await self.authorize(attributes)
+        if not decision.allowed:
+            raise forbidden(attributes, decision.reason)
+
+    async def grants(self, user: User, namespace: str) -> Grants:
+        """Every rule that applies to a user in a namespace; with an empty one, in the whole cluster only."""
+        grants = Grants()
+        async for grant in self._grants(user, namespace, grants):
+            grants.found.append(grant)
+        return grants
+
+    async def role_rules(self, reference: Document, namespace: str) -> list[Document] | None:
+        """The rules of the role that a binding names; None if it does not exist."""
+        kind, name = reference.get("kind", ""), reference.get("name", "")
+        place = f"{namespace}/" if kind == "Role" else ""
+        entry = await self._storage.get(f"{self._prefix}{_KINDS.get(kind, 'roles')}/{place}{name}")
+        return None if entry is None else self._decode(entry).get("rules") or []
+
+    async def _grants(self, user: User, namespace: str, grants: Grants) -> AsyncIterator[Grant]:
+        places = [("clusterrolebindings/", "")]
+        if namespace:
+            places.append((f"rolebindings/{namespace}/", namespace))
+        for prefix, place in places:
+            snapshot = await self._storage.list(self._prefix + prefix)
+            for entry in snapshot.entries:
+                binding = self._decode(entry)
+                subject = _subject(binding, user, place)
+                if subject is None:
+                    continue
+                reference = binding["roleRef"]
+                rules = await self.role_rules(reference, place)
+                if rules is None:
+                    grants.missing.append((reference.get("kind", ""), reference.get("name", "")))
+                    continue
+                described = _described(binding, place, subject)
+                for rule in rules:
+                    yield Grant(rule, described)
+
+    def _decode(self, entry: Entry) -> Document:
+        """The object of an entry, decoded once for each version of it."""
+        known = self._decoded.get(entry.key)
+        if known is None or known[0] != entry.revision:
+            known = (entry.revision, records.decode(entry.value))
+            if len(self._decoded) > 10_000:  # also of objects that were deleted
+                self._decoded.clear()
+            self._decoded[entry.key] = known
+        return known[1]
+
+
+def _subject(binding: Document, user: User, namespace: str) -> Document | None:
+    """The first subject of a binding that the user is."""
+    for subject in binding.get("subjects") or ():
+        match subject.get("kind"):
+            case "User":
+                found = subject.get("name") == user.name
+            case "Group":
+                found = subject.get("name") in user.groups
+            case "ServiceAccount":
+                place = subject.get("namespace") or namespace
+                found = bool(place) and user.name == f"system:serviceaccount:{place}:{subject.get('name')}"
+            case _:
+                found = False
+        if found:
+            return dict(subject)
+    return None
+
+
+def _described(binding: Document, namespace: str, subject: Document) -> str:
+    metadata, role = binding["metadata"], binding["roleRef"]
+    place = f"/{namespace}" if namespace else ""
+    kind = "RoleBinding" if namespace else "ClusterRoleBinding"
+    name = subject["name"]
+    if subject["kind"] == "ServiceAccount":
+        name = f"{name}/{subject.get('namespace') or namespace}"
+    return f'{kind} "{metadata["name"]}{place}" of {role["kind"]} "{role["name"]}" to {subject["kind"]} "{name}"'
+
+
+def _listed(errors: tuple[str, ...]) -> str:
+    unique = list(dict.fromkeys(errors))
+    return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"
+
+
+def attributes_of(request: Request) -> AccessAttributes:
+    """What a request to the registry does. A list of one name is authorized as that object."""
+    group, _, resource = request.resource
+    name, namespace = request.name, request.namespace
+    selector = request.options.field_selector
+    if not name and request.verb in (Verb.LIST, Verb.WATCH) and selector.startswith(_SELECTED_NAME):
+        name = selector.removeprefix(_SELECTED_NAME) if "," not in selector else ""
+    if not group and resource == "namespaces" and name:
+        namespace = name  # a namespace is in itself
+    return AccessAttributes(request.user, request.verb.value, group, resource, request.subresource, name, namespace)
+
+
+def forbidden(attributes: AccessAttributes, reason: str = "") -> Forbidden:
+    """The 403 of a request that is not allowed."""
+    suffix = f": {reason}" if reason else ""
+    who = f'User "{attributes.user.name}" cannot {attributes.verb}'
+    if attributes.path:
+        return Forbidden(f'forbidden: {who} path "{attributes.path}"{suffix}', details=StatusDetails())
+    target = GroupResource(attributes.group, attributes.resource)
+    subject = f'{target} "{attributes.name}"' if attributes.name else str(target)
+    place = f'in the namespace "{attributes.namespace}"' if attributes.namespace else "at the cluster scope"
+    what = f'resource "{attributes.full_resource}" in API group "{attributes.group}" {place}'
+    details: dict[str, Any] = {"name": attributes.name, "group": attributes.group, "kind": attributes.resource}
+    return Forbidden(f"{subject} is forbidden: {who} {what}{suffix}", details=StatusDetails(**details))

@@ -1,0 +1,174 @@
+"""Reviews: questions about access and identity that are asked as objects, and answered at once. Nothing is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+import msgspec
+
+from pilotage.errors import BadRequest, Cause
+from pilotage.meta.causes import invalid, invalid_error
+from pilotage.meta.documents import Document
+from pilotage.meta.kinds import GroupKind
+from pilotage.rest.request import Request, User
+from pilotage.rest.response import Response
+from pilotage.server import steps
+from pilotage.server.access.rbac import Authorizer
+from pilotage.server.access.rules import AccessAttributes
+from pilotage.server.context import RegistryContext
+from pilotage.server.resources import ResourceInfo
+from pilotage.server.verbs import bodies
+
+AUTHORIZATION = "authorization.k8s.io"
+AUTHENTICATION = "authentication.k8s.io"
+
+
+class TokenAuthenticator(Protocol):
+    """Finds the user of a bearer token."""
+
+    async def user_of_token(self, token: str) -> User | None: ...
+
+
+class Reviewer:
+    """Answers the creation of a review."""
+
+    def __init__(self, context: RegistryContext, authorizer: Authorizer) -> None:
+        self._context = context
+        self._authorizer = authorizer
+        self.tokens: TokenAuthenticator | None = None
+        """Who knows the tokens; set by the server that authenticates."""
+        self._answers: dict[str, Callable[[Document, Request], Awaitable[None]]] = {
+            "localsubjectaccessreviews": self._local,
+            "selfsubjectaccessreviews": self._self,
+            "selfsubjectreviews": self._who,
+            "selfsubjectrulesreviews": self._rules,
+            "subjectaccessreviews": self._subject,
+            "tokenreviews": self._token,
+        }
+
+    def reviews(self, info: ResourceInfo) -> bool:
+        """Whether a resource is a review."""
+        return info.gvr.group in (AUTHORIZATION, AUTHENTICATION) and info.gvr.resource in self._answers
+
+    async def create(self, info: ResourceInfo, request: Request) -> Response:
+        """The review with its answer as status."""
+        bodies.check_options(request)
+        document, problems = bodies.read(request, info)
+        warnings = steps.default(info, request, document, problems)
+        document.pop("status", None)
+        metadata = {key: value for key, value in document["metadata"].items() if key in ("name", "namespace")}
+        if request.namespace:
+            metadata["namespace"] = request.namespace
+        answer = {"kind": info.gvk.kind, "apiVersion": info.gvk.api_version, "metadata": metadata}
+        answer["spec"] = document.get("spec") or {}
+        await self._answers[info.gvr.resource](answer, request)
+        return Response(msgspec.json.encode(answer), 201, tuple(warnings))
+
+    async def _self(self, review: Document, request: Request) -> None:
+        spec = review["spec"]
+        _check(_attribute_causes(spec))
+        await self._decide(review, _attributes(spec, request.user))
+
+    async def _subject(self, review: Document, request: Request) -> None:
+        spec = review["spec"]
+        causes = _attribute_causes(spec)
+        if not spec.get("user") and not spec.get("groups"):
+            causes.append(invalid("spec.user", "", "at least one of user or group must be specified"))
+        _check(causes)
+        extra = {key: tuple(values) for key, values in (spec.get("extra") or {}).items()}
+        user = User(spec.get("user") or "", tuple(spec.get("groups") or ()), extra, spec.get("uid") or "")
+        await self._decide(review, _attributes(spec, user))
+
+    async def _local(self, review: Document, request: Request) -> None:
+        spec = review["spec"]
+        causes: list[Cause] = []
+        if spec.get("nonResourceAttributes"):
+            detail = "disallowed on this kind of request"
+            causes.append(invalid("spec.nonResourceAttributes", spec["nonResourceAttributes"], detail, whole=True))
+        namespace = (spec.get("resourceAttributes") or {}).get("namespace") or ""
+        if namespace != request.namespace:
+            causes.append(invalid("spec.resourceAttributes.namespace", namespace, "must match metadata.namespace"))
+        _check(causes)
+        await self._subject(review, request)
+
+    async def _decide(self, review: Document, attributes: AccessAttributes) -> None:
+        if not attributes.user.name and not attributes.user.groups:
+            review["status"] = {"allowed": True}  # the program itself, in process: nothing is checked
+            return
+        decision = await self._authorizer.authorize(attributes)
+        review["status"] = {"allowed": decision.allowed} | ({"reason": decision.reason} if decision.reason else {})
+
+    async def _rules(self, review: Document, request: Request) -> None:
+        namespace = review["spec"].get("namespace") or ""
+        if not namespace:
+            raise BadRequest("no namespace on request")
+        grants = await self._authorizer.grants(request.user, namespace)
+        rules = [grant.rule for grant in grants.found]
+        review["spec"] = {}
+        review["status"] = {
+            "resourceRules": [
+                {key: rule[key] for key in ("verbs", "apiGroups", "resources", "resourceNames") if rule.get(key)}
+                for rule in rules
+                if rule.get("resources")
+            ],
+            "nonResourceRules": [
+                {"verbs": rule["verbs"], "nonResourceURLs": rule["nonResourceURLs"]}
+                for rule in rules
+                if rule.get("nonResourceURLs")
+            ],
+            "incomplete": False,
+        }
+        if grants.missing:
+            errors = [f'{kind.lower()}.rbac.authorization.k8s.io "{name}" not found' for kind, name in grants.missing]
+            review["status"]["evaluationError"] = errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
+
+    async def _who(self, review: Document, request: Request) -> None:
+        del review["spec"]
+        review["metadata"] = {"creationTimestamp": self._context.now()}
+        review["status"] = {"userInfo": _user_info(request.user)}
+
+    async def _token(self, review: Document, request: Request) -> None:
+        spec = review["spec"]
+        if not spec.get("token"):
+            raise BadRequest("token is required for TokenReview in authentication")
+        user = await self.tokens.user_of_token(spec["token"]) if self.tokens is not None else None
+        if user is None:
+            review["status"] = {"user": {}, "error": "invalid bearer token"}
+        else:
+            audiences = spec.get("audiences") or ["https://kubernetes.default.svc"]
+            review["status"] = {"authenticated": True, "user": _user_info(user), "audiences": audiences}
+
+
+def _user_info(user: User) -> Document:
+    info: Document = {"username": user.name}
+    if user.uid:
+        info["uid"] = user.uid
+    if user.groups:
+        info["groups"] = list(user.groups)
+    if user.extra:
+        info["extra"] = {key: list(values) for key, values in user.extra.items()}
+    return info
+
+
+def _attribute_causes(spec: Document) -> list[Cause]:
+    resource, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+    if resource is not None and other is not None:
+        detail = "cannot be specified in combination with resourceAttributes"
+        return [invalid("spec.nonResourceAttributes", other, detail, whole=True)]
+    return [invalid("spec.resourceAttributes", None, detail)] if resource is None and other is None else []
+
+
+def _attributes(spec: Document, user: User) -> AccessAttributes:
+    path = spec.get("nonResourceAttributes")
+    if path is not None:
+        return AccessAttributes(user, path.get("verb") or "", path=path.get("path") or "/")
+    found = spec["resourceAttributes"]
+    values = (found.get(key) or "" for key in ("verb", "group", "resource", "subresource", "name", "namespace"))
+    return AccessAttributes(user, *values)
+
+
+def _check(causes: list[Cause]) -> None:
+    if causes:
+        raise invalid_error(GroupKind(AUTHORIZATION, ""), "", causes)

@@ -1,0 +1,144 @@
+"""Tokens of service accounts: JSON Web Tokens that this server signs, and that end with their account.
+
+They are signed with HMAC (HS256), because only this server verifies them; a signature with a public key would need a
+library that programs without HTTPS do not have.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import secrets
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+
+from pilotage.errors import RevisionConflict
+from pilotage.meta import times
+from pilotage.meta.documents import Document
+from pilotage.rest.request import User
+from pilotage.server import records
+from pilotage.server.access.users import service_account
+from pilotage.storage.interface import Put, Storage
+
+KEY = "internal/service-account-key"
+"""Where the key is, below the prefix of the tenant: no resource has this path."""
+ISSUER = "https://kubernetes.default.svc"
+MAX_TOKEN_BYTES = 8192
+_CLAIM = "kubernetes.io"
+_HEADER = {"alg": "HS256", "typ": "JWT"}
+
+
+class ServiceAccountTokens:
+    """Issues and verifies tokens with a key that is in the storage, so that all servers of a storage have the same."""
+
+    def __init__(self, storage: Storage, prefix: str, clock: times.Clock = times.system_clock) -> None:
+        self._storage = storage
+        self._prefix = prefix
+        self._clock = clock
+        self._key = b""
+
+    async def issue(
+        self, account: Document, audiences: list[str], seconds: int, bound: Document | None = None
+    ) -> Issued:
+        """A token for a service account, which may be bound to another object."""
+        await self._load_key()
+        metadata, now = account["metadata"], self._clock()
+        expires = now + timedelta(seconds=seconds)
+        identity: Document = {
+            "namespace": metadata["namespace"],
+            "serviceaccount": {"name": metadata["name"], "uid": metadata["uid"]},
+        }
+        if bound is not None:
+            identity[bound["kind"].lower()] = {"name": bound["name"], "uid": bound.get("uid", "")}
+        claims = {
+            "aud": audiences,
+            "exp": int(expires.timestamp()),
+            "iat": int(now.timestamp()),
+            "iss": ISSUER,
+            "jti": str(uuid4()),
+            _CLAIM: identity,
+            "nbf": int(now.timestamp()),
+            "sub": f"system:serviceaccount:{metadata['namespace']}:{metadata['name']}",
+        }
+        content = b".".join(_text(msgspec.json.encode(part)) for part in (_HEADER, claims))
+        return Issued(f"{content.decode()}.{_text(self._signature(content)).decode()}", expires)
+
+    def claims(self, token: str) -> Document | None:
+        """What a token of ours claims; None if it is not one, or has ended. The key must have been loaded."""
+        if not self._key or len(token) > MAX_TOKEN_BYTES:
+            return None
+        content, _, signature = token.encode(errors="replace").rpartition(b".")
+        try:
+            if not hmac.compare_digest(self._signature(content), _bytes(signature)):
+                return None
+            header, claims = (msgspec.json.decode(_bytes(part)) for part in content.split(b"."))
+        except (ValueError, binascii.Error, msgspec.DecodeError):
+            return None
+        now = self._clock().timestamp()
+        if header != _HEADER or not claims["nbf"] - 300 <= now < claims["exp"]:
+            return None
+        found: Document = claims
+        return found
+
+    async def user_of(self, token: str) -> User | None:
+        """The user of a token, if its account, and the object that it is bound to, still exist."""
+        if token.count(".") != 2:
+            return None
+        await self._load_key()
+        claims = self.claims(token)
+        if claims is None:
+            return None
+        identity = claims[_CLAIM]
+        namespace, account = identity["namespace"], identity["serviceaccount"]
+        if not await self._exists(f"serviceaccounts/{namespace}/{account['name']}", account["uid"]):
+            return None
+        extra: dict[str, tuple[str, ...]] = {"authentication.kubernetes.io/credential-id": (f"JTI={claims['jti']}",)}
+        pod = identity.get("pod")
+        if pod is not None:
+            if not await self._exists(f"pods/{namespace}/{pod['name']}", pod["uid"]):
+                return None
+            extra |= {
+                "authentication.kubernetes.io/pod-name": (pod["name"],),
+                "authentication.kubernetes.io/pod-uid": (pod["uid"],),
+            }
+        user = service_account(namespace, account["name"], account["uid"])
+        return User(user.name, user.groups, extra, user.uid)
+
+    async def _exists(self, key: str, uid: str) -> bool:
+        entry = await self._storage.get(f"{self._prefix}core/{key}")
+        return entry is not None and records.decode(entry.value)["metadata"].get("uid") == uid
+
+    async def _load_key(self) -> None:
+        """Read the key, or create it: the first server of a storage to need one does."""
+        place = self._prefix + KEY
+        while not self._key:
+            entry = await self._storage.get(place)
+            if entry is not None:
+                self._key = entry.value
+                return
+            with suppress(RevisionConflict):  # another server was faster
+                await self._storage.commit(Put(place, secrets.token_bytes(32), expected=0))
+
+    def _signature(self, content: bytes) -> bytes:
+        return hmac.new(self._key, content, hashlib.sha256).digest()
+
+
+class Issued(msgspec.Struct, frozen=True):
+    """A token, and when it ends."""
+
+    token: str
+    expires: datetime
+
+
+def _text(data: bytes) -> bytes:
+    return base64.urlsafe_b64encode(data).rstrip(b"=")
+
+
+def _bytes(text: bytes) -> Any:
+    return base64.urlsafe_b64decode(text + b"=" * (-len(text) % 4))

@@ -1,0 +1,61 @@
+"""Users of a server: service accounts, and whom a request asks to be (impersonation)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from urllib.parse import unquote
+
+from pilotage.errors import BadRequest
+from pilotage.http.messages import Headers
+from pilotage.rest.request import User
+from pilotage.rest.users import AUTHENTICATED, SERVICE_ACCOUNT, implied_groups
+from pilotage.server.access.rules import AccessAttributes
+
+_PREFIX = "impersonate-"
+_EXTRA = "impersonate-extra-"
+_AUTHENTICATION = "authentication.k8s.io"
+
+
+def authenticated(user: User) -> User:
+    """The user with the groups that its kind has."""
+    return replace(user, groups=tuple(dict.fromkeys((*user.groups, AUTHENTICATED))))
+
+
+def service_account(namespace: str, name: str, uid: str = "") -> User:
+    """The user that a service account is."""
+    full_name = f"{SERVICE_ACCOUNT}{namespace}:{name}"
+    return User(full_name, groups=implied_groups(full_name, ()), uid=uid)
+
+
+def impersonated(headers: Headers) -> User | None:
+    """Who a request asks to be; None if it asks for nobody. Raises BadRequest."""
+    names = [name for name, _ in headers if name.startswith(_PREFIX)]
+    if not names:
+        return None
+    name, uid = headers.get("impersonate-user"), headers.get("impersonate-uid")
+    groups = headers.all("impersonate-group")
+    extra: dict[str, tuple[str, ...]] = {}
+    for key, value in headers:
+        if key.startswith(_EXTRA):
+            field = unquote(key.removeprefix(_EXTRA))
+            extra[field] = (*extra.get(field, ()), value)
+    if not name:
+        raise BadRequest("impersonation of groups, a uid or extra fields needs Impersonate-User, too")
+    return User(name, implied_groups(name, groups), extra, uid)
+
+
+def impersonation(user: User, target: User, asked_groups: Iterable[str]) -> Iterator[AccessAttributes]:
+    """What a user must be allowed in order to act as another one."""
+    if target.name.startswith(SERVICE_ACCOUNT):
+        namespace, _, account = target.name.removeprefix(SERVICE_ACCOUNT).partition(":")
+        yield AccessAttributes(user, "impersonate", "", "serviceaccounts", name=account, namespace=namespace)
+    else:
+        yield AccessAttributes(user, "impersonate", "", "users", name=target.name)
+    for group in asked_groups:
+        yield AccessAttributes(user, "impersonate", "", "groups", name=group)
+    if target.uid:
+        yield AccessAttributes(user, "impersonate", _AUTHENTICATION, "uids", name=target.uid)
+    for field, values in target.extra.items():
+        for value in values:
+            yield AccessAttributes(user, "impersonate", _AUTHENTICATION, "userextras", field, name=value)
