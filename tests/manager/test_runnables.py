@@ -12,7 +12,7 @@ from pilotage.http.messages import Request, Response
 from pilotage.manager.endpoints import Server
 from pilotage.manager.errors import ManagerStopped, RunnableCancelled
 from pilotage.manager.groups import RunnableGroup
-from pilotage.manager.runnables import Entry, Group, entries, name_of
+from pilotage.manager.runnables import Group, GroupMember, group_members, name_of
 
 from .fakes import FakeCache, Recorded, turns
 
@@ -50,7 +50,7 @@ async def answer(request: Request) -> Response:
 
 
 def groups_of(runnable: Any) -> list[Group]:
-    return [entry.group for entry in entries(runnable)]
+    return [entry.group for entry in group_members(runnable)]
 
 
 @pytest.mark.covers("T75", "T74")
@@ -74,8 +74,8 @@ def test_a_runnable_belongs_to_a_group(runnable: Any, groups: list[Group]) -> No
 
 
 def test_only_caches_have_a_ready_check() -> None:
-    assert entries(FakeCache())[0].ready is not None
-    assert entries(Plain())[0].ready is None
+    assert group_members(FakeCache())[0].ready is not None
+    assert group_members(Plain())[0].ready is None
 
 
 def test_a_runnable_is_called_by_its_name() -> None:
@@ -87,7 +87,7 @@ def test_a_runnable_is_called_by_its_name() -> None:
 @pytest.mark.parametrize("wrong", [3, object(), None])
 def test_what_cannot_be_run_is_refused_when_it_is_added(wrong: Any) -> None:
     with pytest.raises(InvalidDefinition, match="async def start"):
-        entries(wrong)
+        group_members(wrong)
 
 
 def test_an_unknown_group_is_refused() -> None:
@@ -95,7 +95,7 @@ def test_an_unknown_group_is_refused() -> None:
         runnable_group = "nowhere"
 
     with pytest.raises(InvalidDefinition, match=r"nowhere.*webhooks"):
-        entries(Lost())
+        group_members(Lost())
 
 
 class Failures(list[tuple[str, BaseException]]):
@@ -103,9 +103,9 @@ class Failures(list[tuple[str, BaseException]]):
         self.append((name, error))
 
 
-def entry(journal: list[str], name: str, ready: Any = None, **more: Any) -> Entry:
+def entry(journal: list[str], name: str, ready: Any = None, **more: Any) -> GroupMember:
     runnable = Recorded(journal, name, **more)
-    return Entry(Group.OTHERS, name, runnable.start, runnable, ready)
+    return GroupMember(Group.OTHERS, name, runnable.start, runnable, ready)
 
 
 @pytest.mark.covers("T76")

@@ -24,7 +24,7 @@ from pilotage.meta.mapper import not_served
 from pilotage.meta.objectlist import ObjectList
 from pilotage.meta.selection import Fields, Labels
 from pilotage.meta.typevars import T
-from pilotage.reflector.backoff import Backoff
+from pilotage.reflector.backoff import BackoffManager
 from pilotage.reflector.change import Applied, Bookmark, Change, Deleted, Listening, Replaced, Trouble, Undecodable
 from pilotage.reflector.reflector import changes
 from pilotage.rest.listing import ListerWatcher, Recounting
@@ -315,7 +315,7 @@ class Informer(Generic[T]):
         """Resolve the collection; a function that fails, for example in discovery, is retried."""
         if not callable(self._collection):
             return self._collection
-        backoff = Backoff(self.options.backoff)
+        backoff = BackoffManager(self.options.backoff)
         while True:
             try:
                 return await self._collection()

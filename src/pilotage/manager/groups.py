@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from typing import Any
 
 from pilotage.manager.errors import ManagerStopped, RunnableCancelled
-from pilotage.manager.runnables import START_ORDER, AnyRunnable, Entry, Group, entries
+from pilotage.manager.runnables import START_ORDER, AnyRunnable, Group, GroupMember, group_members
 from pilotage.telemetry.logs import logger
 
 log = logger("pilotage.manager")
@@ -21,14 +21,14 @@ class RunnableGroup:
 
     def __init__(self, report: Report) -> None:
         self._report = report
-        self._entries: list[Entry] = []
-        self._tasks: dict[asyncio.Task[None], Entry] = {}
+        self._entries: list[GroupMember] = []
+        self._tasks: dict[asyncio.Task[None], GroupMember] = {}
         self._started = False
         self._stopping = False
         self.unready: dict[str, object] = {}
         """The runnables by name that the next group waits for."""
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: GroupMember) -> None:
         """Add a runnable; raises ManagerStopped once the group is being stopped."""
         if self._stopping:
             raise ManagerStopped(f"{entry.name} cannot be added: the manager is stopping")
@@ -49,7 +49,7 @@ class RunnableGroup:
             await event.wait()
         await _together([self._becoming_ready(entry) for entry in self._entries if entry.ready is not None])
 
-    def _becoming_ready(self, entry: Entry) -> Callable[[], Awaitable[None]]:
+    def _becoming_ready(self, entry: GroupMember) -> Callable[[], Awaitable[None]]:
         async def wait() -> None:
             assert entry.ready is not None
             self.unready[entry.name] = entry.runnable
@@ -73,14 +73,14 @@ class RunnableGroup:
         """The tasks that have not ended."""
         return set(self._tasks)
 
-    def running(self) -> list[Entry]:
+    def running(self) -> list[GroupMember]:
         """The names of runnables whose task has not ended."""
         return list(self._tasks.values())
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[GroupMember]:
         return iter(self._entries)
 
-    def _launch(self, entry: Entry) -> asyncio.Event:
+    def _launch(self, entry: GroupMember) -> asyncio.Event:
         begun = asyncio.Event()
         task = asyncio.get_running_loop().create_task(
             self._run_reported(entry, begun), name=f"{entry.group}: {entry.name}"
@@ -89,7 +89,7 @@ class RunnableGroup:
         task.add_done_callback(self._forget)
         return begun
 
-    async def _run_reported(self, entry: Entry, begun: asyncio.Event) -> None:
+    async def _run_reported(self, entry: GroupMember, begun: asyncio.Event) -> None:
         """Run a runnable to its end; a failure is reported, once, and never lost."""
         begun.set()  # the waiter runs when the runnable first awaits
         try:
@@ -116,7 +116,7 @@ class Groups:
 
     def add(self, runnable: AnyRunnable) -> None:
         """Add a runnable to its group, or to both where it warms up."""
-        for entry in entries(runnable):
+        for entry in group_members(runnable):
             self._groups[entry.group].add(entry)
 
     async def start(self) -> None:
@@ -138,11 +138,11 @@ class Groups:
         for group in self._groups.values():
             group.cancel()
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[GroupMember]:
         """All entries that were added."""
         return [entry for group in self._groups.values() for entry in group]
 
-    def running(self) -> list[Entry]:
+    def running(self) -> list[GroupMember]:
         return [entry for group in self._groups.values() for entry in group.running()]
 
     @property

@@ -12,7 +12,7 @@ from pilotage.cluster.writes import Write
 from pilotage.manager.errors import NotIdle
 from pilotage.manager.lag import Lag
 from pilotage.manager.lifecycle import Lifecycle
-from pilotage.manager.runnables import Entry
+from pilotage.manager.runnables import GroupMember
 from pilotage.manager.work import WorkTracker
 from pilotage.meta.kinds import GroupResource
 from pilotage.telemetry.logs import logged_fields
@@ -152,17 +152,17 @@ def _count(runnables: list[object], stalled: Callable[[], None] | None) -> None:
             count(stalled)
 
 
-def _repeated(entry: Entry) -> list[Repeated]:
+def _repeated(entry: GroupMember) -> list[Repeated]:
     repeated = getattr(entry.runnable, "repeated", None)
     return list(repeated()) if callable(repeated) else []
 
 
-def _is_idle(entry: Entry, horizon: float) -> bool:
+def _is_idle(entry: GroupMember, horizon: float) -> bool:
     idle = getattr(entry.runnable, "idle", None)
     return bool(idle(horizon)) if callable(idle) else True
 
 
-def _reasons(entry: Entry, horizon: float) -> list[str]:
+def _reasons(entry: GroupMember, horizon: float) -> list[str]:
     """Why a runnable is not idle: what its `busy` returns, if it has one."""
     if _is_idle(entry, horizon):
         return []

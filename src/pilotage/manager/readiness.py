@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pilotage.http.health import Check, ping
 from pilotage.manager.errors import CacheNotLive, ManagerStopped
 from pilotage.manager.lifecycle import Lifecycle
-from pilotage.manager.runnables import Entry, Group
+from pilotage.manager.runnables import Group, GroupMember
 
 
 def readiness(lifecycle: Lifecycle, added: Mapping[str, Check]) -> dict[str, Check]:
@@ -26,7 +26,7 @@ def readiness(lifecycle: Lifecycle, added: Mapping[str, Check]) -> dict[str, Che
     return {**checks, **(added or {"ping": ping})}
 
 
-def _check_of(entry: Entry) -> Check | None:
+def _check_of(entry: GroupMember) -> Check | None:
     """A runnable's `ready`, or a cache's `live`: a value, or a function that returns it."""
     if entry.group is Group.WARM_UP:
         return None

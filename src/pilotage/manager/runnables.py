@@ -62,7 +62,7 @@ Start = Callable[[], Coroutine[Any, Any, None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class GroupMember:
     """A runnable in one group."""
 
     group: Group
@@ -73,18 +73,18 @@ class Entry:
     """Awaited before the next group starts, for runnables that were added before the start."""
 
 
-def entries(runnable: AnyRunnable) -> list[Entry]:
+def group_members(runnable: AnyRunnable) -> list[GroupMember]:
     """The entries of a runnable. One that warms up has two: its warm-up and its start."""
     name = name_of(runnable)
     run = _start_of(runnable)
     if isinstance(group := getattr(runnable, "runnable_group", None), str):
-        return [Entry(_group(group, name), name, run, runnable)]
+        return [GroupMember(_group(group, name), name, run, runnable)]
     if isinstance(runnable, CacheLike):
-        return [Entry(Group.CACHES, name, run, runnable, runnable.wait_for_sync)]
-    found = [Entry(_place(runnable), name, run, runnable)]
+        return [GroupMember(Group.CACHES, name, run, runnable, runnable.wait_for_sync)]
+    found = [GroupMember(_place(runnable), name, run, runnable)]
     warm_up = getattr(runnable, "warm_up", None)
     if warm_up is not None:
-        found.append(Entry(Group.WARM_UP, f"{name} warm-up", _coroutine_function(warm_up), runnable))
+        found.append(GroupMember(Group.WARM_UP, f"{name} warm-up", _coroutine_function(warm_up), runnable))
     return found
 
 

@@ -13,8 +13,8 @@ from pilotage.errors import DecodeError, InvalidDefinition
 from pilotage.meta.difference import carry
 from pilotage.meta.hooks import Documented, dec_hook, enc_hook
 from pilotage.meta.models import Model, ObjectMeta, OwnerReference, Resource, omit
+from pilotage.meta.normalization import normalized
 from pilotage.meta.redaction import LAST_APPLIED, reason_of, shown_annotations
-from pilotage.meta.tolerance import tolerated
 
 R = TypeVar("R", bound=Resource)
 M = TypeVar("M", bound=Model)
@@ -148,7 +148,7 @@ def metadata_in(data: Bytes) -> ObjectMeta:
 def metadata_of(document: Any) -> ObjectMeta:
     """Typed metadata from its document."""
     try:
-        return msgspec.convert(tolerated(document or {}, ObjectMeta), ObjectMeta, dec_hook=dec_hook)
+        return msgspec.convert(normalized(document or {}, ObjectMeta), ObjectMeta, dec_hook=dec_hook)
     except (msgspec.ValidationError, RecursionError) as error:
         raise _refusal("metadata", document, error) from error
 
@@ -178,7 +178,7 @@ def _tolerantly(kind: type[M], data: Bytes) -> M:
     """The second, slower reading: for `null` and absent lists, which other writers may leave behind."""
     document = read(data)
     try:
-        return msgspec.convert(tolerated(document, kind), kind, dec_hook=dec_hook)
+        return msgspec.convert(normalized(document, kind), kind, dec_hook=dec_hook)
     except (msgspec.ValidationError, RecursionError) as error:
         raise _refusal(_name(kind), document.get("metadata"), error) from error
 

@@ -1,4 +1,4 @@
-"""Backoff: how long to wait before the next try, longer each time, with jitter so that clients do not act at once."""
+"""How long to wait before the next try: longer each time, with jitter so that clients do not act at once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import random
 from pilotage.rest.listing import BackoffOptions, ListerWatcher, Paced
 
 
-class Backoff:
+class BackoffManager:
     """Counts failures and computes the wait after each."""
 
     def __init__(self, options: BackoffOptions | None = None, generator: random.Random | None = None) -> None:

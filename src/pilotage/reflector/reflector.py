@@ -19,7 +19,7 @@ from pilotage.errors import ApiError, ConnectionLost, Gone, PilotageError, Unexp
 from pilotage.meta import objects
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.objects import Header
-from pilotage.reflector.backoff import Backoff, backoff_of
+from pilotage.reflector.backoff import BackoffManager, backoff_of
 from pilotage.reflector.change import Applied, Bookmark, Change, Deleted, Listening, Replaced, Trouble, Undecodable
 from pilotage.reflector.intake import Intake, Item
 from pilotage.reflector.pager import Listing, Pager, undecodable
@@ -96,8 +96,8 @@ class _Reflector:
         self._options = options
         self._random = options.random or random.Random()  # noqa: S311  # spreads the load, is no secret
         waits = backoff_of(lister_watcher, options.backoff)
-        self._backoff = Backoff(waits, self._random)
-        self._relist_backoff = Backoff(waits.relist, self._random) if waits.relist is not None else self._backoff
+        self._backoff = BackoffManager(waits, self._random)
+        self._relist_backoff = BackoffManager(waits.relist, self._random) if waits.relist is not None else self._backoff
         self._intake = options.intake or Intake(options.gvk)
         self._pager = Pager(lister_watcher, self._intake, options.page_size)
         self._promised_silence = float("inf")

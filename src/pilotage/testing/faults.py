@@ -180,20 +180,20 @@ class Script:
     def __init__(self, random: Random) -> None:
         self.random = random
         self.committed: dict[str, int] = {}
-        self._entries: list[_Entry] = []
+        self._scheduled: list[_ScheduledFault] = []
         self._changed = asyncio.Event()
 
     def add(self, fault: Fault) -> None:
-        self._entries.append(_Entry(fault, fault.times))
+        self._scheduled.append(_ScheduledFault(fault, fault.times))
         self.poke()
 
     def remove(self, fault: Fault) -> None:
         """Take back a fault; nothing happens if it is used up or was never added."""
-        self._entries = [entry for entry in self._entries if entry.fault is not fault]
+        self._scheduled = [scheduled for scheduled in self._scheduled if scheduled.fault is not fault]
         self.poke()
 
     def clear(self) -> None:
-        self._entries.clear()
+        self._scheduled.clear()
         self.poke()
 
     async def changed(self) -> None:
@@ -208,18 +208,18 @@ class Script:
     def byte_faults(self, connection: int, direction: Direction) -> list[ByteFault]:
         """The byte faults that concern this connection and direction now."""
         return [
-            entry.fault
-            for entry in self._entries
-            if isinstance(entry.fault, ByteFault)
-            and entry.fault.connection in (None, connection)
-            and entry.fault.direction in (None, direction)
+            scheduled.fault
+            for scheduled in self._scheduled
+            if isinstance(scheduled.fault, ByteFault)
+            and scheduled.fault.connection in (None, connection)
+            and scheduled.fault.direction in (None, direction)
         ]
 
     def http_faults(self, request: Request) -> list[HTTPFault]:
         """The HTTP faults that concern this request; they are used up by asking."""
         found: list[HTTPFault] = []
-        for entry in list(self._entries):
-            fault = entry.fault
+        for scheduled in list(self._scheduled):
+            fault = scheduled.fault
             if not isinstance(fault, ByteFault) and fault.when(request):
                 found.append(fault)
                 self.commit(fault)
@@ -231,15 +231,15 @@ class Script:
         """Note that a fault happens once more."""
         name = type(fault).__name__
         self.committed[name] = self.committed.get(name, 0) + 1
-        for entry in self._entries:
-            if entry.fault is fault and entry.left is not None:
-                entry.left -= 1
-                if entry.left <= 0:
-                    self._entries.remove(entry)
+        for scheduled in self._scheduled:
+            if scheduled.fault is fault and scheduled.left is not None:
+                scheduled.left -= 1
+                if scheduled.left <= 0:
+                    self._scheduled.remove(scheduled)
                 return
 
 
 @dataclass(slots=True, eq=False)
-class _Entry:
+class _ScheduledFault:
     fault: Fault
     left: int | None

@@ -195,14 +195,14 @@ class FaultProxy:
         return Response(502, body=b"lost by the fault proxy\n")
 
     def _cut(self, request: Request, after_body_bytes: int | None = None) -> None:
-        """End the link that `request` came by, now or inside the answer to it."""
-        link = self._relay.link_of(request.peer.port) if self._relay is not None else None
-        if link is None:
+        """End the connection that `request` came by, now or inside the answer to it."""
+        connection = self._relay.connection_of(request.peer.port) if self._relay is not None else None
+        if connection is None:
             return
         if after_body_bytes is None:
-            link.cut()
+            connection.cut()
         else:
-            link.body_left = after_body_bytes
+            connection.body_left = after_body_bytes
 
     async def _forward(self, request: Request, faults: Sequence[HTTPFault]) -> Response | StreamingResponse:
         assert self._client is not None

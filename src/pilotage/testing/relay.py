@@ -23,7 +23,7 @@ class Traffic:
 
 
 @dataclass(slots=True, eq=False)
-class Link:
+class RelayedConnection:
     """One connection through the relay: the client's side and the server's side."""
 
     number: int
@@ -70,7 +70,7 @@ class Relay:
         self.traffic = Traffic()
         self._target = (host, port)
         self._script = script
-        self._links: dict[Link, None] = {}
+        self._connections: dict[RelayedConnection, None] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
         self._stopped = False
@@ -84,7 +84,7 @@ class Relay:
     @property
     def open(self) -> int:
         """Connections open now."""
-        return len(self._links)
+        return len(self._connections)
 
     async def start(self) -> None:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
@@ -101,12 +101,12 @@ class Relay:
             await asyncio.wait(self._tasks)
 
     def cut_all(self, *, reset: bool = False) -> None:
-        for link in list(self._links):
-            link.cut(reset=reset)
+        for connection in list(self._connections):
+            connection.cut(reset=reset)
 
-    def link_of(self, server_port: int) -> Link | None:
-        """The link that reaches the server from `server_port`."""
-        return next((link for link in self._links if link.server_port == server_port), None)
+    def connection_of(self, server_port: int) -> RelayedConnection | None:
+        """The connection that reaches the server from `server_port`."""
+        return next((connection for connection in self._connections if connection.server_port == server_port), None)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._stopped:  # it was accepted in the same moment
@@ -124,43 +124,47 @@ class Relay:
         except OSError:
             writer.transport.abort()
             return
-        link = Link(number, writer, server_writer)
-        self._links[link] = None
+        connection = RelayedConnection(number, writer, server_writer)
+        self._connections[connection] = None
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._pump(link, "up", reader, server_writer))
-                group.create_task(self._pump(link, "down", server_reader, writer))
+                group.create_task(self._pump(connection, "up", reader, server_writer))
+                group.create_task(self._pump(connection, "down", server_reader, writer))
         finally:
-            del self._links[link]
+            del self._connections[connection]
             server_writer.close()
 
     async def _pump(
-        self, link: Link, direction: Direction, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self,
+        connection: RelayedConnection,
+        direction: Direction,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
     ) -> None:
-        """Pass bytes on in one direction until its end, or until a fault ends the link."""
+        """Pass bytes on in one direction until its end, or until a fault ends the connection."""
         with suppress(OSError):
-            while await self._gate(link, direction, 0) is not None and (data := await reader.read(_BLOCK)):
+            while await self._gate(connection, direction, 0) is not None and (data := await reader.read(_BLOCK)):
                 while data:
-                    allowed = await self._gate(link, direction, len(data))
+                    allowed = await self._gate(connection, direction, len(data))
                     if allowed is None:
                         return
                     if direction == "down":
-                        allowed = link.body_allowance(data, allowed)
+                        allowed = connection.body_allowance(data, allowed)
                     writer.write(data[:allowed])
                     await writer.drain()
-                    link.passed[direction] += allowed
+                    connection.passed[direction] += allowed
                     self._count(direction, allowed)
                     data = data[allowed:]
-                    if link.body_left == 0:
-                        link.cut()
-            if not link.is_cut and writer.can_write_eof():
+                    if connection.body_left == 0:
+                        connection.cut()
+            if not connection.is_cut and writer.can_write_eof():
                 writer.write_eof()
 
-    async def _gate(self, link: Link, direction: Direction, size: int) -> int | None:
-        """How many of `size` bytes may pass, after waiting as long as the faults say; None: the link is cut."""
+    async def _gate(self, connection: RelayedConnection, direction: Direction, size: int) -> int | None:
+        """How many of `size` bytes may pass, after waiting as long as the faults say; None: the connection is cut."""
         seconds = 0.0
         allowed = size
-        for fault in self._script.byte_faults(link.number, direction):
+        for fault in self._script.byte_faults(connection.number, direction):
             if isinstance(fault, Delay) and size:
                 self._script.commit(fault)
                 seconds += fault.seconds + fault.jitter * self._script.random.random()
@@ -169,22 +173,22 @@ class Relay:
                 seconds += allowed / fault.bytes_per_second
         if seconds:
             await asyncio.sleep(seconds)
-        return await self._gate_by_count(link, direction, allowed)
+        return await self._gate_by_count(connection, direction, allowed)
 
-    async def _gate_by_count(self, link: Link, direction: Direction, allowed: int) -> int | None:
+    async def _gate_by_count(self, connection: RelayedConnection, direction: Direction, allowed: int) -> int | None:
         """The same for faults that wait for a number of bytes."""
         stalled = False
-        while not link.is_cut:
+        while not connection.is_cut:
             stall = False
-            for fault in self._script.byte_faults(link.number, direction):
+            for fault in self._script.byte_faults(connection.number, direction):
                 if not isinstance(fault, Cut | Stall):
                     continue
-                left = fault.after_bytes - link.passed[direction]
+                left = fault.after_bytes - connection.passed[direction]
                 if left > 0:
                     allowed = min(allowed, left)
                 elif isinstance(fault, Cut):
                     self._script.commit(fault)
-                    link.cut(reset=fault.reset)
+                    connection.cut(reset=fault.reset)
                     self._script.poke()
                     return None
                 else:

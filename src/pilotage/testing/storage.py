@@ -301,7 +301,7 @@ async def watch_never_splits_a_commit(storage: Storage) -> None:
 async def waiting_watch_is_woken(storage: Storage) -> None:
     watch = storage.watch("a", since=storage.revision)
     waiting = asyncio.ensure_future(_next(watch))
-    await _settle()
+    await _yield_to_tasks()
     await storage.commit(Put("b", b"1"))
     await storage.commit(Put("a", b"2"))
     events = await asyncio.wait_for(waiting, PATIENCE)
@@ -313,7 +313,7 @@ async def watch_from_the_future_waits_for_it(storage: Storage) -> None:
     since = storage.revision + 2
     waiting = asyncio.ensure_future(_events(storage.watch("", since=since), 1))
     for number in range(4):
-        await _settle()
+        await _yield_to_tasks()
         await storage.commit(Put(f"k{number}", b""))
     assert (await waiting)[0].key == "k2"
 
@@ -337,7 +337,7 @@ async def watch_behind_the_log_raises_compacted(storage: Storage) -> None:
 async def waiting_watch_is_not_overtaken_by_others(storage: Storage) -> None:
     watch = storage.watch("a", since=storage.revision)
     waiting = asyncio.ensure_future(_events(watch, 1))
-    await _settle()
+    await _yield_to_tasks()
     for _ in range(10):
         await storage.commit(Put("b", b""))
     await storage.compact(storage.revision)
@@ -351,7 +351,7 @@ async def cancelled_wait_loses_nothing(storage: Storage) -> None:
     seen: list[Event] = []
     for number in range(6):
         waiting = asyncio.ensure_future(_next(watch))
-        await _settle()
+        await _yield_to_tasks()
         await storage.commit(Put(f"{'ab'[number % 2]}{number}", b""))  # woken and cancelled at once, or only cancelled
         waiting.cancel()
         for outcome in await asyncio.gather(waiting, return_exceptions=True):
@@ -371,7 +371,7 @@ async def position_promises_no_more_than_was_given(storage: Storage) -> None:
     await _events(watch, 1)
     assert watch.position == revision
     waiting = asyncio.ensure_future(_events(watch, 1))
-    await _settle()
+    await _yield_to_tasks()
     other = await storage.commit(Put("b", b"1"))
     assert watch.position == other
     await storage.commit(Put("a", b"2"))
@@ -440,7 +440,7 @@ async def closed_storage_ends_watches_and_refuses_the_rest(storage: Storage) -> 
     revision = await storage.commit(Put("a", b"1"))
     watch = storage.watch("", since=revision)
     waiting = asyncio.ensure_future(_next(watch))
-    await _settle()
+    await _yield_to_tasks()
     await storage.close()
     await _raises(StorageError, waiting)
     await _raises(StorageError, anext(watch))
@@ -475,8 +475,8 @@ async def _events(watch: Watch, count: int) -> list[Event]:
     return events
 
 
-async def _settle() -> None:
-    """Let every other task come to where it waits."""
+async def _yield_to_tasks() -> None:
+    """Let every other task run until it waits."""
     await asyncio.sleep(0.001)
 
 

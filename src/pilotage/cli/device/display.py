@@ -24,7 +24,7 @@ from pilotage.device.v1alpha1 import GPU
 from pilotage.errors import ApiError, ConnectionLost, ServiceUnavailable
 from pilotage.meta import objects, yamltext
 from pilotage.meta.forms import reader_of
-from pilotage.reflector.follow import follow
+from pilotage.reflector.events import watch_events
 from pilotage.reflector.reflector import ReflectorOptions
 from pilotage.rest import WatchEvent
 from pilotage.telemetry.logs import Logger, configure_logging, logger
@@ -128,7 +128,7 @@ async def watch(config: Config, name: str, *, clock: _Clock = lambda: datetime.n
         except ServiceUnavailable as error:  # it is there, and will know its GPUs in a while
             print(f"pilotage: waiting: {error}", file=sys.stderr, flush=True)
         options = ReflectorOptions(gvk=GPU.__resource__.gvk)
-        stream = follow(devices.v1alpha1.gpus.lister_watcher(), options, logger("pilotage.device"))
+        stream = watch_events(devices.v1alpha1.gpus.lister_watcher(), options, logger("pilotage.device"))
         async with aclosing(stream) as batches:
             first = True
             async for batch in batches:

@@ -16,7 +16,7 @@ from pilotage.device.v1alpha1 import GPU
 from pilotage.meta.forms import reader_of
 from pilotage.meta.objectlist import ObjectList
 from pilotage.meta.selection import Fields, Labels, field_text, selector_text
-from pilotage.reflector.follow import follow
+from pilotage.reflector.events import watch_events
 from pilotage.reflector.reflector import ReflectorOptions
 from pilotage.rest import Form, ListOptions
 from pilotage.telemetry.logs import Logger
@@ -168,7 +168,7 @@ class GPUs:
 
     async def _events(self, selection: ListOptions) -> AsyncGenerator[WatchedEvent[GPU], None]:
         read, options = reader_of(GPU), ReflectorOptions(selection, GPU.__resource__.gvk)
-        stream = follow(self.lister_watcher(), options, self._log, closed=lambda: self._transport.closed)
+        stream = watch_events(self.lister_watcher(), options, self._log, closed=lambda: self._transport.closed)
         async with aclosing(stream) as batches:
             async for batch in batches:
                 for event in batch:

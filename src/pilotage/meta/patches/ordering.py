@@ -10,7 +10,7 @@ from pilotage.meta.documents import canonical
 
 
 @dataclass(slots=True)
-class Entry:
+class MergedItem:
     """An item of a merged list."""
 
     value: Any
@@ -27,14 +27,14 @@ def identity(item: Any, key: str) -> bytes | None:
     return canonical(item[key]) if key in item else None
 
 
-def arranged(entries: Iterable[Entry], order: Iterable[bytes | None]) -> list[Any]:
+def arranged(entries: Iterable[MergedItem], order: Iterable[bytes | None]) -> list[Any]:
     """The values of the entries: those that `order` names in that order, each other one before the first of them that
     it stood before in the list as it was, else at the end."""
     ranks: dict[bytes | None, int] = {}
     for rank, name in enumerate(order):
         ranks.setdefault(name, rank)
-    named: list[Entry] = []
-    others: list[Entry] = []
+    named: list[MergedItem] = []
+    others: list[MergedItem] = []
     for entry in entries:
         (named if entry.identity is not None and entry.identity in ranks else others).append(entry)
     named.sort(key=lambda entry: ranks[entry.identity])
@@ -48,5 +48,5 @@ def arranged(entries: Iterable[Entry], order: Iterable[bytes | None]) -> list[An
     return result + [entry.value for entry in others[waiting:]]
 
 
-def _stood_before(one: Entry, other: Entry) -> bool:
+def _stood_before(one: MergedItem, other: MergedItem) -> bool:
     return one.position is not None and other.position is not None and one.position < other.position

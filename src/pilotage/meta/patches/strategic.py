@@ -17,7 +17,7 @@ from pilotage.meta.patches.lookup import MergeSchema as MergeSchema
 from pilotage.meta.patches.lookup import ModelMergeSchema as ModelMergeSchema
 from pilotage.meta.patches.lookup import OpenAPIMergeSchema as OpenAPIMergeSchema
 from pilotage.meta.patches.lookup import schema_of
-from pilotage.meta.patches.ordering import Entry, arranged, identity
+from pilotage.meta.patches.ordering import MergedItem, arranged, identity
 
 PATCH = "$patch"
 RETAIN_KEYS = "$retainKeys"
@@ -52,14 +52,14 @@ class ListRule:
             whole: list[Any] = _plain(patch, self.path)
             return whole
         entries = [
-            Entry(item, identity(item, self.key) if isinstance(item, dict) == objects else None, place)
+            MergedItem(item, identity(item, self.key) if isinstance(item, dict) == objects else None, place)
             for place, item in enumerate(original)
         ]
         added = self._objects(entries, patch) if objects else _scalars(entries, patch)
         names = [identity(item, self.key) for item in added]
         return arranged(entries, names if order is None else self._checked_order(names, order))
 
-    def _objects(self, entries: list[Entry], patch: list[Any]) -> list[Any]:
+    def _objects(self, entries: list[MergedItem], patch: list[Any]) -> list[Any]:
         """Merge the patch's items into the entries, or remove them; what was merged or added is returned."""
         if not self.key:
             raise MalformedPatch(f"{self.path}: this list cannot be merged, it has no merge key", path=self.path)
@@ -71,7 +71,7 @@ class ListRule:
             name = self._name(item)
             found = places.get(name)
             if found is None:
-                places[name] = Entry(_plain(item, self.path), name, None)
+                places[name] = MergedItem(_plain(item, self.path), name, None)
                 entries.append(places[name])
             else:
                 found.value = _object(found.value, item, self.schema, f"{self.path}[{self.key}={item[self.key]!r:.60}]")
@@ -177,13 +177,13 @@ def _retained(original: dict[str, Any], patch: dict[str, Any], path: str) -> dic
     return {key: value for key, value in original.items() if key in retained}
 
 
-def _scalars(entries: list[Entry], patch: list[Any]) -> list[Any]:
+def _scalars(entries: list[MergedItem], patch: list[Any]) -> list[Any]:
     known = {entry.identity for entry in entries}
     for item in patch:
         name = canonical(item)
         if name not in known:
             known.add(name)
-            entries.append(Entry(item, name, None))
+            entries.append(MergedItem(item, name, None))
     return patch
 
 

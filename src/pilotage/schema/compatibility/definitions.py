@@ -12,7 +12,7 @@ _NAMES = (("shortNames", "short name"), ("categories", "category"))
 
 
 @dataclass(frozen=True)
-class Change:
+class DefinitionChange:
     """One change: where, what, and its effect."""
 
     crd: str
@@ -27,20 +27,22 @@ class Change:
         return f"{word}: {self.crd} {self.path}: {self.message}"
 
 
-def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
+def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[DefinitionChange]:
     """The changes between two versions of a CRD that stored objects or clients notice. Additions are not among them."""
     name = _name(old)
-    return [Change(name, finding.path, finding.message, finding.level) for finding in _findings(old, new)]
+    return [DefinitionChange(name, finding.path, finding.message, finding.level) for finding in _findings(old, new)]
 
 
-def all_changes(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> list[Change]:
+def all_changes(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> list[DefinitionChange]:
     """The changes of every CRD in `old`, matched by name, or by group and kind where the name has changed."""
-    found: list[Change] = []
+    found: list[DefinitionChange] = []
     for before in old:
         after = _match(before, new)
         if after is None:
             found.append(
-                Change(_name(before), "metadata.name", "the kind was removed: deleting its CRD deletes all objects")
+                DefinitionChange(
+                    _name(before), "metadata.name", "the kind was removed: deleting its CRD deletes all objects"
+                )
             )
         else:
             found += changes(before, after)

@@ -69,7 +69,7 @@ class Replay:
         if actual != expected:
             raise StorageBroken(f"the row of revision {revision} for {key!r} has the wrong checksum")
         if revision <= self.oldest:
-            self._settle(revision, key, value, created)
+            self._apply_compacted(revision, key, value, created)
         else:
             self._log(revision, position, key, value, created)
 
@@ -79,7 +79,7 @@ class Replay:
             self.commits.append(tuple(self._open))
             self._open = []
 
-    def _settle(self, revision: int, key: str, value: bytes | None, created: int) -> None:
+    def _apply_compacted(self, revision: int, key: str, value: bytes | None, created: int) -> None:
         before = self.entries.pop(key, None)
         if before is not None:
             self.garbage.append((before.revision, key))

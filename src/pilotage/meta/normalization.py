@@ -1,4 +1,4 @@
-"""What other writers leave behind, made readable: `null` for an absent field, an absent list where one is required."""
+"""Normalizes documents of other writers: `null` for an absent field, an absent list where one is required."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from pilotage.meta.models import Model, Shape, shapes
 
 
-def tolerated(document: Any, model: type[Model]) -> Any:
+def normalized(document: Any, model: type[Model]) -> Any:
     """A copy of `document` that `model` can read, as far as absence is concerned; wrong types stay as they are.
 
     `null` is dropped where it is not a value of the field, an absent list or map that is required becomes an empty one,
@@ -32,7 +32,7 @@ def _value(value: Any, shape: Shape) -> Any:
         return int(value) if isinstance(value, float) and value.is_integer() else value
     model = shape.model
     if shape.container == "list" and isinstance(value, list):
-        return [tolerated(item, model) for item in value]
+        return [normalized(item, model) for item in value]
     if shape.container == "map" and isinstance(value, dict):
-        return {key: tolerated(item, model) for key, item in value.items()}
-    return tolerated(value, model) if not shape.container else value
+        return {key: normalized(item, model) for key, item in value.items()}
+    return normalized(value, model) if not shape.container else value

@@ -7,7 +7,7 @@ import pytest
 
 from pilotage.errors import ConnectionLost, DecodeError, Forbidden, Gone
 from pilotage.meta import objects
-from pilotage.reflector.follow import follow
+from pilotage.reflector.events import watch_events
 from pilotage.reflector.reflector import ReflectorOptions
 from pilotage.rest.response import Page, WatchEvent
 from pilotage.telemetry.logs import logger
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.virtual_time
 async def batches(source: Scripted, count: int = 1, **arguments: Any) -> list[list[tuple[str, str]]]:
     """The first batches of events, as types and names."""
     found: list[list[tuple[str, str]]] = []
-    async with aclosing(follow(source, ReflectorOptions(gvk=GVK), logger("tests"), **arguments)) as stream:
+    async with aclosing(watch_events(source, ReflectorOptions(gvk=GVK), logger("tests"), **arguments)) as stream:
         async for batch in stream:
             found.append([(event.type, objects.header(event.object).name) for event in batch])
             if len(found) == count:

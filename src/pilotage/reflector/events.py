@@ -1,4 +1,4 @@
-"""Follow: a collection as watch events that a program can read directly, without a cache."""
+"""A collection as watch events that a program can read directly, without a cache."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TRANSIENT = (ConnectionLost, ShortWatch, Gone, ServiceUnavailable, TooManyReque
 """The server is down, is starting, or is overloaded: a retry may succeed."""
 
 
-async def follow(
+async def watch_events(
     lister_watcher: ListerWatcher,
     options: ReflectorOptions,
     log: Logger,
