@@ -56,6 +56,7 @@ def invalid_error(kind: GroupKind, name: str, causes: Iterable[Cause]) -> Invali
     """The 422 for an object of `kind` called `name`, with all its causes in one message."""
     found = tuple(causes)
     lines = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in found]
+    lines = list(dict.fromkeys(lines))  # a cause may be there several times, but is named once
     reasons = lines[0] if len(lines) == 1 else f"[{', '.join(lines)}]"
     return Invalid(
         f'{kind} "{name}" is invalid: {reasons}',

@@ -11,7 +11,6 @@ from typing import Any
 
 from pilotage.errors import ApiError, Cause, RequestTooLarge, Status
 from pilotage.meta.documents import Document, copied
-from pilotage.meta.validation import finalizers_causes, object_meta_causes, object_meta_update_causes
 from pilotage.rest.request import Request
 from pilotage.schema.structural import DefaultsTooLargeError
 from pilotage.server.resources import ResourceInfo
@@ -34,10 +33,10 @@ def default(info: ResourceInfo, request: Request, document: Document, problems: 
     return warnings
 
 
-def prepare_create(info: ResourceInfo, document: Document, *, now: str, uid: str) -> list[str]:
+def prepare_create(info: ResourceInfo, document: Document, *, now: str, uid: str, dry_run: bool = False) -> list[str]:
     """Make a document a new object, in place, except for a name to be generated. The warnings."""
     metadata = document["metadata"]
-    if metadata.pop("resourceVersion", "") not in ("", "0"):
+    if metadata.pop("resourceVersion", "") not in ("", "0") and not dry_run:
         message = "resourceVersion should not be set on objects to be created"
         raise ApiError(status=Status(500, "", message))
     meta.reset(metadata, now=now, uid=uid)
@@ -51,6 +50,7 @@ def prepare_update(
     """The next state of `old`: a subresource sets its part, and what only the server sets stays. The warnings."""
     strategy, metadata = info.strategy, document["metadata"]
     warnings: list[str] = []
+    meta.carry_over(metadata, old["metadata"], namespaced=info.namespaced)
     if request.subresource == "status":
         document = strategy.prepare_for_status_update(document, old)
     elif request.subresource == "finalize":
@@ -58,7 +58,6 @@ def prepare_update(
     elif request.subresource:
         document = strategy.prepare_for_subresource_update(request.subresource, document, old)
     else:
-        meta.carry_over(metadata, old["metadata"], namespaced=info.namespaced)
         strategy.prepare_for_update(document, old)
         warnings = meta.deduplicate_owners(metadata) + strategy.warnings(document, old)
     if document["metadata"] is not metadata:  # what a subresource writes is tracked, too
@@ -70,10 +69,8 @@ def prepare_update(
 
 def validate_create(info: ResourceInfo, request: Request, document: Document) -> list[Cause]:
     """Everything that is wrong with a new object; a valid one is brought into its stored form."""
-    metadata, strategy = document["metadata"], info.strategy
-    causes = object_meta_causes(metadata, namespaced=info.namespaced, name=strategy.name_form)
-    if strategy.qualified_finalizers and "finalizers" in metadata:
-        causes += meta.unqualified_finalizer_causes(metadata["finalizers"])
+    strategy = info.strategy
+    causes = meta.create_causes(document["metadata"], strategy, namespaced=info.namespaced)
     causes += schema_causes(info, request, document, None)
     causes += strategy.validate(document)
     if not causes:
@@ -83,13 +80,9 @@ def validate_create(info: ResourceInfo, request: Request, document: Document) ->
 
 def validate_update(info: ResourceInfo, request: Request, document: Document, old: Document) -> list[Cause]:
     """Everything that is wrong with the next state of an object; a valid one is brought into its stored form."""
-    metadata, was, strategy = document["metadata"], old["metadata"], info.strategy
-    causes = object_meta_update_causes(metadata, was)
-    if metadata.get("finalizers") != was.get("finalizers"):
-        finalizers = metadata.get("finalizers", [])
-        causes += finalizers_causes(finalizers)
-        if strategy.qualified_finalizers:
-            causes += meta.unqualified_finalizer_causes(finalizers)
+    strategy, metadata = info.strategy, document["metadata"]
+    checks = strategy.metadata_checks.status if request.subresource == "status" else strategy.metadata_checks.update
+    causes = meta.update_causes(metadata, old["metadata"], strategy, checks, namespaced=info.namespaced)
     causes += schema_causes(info, request, document, old)
     if not request.subresource:
         causes += strategy.validate_update(document, old)
@@ -113,10 +106,10 @@ def schema_causes(info: ResourceInfo, request: Request, document: Document, old:
 
 
 def _builtin_schema_causes(info: ResourceInfo, document: Document) -> list[Cause]:
-    """What the schema says about all but the status, where a number or a boolean that is zero is not missing."""
+    """What the schema says about all but metadata and status; a number or a boolean that is zero is not missing."""
     assert info.schema is not None
     assert info.codec is not None
-    written = copied({key: value for key, value in document.items() if key != "status"})
+    written = copied({key: value for key, value in document.items() if key not in ("metadata", "status")})
     info.codec.encode(written)
     return info.schema.validate(_without_empty(written), None)
 

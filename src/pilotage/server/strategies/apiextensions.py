@@ -18,6 +18,7 @@ class DefinitionStrategy(Strategy):
     """Definitions record the versions in which objects may be stored, and wait for their objects when deleted."""
 
     schema_rules = False
+    qualified_finalizers = False
     grace_period = False
     names_resources = True
     weight = COMPILED

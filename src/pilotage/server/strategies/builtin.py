@@ -22,6 +22,7 @@ from pilotage.server.strategies import (
     networking,
     policy,
 )
+from pilotage.server.strategies.metadatachecks import CHECKS
 from pilotage.server.strategies.strategy import Strategy, paths
 
 SUBRESOURCES = ("status", "finalize", "ephemeralcontainers", "resize")
@@ -48,7 +49,7 @@ STRATEGIES: Mapping[str, Mapping[str, Strategy]] = {
     "autoscaling": autoscaling.STRATEGIES,
     "batch": batch.STRATEGIES,
     "certificates.k8s.io": {
-        "certificatesigningrequests": Strategy(selectable_fields=paths("spec.signerName")),
+        "certificatesigningrequests": Strategy(name_form="path", selectable_fields=paths("spec.signerName")),
     },
     "coordination.k8s.io": coordination.STRATEGIES,
     "discovery.k8s.io": {"endpointslices": _GENERATION},
@@ -64,7 +65,7 @@ STRATEGIES: Mapping[str, Mapping[str, Strategy]] = {
         "roles": _RBAC,
     },
     "resource.k8s.io": {
-        "deviceclasses": _GENERATION,
+        "deviceclasses": Strategy(generation=True, generate_name_checked=False),
         "resourceslices": Strategy(generation=True, selectable_fields=paths("spec.driver", "spec.nodeName")),
     },
     "scheduling.k8s.io": {"priorityclasses": _GENERATION},
@@ -84,4 +85,9 @@ def strategy_for(resource: RESTMapping) -> Strategy:
     group, name = resource.resource.group_resource
     of_group = STRATEGIES.get(group, {})
     found = of_group.get(f"{name}.{resource.resource.version}") or of_group.get(name, _DEFAULT)
-    return replace(found, subresources=tuple(name for name in SUBRESOURCES if name in resource.subresources))
+    checks = CHECKS.get(resource.resource.group_resource, found.metadata_checks)
+    return replace(
+        found,
+        metadata_checks=checks,
+        subresources=tuple(name for name in SUBRESOURCES if name in resource.subresources),
+    )

@@ -70,7 +70,7 @@ STRATEGIES: Mapping[str, Strategy] = {
     ),
     "podtemplates": PodTemplateStrategy(generation=True),
     "replicationcontrollers": ReplicationControllerStrategy(
-        generation=True, selectable_fields=paths("status.replicas")
+        generate_name_checked=False, generation=True, selectable_fields=paths("status.replicas")
     ),
     "secrets": SecretStrategy(selectable_fields=paths("type")),
     "services": Strategy(

@@ -68,6 +68,7 @@ class CoreEventStrategy(Strategy):
     """Events of core/v1: lenient, and the form in which all are stored."""
 
     schema_rules = False
+    qualified_finalizers = False
 
     def default(self, document: Document) -> None:
         """There is always the object that the event is about, if only an empty reference."""
@@ -153,6 +154,7 @@ def _object_paths(prefix: str, stored: str, *names: str, **renamed: str) -> Mapp
 
 
 CORE_STRATEGY = CoreEventStrategy(
+    name_form="path",
     create_on_update=True,
     selectable_fields=_object_paths(
         "involvedObject", "involvedObject", "reason", "reportingComponent", "type", source="source.component"

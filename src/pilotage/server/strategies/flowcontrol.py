@@ -26,6 +26,7 @@ class FlowSchemaStrategy(Strategy):
     """FlowSchemas select requests by who sends them and what they ask for."""
 
     schema_rules = False
+    status_metadata = "kept"
 
     def default(self, document: Document) -> None:
         spec = document.setdefault("spec", {})
@@ -35,7 +36,7 @@ class FlowSchemaStrategy(Strategy):
     def validate(self, document: Document) -> list[Cause]:
         return [*_validate_schema(mapping(document.get("spec")), document["metadata"].get("name", ""))]
 
-    def validate_status(self, document: Document, old: Document) -> list[Cause]:
+    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
         return [*_validate_conditions(document)]
 
 
@@ -43,6 +44,7 @@ class PriorityLevelStrategy(Strategy):
     """PriorityLevelConfigurations share out the requests that run at a time."""
 
     schema_rules = False
+    status_metadata = "kept"
 
     def default(self, document: Document) -> None:
         spec = document.setdefault("spec", {})
@@ -65,7 +67,7 @@ class PriorityLevelStrategy(Strategy):
     def validate(self, document: Document) -> list[Cause]:
         return [*_validate_level(mapping(document.get("spec")), document["metadata"].get("name", ""))]
 
-    def validate_status(self, document: Document, old: Document) -> list[Cause]:
+    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
         return [*_validate_conditions(document)]
 
 

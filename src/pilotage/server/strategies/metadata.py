@@ -8,8 +8,9 @@ from typing import Any
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid
 from pilotage.meta.documents import Document, canonical
-from pilotage.meta.validation import MAX_CAUSES
-from pilotage.server.strategies.strategy import copy_field
+from pilotage.meta.validation import MAX_CAUSES, object_meta_causes, object_meta_update_causes
+from pilotage.server.strategies.metadatachecks import Checks
+from pilotage.server.strategies.strategy import Strategy, copy_field
 
 _SERVER_OWNED = (
     "creationTimestamp",
@@ -17,9 +18,8 @@ _SERVER_OWNED = (
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
     "selfLink",
-    "generation",
 )
-_KEPT_ON_UPDATE = ("creationTimestamp", "generation", "selfLink")
+_KEPT_ON_UPDATE = ("creationTimestamp", "generation")
 _KEPT_IF_ABSENT = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds")
 _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 DUPLICATE_OWNERS = (
@@ -61,6 +61,32 @@ def deduplicate_owners(metadata: Document) -> list[str]:
             duplicate.add(str(owner.get("uid")))
     metadata["ownerReferences"] = list(kept.values())
     return [DUPLICATE_OWNERS + ", ".join(sorted(duplicate))] if duplicate else []
+
+
+def create_causes(metadata: Document, strategy: Strategy, *, namespaced: bool) -> list[Cause]:
+    """What is wrong with the metadata of a new object."""
+    generate_name = strategy.generate_name_checked
+    found = object_meta_causes(metadata, namespaced=namespaced, name=strategy.name_form, generate_name=generate_name)
+    return found + _finalizer_causes(metadata, strategy)
+
+
+def update_causes(
+    metadata: Document, old: Document, strategy: Strategy, checks: Checks, *, namespaced: bool
+) -> list[Cause]:
+    """What is wrong with the metadata of an object's next state, each cause as often as Kubernetes finds it."""
+    whole = object_meta_causes(metadata, namespaced=namespaced, name="path")
+    changes = object_meta_update_causes(metadata, old)
+    found = whole + changes * (1 + checks.changes)
+    if checks.whole:
+        again = create_causes(metadata, strategy, namespaced=namespaced)
+        found += again * checks.whole
+    return found
+
+
+def _finalizer_causes(metadata: Document, strategy: Strategy) -> list[Cause]:
+    if strategy.qualified_finalizers and "finalizers" in metadata:
+        return unqualified_finalizer_causes(metadata["finalizers"])
+    return []
 
 
 def unqualified_finalizer_causes(finalizers: Sequence[str]) -> list[Cause]:

@@ -48,5 +48,5 @@ def _validate_spec(spec: Document, path: str, *, any_value: bool) -> Iterator[Ca
 
 
 STRATEGIES: Mapping[str, Strategy] = {
-    "poddisruptionbudgets": PodDisruptionBudgetStrategy(generation=True, unconditional_update=False),
+    "poddisruptionbudgets": PodDisruptionBudgetStrategy(name_form="path", generation=True, unconditional_update=False),
 }

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pilotage.errors import Cause
 from pilotage.meta.documents import Document, same
 from pilotage.meta.names import NameForm
 from pilotage.rest.request import PatchType
+from pilotage.server.strategies.metadatachecks import MetadataChecks
+
+_RESET_IN_STATUS = ("deletionTimestamp", "selfLink", "labels", "annotations", "finalizers", "ownerReferences")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -25,6 +28,8 @@ class Strategy:
     """
 
     name_form: NameForm = "subdomain"
+    generate_name_checked: bool = True
+    """`generateName` must have the form of a name, too."""
     generation: bool = False
     """Objects have `metadata.generation`, which counts changes outside metadata and status."""
     unconditional_update: bool = True
@@ -33,9 +38,13 @@ class Strategy:
     """An update of an object that does not exist creates it."""
     selectable_fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Field selectors besides name and namespace: from a field's name to its path in the stored form."""
+    metadata_checks: MetadataChecks = field(default=MetadataChecks())
+    """How often an update checks metadata."""
     subresources: tuple[str, ...] = ()
     """Those that are served: `status`, `finalize`, and others that a kind has alone."""
 
+    status_metadata: ClassVar[Literal["written", "reset", "kept"]] = "written"
+    """What a write of the status may change in metadata: all that an update may, hardly anything, or nothing."""
     patch_types: ClassVar[tuple[PatchType, ...]] = (PatchType.JSON, PatchType.MERGE, PatchType.STRATEGIC)
     merge_schema: ClassVar[Document | None] = None
     """The OpenAPI schema for strategic merge patches, if it is not that of the built-in kind."""
@@ -74,10 +83,11 @@ class Strategy:
             document["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
     def prepare_for_status_update(self, document: Document, old: Document) -> Document:
-        """The next state of `old` when its status is written; for built-in kinds also labels and the like."""
-        metadata = dict(old["metadata"])
-        for key in ("labels", "annotations", "finalizers", "ownerReferences"):
-            copy_field(metadata, document["metadata"], key)
+        """The next state of `old` when its status is written; of many built-in kinds also the metadata."""
+        metadata = dict(old["metadata"] if self.status_metadata == "kept" else document["metadata"])
+        if self.status_metadata == "reset":
+            for key in _RESET_IN_STATUS:
+                copy_field(metadata, old["metadata"], key)
         result = old | {"metadata": metadata}
         copy_field(result, document, "status")
         return result

@@ -51,12 +51,12 @@ class Creator:
             await context.admission.mutate(attributes)
         now, uid = context.now(), context.uid()
         if metadata.get("name") or not metadata.get("generateName"):
-            warnings += steps.prepare_create(info, document, now=now, uid=uid)
+            warnings += steps.prepare_create(info, document, now=now, uid=uid, dry_run=request.write.dry_run)
             return await self._store(info, attributes, document)
         for attempt in range(_GENERATED_TRIES):
             named = copied(document)  # what is prepared may depend on the name, as the labels of a Job's pods do
             named["metadata"]["name"] = metadata["generateName"][:_MAX_PREFIX] + context.suffix()
-            prepared = steps.prepare_create(info, named, now=now, uid=uid)
+            prepared = steps.prepare_create(info, named, now=now, uid=uid, dry_run=request.write.dry_run)
             try:
                 return await self._store(info, replace(attributes, new=named, warnings=[*warnings, *prepared]), named)
             except AlreadyExists as error:
