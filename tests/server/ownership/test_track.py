@@ -119,7 +119,7 @@ async def test_what_is_removed_has_no_owner_and_a_manager_without_fields_is_gone
         await api.create(CONFIG_MAPS, config_map())
         await api.patch(CONFIG_MAPS, "a", {"data": {"m": "n"}})
         changed = await api.patch(CONFIG_MAPS, "a", {"data": {"m": None, "k": None}}, manager="third")
-    assert owners(changed) == {"creator": {"f:data": {}}}
+    assert owners(changed) == {}
 
 
 async def test_a_write_that_changes_nothing_changes_no_time_and_no_version() -> None:

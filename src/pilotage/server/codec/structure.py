@@ -51,6 +51,10 @@ _GATED = {
 """Fields behind feature gates that are off in a release: read, then dropped."""
 
 
+_KEPT = {f"{_META}ObjectMeta": frozenset(("managedFields",))}
+"""Fields that are kept where they are empty: no managed fields at all are a reset of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
     """What a field, an item or a value is."""
@@ -140,7 +144,7 @@ class Structure:
 
     @cached_property
     def _fields(self) -> dict[str, tuple[type | None, Decode, bool]]:
-        pointers = builtin.encoding(self.name).pointers
+        pointers = builtin.encoding(self.name).pointers | _KEPT.get(self.name, frozenset())
         return {key: (shape.plain, shape.decode, key in pointers or shape.kept) for key, shape in self._shapes.items()}
 
     @cached_property
