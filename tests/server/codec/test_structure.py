@@ -54,6 +54,12 @@ def test_quantities_are_canonical(text: object, stored: str) -> None:
     assert decoded_spec(overhead={"cpu": text})["overhead"] == {"cpu": stored}
 
 
+@pytest.mark.parametrize(("port", "kept"), [(0, {}), ("", {"port": ""}), (80, {"port": 80}), ("web", {"port": "web"})])
+def test_an_empty_text_is_not_the_number_zero(port: object, kept: dict[str, object]) -> None:
+    container = decoded_spec(containers=[{"livenessProbe": {"tcpSocket": {"port": port}}}])["containers"][0]
+    assert container["livenessProbe"]["tcpSocket"] == kept
+
+
 @pytest.mark.parametrize("text", ["1.500", "00001", "1.", "+5", "1E3", "012Ki"])
 def test_some_spellings_of_quantities_are_kept_as_kubernetes_does(text: str) -> None:
     assert decoded_spec(overhead={"cpu": text})["overhead"] == {"cpu": text}

@@ -81,6 +81,11 @@ def int_or_string(value: Any, _: list[None]) -> int | str:
     return value if type(value) is str else int32(value, _)
 
 
+def int_or_string_or_none(value: Any, _: list[None]) -> int | str | None:
+    """The value of a field that is not a pointer: 0 is the same as being absent, an empty text is not."""
+    return int_or_string(value, _) or (None if value == 0 else value)
+
+
 def quantity(value: Any, _: list[None]) -> str:
     if type(value) is bool or not isinstance(value, str | int | float):
         raise Mismatch(_NOT_A_QUANTITY)

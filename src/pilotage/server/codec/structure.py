@@ -145,7 +145,13 @@ class Structure:
     @cached_property
     def _fields(self) -> dict[str, tuple[type | None, Decode, bool]]:
         pointers = builtin.encoding(self.name).pointers | _KEPT.get(self.name, frozenset())
-        return {key: (shape.plain, shape.decode, key in pointers or shape.kept) for key, shape in self._shapes.items()}
+        fields = {
+            key: (shape.plain, shape.decode, key in pointers or shape.kept) for key, shape in self._shapes.items()
+        }
+        for key, (_, decode, _) in fields.items():
+            if decode is scalars.int_or_string and key not in pointers:
+                fields[key] = (None, scalars.int_or_string_or_none, True)
+        return fields
 
     @cached_property
     def _always(self) -> tuple[tuple[str, Any], ...]:

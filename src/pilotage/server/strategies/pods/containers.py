@@ -65,7 +65,7 @@ def validate_init_containers(spec: Document, path: str, pod: Surroundings) -> It
     for index, container in enumerate(spec.get("initContainers") or ()):
         place, name = f"{path}.initContainers[{index}]", container.get("name") or ""
         yield from _validate_container(container, place, pod)
-        yield from _validate_restarts(container, place)
+        yield from _validate_restarts(container, place, init=True)
         if name in names:
             yield duplicate(f"{place}.name", name)
         elif name:
@@ -183,12 +183,14 @@ def _validate_resizes(policies: Iterable[Document], path: str, restart_policy: s
             yield invalid(path, restart, "must be 'NotRequired' when pod `restartPolicy` is 'Never'")
 
 
-def _validate_restarts(container: Document, path: str) -> Iterator[Cause]:
+def _validate_restarts(container: Document, path: str, *, init: bool = False) -> Iterator[Cause]:
     policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules") or ()
     if policy is None:
         if rules:
             message = "must specify restartPolicy when restart rules are used"
             yield required(f"{path}.restartPolicy", message)
+        if init:
+            return
     elif policy not in _RESTARTS:
         yield not_supported(f"{path}.restartPolicy", policy, _RESTARTS)
     if len(rules) > _MAX_RULES:
