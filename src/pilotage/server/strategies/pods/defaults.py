@@ -42,7 +42,9 @@ def default_pod(pod: Document) -> None:
 
 def default_pod_template(template: Document) -> None:
     """Fill in the defaults of a pod template, in place."""
-    template.setdefault("metadata", {})
+    metadata = template.setdefault("metadata", {})
+    if not metadata.get("managedFields", True):  # kept where they reset those of an object
+        del metadata["managedFields"]
     _drop_old_annotations(template)
     default_pod_spec(template.setdefault("spec", {}))
 
