@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
@@ -39,6 +39,14 @@ class APIServer(Protocol):
     async def open(self, exits: AsyncExitStack) -> Transport: ...
 
 
+@dataclass(frozen=True, slots=True)
+class AdmissionPlugins:
+    """The admission plugins of an embedded API server that differ from kube-apiserver's defaults."""
+
+    enable: tuple[str, ...] = ()
+    disable: tuple[str, ...] = ()
+
+
 class EmbeddedAPIServer:
     """An API server in this process."""
 
@@ -46,19 +54,25 @@ class EmbeddedAPIServer:
     silence_seconds = EMBEDDED_SILENCE_SECONDS
     immediate = True
 
-    def __init__(self, storage: str | Storage, tenant: str, clock: times.Clock) -> None:
+    def __init__(
+        self, storage: str | Storage, tenant: str, clock: times.Clock, plugins: AdmissionPlugins | None = None
+    ) -> None:
         _check_storage(storage)
         self._storage = storage
         self._tenant = tenant
         self._clock = clock
+        self._plugins = plugins or AdmissionPlugins()
         self.registry: Registry
 
     async def open(self, exits: AsyncExitStack) -> Transport:
-        from pilotage.server.context import RegistryContext
+        from pilotage.server.assembly import cluster_context
         from pilotage.server.registry import Registry
 
         _check_clock(self._clock)
-        context = RegistryContext(await self._open_storage(exits), self._tenant, self._clock)
+        storage = await self._open_storage(exits)
+        context = cluster_context(
+            storage, self._tenant, self._clock, enable=self._plugins.enable, disable=self._plugins.disable
+        )
         self.registry = await exits.enter_async_context(Registry(context))
         return self.registry
 

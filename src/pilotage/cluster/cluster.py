@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from datetime import datetime
 from types import TracebackType
@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 
 from pilotage.client.client import Client
 from pilotage.client.restmapper import DynamicRESTMapper
-from pilotage.cluster.apiserver import APIServer, EmbeddedAPIServer, NoAPIServer, RemoteAPIServer, no_server_to_watch
+from pilotage.cluster.apiserver import (
+    AdmissionPlugins,
+    APIServer,
+    EmbeddedAPIServer,
+    NoAPIServer,
+    RemoteAPIServer,
+    no_server_to_watch,
+)
 from pilotage.cluster.events import EventBroadcaster, EventRecorder
 from pilotage.cluster.installation import install
 from pilotage.cluster.routing import Aggregation, RoutedTransport
@@ -33,6 +40,9 @@ if TYPE_CHECKING:
     from pilotage.rest.transport import Transport
     from pilotage.server.registry import Registry
     from pilotage.storage.interface import Storage
+
+_OFF = ("ServiceAccount",)
+"""Admission plugins that are off unless they are enabled: a Pod in a test needs no service account, as in envtest."""
 
 
 class Cluster:
@@ -61,6 +71,8 @@ class Cluster:
         tenant: str = "default",
         scheme: Scheme | None = None,
         clock: times.Clock | None = None,
+        enable_admission_plugins: Iterable[str] = (),
+        disable_admission_plugins: Iterable[str] = (),
     ) -> Cluster:
         """An API server in this process.
 
@@ -68,11 +80,15 @@ class Cluster:
         closes. Each `tenant` of a storage sees only its own objects. `scheme` has the classes of kinds. `clock` returns
         the server's time, with a time zone, for creation and deletion times, the expiry of events, leases and recorded
         events. The default is the machine's time, or the virtual time of `pilotage.testing.loop` where that loop runs.
+        `enable_admission_plugins` and `disable_admission_plugins` are kube-apiserver's flags; the plugin ServiceAccount
+        is off unless it is enabled.
         """
         if problem := tenant_problem(tenant):
             raise InvalidDefinition(problem)
         chosen = clock or times.system_clock
-        return cls(EmbeddedAPIServer(storage, tenant, chosen), scheme, chosen)
+        enable = tuple(enable_admission_plugins)
+        disable = (*disable_admission_plugins, *(name for name in _OFF if name not in enable))
+        return cls(EmbeddedAPIServer(storage, tenant, chosen, AdmissionPlugins(enable, disable)), scheme, chosen)
 
     @classmethod
     def connect(

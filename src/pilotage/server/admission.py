@@ -1,7 +1,7 @@
 """Admission: functions that see each write before it is stored. Mutating ones come first, then validating ones.
 
 A function raises an ApiError to refuse the write. It is a coroutine because it may ask another system. The chain is
-empty by default; it is part of the registry's context.
+empty by default; it is part of the registry's context. `pilotage.server.plugins` has the functions of kube-apiserver.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from pilotage.meta.documents import Document
-from pilotage.meta.kinds import GroupVersionResource
+from pilotage.meta.kinds import GroupResource, GroupVersionResource
 from pilotage.rest.request import Request, User
 
 
@@ -62,8 +62,51 @@ AdmissionFunction = Callable[[Attributes], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
+class Limited:
+    """An admission function for some resources only: the writes of others do not pay for it."""
+
+    load: Callable[[], AdmissionFunction]
+    """Returns the function, when the first of these resources is written."""
+    resources: frozenset[GroupResource] | None = None
+    """None: all resources."""
+
+
+@dataclass(frozen=True, slots=True)
 class Admission:
     """The chain of functions, in their order."""
+
+    mutating: tuple[AdmissionFunction | Limited, ...] = ()
+    validating: tuple[AdmissionFunction | Limited, ...] = ()
+    _of: dict[GroupResource, ResourceAdmission] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def of(self, resource: GroupResource) -> ResourceAdmission:
+        """The part of the chain that sees the writes of one resource."""
+        found = self._of.get(resource)
+        if found is None:
+            found = ResourceAdmission(_limited(self.mutating, resource), _limited(self.validating, resource))
+            if len(self._of) < _MAX_RESOURCES:
+                self._of[resource] = found
+        return found
+
+
+_MAX_RESOURCES = 4096
+
+
+def _limited(
+    functions: tuple[AdmissionFunction | Limited, ...], resource: GroupResource
+) -> tuple[AdmissionFunction, ...]:
+    found: list[AdmissionFunction] = []
+    for function in functions:
+        if not isinstance(function, Limited):
+            found.append(function)
+        elif function.resources is None or resource in function.resources:
+            found.append(function.load())
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceAdmission:
+    """The functions that see the writes of one resource."""
 
     mutating: tuple[AdmissionFunction, ...] = ()
     validating: tuple[AdmissionFunction, ...] = ()

@@ -22,7 +22,7 @@ from pilotage.rest.request import Request
 from pilotage.server.access.escalation import EscalationCheck
 from pilotage.server.access.rbac import Authorizer
 from pilotage.server.access.serviceaccounts import ServiceAccountTokens
-from pilotage.server.admission import Admission, AdmissionFunction
+from pilotage.server.admission import Admission, AdmissionFunction, Limited
 from pilotage.server.catalogue import Catalogue, CustomStrategies
 from pilotage.server.resources import ResourceInfo
 from pilotage.storage.interface import Entry, Operation, Put, Storage
@@ -43,6 +43,8 @@ class RegistryContext:
     """The functions that see each write before it is stored."""
     strategies: CustomStrategies = field(default_factory=dict)
     """The custom resources with rules of their own."""
+    namespace_lifecycle: bool = True
+    """Whether objects are created only in namespaces that exist and are not terminating, as NamespaceLifecycle does."""
     garbage_collection: bool = True
     """Whether dependents are deleted with their owners, as kube-controller-manager does it."""
     catalogue: Catalogue = field(init=False, repr=False, compare=False)
@@ -58,7 +60,10 @@ class RegistryContext:
         object.__setattr__(self, "authorizer", Authorizer(self.storage, self.prefix))
         tokens = ServiceAccountTokens(self.storage, self.prefix, self.clock)
         object.__setattr__(self, "service_accounts", tokens)
-        validating: tuple[AdmissionFunction, ...] = (EscalationCheck(self.authorizer), *self.admission.validating)
+        validating: tuple[AdmissionFunction | Limited, ...] = (
+            EscalationCheck(self.authorizer),
+            *self.admission.validating,
+        )
         object.__setattr__(self, "admission", replace(self.admission, validating=validating))
 
     @property

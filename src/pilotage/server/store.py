@@ -75,7 +75,7 @@ async def _conditions(context: RegistryContext, info: ResourceInfo, namespace: s
     conditions: list[Operation] = []
     if info.custom:  # else an object could be created after its definition was found to have none
         conditions.append(Check(info.definition_key, info.definition_revision))
-    if info.namespaced:
+    if info.namespaced and context.namespace_lifecycle:
         conditions.append(await _in_namespace(context, info, namespace, name))
     return conditions
 

@@ -75,6 +75,20 @@ def register(subparsers: Any) -> None:
         action="store_true",
         help="requests without credentials are those of the user system:anonymous (default: 401)",
     )
+    command.add_argument(
+        "--enable-admission-plugins",
+        type=names,
+        default=(),
+        metavar="NAMES",
+        help="admission plugins to run besides the default ones, separated by commas, as of kube-apiserver",
+    )
+    command.add_argument(
+        "--disable-admission-plugins",
+        type=names,
+        default=(),
+        metavar="NAMES",
+        help="default admission plugins not to run, separated by commas, as of kube-apiserver",
+    )
     command.set_defaults(run=run)
 
 
@@ -87,11 +101,24 @@ def run(options: argparse.Namespace) -> int:
 
     host, port = options.bind
     serving = ServeOptions(
-        options.storage, options.tenant, host, port, options.kubeconfig, options.credentials, options.max_history
+        options.storage,
+        options.tenant,
+        host,
+        port,
+        options.kubeconfig,
+        options.credentials,
+        options.max_history,
+        options.enable_admission_plugins,
+        options.disable_admission_plugins,
     )
     access = AccessOptions(options.token_auth_file, options.client_ca_file, options.anonymous_auth)
     asyncio.run(serve(serving, access))
     return 0
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Names separated by commas."""
+    return tuple(name for name in (part.strip() for part in text.split(",")) if name)
 
 
 def size(text: str) -> int:

@@ -14,6 +14,7 @@ from pilotage.cli.serve.credentials import Credentials, default_path, load_or_cr
 from pilotage.cli.serve.kubeconfig import check_kubeconfig, write_kubeconfig
 from pilotage.cli.stop import Stop
 from pilotage.cluster import Cluster
+from pilotage.errors import InvalidDefinition
 from pilotage.http import server
 from pilotage.server.http import certificates, kubeconfigs
 from pilotage.server.http.handler import HTTPHandler
@@ -39,6 +40,10 @@ class ServeOptions:
     """The file of the certificate authority and the token. None selects the file beside the storage."""
     max_history_bytes: int = MAX_HISTORY_BYTES
     """How many bytes of replaced and deleted objects to keep for watches."""
+    enable_admission_plugins: tuple[str, ...] = ()
+    """Admission plugins to run besides kube-apiserver's default ones."""
+    disable_admission_plugins: tuple[str, ...] = ()
+    """Default admission plugins not to run."""
 
 
 async def serve(options: ServeOptions, access: AccessOptions = AccessOptions()) -> None:  # noqa: B008 - immutable
@@ -48,11 +53,19 @@ async def serve(options: ServeOptions, access: AccessOptions = AccessOptions()) 
     """
     check_kubeconfig(options.kubeconfig)  # before a new storage is created
     certificates.check_available()
+    plugins = _admission_plugins(options)
     with Stop.on_signals() as stop:
         async with AsyncExitStack() as exits:
             storage = await open_served_storage(options.storage, max_history_bytes=options.max_history_bytes)
             exits.push_async_callback(storage.close)
-            cluster = await exits.enter_async_context(Cluster.embedded(storage, tenant=options.tenant))
+            cluster = await exits.enter_async_context(
+                Cluster.embedded(
+                    storage,
+                    tenant=options.tenant,
+                    enable_admission_plugins=plugins,
+                    disable_admission_plugins=options.disable_admission_plugins,
+                )
+            )
             credentials = load_or_create(options.credentials or default_path(options.storage, options.tenant))
             users = authenticator(access, credentials.token, cluster.registry.context)
             handler = HTTPHandler(cluster.registry, users)
@@ -64,6 +77,18 @@ async def serve(options: ServeOptions, access: AccessOptions = AccessOptions()) 
             print(f"try: kubectl --kubeconfig {options.kubeconfig} get namespaces", flush=True)
             await stop.requested.wait()
             print("stopping", flush=True)
+
+
+def _admission_plugins(options: ServeOptions) -> tuple[str, ...]:
+    """The plugins to enable: a cluster has ServiceAccount on, which an embedded one has off."""
+    from pilotage.server.plugins.catalogue import enabled
+
+    try:
+        enabled(options.enable_admission_plugins, options.disable_admission_plugins)
+    except InvalidDefinition as error:
+        raise CommandError(str(error)) from error
+    default = [name for name in ("ServiceAccount",) if name not in options.disable_admission_plugins]
+    return (*options.enable_admission_plugins, *default)
 
 
 async def _start_server(

@@ -17,6 +17,7 @@ from pilotage.server.loops.collection import Collector
 from pilotage.server.loops.events import expire_events
 from pilotage.server.loops.history import History
 from pilotage.server.loops.progress import Note
+from pilotage.server.loops.protection import Protector
 from pilotage.server.loops.storage import check_storage
 from pilotage.server.loops.termination import Terminator
 from pilotage.telemetry.logs import logger
@@ -32,12 +33,14 @@ class BackgroundLoops:
         self._context = context
         self._terminator = Terminator(context, note)
         self._collector = Collector(context, note) if context.garbage_collection else None
+        self._protector = Protector(context, note)
         self._history = History(context)
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> BackgroundLoops:
         loops: dict[str, Callable[[], Awaitable[None]]] = {
             "terminate": self._terminator.run,
+            "protect": self._protector.run,
             "history": self._history.run,
             "roles": lambda: aggregate_roles(self._context),
             "events": lambda: expire_events(self._context),
@@ -51,7 +54,7 @@ class BackgroundLoops:
 
     def busy(self) -> list[str]:
         """What the loops still have to do because of the writes so far, as sentences; empty if there is nothing."""
-        loops = (self._terminator, self._collector)
+        loops = (self._terminator, self._collector, self._protector)
         return [loop.busy() for loop in loops if loop is not None and not loop.idle]
 
     async def __aexit__(

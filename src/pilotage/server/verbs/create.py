@@ -47,8 +47,9 @@ class Creator:
         warnings += meta.deduplicate_owners(metadata)
         track_create(info, request, document, now=context.now())
         attributes = Attributes(Operation.CREATE, request, document, None, warnings)
-        if context.admission.mutating:
-            await context.admission.mutate(attributes)
+        admission = context.admission.of(info.group_resource)
+        if admission.mutating:
+            await admission.mutate(attributes)
         now, uid = context.now(), context.uid()
         if metadata.get("name") or not metadata.get("generateName"):
             warnings += steps.prepare_create(info, document, now=now, uid=uid, dry_run=request.write.dry_run)
@@ -70,7 +71,7 @@ class Creator:
         size = len(request.body) * info.strategy.weight
         if causes := await offload(size, steps.validate_create, info, request, document):
             raise info.invalid(document["metadata"].get("name", ""), causes)
-        await context.admission.validate(attributes)
+        await context.admission.of(info.group_resource).validate(attributes)
         data = await store.create(context, info, request, document)
         return Response(shaped(info, data, request.form), 201, (*info.warnings, *attributes.warnings))
 

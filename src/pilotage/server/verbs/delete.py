@@ -23,7 +23,7 @@ class Deleter:
     context: RegistryContext
 
     async def delete(self, info: ResourceInfo, request: Request) -> Response:
-        if request.name in info.strategy.protected_names:
+        if self.context.namespace_lifecycle and request.name in info.strategy.protected_names:
             raise info.forbidden(request.name, f"this {info.mapping.singular} may not be deleted")
         while True:
             entry = await self.context.entry(info, request)
@@ -39,7 +39,7 @@ class Deleter:
         """Delete one object. Returns the answer, and whether the object was removed. Raises RevisionConflict."""
         data = records.view(entry, info)
         old = records.decode(data)
-        admission = self.context.admission
+        admission = self.context.admission.of(info.group_resource)
         if admission:
             attributes = Attributes(Operation.DELETE, request, None, old)
             await admission.mutate(attributes)

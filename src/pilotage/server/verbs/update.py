@@ -74,7 +74,7 @@ class Updater:
 
     async def change(self, info: ResourceInfo, request: Request, next_state: NextState) -> Response:
         """Store the next state of an object; it is computed again whenever another writer was faster."""
-        admission = self.context.admission
+        admission = self.context.admission.of(info.group_resource)
         while True:
             entry = await self.context.entry(info, request)
             size = max(len(entry.value), len(request.body)) * info.strategy.weight

@@ -1,0 +1,26 @@
+"""Assembles an API server that behaves as one of a cluster does: with kube-apiserver's admission plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from pilotage.meta import times
+from pilotage.server.context import RegistryContext
+from pilotage.server.plugins.catalogue import NAMESPACE_LIFECYCLE, chain, enabled
+from pilotage.server.plugins.plugin import PluginContext
+from pilotage.storage.interface import Storage
+
+
+def cluster_context(
+    storage: Storage,
+    tenant: str = "default",
+    clock: times.Clock = times.system_clock,
+    *,
+    enable: Iterable[str] = (),
+    disable: Iterable[str] = (),
+) -> RegistryContext:
+    """The context of a registry with admission plugins. `enable` and `disable` are kube-apiserver's two flags."""
+    names = enabled(enable, disable)
+    context = RegistryContext(storage, tenant, clock, namespace_lifecycle=NAMESPACE_LIFECYCLE in names)
+    return replace(context, admission=chain(names, PluginContext(storage, context.prefix, context.suffix)))

@@ -1,0 +1,152 @@
+"""Removes the finalizers that protect volumes in use, once they are deleted and not in use any more.
+
+The admission plugin StorageObjectInUseProtection adds them. A claim is in use while a Pod that has not finished refers
+to it, a volume while a claim is bound to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pilotage.errors import NotFound
+from pilotage.meta.documents import Document
+from pilotage.meta.kinds import GroupVersionResource
+from pilotage.rest.request import Request, Verb
+from pilotage.server import records
+from pilotage.server.context import RegistryContext
+from pilotage.server.loops.progress import LogReader, Note
+from pilotage.server.verbs.update import Updater
+from pilotage.storage.interface import Entry, Event
+
+_PODS = "core/pods/"
+_CLAIMS = "core/persistentvolumeclaims/"
+_VOLUMES = "core/persistentvolumes/"
+_FINALIZERS = {
+    _CLAIMS: "kubernetes.io/pvc-protection",
+    _VOLUMES: "kubernetes.io/pv-protection",
+    "storage.k8s.io/volumeattributesclasses/": "kubernetes.io/vac-protection",
+}
+_RESOURCES = {
+    "PersistentVolumeClaim": GroupVersionResource("", "v1", "persistentvolumeclaims"),
+    "PersistentVolume": GroupVersionResource("", "v1", "persistentvolumes"),
+    "VolumeAttributesClass": GroupVersionResource("storage.k8s.io", "v1", "volumeattributesclasses"),
+}
+
+
+class Protector:
+    """Removes the protection of deleted claims and volumes that are not in use."""
+
+    def __init__(self, context: RegistryContext, note: Note) -> None:
+        self._context = context
+        self._note = note
+        self._updater = Updater(context)
+        self._reader = LogReader(context.storage, context.prefix)
+        self._users = tuple(context.prefix + collection for collection in (_PODS, _CLAIMS, _VOLUMES))
+        self._waiting: dict[str, None] = {}
+
+    @property
+    def idle(self) -> bool:
+        return self._reader.idle
+
+    def busy(self) -> str:
+        """What is left to do, as a sentence."""
+        return "the deletion of a volume or of a claim is in progress"
+
+    async def run(self) -> None:
+        """Read the log until cancelled. Raises StorageError, and is started again then."""
+        self._reader.start()
+        self._waiting = {}
+        try:
+            for entry in await self._reader.existing():
+                self._read(entry)
+            while True:
+                await self._release(list(self._waiting))
+                await self._read_events()
+        finally:
+            self._reader.stop()
+
+    async def _read_events(self) -> None:
+        """Wait until something has changed that concerns a deleted claim or volume."""
+        while True:
+            if self._concerns(await self._reader.next()):
+                return
+
+    def _concerns(self, events: Iterable[Event]) -> bool:
+        found = False
+        for event in events:
+            if event.entry is not None:
+                found = self._read(event.entry) or found
+            else:
+                self._waiting.pop(event.key, None)
+            found = found or (bool(self._waiting) and event.key.startswith(self._users))
+        return found
+
+    def _read(self, entry: Entry) -> bool:
+        if self._finalizer(entry.key) and records.terminating(entry.value):
+            self._waiting[entry.key] = None
+            return True
+        return False
+
+    def _finalizer(self, key: str) -> str:
+        group, resource = key[len(self._context.prefix) :].split("/", 2)[:2]
+        return _FINALIZERS.get(f"{group}/{resource}/", "")
+
+    async def _release(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            entry = await self._context.storage.get(key)
+            document = records.decode(entry.value) if entry is not None else {}
+            finalizer = self._finalizer(key)
+            if not document or finalizer not in document["metadata"].get("finalizers", ()):
+                self._waiting.pop(key, None)
+            elif not await self._in_use(document):
+                await self._remove_finalizer(document, finalizer)
+
+    async def _in_use(self, document: Document) -> bool:
+        metadata = document["metadata"]
+        match document["kind"]:
+            case "PersistentVolume":
+                return (document.get("status") or {}).get("phase") == "Bound"
+            case "VolumeAttributesClass":
+                volumes = [*await self._list(_CLAIMS), *await self._list(_VOLUMES)]
+                return any(_has_class(volume, metadata["name"]) for volume in volumes)
+        pods = await self._list(f"{_PODS}{metadata['namespace']}/")
+        return any(_uses(pod, metadata["name"]) for pod in pods)
+
+    async def _list(self, prefix: str) -> list[Document]:
+        snapshot = await self._context.storage.list(self._context.prefix + prefix)
+        return [records.decode(entry.value) for entry in snapshot.entries]
+
+    async def _remove_finalizer(self, document: Document, finalizer: str) -> None:
+        metadata = document["metadata"]
+        gvr = _RESOURCES[document["kind"]]
+        request = Request(Verb.PATCH, gvr, namespace=metadata.get("namespace", ""), name=metadata["name"])
+
+        def next_state(old: Document, _: bytes) -> tuple[Document, list[str]]:
+            left = [one for one in old["metadata"].get("finalizers", ()) if one != finalizer]
+            changed = {key: value for key, value in old["metadata"].items() if key != "finalizers"}
+            return old | {"metadata": changed | ({"finalizers": left} if left else {})}, []
+
+        try:
+            info = await self._context.catalogue.find(gvr)
+            response = await self._updater.change(info, request, next_state)
+        except NotFound:
+            return  # another process was faster
+        self._note(request, response.body)
+
+
+def _uses(pod: Document, claim: str) -> bool:
+    """Whether a Pod that has not finished refers to a claim, by its name or by an ephemeral volume."""
+    if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+        return False
+    for volume in (pod.get("spec") or {}).get("volumes") or ():
+        if (volume.get("persistentVolumeClaim") or {}).get("claimName") == claim:
+            return True
+        if volume.get("ephemeral") is not None and f"{pod['metadata']['name']}-{volume.get('name')}" == claim:
+            return True
+    return False
+
+
+def _has_class(volume: Document, name: str) -> bool:
+    """Whether a volume or a claim has these attributes, or had them and changes them."""
+    spec, status = volume.get("spec") or {}, volume.get("status") or {}
+    return name in (spec.get("volumeAttributesClassName"), status.get("currentVolumeAttributesClassName"))

@@ -1,0 +1,35 @@
+"""The plugin about requests for certificates."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+
+from pilotage.server.admission import Attributes, Operation
+from pilotage.server.plugins.plugin import Plugin, forbidden, section
+
+_CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
+_MASTERS = b"system:masters"
+
+
+class CertificateSubjectRestriction(Plugin):
+    """Nobody may request a client certificate of the group that may do everything."""
+
+    async def validate(self, attributes: Attributes) -> None:
+        if attributes.subresource or attributes.operation is not Operation.CREATE:
+            return
+        spec = section(attributes.new, "spec")
+        if spec.get("signerName") == _CLIENT_SIGNER and _requests_masters(str(spec.get("request", ""))):
+            raise forbidden(attributes, f"use of {_CLIENT_SIGNER} signer with system:masters group is not allowed")
+
+
+def _requests_masters(request: str) -> bool:
+    """Whether a certificate request (PEM in base64) has the organization `system:masters` in its subject."""
+    try:
+        pem = base64.b64decode(request, validate=True).split(b"-----")
+        der = base64.b64decode(b"".join(pem[2].split())) if len(pem) > 2 else b""
+    except (binascii.Error, ValueError):
+        return False  # validation refuses it
+    # An organization is the object identifier 2.5.4.10 and a text (UTF8String, PrintableString), each with its length.
+    organization, length = b"\x06\x03\x55\x04\x0a", bytes([len(_MASTERS)])
+    return any(organization + tag + length + _MASTERS in der for tag in (b"\x0c", b"\x13", b"\x14", b"\x16"))

@@ -1,0 +1,110 @@
+"""Plugins about default classes: of storage and of ingresses; and about the protection and the size of volumes."""
+
+from __future__ import annotations
+
+from pilotage.meta.documents import Document
+from pilotage.meta.quantity import Quantity
+from pilotage.server.admission import Attributes, Operation
+from pilotage.server.plugins.plugin import Plugin, PluginContext, forbidden, section
+
+_STORAGE_CLASSES = "storage.k8s.io/storageclasses/"
+_INGRESS_CLASSES = "networking.k8s.io/ingressclasses/"
+_DEFAULT_STORAGE = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+_STORAGE_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
+_PROTECTION = {
+    "persistentvolumeclaims": "kubernetes.io/pvc-protection",
+    "persistentvolumes": "kubernetes.io/pv-protection",
+    "volumeattributesclasses": "kubernetes.io/vac-protection",
+}
+
+
+async def _default_class(context: PluginContext, collection: str, *annotations: str) -> str:
+    """The name of the default class, the newest if there are several; empty if there is none."""
+    found = [
+        one["metadata"]
+        for one in await context.list(collection)
+        if any((one["metadata"].get("annotations") or {}).get(annotation) == "true" for annotation in annotations)
+    ]
+    newest = max((one.get("creationTimestamp", "") for one in found), default="")
+    return min((one["name"] for one in found if one.get("creationTimestamp", "") == newest), default="")
+
+
+def _annotations(document: Document | None) -> Document:
+    return (document or {}).get("metadata", {}).get("annotations") or {}
+
+
+class DefaultStorageClass(Plugin):
+    """A claim without a storage class has the default one."""
+
+    async def mutate(self, attributes: Attributes) -> None:
+        if attributes.subresource or attributes.operation is not Operation.CREATE:
+            return
+        spec = section(attributes.new, "spec")
+        if "storageClassName" in spec or _STORAGE_ANNOTATION in _annotations(attributes.new):
+            return
+        if name := await _default_class(self.context, _STORAGE_CLASSES, *_DEFAULT_STORAGE):
+            spec["storageClassName"] = name
+
+
+class DefaultIngressClass(Plugin):
+    """An Ingress without a class has the default one."""
+
+    async def mutate(self, attributes: Attributes) -> None:
+        if attributes.subresource or attributes.operation is not Operation.CREATE:
+            return
+        spec = section(attributes.new, "spec")
+        if "ingressClassName" in spec or "kubernetes.io/ingress.class" in _annotations(attributes.new):
+            return
+        if name := await _default_class(self.context, _INGRESS_CLASSES, "ingressclass.kubernetes.io/is-default-class"):
+            spec["ingressClassName"] = name
+
+
+class StorageObjectInUseProtection(Plugin):
+    """Volumes and claims have a finalizer, which is removed when they are not in use."""
+
+    async def mutate(self, attributes: Attributes) -> None:
+        if attributes.subresource or attributes.operation is not Operation.CREATE:
+            return
+        metadata = section(attributes.new, "metadata")
+        finalizers = list(metadata.get("finalizers") or ())
+        finalizer = _PROTECTION[attributes.resource.resource]
+        if finalizer not in finalizers:
+            metadata["finalizers"] = [*finalizers, finalizer]
+
+
+class PersistentVolumeClaimResize(Plugin):
+    """A claim may grow if it is bound and its storage class allows that."""
+
+    async def validate(self, attributes: Attributes) -> None:
+        if attributes.subresource or attributes.operation is not Operation.UPDATE:
+            return
+        if _storage(attributes.new) <= _storage(attributes.old):
+            return
+        if ((attributes.old or {}).get("status") or {}).get("phase") != "Bound":
+            raise forbidden(attributes, "Only bound persistent volume claims can be expanded")
+        if not await self._may_grow(attributes):
+            raise forbidden(
+                attributes,
+                "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must "
+                "support resize",
+            )
+
+    async def _may_grow(self, attributes: Attributes) -> bool:
+        name = _class_of(attributes.new)
+        if not name or name != _class_of(attributes.old):
+            return False
+        found = await self.context.get(_STORAGE_CLASSES, "", name)
+        return found is not None and found.get("allowVolumeExpansion") is True
+
+
+def _class_of(claim: Document | None) -> str:
+    annotated = _annotations(claim).get(_STORAGE_ANNOTATION)
+    return str(annotated if annotated is not None else section(claim, "spec").get("storageClassName") or "")
+
+
+def _storage(claim: Document | None) -> Quantity:
+    requests = ((section(claim, "spec").get("resources") or {}).get("requests")) or {}
+    try:
+        return Quantity(str(requests.get("storage", "0")))
+    except ValueError:
+        return Quantity("0")  # validation refuses it
