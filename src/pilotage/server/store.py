@@ -6,6 +6,7 @@ from pilotage.errors import Cause, NotFound, RevisionConflict, StatusDetails
 from pilotage.meta.documents import Document
 from pilotage.rest.request import Request
 from pilotage.server import records
+from pilotage.server.allocation import ServiceAllocations
 from pilotage.server.catalogue import NAMESPACES, Redefined
 from pilotage.server.context import RegistryContext
 from pilotage.server.naming import DefinitionNames
@@ -23,7 +24,7 @@ async def create(context: RegistryContext, info: ResourceInfo, request: Request,
         existing = await context.storage.get(key)
         if existing is not None:
             raise info.already_exists(name, terminating=records.terminating(existing.value))
-        named, operations = await _claim_names(context, info, document)
+        named, operations = await _claimed(context, info, document, dry_run=request.write.dry_run)
         operations += await _conditions(context, info, request.namespace, name)
         value = _encoded(named, info)
         if request.write.dry_run:
@@ -41,7 +42,7 @@ async def update(
     context: RegistryContext, info: ResourceInfo, document: Document, entry: Entry, *, dry_run: bool
 ) -> bytes:
     """Replace an object, or remove it if its last finalizer went. Returns its bytes. Raises RevisionConflict."""
-    document, operations = await _claim_names(context, info, document)
+    document, operations = await _claimed(context, info, document, dry_run=dry_run)
     value = _encoded(document, info)
     revision = entry.revision
     if not dry_run:
@@ -62,12 +63,15 @@ def _encoded(document: Document, info: ResourceInfo) -> bytes:
     return value
 
 
-async def _claim_names(
-    context: RegistryContext, info: ResourceInfo, document: Document
+async def _claimed(
+    context: RegistryContext, info: ResourceInfo, document: Document, *, dry_run: bool
 ) -> tuple[Document, list[Operation]]:
-    if not info.strategy.names_resources:
-        return document, []
-    return await DefinitionNames(context).accept(document)
+    """The object with what it has alone among all others, and what the commit has to include for that."""
+    if info.strategy.names_resources:
+        return await DefinitionNames(context).accept(document)
+    if info.strategy.allocates:
+        return await ServiceAllocations(context).allocate(info, document, dry_run=dry_run)
+    return document, []
 
 
 async def _conditions(context: RegistryContext, info: ResourceInfo, namespace: str, name: str) -> list[Operation]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.apps.replicationcontrollers import ReplicationControllerStrategy
+from pilotage.server.strategies.deferred import deferred
 from pilotage.server.strategies.events import CORE_STRATEGY
 from pilotage.server.strategies.pods.strategy import PodStrategy
 from pilotage.server.strategies.pods.templates import PodTemplateStrategy
@@ -55,6 +55,7 @@ STRATEGIES: Mapping[str, Strategy] = {
     "limitranges": Strategy(create_on_update=True),
     "namespaces": NamespaceStrategy(name_form="label", selectable_fields=paths("status.phase")),
     "nodes": Strategy(selectable_fields=paths("spec.unschedulable")),
+    "persistentvolumeclaims": deferred("volumes.persistentvolumeclaims:PersistentVolumeClaimStrategy"),
     "pods": PodStrategy(
         generation=True,
         selectable_fields=paths(
@@ -69,11 +70,17 @@ STRATEGIES: Mapping[str, Strategy] = {
         ),
     ),
     "podtemplates": PodTemplateStrategy(generation=True),
-    "replicationcontrollers": ReplicationControllerStrategy(
-        generate_name_checked=False, generation=True, selectable_fields=paths("status.replicas")
+    "replicationcontrollers": deferred(
+        "apps.replicationcontrollers:ReplicationControllerStrategy",
+        generate_name_checked=False,
+        generation=True,
+        selectable_fields=paths("status.replicas"),
     ),
     "secrets": SecretStrategy(selectable_fields=paths("type")),
-    "services": Strategy(
-        name_form="dns1035", create_on_update=True, selectable_fields=paths("spec.clusterIP", "spec.type")
+    "services": deferred(
+        "services.strategy:ServiceStrategy",
+        name_form="label",
+        create_on_update=True,
+        selectable_fields=paths("spec.clusterIP", "spec.type"),
     ),
 }

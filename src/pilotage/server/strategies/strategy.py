@@ -62,6 +62,8 @@ class Strategy:
     """Objects that cannot be deleted."""
     names_resources: ClassVar[bool] = False
     """Objects name resources, so a commit includes the claim of their names."""
+    allocates: ClassVar[bool] = False
+    """Objects get addresses and ports when they are stored, so a commit includes the claim of them."""
     weight: ClassVar[int] = 1
     """The time that one byte takes, compared with other kinds."""
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pilotage.server.strategies.apps.daemonsets import DaemonSetStrategy
-from pilotage.server.strategies.apps.deployments import DeploymentStrategy
-from pilotage.server.strategies.apps.replicasets import ReplicaSetStrategy
-from pilotage.server.strategies.apps.statefulsets import StatefulSetStrategy
+from pilotage.server.strategies.deferred import deferred
 from pilotage.server.strategies.strategy import Strategy, paths
 
 STRATEGIES: Mapping[str, Strategy] = {
-    "daemonsets": DaemonSetStrategy(generation=True),
-    "deployments": DeploymentStrategy(generation=True),
-    "replicasets": ReplicaSetStrategy(generation=True, selectable_fields=paths("status.replicas")),
-    "statefulsets": StatefulSetStrategy(generation=True),
+    "daemonsets": deferred("apps.daemonsets:DaemonSetStrategy", generation=True),
+    "deployments": deferred("apps.deployments:DeploymentStrategy", generation=True),
+    "replicasets": deferred(
+        "apps.replicasets:ReplicaSetStrategy", generation=True, selectable_fields=paths("status.replicas")
+    ),
+    "statefulsets": deferred("apps.statefulsets:StatefulSetStrategy", generation=True),
 }

@@ -8,7 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, not_supported, required
 from pilotage.meta.documents import Document, same
 from pilotage.server.strategies.apps.status import validate_collision_count
-from pilotage.server.strategies.apps.templates import validate_match, validate_template
+from pilotage.server.strategies.apps.templates import template_warnings_of, validate_match, validate_template
 from pilotage.server.strategies.checks.immutable import IMMUTABLE
 from pilotage.server.strategies.checks.labelselectors import invalid_selector, is_empty, validate_label_selector
 from pilotage.server.strategies.checks.numbers import (
@@ -75,6 +75,10 @@ class DaemonSetStrategy(Strategy):
     def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
         status = document.get("status") or {}
         return [*validate_counts(status, "status", _COUNTS), *validate_collision_count(status, old)]
+
+    def warnings(self, document: Document, old: Document | None) -> list[str]:
+        changed = old is None or _template_generation(document) != _template_generation(old)
+        return template_warnings_of(document) if changed else []
 
 
 def _template_generation(document: Document) -> int:

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document, same
-from pilotage.meta.names import dns_1123_label
 from pilotage.server.strategies.apps.status import validate_collision_count, validate_parts
 from pilotage.server.strategies.apps.templates import (
-    NAME_WARNING,
     selector_is_valid,
     validate_match,
     validate_selector,
     validate_template,
+    workload_warnings,
 )
 from pilotage.server.strategies.checks.immutable import IMMUTABLE
 from pilotage.server.strategies.checks.labelselectors import invalid_selector
@@ -79,19 +78,12 @@ class DeploymentStrategy(Strategy):
         return causes + list(validate_collision_count(status, old))
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
-        return name_warnings(document) if old is None else []
+        return workload_warnings(document, old)
 
     def _is_new_generation(self, document: Document, old: Document) -> bool:
         annotations = document["metadata"].get("annotations") or {}
         changed = not same(annotations, old["metadata"].get("annotations") or {})
         return changed or super()._is_new_generation(document, old)
-
-
-def name_warnings(document: Document) -> list[str]:
-    """What the name of a workload leads to where it is not a DNS label."""
-    name = document["metadata"].get("name") or document["metadata"].get("generateName") or ""
-    problems = dns_1123_label(name)
-    return [f"{NAME_WARNING}[{' '.join(problems)}]"] if problems else []
 
 
 def _validate_spec(spec: Document, path: str) -> Iterator[Cause]:

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from pilotage.errors import Cause
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.apps.deployments import name_warnings
 from pilotage.server.strategies.apps.status import validate_parts
 from pilotage.server.strategies.apps.templates import (
     selector_is_valid,
     validate_match,
     validate_selector,
     validate_template,
+    workload_warnings,
 )
 from pilotage.server.strategies.checks.immutable import IMMUTABLE
 from pilotage.server.strategies.checks.labelselectors import invalid_selector
@@ -53,7 +53,7 @@ class ReplicaSetStrategy(Strategy):
         return list(validate_replicas_status(document.get("status") or {}))
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
-        return name_warnings(document) if old is None else []
+        return workload_warnings(document, old)
 
 
 def validate_replicas_status(status: Document) -> Iterator[Cause]:

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import required
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.apps.deployments import name_warnings
 from pilotage.server.strategies.apps.replicasets import validate_replicas_status
-from pilotage.server.strategies.apps.templates import validate_labels_match, validate_template
+from pilotage.server.strategies.apps.templates import validate_labels_match, validate_template, workload_warnings
 from pilotage.server.strategies.checks.numbers import validate_counts
 from pilotage.server.strategies.pods.defaults import default_pod_template
 from pilotage.server.strategies.strategy import Strategy
@@ -40,7 +39,7 @@ class ReplicationControllerStrategy(Strategy):
         return list(validate_replicas_status(document.get("status") or {}))
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
-        return name_warnings(document) if old is None else []
+        return workload_warnings(document, old)
 
 
 def _validate_spec(spec: Document, path: str) -> Iterator[Cause]:

@@ -10,7 +10,9 @@ from pilotage.meta.documents import Document, same
 from pilotage.meta.validation import annotations_causes, labels_causes
 from pilotage.server.strategies.apps.status import validate_collision_count, validate_parts
 from pilotage.server.strategies.apps.templates import (
+    is_new_generation,
     selector_is_valid,
+    template_warnings_of,
     validate_match,
     validate_restarts,
     validate_selector,
@@ -118,6 +120,8 @@ class StatefulSetStrategy(Strategy):
             for index, claim in enumerate(spec.get("volumeClaimTemplates") or ())
             for warning in claim_spec_warnings(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}]{below}")
         ]
+        if old is None or is_new_generation(document, old):
+            found = template_warnings_of(document) + found
         return found + [_ALL_REVISIONS] * ((spec.get("revisionHistoryLimit") or 0) < 0)
 
 

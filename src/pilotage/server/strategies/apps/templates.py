@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document
+from pilotage.meta.names import dns_1123_label
 from pilotage.server.strategies.checks.labelselectors import (
     invalid_selector,
     is_empty,
@@ -14,9 +15,10 @@ from pilotage.server.strategies.checks.labelselectors import (
     validate_label_selector,
 )
 from pilotage.server.strategies.pods.spec import validate_pod_template
+from pilotage.server.strategies.pods.warnings import template_warnings
 
 _NO_MATCH = "`selector` does not match template `labels`"
-NAME_WARNING = (
+_NAME_WARNING = (
     "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; "
     "a DNS label is recommended: "
 )
@@ -65,6 +67,30 @@ def validate_restarts(template: Document, path: str, kind: str) -> Iterator[Caus
     if pod.get("activeDeadlineSeconds") is not None:
         detail = f"activeDeadlineSeconds in {kind} is not Supported"
         yield forbidden(f"{path}.spec.activeDeadlineSeconds", detail)
+
+
+def name_warnings(document: Document) -> list[str]:
+    """What the name of a workload leads to where it is not a DNS label."""
+    name = document["metadata"].get("name") or document["metadata"].get("generateName") or ""
+    problems = dns_1123_label(name)
+    return [f"{_NAME_WARNING}[{' '.join(problems)}]"] if problems else []
+
+
+def workload_warnings(document: Document, old: Document | None) -> list[str]:
+    """The warnings about a workload whose name becomes part of its pods' names."""
+    if old is None:
+        return name_warnings(document) + template_warnings_of(document)
+    return template_warnings_of(document) if is_new_generation(document, old) else []
+
+
+def template_warnings_of(document: Document) -> list[str]:
+    """The warnings about a workload's template."""
+    return list(template_warnings(document["spec"].get("template") or {}, "spec.template"))
+
+
+def is_new_generation(document: Document, old: Document) -> bool:
+    """Whether an update has changed what the generation counts."""
+    return bool(document["metadata"].get("generation") != old["metadata"].get("generation"))
 
 
 def selector_is_valid(spec: Document) -> bool:

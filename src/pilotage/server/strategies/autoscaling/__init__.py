@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pilotage.server.strategies.autoscaling.autoscalers import AutoscalerStrategy, AutoscalerV1Strategy
+from pilotage.server.strategies.deferred import deferred
 from pilotage.server.strategies.strategy import Strategy
 
 STRATEGIES: Mapping[str, Strategy] = {
-    "horizontalpodautoscalers": AutoscalerStrategy(),
-    "horizontalpodautoscalers.v1": AutoscalerV1Strategy(),
+    "horizontalpodautoscalers": deferred("autoscaling.autoscalers:AutoscalerStrategy"),
+    "horizontalpodautoscalers.v1": deferred("autoscaling.autoscalers:AutoscalerV1Strategy"),
 }

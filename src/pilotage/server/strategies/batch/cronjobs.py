@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, not_supported, required
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.apps.deployments import name_warnings
+from pilotage.server.strategies.apps.templates import is_new_generation, name_warnings
 from pilotage.server.strategies.batch.jobspecs import default_job_spec, job_spec_warnings, validate_job_spec
 from pilotage.server.strategies.batch.schedules import schedule_problem, zone_problem
 from pilotage.server.strategies.checks.labelselectors import invalid_selector
@@ -48,10 +48,11 @@ class CronJobStrategy(Strategy):
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         spec = document["spec"]
-        found = job_spec_warnings((spec.get("jobTemplate") or {}).get("spec") or {}, "spec.jobTemplate.spec")
+        found = list(job_spec_warnings((spec.get("jobTemplate") or {}).get("spec") or {}, "spec.jobTemplate.spec"))
         if old is None:
             return name_warnings(document) + found
-        return found + [_ZONE_WARNING] * ("TZ" in (spec.get("schedule") or ""))
+        zones = [_ZONE_WARNING] * ("TZ" in (spec.get("schedule") or ""))
+        return found + zones if is_new_generation(document, old) else zones
 
 
 def _validate_spec(spec: Document, old: Document, path: str) -> Iterator[Cause]:

@@ -8,8 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document, copied, same
 from pilotage.meta.names import dns_1123_label
-from pilotage.server.strategies.apps.deployments import name_warnings
-from pilotage.server.strategies.apps.templates import validate_match
+from pilotage.server.strategies.apps.templates import is_new_generation, name_warnings, validate_match
 from pilotage.server.strategies.batch.jobspecs import (
     default_counts,
     default_job_spec,
@@ -57,9 +56,15 @@ class JobStrategy(Strategy):
     def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
         return list(validate_job_status(document, old))
 
+    def canonicalize(self, document: Document) -> None:
+        labels = _template_labels(document)
+        if labels and not document["metadata"].get("labels"):  # as if the stored object were defaulted once more
+            document["metadata"]["labels"] = dict(labels)
+
     def warnings(self, document: Document, old: Document | None) -> list[str]:
-        found = job_spec_warnings(document["spec"], "spec")
-        return found if old is not None else name_warnings(document) + found
+        if old is None:
+            return [*name_warnings(document), *job_spec_warnings(document["spec"], "spec")]
+        return list(job_spec_warnings(document["spec"], "spec")) if is_new_generation(document, old) else []
 
 
 def _template_labels(document: Document) -> Document:

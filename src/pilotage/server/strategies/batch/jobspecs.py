@@ -17,6 +17,7 @@ from pilotage.server.strategies.batch.jobpolicies import (
 from pilotage.server.strategies.checks.numbers import validate_counts
 from pilotage.server.strategies.pods.defaults import default_pod_template
 from pilotage.server.strategies.pods.spec import validate_pod_template
+from pilotage.server.strategies.pods.warnings import template_warnings
 
 _MAX_INT32 = 2**31 - 1
 _MANY_COMPLETIONS = 100_000
@@ -85,15 +86,15 @@ def validate_job_spec(spec: Document, path: str) -> Iterator[Cause]:
     yield from _validate_restart_policy(spec, f"{path}.template.spec.restartPolicy")
 
 
-def job_spec_warnings(spec: Document, path: str) -> list[str]:
-    """Numbers that a cluster may not be able to track."""
+def job_spec_warnings(spec: Document, path: str) -> Iterator[str]:
+    """Numbers that a cluster may not be able to track, and what is odd about the template."""
     completions, parallelism = spec.get("completions") or 0, spec.get("parallelism") or 0
-    if spec.get("completionMode") != "Indexed" or completions <= _MANY_COMPLETIONS or parallelism <= _MAX_WITH_MANY:
-        return []
-    return [
-        f"{path}: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, "
-        "Kubernetes might not be able to track completedIndexes when a big number of indexes fail"
-    ]
+    if spec.get("completionMode") == "Indexed" and completions > _MANY_COMPLETIONS and parallelism > _MAX_WITH_MANY:
+        yield (
+            f"{path}: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than "
+            "10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail"
+        )
+    yield from template_warnings(spec.get("template") or {}, f"{path}.template")
 
 
 def _validate_indexed(spec: Document, path: str) -> Iterator[Cause]:

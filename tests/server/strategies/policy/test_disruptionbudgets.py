@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from pilotage.server.strategies.policy import PodDisruptionBudgetStrategy
+from pilotage.server.strategies.policy.disruptionbudgets import PodDisruptionBudgetStrategy
 
-from .writes import created, fields, status_written, updated
+from ..writes import created, fields, status_written, updated
 
 STRATEGY = PodDisruptionBudgetStrategy(generation=True, subresources=("status",))
 

@@ -1,8 +1,8 @@
-"""Strategies of the group policy."""
+"""PodDisruptionBudgets."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, not_supported
@@ -45,8 +45,3 @@ def _validate_spec(spec: Document, path: str, *, any_value: bool) -> Iterator[Ca
     policy = spec.get("unhealthyPodEvictionPolicy")
     if policy is not None and policy not in _POLICIES:
         yield not_supported(f"{path}.unhealthyPodEvictionPolicy", policy, _POLICIES)
-
-
-STRATEGIES: Mapping[str, Strategy] = {
-    "poddisruptionbudgets": PodDisruptionBudgetStrategy(name_form="path", generation=True, unconditional_update=False),
-}

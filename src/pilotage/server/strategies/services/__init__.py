@@ -1,0 +1,1 @@
+"""Services: their defaults, what they may be, and which addresses and ports they need."""

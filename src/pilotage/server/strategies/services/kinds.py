@@ -1,0 +1,53 @@
+"""Questions about the spec of a Service that several rules ask."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pilotage.meta.documents import Document
+from pilotage.server.strategies.services.ranges import NO_ADDRESS
+
+
+def is_headless(spec: Document) -> bool:
+    return (spec.get("clusterIPs") or []) == [NO_ADDRESS]
+
+
+def needs_cluster_ip(spec: Document) -> bool:
+    return spec.get("type") != "ExternalName"
+
+
+def needs_node_ports(spec: Document) -> bool:
+    """Whether its ports get node ports, unless a load balancer does without."""
+    kind = spec.get("type")
+    return kind == "NodePort" or (kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is not False)
+
+
+def has_node_ports(spec: Document) -> bool:
+    """Whether its ports can have node ports."""
+    return spec.get("type") in ("NodePort", "LoadBalancer")
+
+
+def needs_health_check_port(spec: Document) -> bool:
+    return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
+
+
+def is_externally_accessible(spec: Document) -> bool:
+    return has_node_ports(spec) or (spec.get("type") == "ClusterIP" and bool(spec.get("externalIPs")))
+
+
+def same(spec: Document, old: Document, *names: str) -> bool:
+    """Whether fields are what they were; absent and empty are equal."""
+    return all((spec.get(name) or None) == (old.get(name) or None) for name in names)
+
+
+def node_ports(spec: Document) -> list[int]:
+    """The node ports of a Service's ports."""
+    return [port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")]
+
+
+def set_or_drop(spec: Document, name: str, value: Any) -> None:
+    """Set a field, or drop it if there is no value."""
+    if value:
+        spec[name] = value
+    else:
+        spec.pop(name, None)

@@ -1,0 +1,201 @@
+"""What a Service may be, besides its addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import duplicate, forbidden, invalid, not_supported, required
+from pilotage.meta.documents import Document
+from pilotage.meta.names import qualified_name
+from pilotage.meta.validation import labels_causes
+from pilotage.server.strategies.checks.addresses import validate_address, validate_network, validate_reachable_address
+from pilotage.server.strategies.checks.numbers import validate_port_number
+from pilotage.server.strategies.checks.ports import PROTOCOLS, validate_port_number_or_name
+from pilotage.server.strategies.checks.references import validate_name, validate_required_name
+from pilotage.server.strategies.services.families import validate_addresses
+from pilotage.server.strategies.services.kinds import (
+    is_externally_accessible,
+    is_headless,
+    needs_health_check_port,
+)
+from pilotage.server.strategies.services.ranges import NO_ADDRESS
+
+TOPOLOGY_HINTS = "service.kubernetes.io/topology-aware-hints"
+TOPOLOGY_MODE = "service.kubernetes.io/topology-mode"
+_SOURCE_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
+_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+_AFFINITIES = ("ClientIP", "None")
+_POLICIES = ("Cluster", "Local")
+_DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
+_MAX_TIMEOUT = 86400
+_BALANCER_ONLY = "may only be used when `type` is 'LoadBalancer'"
+
+
+def validate_service(document: Document, old: Document | None) -> Iterator[Cause]:
+    """What is wrong with a Service; what the old one had is not checked again where a rule is younger than it."""
+    spec, was = document["spec"], (old or {}).get("spec") or {}
+    annotations = document["metadata"].get("annotations") or {}
+    hints, mode = annotations.get(TOPOLOGY_HINTS), annotations.get(TOPOLOGY_MODE)
+    if hints is not None and mode not in (None, hints):
+        detail = f"must match annotations[{TOPOLOGY_HINTS}] when both are specified"
+        yield invalid(f"metadata.annotations[{TOPOLOGY_MODE}]", mode, detail)
+    yield from _validate_type(spec)
+    yield from _validate_ports(spec)
+    yield from labels_causes(spec.get("selector") or {}, "spec.selector")
+    yield from _validate_affinity(spec)
+    yield from validate_addresses(spec, was or None)
+    yield from _validate_external_addresses(spec, was.get("externalIPs") or [])
+    kind = spec.get("type") or ""
+    if not kind:
+        yield required("spec.type")
+    elif kind not in _TYPES:
+        yield not_supported("spec.type", kind, _TYPES)
+    yield from _validate_unique_ports(spec)
+    yield from _validate_source_ranges(spec, was, annotations, (old or {}).get("metadata") or {})
+    yield from validate_balancer_fields(spec)
+    yield from _validate_traffic(spec)
+
+
+def _validate_type(spec: Document) -> Iterator[Cause]:
+    kind = spec.get("type")
+    if not spec.get("ports") and not is_headless(spec) and kind != "ExternalName":
+        yield required("spec.ports")
+    if kind in ("LoadBalancer", "NodePort") and is_headless(spec):
+        yield invalid("spec.clusterIPs[0]", NO_ADDRESS, f"may not be set to 'None' for {kind} services")
+    if kind == "ExternalName":
+        for name in ("clusterIPs", "ipFamilies", "ipFamilyPolicy"):
+            if spec.get(name):
+                yield forbidden(f"spec.{name}", "may not be set for ExternalName services")
+        yield from validate_required_name((spec.get("externalName") or "").removesuffix("."), "spec.externalName")
+
+
+def _validate_ports(spec: Document) -> Iterator[Cause]:
+    ports = spec.get("ports") or []
+    names: set[str] = set()
+    for index, port in enumerate(ports):
+        path, name = f"spec.ports[{index}]", port.get("name") or ""
+        if name:
+            yield from validate_name(name, f"{path}.name", "label")
+            if name in names:
+                yield duplicate(f"{path}.name", name)
+            names.add(name)
+        elif len(ports) > 1:
+            yield required(f"{path}.name")
+        yield from validate_port_number(port.get("port") or 0, f"{path}.port")
+        protocol = port.get("protocol") or ""
+        if not protocol:
+            yield required(f"{path}.protocol")
+        elif protocol not in PROTOCOLS:
+            yield not_supported(f"{path}.protocol", protocol, PROTOCOLS)
+        yield from validate_port_number_or_name(port.get("targetPort", 0), f"{path}.targetPort")
+        application = port.get("appProtocol")
+        if application is not None:
+            yield from _validate_qualified_name(application, f"{path}.appProtocol")
+
+
+def _validate_qualified_name(name: str, path: str) -> Iterator[Cause]:
+    yield from (invalid(path, name, problem) for problem in qualified_name(name))
+
+
+def _validate_unique_ports(spec: Document) -> Iterator[Cause]:
+    ports = spec.get("ports") or []
+    if spec.get("type") == "ClusterIP":
+        for index, port in enumerate(ports):
+            if port.get("nodePort"):
+                yield forbidden(f"spec.ports[{index}].nodePort", "may not be used when `type` is 'ClusterIP'")
+    seen: set[tuple[str, int]] = set()
+    for index, port in enumerate(ports):
+        key = (port.get("protocol") or "", port.get("nodePort") or 0)
+        if key[1] and key in seen:
+            yield duplicate(f"spec.ports[{index}].nodePort", key[1])
+        seen.add(key)
+    seen.clear()
+    for index, port in enumerate(ports):
+        key = (port.get("protocol") or "", port.get("port") or 0)
+        if key in seen:
+            yield duplicate(f"spec.ports[{index}]", {"port": key[1], "protocol": key[0]})
+        seen.add(key)
+
+
+def _validate_affinity(spec: Document) -> Iterator[Cause]:
+    affinity, config = spec.get("sessionAffinity") or "", spec.get("sessionAffinityConfig")
+    if not affinity:
+        yield required("spec.sessionAffinity")
+    elif affinity not in _AFFINITIES:
+        yield not_supported("spec.sessionAffinity", affinity, _AFFINITIES)
+    path = "spec.sessionAffinityConfig"
+    if affinity == "None" and config is not None:
+        yield forbidden(path, "must not be set when session affinity is None")
+    if affinity == "ClientIP":
+        timeout = ((config or {}).get("clientIP") or {}).get("timeoutSeconds") or 0
+        if not 0 < timeout <= _MAX_TIMEOUT:
+            detail = f"must be greater than 0 and less than {_MAX_TIMEOUT}"
+            yield invalid(f"{path}.clientIP.timeoutSeconds", timeout, detail)
+
+
+def _validate_external_addresses(spec: Document, known: list[str]) -> Iterator[Cause]:
+    for index, text in enumerate(spec.get("externalIPs") or ()):
+        path = f"spec.externalIPs[{index}]"
+        causes = list(validate_address(text, path, known))
+        yield from causes or validate_reachable_address(text, path)
+
+
+def _validate_source_ranges(
+    spec: Document, was: Document, annotations: Document, old_metadata: Document
+) -> Iterator[Cause]:
+    ranges, path = spec.get("loadBalancerSourceRanges") or [], "spec.LoadBalancerSourceRanges"
+    known = {text.strip() for text in was.get("loadBalancerSourceRanges") or ()}
+    text = annotations.get(_SOURCE_RANGES)
+    if not ranges and text is not None:
+        path = f"metadata.annotations[{_SOURCE_RANGES}]"
+    if (ranges or text is not None) and spec.get("type") != "LoadBalancer":
+        yield forbidden(path, _BALANCER_ONLY)
+    for index, each in enumerate(ranges):
+        yield from validate_network(each.strip(), f"{path}[{index}]", known)
+    if not ranges and text and text.strip() and (old_metadata.get("annotations") or {}).get(_SOURCE_RANGES) != text:
+        for each in text.split(","):
+            yield from validate_network(each.strip(), path)
+
+
+def validate_balancer_fields(spec: Document) -> Iterator[Cause]:
+    """Fields that only load balancers have."""
+    is_balancer = spec.get("type") == "LoadBalancer"
+    if spec.get("allocateLoadBalancerNodePorts") is not None and not is_balancer:
+        yield forbidden("spec.allocateLoadBalancerNodePorts", _BALANCER_ONLY)
+    yield from validate_balancer_class(spec)
+
+
+def validate_balancer_class(spec: Document) -> Iterator[Cause]:
+    name = spec.get("loadBalancerClass")
+    if name is None:
+        return
+    if spec.get("type") == "LoadBalancer":
+        yield from _validate_qualified_name(name, "spec.loadBalancerClass")
+    else:
+        yield forbidden("spec.loadBalancerClass", _BALANCER_ONLY)
+
+
+def _validate_traffic(spec: Document) -> Iterator[Cause]:
+    policy = spec.get("externalTrafficPolicy") or ""
+    if not is_externally_accessible(spec):
+        if policy:
+            detail = "may only be set for externally-accessible services"
+            yield invalid("spec.externalTrafficPolicy", policy, detail)
+    elif not policy:
+        yield required("spec.externalTrafficPolicy")
+    elif policy not in _POLICIES:
+        yield not_supported("spec.externalTrafficPolicy", policy, _POLICIES)
+    port = spec.get("healthCheckNodePort") or 0
+    if not needs_health_check_port(spec):
+        if port:
+            detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+            yield invalid("spec.healthCheckNodePort", port, detail)
+    elif port:  # else one is allocated when the Service is stored
+        yield from validate_port_number(port, "spec.healthCheckNodePort")
+    internal = spec.get("internalTrafficPolicy")
+    if internal is not None and internal not in _POLICIES:
+        yield not_supported("spec.internalTrafficPolicy", internal, _POLICIES)
+    distribution = spec.get("trafficDistribution")
+    if distribution is not None and distribution not in _DISTRIBUTIONS:
+        yield not_supported("spec.trafficDistribution", distribution, _DISTRIBUTIONS)

@@ -1,0 +1,127 @@
+"""The strategy of Services. Their addresses and ports are allocated when they are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import forbidden, invalid_error, not_supported, required
+from pilotage.meta.documents import Document
+from pilotage.meta.kinds import GroupKind
+from pilotage.server.strategies.networking.ingresses import validate_balancer_entry
+from pilotage.server.strategies.services.changes import (
+    drop_by_type,
+    keep_allocated,
+    validate_changes,
+    validate_health_check_port,
+)
+from pilotage.server.strategies.services.families import normalize_addresses, resolve_families
+from pilotage.server.strategies.services.kinds import is_externally_accessible
+from pilotage.server.strategies.services.rules import validate_balancer_class, validate_service
+from pilotage.server.strategies.services.warnings import service_warnings
+from pilotage.server.strategies.strategy import Strategy
+
+_KIND = GroupKind("", "Service")
+_AFFINITY_SECONDS = 10800
+_MODES = ("Proxy", "VIP")
+
+
+class ServiceStrategy(Strategy):
+    """Services have addresses of families, and ports, which depend on their type."""
+
+    schema_rules = False
+    allocates = True
+
+    def default(self, document: Document) -> None:
+        spec = document.setdefault("spec", {})
+        if not spec.get("type"):
+            spec["type"] = "ClusterIP"
+        _default_affinity(spec)
+        for port in spec.get("ports") or ():
+            if not port.get("protocol"):
+                port["protocol"] = "TCP"
+            if port.get("targetPort", 0) in (0, ""):
+                port["targetPort"] = port.get("port") or 0
+        if is_externally_accessible(spec) and not spec.get("externalTrafficPolicy"):
+            spec["externalTrafficPolicy"] = "Cluster"
+        if spec["type"] in ("NodePort", "LoadBalancer", "ClusterIP"):
+            spec.setdefault("internalTrafficPolicy", "Cluster")
+        if spec["type"] == "LoadBalancer":
+            spec.setdefault("allocateLoadBalancerNodePorts", True)
+            for entry in _entries(document):
+                if entry.get("ip"):
+                    entry.setdefault("ipMode", "VIP")
+
+    def prepare_for_create(self, document: Document) -> None:
+        spec = document["spec"]
+        normalize_addresses(spec, None)
+        _raise_if(resolve_families(spec, None), document)
+        document["status"] = {"loadBalancer": {}}
+
+    def prepare_for_update(self, document: Document, old: Document) -> None:
+        spec, was = document["spec"], old["spec"]
+        keep_allocated(spec, was)
+        normalize_addresses(spec, was)
+        _raise_if(resolve_families(spec, was), document)
+        super().prepare_for_update(document, old)
+        drop_by_type(spec, was)
+        if spec.get("type") != "LoadBalancer":
+            document["status"] = (document.get("status") or {}) | {"loadBalancer": {}}
+
+    def validate(self, document: Document) -> list[Cause]:
+        return list(validate_service(document, None))
+
+    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+        spec, was = document["spec"], old["spec"]
+        changes = [*validate_changes(spec, was), *validate_balancer_class(spec), *validate_health_check_port(spec, was)]
+        return changes + list(validate_service(document, old))
+
+    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
+        return list(_validate_status(document, old))
+
+    def canonicalize(self, document: Document) -> None:
+        if document["spec"].get("type") == "ExternalName":
+            document["spec"].pop("internalTrafficPolicy", None)  # it means nothing there
+
+    def warnings(self, document: Document, old: Document | None) -> list[str]:
+        return list(service_warnings(document))
+
+
+def _default_affinity(spec: Document) -> None:
+    if not spec.get("sessionAffinity"):
+        spec["sessionAffinity"] = "None"
+    if spec["sessionAffinity"] == "None":
+        spec.pop("sessionAffinityConfig", None)
+    elif spec["sessionAffinity"] == "ClientIP":
+        client = (spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}
+        if client.get("timeoutSeconds") is None:
+            spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": _AFFINITY_SECONDS}}
+
+
+def _raise_if(causes: list[Cause], document: Document) -> None:
+    """The addresses are resolved before anything else is validated, so that these causes come alone."""
+    if causes:
+        raise invalid_error(_KIND, document["metadata"].get("name") or "", causes)
+
+
+def _entries(document: Document) -> list[Document]:
+    entries: list[Document] = ((document.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
+    return entries
+
+
+def _validate_status(document: Document, old: Document) -> Iterator[Cause]:
+    entries, path = _entries(document), "status.loadBalancer.ingress"
+    if document["spec"].get("type") != "LoadBalancer":
+        if entries:
+            yield forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'")
+        return
+    known = {entry["ip"] for entry in _entries(old) if entry.get("ip")}
+    for index, entry in enumerate(entries):
+        mode, text = entry.get("ipMode"), entry.get("ip")
+        if mode is None and text:
+            yield required(f"{path}[{index}].ipMode", "must be specified when `ip` is set")
+        elif mode is not None and not text:
+            yield forbidden(f"{path}[{index}].ipMode", "may not be specified when `ip` is not set")
+        elif mode is not None and mode not in _MODES:
+            yield not_supported(f"{path}[{index}].ipMode", mode, _MODES)
+        yield from validate_balancer_entry(entry, f"{path}[{index}]", known)

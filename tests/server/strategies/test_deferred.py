@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from pilotage.meta.documents import Document
+from pilotage.server.strategies.deferred import DeferredStrategy, deferred
+
+
+def test_the_flags_are_known_before_the_class_is_imported() -> None:
+    strategy = deferred("no.such.module:Strategy", generation=True)
+    assert strategy.generation
+    assert replace(strategy, subresources=("status",)).subresources == ("status",)
+    with pytest.raises(ModuleNotFoundError):
+        strategy.default({})
+
+
+def test_all_else_is_that_of_the_class() -> None:
+    strategy = replace(deferred("apps.replicasets:ReplicaSetStrategy", generation=True), subresources=("status",))
+    document: Document = {"metadata": {"name": "one"}, "spec": {}}
+    strategy.default(document)
+    assert document["spec"]["replicas"] == 1
+    assert strategy.schema_rules is False
+    strategy.prepare_for_create(document)
+    assert document["metadata"]["generation"] == 1
+    assert isinstance(strategy, DeferredStrategy)
+
+
+def test_a_server_starts_without_the_rules_of_every_kind() -> None:
+    program = (
+        "import sys, pilotage.server.catalogue as c; c._builtins(); "
+        "print([m for m in sys.modules if m.startswith('pilotage.server.strategies.') and m.count('.') > 3])"
+    )
+    output = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    loaded = {name.split(".")[3] for name in ast.literal_eval(output)}
+    assert loaded.isdisjoint({"apps", "batch", "autoscaling", "networking", "policy"}), output
+    assert "services.rules" not in output
