@@ -1,4 +1,4 @@
-"""Reflector: a collection as a stream of changes that survives anything."""
+"""Reflector: a collection as a stream of changes that continues after every failure."""
 
 from pilotage.reflector.change import Applied, Bookmark, Change, Deleted, Listening, Replaced, Trouble, Undecodable
 from pilotage.reflector.reflector import ReflectorOptions, changes

@@ -1,4 +1,4 @@
-"""What a reflector yields, as values: the whole collection, a change to it, or a failure to learn of changes."""
+"""The values that a reflector yields: the whole collection, a change to it, or a failed list or watch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pilotage.reflector.intake import Item
 
 
 class Replaced(msgspec.Struct, frozen=True):
-    """The whole collection at a version. An object that was known before and is not in it has been deleted."""
+    """The whole collection at a version. A known object that is not in it has been deleted."""
 
     items: list[Item]
     resource_version: str
@@ -49,7 +49,7 @@ class Listening(msgspec.Struct, frozen=True, gc=False):
 
     resource_version: str
     trial_seconds: float = 0.0
-    """The watch before was over at once: this one works if it lasts for so long, or brings an object."""
+    """The previous watch ended at once: this one works if it lasts this long, or delivers an object."""
 
 
 class Trouble(msgspec.Struct, frozen=True):

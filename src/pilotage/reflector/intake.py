@@ -1,4 +1,4 @@
-"""Intake: the objects that a server sends, ready to be stored: copied, their kind checked, the transform applied."""
+"""Intake: prepares received objects for the store: copies them, checks their kind, applies the transform."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pilotage.rest.request import Form
 from pilotage.rest.response import Bytes
 
 USER_FAILURES = (Exception, CancelledError, SystemExit)
-"""What a synchronous function of the user's may fail with. A CancelledError comes from a future that it read; it
+"""The exceptions of a synchronous function of the user. A CancelledError is raised by a future that it read; it
 must not be mistaken for a cancellation of the calling task, which would end silently. And a library that calls
 sys.exit() must not end the program."""
 

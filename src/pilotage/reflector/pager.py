@@ -28,7 +28,7 @@ class Listing:
 
 @dataclass(slots=True)
 class Pager:
-    """Lists a whole collection. Remembers whether the server returned pages where it need not have."""
+    """Lists a whole collection. Remembers whether the server returned pages although its watch cache could answer."""
 
     lister_watcher: ListerWatcher
     intake: Intake

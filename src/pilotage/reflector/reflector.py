@@ -65,7 +65,7 @@ async def changes(
         if state.stage is Stage.LIST:
             try:
                 listing = await reflector.list()
-            except Exception as error:  # a lister-watcher of the user's may raise anything, and the stream must go on
+            except Exception as error:  # a custom lister-watcher may raise anything, and the stream must continue
                 if not state.retry_at_newest(error):
                     wait = reflector.wait_after(error)
                     yield Trouble("list", error, wait, state.version)
@@ -129,7 +129,7 @@ class _Reflector:
         with Deadline(self._silence_seconds()) as deadline:
             async with self._lister_watcher.watch(self._watch_options()) as events:
                 attempt.opened = True
-                if initial is None:
+                if initial is None:  # a stream reports that it listens after its initial events: not synced before
                     deadline.waiting = False
                     yield self._listening()
                     deadline.waiting = True
@@ -139,6 +139,7 @@ class _Reflector:
                     attempt.eventful = True
                     if initial is not None:
                         if not isinstance(change, Replaced):
+                            # Buffered: a consumer must never see a part of the collection as the whole of it.
                             initial.add(change)
                             continue
                         change = Replaced([*initial.items.values()], change.resource_version)
@@ -178,7 +179,7 @@ class _Reflector:
         try:
             data, header = self._intake.event(event.object)
         except UnexpectedAnswer:
-            raise  # a server that sends another kind is not believed about deletions of ours either
+            raise  # a server that sends another kind is not trusted: its deletions would empty the cache
         except PilotageError as error:
             return undecodable(event.object, error)
         # The version of a stream's initial event is that of its object: a watch from there would skip others.
@@ -202,7 +203,7 @@ class _Reflector:
         return self._options.silence_seconds or min(self._promised_silence, self._lister_watcher.silence_seconds)
 
     def _learn_rhythm(self, header: Header, deadline: Deadline) -> None:
-        """Shorten the deadline where the server announces how often it sends bookmarks: three may be missing."""
+        """Shorten the deadline if the server announces the interval of its bookmarks: three may be missing."""
         promised = header.annotations.get(BOOKMARK_SECONDS_ANNOTATION, "")
         if self._options.silence_seconds is None and promised.isdecimal():
             self._promised_silence = max(EMBEDDED_SILENCE_SECONDS, 3.0 * int(promised))

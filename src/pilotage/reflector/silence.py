@@ -54,7 +54,7 @@ class Deadline:
             self._arm()
 
     def _arm(self) -> None:
-        # One tick more than is counted, because the first one is not a whole one.
+        # One tick more than is counted, because the first one may be shorter than the interval.
         self._timer = asyncio.get_running_loop().call_later(self.seconds / (_TICKS + 1), self._tick)
 
     def __enter__(self) -> Deadline:
@@ -70,7 +70,7 @@ class Deadline:
             self._timer.cancel()
         if not self._fired or self._task is None:
             return
-        # Another cancellation that came in the meantime goes on: it is not ours to turn into an error.
+        # A cancellation by another caller in the meantime must pass through: only the deadline's own becomes an error.
         ours = self._task.uncancel() <= self._cancelling
         if ours and kind is not None and issubclass(kind, asyncio.CancelledError):
             raise Silent(self.seconds) from None

@@ -46,14 +46,14 @@ class Stage(enum.Enum):
 
 @dataclass(slots=True)
 class Attempt:
-    """One watch, and what it brought."""
+    """One watch and its result."""
 
     begun: float
     version: str
-    """Where it began."""
+    """The version at which it began."""
     opened: bool = False
     eventful: bool = False
-    """Whether an object or a bookmark came; an ERROR event does not count."""
+    """Whether an object or a bookmark arrived; an ERROR event does not count."""
     error_event: bool = False
 
 
@@ -67,14 +67,14 @@ class Reaction:
 
 @dataclass(slots=True)
 class State:
-    """Which stage is next, at which version, and how many watches were of no use."""
+    """The next stage, its version, and the number of watches without an event."""
 
     streaming: bool
     """Whether the list may be the beginning of a watch."""
     version: str = "0"
     stage: Stage = field(init=False)
     doubtful: bool = False
-    """The last watch that was opened was over at once, and the next one may be too."""
+    """The last open watch ended at once, and the next one may too."""
     unproductive: int = 0
     """Watches in a row without an event."""
     _next_list_at_once: float = float("-inf")
@@ -88,7 +88,7 @@ class State:
         return self.doubtful or self.unproductive > 1
 
     def record_list(self, version: str) -> None:
-        """The collection was listed at a version."""
+        """Record a list at a version."""
         self.stage, self.version = Stage.WATCH, version
 
     def retry_at_newest(self, error: Exception) -> bool:
@@ -99,13 +99,13 @@ class State:
         return False
 
     def record_end(self, attempt: Attempt, now: float) -> None:
-        """The server ended a watch normally. Raises ShortWatch if that came too soon."""
+        """Record the normal end of a watch. Raises ShortWatch if it was too soon."""
         if self._was_over_at_once(attempt, now):
             raise ShortWatch(f"the watch ended within {SHORT_SECONDS:g} s at the version where it began")
         self.unproductive, self.doubtful = 0, False
 
     def record_failure(self, error: Exception, attempt: Attempt, now: float) -> Reaction:
-        """A watch failed: choose the next stage."""
+        """Record the failure of a watch, and choose the next stage."""
         self._count(error, attempt, now)
         if self.stage is Stage.STREAM:
             return self._record_stream_failure(error)
@@ -116,14 +116,14 @@ class State:
             return Reaction(wait=not self._may_list_at_once(now))
         if not self._is_resumable(error, attempt):
             self.stage = self._first_stage()
-        return Reaction(wait=not isinstance(error, Silent))  # the silence was wait enough
+        return Reaction(wait=not isinstance(error, Silent))  # the silence itself was the wait
 
     def _count(self, error: Exception, attempt: Attempt, now: float) -> None:
         if attempt.opened:
             self.doubtful = self._was_over_at_once(attempt, now)
         if attempt.eventful and not isinstance(error, ShortWatch):
             self.unproductive = 0
-        elif not _is_refusal(error):
+        elif not _is_refusal(error):  # a server that is down or overloaded proves nothing about its watches
             self.unproductive += 1
 
     def _was_over_at_once(self, attempt: Attempt, now: float) -> bool:
@@ -137,7 +137,7 @@ class State:
             return Reaction()
         self.stage = Stage.LIST
         if isinstance(error, Invalid | BadRequest | MethodNotSupported):
-            self.streaming = False  # the server does not support it: it is not asked for again
+            self.streaming = False  # the server does not support it: not requested again
             return Reaction(report=False, wait=False)
         return Reaction(wait=False)  # if the cause persists, the list fails too and waits
 
@@ -146,12 +146,14 @@ class State:
         if _is_refusal(error):
             return True
         if isinstance(error, ConnectionLost | ShortWatch | DecodeError):
+            # Not for ever: a proxy that cuts every watch, or a version that the server cannot resume from, would
+            # otherwise leave the cache stale without end. A list makes progress.
             return self.unproductive < MAX_UNPRODUCTIVE
         unavailable = isinstance(error, ApiError) and error.status.code >= 500
         return unavailable and not attempt.error_event and self.unproductive < MAX_UNPRODUCTIVE
 
     def _first_stage(self) -> Stage:
-        # A server whose watches bring nothing would not bring the collection by a watch either.
+        # A server whose watches deliver nothing would not deliver the collection by a watch either.
         return Stage.STREAM if self.streaming and self.unproductive < MAX_UNPRODUCTIVE else Stage.LIST
 
     def _may_list_at_once(self, now: float) -> bool:

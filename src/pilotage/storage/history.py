@@ -1,4 +1,4 @@
-"""What a storage keeps in memory: the current entries in the order of their keys, and the log that leads to them.
+"""The state of a storage in memory: the current entries in the order of their keys, and the log of commits.
 
 Nothing here waits or does I/O. One lock guards it, because SQLite's storage thread adds what the loop reads.
 """
@@ -19,7 +19,7 @@ MAX_HISTORY_BYTES = 64 << 20
 """The most bytes of replaced and deleted values that a storage keeps for watches and lists, unless configured."""
 
 EVENT_BYTES = 400
-"""What one event takes in memory besides its values: counted, so that a log of small values is bounded too."""
+"""The memory of one event besides its values: counted, so that a log of small values is bounded too."""
 
 
 class History:
@@ -34,14 +34,14 @@ class History:
         self._commits: list[Commit] = []
         self._max_bytes = max_bytes
         self.bytes = 0
-        """What compacting the whole log would free."""
+        """The bytes that compacting the whole log would free."""
         self.revision = revision
         """The revision of the last commit."""
         self.oldest = revision
-        """The oldest revision that can be listed at or watched from: the log begins right behind it."""
+        """The oldest revision that can be listed at or watched from: the log begins after it."""
 
     def find(self, key: str) -> Entry | None:
-        """The current entry of a key. Needs no lock: it is one look into a dict that is never half made."""
+        """The current entry of a key. Needs no lock: one access to a dict is atomic."""
         return self._entries.get(key)
 
     def append(self, commit: Commit) -> None:
@@ -67,16 +67,16 @@ class History:
                 self._append(commit)
 
     def compact(self, revision: int) -> list[Commit]:
-        """Forget the log up to `revision`, and give what was forgotten. Raises FutureRevision."""
+        """Remove the log up to `revision`, and return the removed commits. Raises FutureRevision."""
         with self._lock:
             if revision > self.revision:
                 raise FutureRevision(revision, self.revision)
             count = max(0, revision - self.oldest)
-            forgotten = self._commits[:count]
+            removed = self._commits[:count]
             del self._commits[:count]
             self.oldest += count
-            self.bytes -= sum(map(_weight, forgotten))
-            return forgotten
+            self.bytes -= sum(map(_weight, removed))
+            return removed
 
     def overdue(self) -> int:
         """The revision to compact at because the log holds too many bytes; 0 while it does not.
@@ -137,17 +137,17 @@ class History:
         return Snapshot(self.revision, [self._entries[key] for key in keys], remaining)
 
     def _past(self, low: str, high: str | None, limit: int, revision: int) -> Snapshot:
-        """The state then is the state now with what came after undone, newest first."""
+        """The past state: the current one with the later commits undone, newest first."""
         then: dict[str, Entry | None] = {}
         for commit in reversed(self._commits[revision - self.oldest :]):
             for event in commit:
                 if low <= event.key and (high is None or event.key < high):
                     then[event.key] = event.previous
-        gone = sorted(key for key, entry in then.items() if entry is not None and key not in self._entries)
+        deleted = sorted(key for key, entry in then.items() if entry is not None and key not in self._entries)
         new = sum(1 for key, entry in then.items() if entry is None and key in self._entries)
-        total = self._keys.count(low, high) + len(gone) - new
+        total = self._keys.count(low, high) + len(deleted) - new
         entries: list[Entry] = []
-        for key in merge(self._keys.between(low, high, limit + new if limit else 0), gone):
+        for key in merge(self._keys.between(low, high, limit + new if limit else 0), deleted):
             entry = then[key] if key in then else self._entries[key]
             if entry is not None:
                 entries.append(entry)

@@ -1,4 +1,4 @@
-"""What storage is: bytes under keys, one rising revision, and a log to watch from.
+"""The storage interface: bytes under keys, one increasing revision, and a log to watch from.
 
 A commit is atomic and moves the revision by one. A snapshot is the state at one revision. A watch yields every commit
 after a revision, in order, none twice; it is a cursor on the log, so a slow reader costs nothing and gets
@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 
 class Entry:
-    """A value under a key, as one commit left it. Never changes; `memo` is the reader's, for what it decoded."""
+    """A value under a key, as one commit wrote it. Immutable, except `memo`: what a reader has decoded."""
 
     __slots__ = ("created", "key", "memo", "revision", "value")
 
@@ -23,7 +23,7 @@ class Entry:
         self.revision = revision
         """The commit that wrote this value."""
         self.created = created
-        """The commit that wrote the key first (since it was last deleted)."""
+        """The commit that created the key (after its last deletion)."""
         self.memo: Any = None
 
     def __eq__(self, other: object) -> bool:
@@ -41,7 +41,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Write `value` under `key`, if the key is at revision `expected` (0: does not exist; None: no matter what)."""
+    """Write `value` under `key`, if the key is at revision `expected` (0: does not exist; None: no condition)."""
 
     key: str
     value: bytes = field(repr=False)
@@ -50,7 +50,7 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Remove `key`, if it is at revision `expected` (None: no matter what). It must exist."""
+    """Remove `key`, if it is at revision `expected` (None: no condition). It must exist."""
 
     key: str
     expected: int | None = None
@@ -58,7 +58,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Write nothing, but let the commit fail unless `key` is at revision `expected` (0: does not exist)."""
+    """Write nothing, but fail the commit unless `key` is at revision `expected` (0: does not exist)."""
 
     key: str
     expected: int
@@ -84,7 +84,7 @@ class Snapshot:
     revision: int
     entries: Sequence[Entry]
     remaining: int = 0
-    """How many more there are behind the last one, where a limit cut the list."""
+    """The number of further entries, if a limit truncated the list."""
 
 
 class Watch(Protocol):
@@ -109,7 +109,7 @@ class Storage(Protocol):
 
     @property
     def revision(self) -> int:
-        """The revision of the last commit; survives restart and never goes back."""
+        """The revision of the last commit. It survives a restart and never decreases."""
 
     @property
     def oldest(self) -> int:
@@ -121,27 +121,27 @@ class Storage(Protocol):
     async def list(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Snapshot:
         """Entries with this prefix and key >= `start`, at most `limit` (0: all), as of `revision` (0: now).
 
-        Raises Compacted or FutureRevision where there is no such revision (any more, or yet).
+        Raises Compacted or FutureRevision if the revision no longer exists, or does not exist yet.
         """
 
     async def commit(self, *operations: Operation) -> int:
-        """Do all or nothing; the new revision. It is durable when this returns.
+        """Apply all operations or none, and return the new revision. The commit is durable when this returns.
 
-        Raises RevisionConflict (a condition did not hold) and StorageFull: nothing was written then. StorageBroken:
-        the disk failed, or the file is not what it should be; whether a commit that was under way took effect is
-        known when the storage is opened again. A key may stand in one operation only, a commit has at most 1,024
-        operations. A commit of nothing but checks does not move the revision, and returns it.
+        Raises RevisionConflict (a condition is false) and StorageFull: nothing was written. StorageBroken: the disk
+        failed, or the file was changed; whether the commit took effect is known when the storage is opened again. A key
+        may be in one operation only, and a commit has at most 1,024 operations. A commit of checks only returns the
+        current revision.
         """
 
     def watch(self, prefix: str, *, since: int) -> Watch:
-        """Every commit after `since`, in batches (a commit is never split), for ever. Raises Compacted when overtaken.
+        """Every commit after `since`, in batches (a commit is never split). Raises Compacted when overtaken.
 
-        Of a commit only the events under the prefix are given. A future `since` waits silently until it is reached.
-        A watch that waits is never overtaken by commits that do not touch its prefix.
+        Only the events under the prefix are yielded. A future `since` waits until that revision is reached. A waiting
+        watch is never overtaken by commits that do not touch its prefix.
         """
 
     async def compact(self, revision: int) -> None:
-        """Forget the history before `revision`; the current state stays whole. Raises FutureRevision.
+        """Remove the history before `revision`; the current state stays complete. Raises FutureRevision.
 
         A storage also compacts by itself, the oldest commits first, when its history takes too many bytes.
         """
@@ -150,4 +150,4 @@ class Storage(Protocol):
         """Raise StorageError if a commit could not succeed now: closed, broken, files removed, locked for too long."""
 
     async def close(self) -> None:
-        """Finish what is under way and release everything. Watches end with StorageError."""
+        """Finish running commits and release all resources. Watches end with StorageError."""

@@ -1,4 +1,4 @@
-"""Watches: cursors over a history's log. A watch that waits holds one future, and nothing is kept for a slow one."""
+"""Watches: cursors on the log of a history. A waiting watch is one future; nothing is buffered for a slow one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .history import History
 from .interface import Event
 from .transaction import Commit
 
-_STRIDE = 1000  # commits looked at in one go, so that a long way to catch up does not hold the loop
+_STRIDE = 1000  # commits processed in one turn, so that a watch that is far behind does not block the loop
 
 
 class Watchers:
@@ -24,9 +24,11 @@ class Watchers:
         """The last commit that waiting watches were notified of. They have missed nothing up to it."""
         self.closed: StorageError | None = None
         self.on_wait: Callable[[], None] = _nothing
-        """Called whenever a watch begins to wait: a storage with other writers then looks out for them."""
-        self._waiting: dict[str, dict[Cursor, None]] = {}  # by prefix; those of one in the order they came
-        self._lengths: Counter[int] = Counter()  # of the prefixes: to look up a key's few beginnings, not all prefixes
+        """Called when a watch begins to wait: a storage with other writers then polls for their commits."""
+        self._waiting: dict[str, dict[Cursor, None]] = {}  # by prefix, in the order of their waits
+        self._lengths: Counter[int] = (
+            Counter()
+        )  # of the prefixes: a key has few of these beginnings, while there may be thousands of prefixes
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
@@ -105,14 +107,14 @@ class Cursor:
             await self._wait()
 
     def wake(self, position: int) -> None:
-        """Let the wait end: whatever comes after `position` is to be looked at."""
+        """End the wait: the watch reads the log from `position` on."""
         self._position = max(self._position, position)
         self._watchers.discard(self)
         if self._future and not self._future.done():
             self._future.set_result(None)
 
     def wake_for(self, revision: int) -> None:
-        """Let the wait end if this commit is news."""
+        """End the wait if this commit is after the position."""
         if self._position < revision:
             self.wake(revision - 1)
 
@@ -137,11 +139,12 @@ class Cursor:
             await self._future
         finally:
             if not self._future.done() or self._future.cancelled():
-                # Nobody woke us, so nothing up to here was ours: compaction may pass us by to this point.
+                # Not woken, so no commit up to here touches the prefix. The position moves on, because otherwise
+                # compaction could overtake a watch that has missed nothing.
                 self._position = max(self._position, self._watchers.reached)
                 self._watchers.discard(self)
             self._future = None
 
 
 def _nothing() -> None:
-    """What a storage without other writers does when a watch waits."""
+    """The `on_wait` of a storage without other writers."""

@@ -1,6 +1,6 @@
-"""Which level each logger of the process has: ours as asked for, those of other libraries at INFO or above.
+"""The levels of the loggers of the process: those of Pilotage as configured, those of other libraries at INFO or above.
 
-A library such as hpack logs several lines for each call at DEBUG. To debug Pilotage must not turn that on.
+A library such as hpack logs several lines for each call at DEBUG. Debugging Pilotage must not enable that.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ import logging
 from collections.abc import Mapping
 
 ENVIRONMENT = "PILOTAGE_LOG_LEVELS"
-"""`debug`, or levels by logger: `info,pilotage.device=debug,hpack=error`. What it names wins over the program."""
+"""`debug`, or levels by logger: `info,pilotage.device=debug,hpack=error`. It overrides the program."""
 
 Level = int | str
 
 
 class Levels:
-    """The levels of one process. Loggers made with `pilotage.logger` are ours, whatever their names."""
+    """The levels of one process. Loggers made with `pilotage.logger` belong to Pilotage, whatever their names."""
 
     def __init__(self) -> None:
         self._ours = {"pilotage"}
@@ -23,14 +23,14 @@ class Levels:
         self._set: set[str] = set()
 
     def add(self, name: str) -> None:
-        """Count a logger as ours from now on."""
+        """Count a logger as one of Pilotage."""
         if name not in self._ours:
             self._ours.add(name)
             if self._level < logging.INFO:
                 self._lower(name)
 
     def apply(self, level: int, levels: Mapping[str, int]) -> None:
-        """Set all levels, in place of those of the call before. The name "" in `levels` is the root logger."""
+        """Set all levels, and reset those of the previous call. The name "" in `levels` is the root logger."""
         for name in self._set:
             logging.getLogger(name).setLevel(logging.NOTSET)
         self._set.clear()
@@ -40,17 +40,17 @@ class Levels:
             if name:
                 self._choose(name, chosen)
         if level < logging.INFO:
-            for name in sorted(self._ours, key=len):  # a parent comes before its children, which inherit from it
+            for name in sorted(self._ours, key=len):  # a parent before its children, which inherit its level
                 self._lower(name)
 
     def _lower(self, name: str) -> None:
-        """Give a logger of ours the level, unless it or one of its parents has a level already."""
+        """Set the level of a logger of Pilotage, unless it or one of its parents has a level."""
         found: logging.Logger | None = logging.getLogger(name)
         while found is not None and found is not logging.getLogger():
             if found.level != logging.NOTSET:
                 return
             found = found.parent
-        self._choose(name, max(self._level, 1))  # 0 would be no level at all
+        self._choose(name, max(self._level, 1))  # 0 is NOTSET: the logger would inherit
 
     def _choose(self, name: str, level: int) -> None:
         logging.getLogger(name).setLevel(level)
@@ -68,7 +68,7 @@ def parsed(level: Level) -> int:
 
 
 def from_environment(text: str) -> tuple[int | None, dict[str, int]]:
-    """What the variable says: the level of all that is ours, if it names one, and levels by logger."""
+    """The level of Pilotage in the variable, if there is one, and the levels by logger."""
     level: int | None = None
     levels: dict[str, int] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):

@@ -1,4 +1,4 @@
-"""How an event becomes a line: readable (`time level logger message key=value`) or JSON."""
+"""Formats events as lines: readable (`time level logger message key=value`) or JSON."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import time
 from collections.abc import Mapping
 
 MAX_TEXT = 8192
-"""Characters of one value that are shown; more than that is cut."""
+"""Characters of one value that are logged; a longer value is truncated."""
 
 _BARE = re.compile(r"[^\s\"'=\\]+")
 _RESERVED = ("time", "level", "logger", "message", "exception")
 
 
 class Event:
-    """A message with fields, as the standard library's record holds it. Prints as one line under any formatter."""
+    """A message with fields, as the `msg` of a standard log record. It is one line under any formatter."""
 
     __slots__ = ("fields", "message")
 
@@ -31,7 +31,7 @@ class Event:
 
 
 class LineFormatter(logging.Formatter):
-    """Lines for people. A traceback follows its line, indented, so that it cannot be taken for an event."""
+    """Readable lines. A traceback follows its line, indented, so that it cannot be mistaken for an event."""
 
     def format(self, record: logging.LogRecord) -> str:
         head = f"{_moment(record)} {record.levelname:<7} {escaped(record.name)} {_event(record)}"
@@ -41,7 +41,7 @@ class LineFormatter(logging.Formatter):
 
 
 class JSONFormatter(logging.Formatter):
-    """One JSON object a line. A field that has the name of one of ours gets a line after it (`level_`)."""
+    """One JSON object for each line. A field with a reserved name gets an underscore (`level_`)."""
 
     def format(self, record: logging.LogRecord) -> str:
         event = _event(record)
@@ -59,7 +59,7 @@ class JSONFormatter(logging.Formatter):
 
 
 def escaped(text: str) -> str:
-    """The text with everything that is not printable written as an escape."""
+    """The text with escapes for all characters that are not printable."""
     text = _cut(text)
     if text.isprintable():
         return text
@@ -75,7 +75,7 @@ def _event(record: logging.LogRecord) -> Event:
         return record.msg
     try:
         return Event(record.getMessage(), {})
-    except Exception:  # arguments that do not fit the message: a mistake of the caller, and no reason to lose the event
+    except Exception:  # the arguments do not fit the message: a bug of the caller must not lose the event
         return Event(f"{_text(record.msg)} {_text(record.args)}", {})
 
 
@@ -92,7 +92,7 @@ def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str:
         if record.stack_info:
             parts.append(formatter.formatStack(record.stack_info))
     except Exception as error:  # an exception whose own text fails
-        parts.append(f"<traceback that cannot be shown: {type(error).__name__}>")
+        parts.append(f"<traceback that cannot be formatted: {type(error).__name__}>")
     return "\n".join(parts)
 
 
@@ -114,7 +114,7 @@ def _json_value(value: object) -> object:
         try:
             text = json.dumps(value, allow_nan=False, default=_text)
             return json.loads(text) if len(text) <= MAX_TEXT else _cut(text)
-        except Exception:  # keys that are no strings, cycles, depth
+        except Exception:  # keys that are not strings, cycles, depth
             return _cut(_text(value))
     return _cut(_text(value))
 

@@ -72,7 +72,7 @@ def logger(name: str = "") -> Logger:
 
 
 def log_context(**fields: object) -> AbstractContextManager[None]:
-    """Put fields on every event that is logged inside the block, also in the tasks that it starts."""
+    """Add fields to every event that is logged inside the block, also in tasks that it starts."""
     return _LogContext(fields)
 
 
@@ -94,12 +94,12 @@ class _LogContext:
 
 
 def logged_fields() -> Mapping[str, object]:
-    """The fields that `log_context` puts on every event here."""
+    """The fields that `log_context` adds to events here."""
     return _context.get() or {}
 
 
 def fields_of(task: object) -> Mapping[str, object]:
-    """The fields that `log_context` puts on the events of a task, from outside of it; none before Python 3.12."""
+    """The fields that `log_context` adds to the events of another task; none before Python 3.12."""
     get_context = getattr(task, "get_context", None)
     return (get_context().get(_context) if get_context is not None else None) or {}
 
@@ -116,8 +116,8 @@ def configure_logging(
     Readable lines on a terminal, JSON lines elsewhere, or as `json` says. A level below INFO is for Pilotage and the
     loggers made with `logger`; those of other libraries stay at INFO. `levels` are levels by logger and its children:
     `{"pilotage.device": "debug", "hpack": "debug"}`; the name "" is every other logger. The environment variable
-    PILOTAGE_LOG_LEVELS wins over both. May be called again; a handler that others have installed stays. Raises
-    ValueError for an unknown level.
+    PILOTAGE_LOG_LEVELS overrides both. May be called again; handlers of the program stay. Raises ValueError for an
+    unknown level.
     """
     wanted, by_logger = levels_.from_environment(os.environ.get(levels_.ENVIRONMENT, ""))
     chosen = {name: levels_.parsed(value) for name, value in (levels or {}).items()} | by_logger
@@ -134,7 +134,7 @@ def configure_logging(
 
 
 class _Handler(logging.StreamHandler[TextIO]):
-    """Ours, so that a second configuration takes the place of the first."""
+    """A handler that `configure_logging` recognises and replaces when it is called again."""
 
 
 def _is_terminal(stream: TextIO) -> bool:

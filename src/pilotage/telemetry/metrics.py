@@ -26,7 +26,7 @@ _OTHER = "other"
 
 
 class Sample(NamedTuple):
-    """One line of the text: a name with its ending, labels, a value."""
+    """One line of the text format: a name with its suffix, labels, a value."""
 
     name: str
     labels: tuple[tuple[str, str], ...]
@@ -34,7 +34,7 @@ class Sample(NamedTuple):
 
 
 class Definition(NamedTuple):
-    """What a metric is."""
+    """The definition of a metric."""
 
     type: str
     name: str
@@ -45,7 +45,7 @@ class Definition(NamedTuple):
 
 
 class CounterChild:
-    """A number that only grows."""
+    """A number that only increases."""
 
     __slots__ = ("_lock", "_value")
 
@@ -68,7 +68,7 @@ class CounterChild:
 
 
 class GaugeChild:
-    """A number that goes up and down, or is asked for when it is read."""
+    """A number that can increase and decrease, or is computed when it is read."""
 
     __slots__ = ("_function", "_lock", "_value")
 
@@ -92,7 +92,7 @@ class GaugeChild:
         self.inc(-amount)
 
     def set_function(self, function: Callable[[], float]) -> None:
-        """Ask `function` for the value each time the metrics are read."""
+        """Call `function` for the value each time the metrics are read."""
         self._function = function
 
     def samples(self) -> Iterator[tuple[str, str, float]]:
@@ -100,7 +100,7 @@ class GaugeChild:
 
 
 class HistogramChild:
-    """How often values fell into each bucket."""
+    """The number of values in each bucket."""
 
     __slots__ = ("_bounds", "_counts", "_lock", "_sum")
 
@@ -146,7 +146,7 @@ class Metric(Generic[Child]):
         self._children: dict[tuple[str, ...], Child] = {}
         self._lock = threading.Lock()
         if not definition.labels:
-            self.labels()  # is there, with 0, before anything happens
+            self.labels()  # exists, with 0, before the first change
 
     def labels(self, *values: str) -> Child:
         """The child with these label values, in the order of the definition."""
@@ -154,7 +154,7 @@ class Metric(Generic[Child]):
         return child if child is not None else self._new(values)
 
     def remove(self, *values: str) -> None:
-        """Forget a child; one that is not there is fine."""
+        """Remove a child, if it exists."""
         with self._lock:
             self._children.pop(values, None)
 
@@ -179,7 +179,7 @@ class Metric(Generic[Child]):
 
 
 class Registry:
-    """Metrics by name. Asking for one that is there gives it, if it is defined the same."""
+    """Metrics by name. A name that exists returns its metric, if the definition is the same."""
 
     def __init__(self) -> None:
         self._metrics: dict[str, Metric[CounterChild] | Metric[GaugeChild] | Metric[HistogramChild]] = {}
@@ -188,13 +188,13 @@ class Registry:
     def counter(
         self, name: str, help_: str, labels: Sequence[str] = (), *, max_label_sets: int = MAX_LABEL_SETS
     ) -> Metric[CounterChild]:
-        """A number that only grows; by convention its name ends in `_total`."""
+        """A number that only increases; by convention its name ends in `_total`."""
         return self._metric(Definition("counter", name, help_, tuple(labels), max_label_sets), CounterChild)
 
     def gauge(
         self, name: str, help_: str, labels: Sequence[str] = (), *, max_label_sets: int = MAX_LABEL_SETS
     ) -> Metric[GaugeChild]:
-        """A number that goes up and down."""
+        """A number that can increase and decrease."""
         return self._metric(Definition("gauge", name, help_, tuple(labels), max_label_sets), GaugeChild)
 
     def histogram(
@@ -206,7 +206,7 @@ class Registry:
         buckets: Sequence[float] = DEFAULT_BUCKETS,
         max_label_sets: int = MAX_LABEL_SETS,
     ) -> Metric[HistogramChild]:
-        """How values are spread, in buckets by upper bound; the last, without bound, is always there."""
+        """A distribution of values, in buckets by upper bound; the bucket +Inf always exists."""
         bounds = tuple(float(bound) for bound in buckets)
         if any(not lower < upper for lower, upper in pairwise(bounds)):
             raise ValueError(f"the buckets of {name} must be increasing: {bounds}")

@@ -1,4 +1,4 @@
-"""Our metrics in `prometheus_client`'s registry, for programs that use that already."""
+"""The metrics of Pilotage in `prometheus_client`'s registry, for programs that use it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pilotage.telemetry.metrics import REGISTRY, Registry
 
 
 def collector(registry: Registry = REGISTRY) -> PrometheusCollector:
-    """What `prometheus_client.REGISTRY.register` takes: it then exposes our metrics with the program's own."""
+    """A collector for `prometheus_client.REGISTRY.register`, which then exposes these metrics with the program's."""
     return PrometheusCollector(registry)
 
 
 def join(registry: Registry = REGISTRY) -> bool:
-    """Register with `prometheus_client`'s default registry if the program has imported it; whether it has."""
+    """Register with `prometheus_client`'s default registry if the program has imported it, and return whether."""
     client: Any = sys.modules.get("prometheus_client")
     if client is None:
         return False
@@ -24,13 +24,13 @@ def join(registry: Registry = REGISTRY) -> bool:
 
 
 class PrometheusCollector:
-    """Gives `prometheus_client` its own kind of metrics, made when they are asked for."""
+    """Converts metrics to those of `prometheus_client` when they are collected."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
 
     def describe(self) -> list[Any]:
-        """Nothing: so that registering does not collect."""
+        """Empty, so that registering does not collect."""
         return []
 
     def collect(self) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""Many pieces of work, done by a few workers."""
+"""Processes many pieces of work with a few workers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 async def parallelize(workers: int, pieces: Iterable[T], do: Callable[[T], Awaitable[object]]) -> None:
-    """Do each piece once, `workers` at a time. Ends early when it is cancelled or a piece fails."""
+    """Process each piece once, `workers` at a time. Ends early if it is cancelled or a piece fails."""
     remaining = iter(pieces)
 
     async def work() -> None:

@@ -184,7 +184,7 @@ class WorkQueue(Generic[T]):
         now = loop.time()
         self._turn_items += 1
         if self._turn_items > _TURN_ITEMS or now > self._turn_ends:
-            await asyncio.sleep(0)
+            await asyncio.sleep(0)  # a worker that never awaits gets item after item, and no other task would run
             now = self._new_turn(loop)
         while True:
             if self._hands_out and (scheduled := self._schedule.take(now)) is not None:
@@ -287,7 +287,7 @@ class WorkQueue(Generic[T]):
 
 
 class _Taking(Generic[T]):
-    """Holds one item for the length of a block. A class and not a generator, because one is made for every item."""
+    """Holds one item for the length of a block. A class, because it is cheaper than a generator."""
 
     __slots__ = ("_item", "_queue")
     _item: T

@@ -66,6 +66,8 @@ class Schedule(Generic[T]):
             elif now + after < scheduled.ready_at:
                 self._wait(scheduled, now + after)
         elif priority > scheduled.priority:
+            # A ready item moves up: a new record with a new order. A lower priority never moves it down, because
+            # another caller may rely on the higher one.
             self._observer.raised(scheduled.priority, priority)
             scheduled.priority = priority
             self._push(scheduled)
@@ -80,7 +82,7 @@ class Schedule(Generic[T]):
         ready = self._ready
         while ready:
             _, order, scheduled = heappop(ready)
-            if scheduled.order == order:
+            if scheduled.order == order:  # else an outdated record: the item was moved
                 item = scheduled.item
                 del self._items[item]
                 self._observer.taken(scheduled.priority, now - scheduled.since)
@@ -97,12 +99,12 @@ class Schedule(Generic[T]):
             heappush(self._ready, (-scheduled.priority, scheduled.order, scheduled))
 
     def advance(self, now: float) -> None:
-        """Make items ready whose time has come, in the order of their times."""
+        """Make due items ready, in the order of their times."""
         waiting = self._waiting
         while waiting and waiting[0][0] <= now:
             record = heappop(waiting)
             if _is_current(record):
-                self._make_ready(record[2], record[0])
+                self._make_ready(record[2], record[0])  # since its due time, so that the metric counts a late timer
 
     def next_time(self) -> float | None:
         """When the next waiting item becomes ready."""

@@ -1,7 +1,8 @@
 """The storage thread: the only one that touches the SQLite connection.
 
-It takes all commits that wait, judges their conditions one after the other, writes them in one transaction, and
-notifies the loop when they are durable. Inside that transaction it first reads what other processes have written.
+It takes all waiting commits, evaluates their conditions in order, writes them in one transaction (group commit: one
+fsync for all), and notifies the loop when they are durable. Inside the transaction it first reads what other processes
+have committed, because the conditions must be evaluated on the newest state.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from .rows import garbage_of, rows_of
 
 _MOST_COMMITS = 512  # in one transaction
 _MOST_BYTES = 8 << 20
-_LAST_SWEEPS = 50  # transactions that removing what is left may take at the end; the next opening goes on with it
+_LAST_SWEEPS = 50  # transactions for the remaining garbage at the end; the next opening continues
 _MOST_GARBAGE = 128  # rows removed in one transaction, so that compaction never holds commits for long
 _log = logger("pilotage.storage")
 
@@ -41,7 +42,7 @@ Outcome = tuple["asyncio.Future[Any]", int | StorageError | None]
 """A waiting future and its result: the revision, an error, or None for done."""
 
 Deliver = Callable[[Sequence[Outcome], Sequence[Commit], bool], None]
-"""Sends outcomes and new commits to the loop; True where the history was read again as a whole."""
+"""Sends outcomes and new commits to the loop; True if the whole history was read again."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +68,7 @@ class CompactJob:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CheckJob:
-    """Find out whether a commit could succeed."""
+    """Check whether a commit could succeed."""
 
     future: asyncio.Future[None]
 
@@ -77,19 +78,19 @@ Job = CommitJob | RefreshJob | CompactJob | CheckJob | None
 
 
 class Writer:
-    """The thread and what it owns. It begins with `load` and ends with a job of None."""
+    """The thread and its state. It begins with `load` and ends with a job of None."""
 
     def __init__(self, log: Log, lock: LockFile, history: History, deliver: Deliver) -> None:
         self.jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
         self.announced = 0
-        """What this process itself has put into `lock.reached`: no reason for its own readers to look."""
+        """The value of `lock.reached` that this process wrote: its own readers need not read the file for it."""
         self._log = log
         self._lock = lock
         self._history = history
         self._deliver = deliver
         self._broken: StorageBroken | None = None
         self._busy = False  # whether the last attempt to get the lock failed
-        self._garbage: deque[tuple[int, str]] = deque()  # removed in this order, and none is ever left out
+        self._garbage: deque[tuple[int, str]] = deque()  # removed in this order and without a gap, see `_catch_up`
         self._sweeping = True  # False after a failure, until a commit has succeeded
         self._seen = -1  # the data version whose rows are all in the history
         self._files = OpenFiles(log.path, lock.path)
@@ -118,12 +119,12 @@ class Writer:
         self._thread.start()
 
     def stop(self, patience: float | None = None) -> None:
-        """Let the thread finish what waits, and end; wait for it at most `patience` seconds (None: until it has)."""
+        """Have the thread finish the waiting jobs and end; wait at most `patience` seconds (None: without limit)."""
         self.jobs.put(None)
         self._thread.join(patience)
 
     def behind(self) -> bool:
-        """Whether another process may have committed what is not in the history yet. Cheap, and for any thread."""
+        """Whether another process may have committed more than the history has. Cheap, and for any thread."""
         reached = self._lock.reached
         return reached > self._history.revision and reached != self.announced
 
@@ -135,13 +136,13 @@ class Writer:
             stopping = None in jobs
             try:
                 self._serve(jobs)
-            except Exception as error:  # a bug in this module must not leave a caller waiting for ever
+            except Exception as error:  # a bug in this module must not leave a caller waiting without end
                 self._broken = self._broken or StorageBroken(f"{self._log.path}: the storage thread failed: {error!r}")
                 self._send([(job.future, _copy(self._broken)) for job in jobs if job and job.future])
         self._close()
 
     def _take(self) -> list[Job]:
-        """All jobs that wait. Waits for one, unless there is garbage to remove meanwhile."""
+        """All waiting jobs. Blocks for the first one, unless there is garbage to remove meanwhile."""
         jobs: list[Job] = []
         size = 0
         try:
@@ -184,7 +185,7 @@ class Writer:
         self._send(outcomes, commits)
 
     def _write(self, jobs: Sequence[CommitJob]) -> tuple[list[Outcome], list[Commit]]:
-        """One transaction for all jobs. A condition that fails is an outcome of its own; any other error is of all."""
+        """Write all jobs in one transaction. A failed condition fails its job only; any other error fails all."""
         try:
             with self._usable():
                 return self._write_locked(jobs)
@@ -217,13 +218,15 @@ class Writer:
                 garbage = list(islice(self._garbage, _MOST_GARBAGE))
                 outcomes, commits = _plan(jobs, self._history)
                 revision = self._history.revision + len(commits)
+                # Before the commit: a reader of another process must not miss it. If the commit fails, the number is
+                # corrected, by `except` here or, after a crash, by `_correct_reached` of another process.
                 self._announce(revision)
                 self._log.insert(rows_of(commits))
                 self._log.remove(garbage)
         except BaseException:
             self._announce(self._history.revision)
             raise
-        self._lock.durable = revision
+        self._lock.durable = revision  # after the commit: `load` compares it to detect a lost end of the WAL
         self._sweeping = True
         for _ in garbage:
             self._garbage.popleft()
@@ -265,10 +268,12 @@ class Writer:
         self._garbage.extend(garbage_of(self._history.compact(revision)))
 
     def _bound_history(self) -> None:
-        """Compact the oldest commits where the history takes too many bytes."""
+        """Compact the oldest commits if the history takes too many bytes."""
         overdue = self._history.overdue()
         if overdue and not self._broken:
-            with suppress(StorageError):  # no room, or the lock is held for too long: the next commit is another try
+            with suppress(
+                StorageError
+            ):  # the disk is full, or the lock is held for too long: the next commit tries again
                 self._compact_at(overdue)
 
     def _check(self, job: CheckJob) -> None:
@@ -319,15 +324,15 @@ class Writer:
             return
         oldest = self._log.oldest
         if oldest > self._history.revision:
-            self._restore()  # they compacted more than we knew: our watches cannot go on from where they are
+            self._restore()  # commits were compacted before this process read them: its watches cannot continue
             self._deliver((), (), True)
             return
         revision = self._history.revision
         replay = self._log.replay(after=revision, oldest=revision, find=self._history.find)
         self._history.extend(replay.commits)
         if oldest > self._history.oldest:
-            # They remove the rows, and so do we: they may be killed before they have come to it, and we must not
-            # remove a deletion of later on while a value from before it is still there.
+            # The other process removes these rows too, but it may be killed before it has. Rows are removed in order:
+            # if a later deletion were removed before an older value, the value would reappear after a restart.
             self._garbage.extend(garbage_of(self._history.compact(oldest)))
         self._seen = version
         if replay.commits:
@@ -345,7 +350,7 @@ class Writer:
         self._lock.reached = revision
 
     def _correct_reached(self) -> None:
-        """Lower a number that was announced by a process that then did not commit."""
+        """Lower `reached` if the process that announced it did not commit."""
         with self._lock.held_if_free() as held:
             if held:
                 with self._log.transaction(write=False):
@@ -375,7 +380,7 @@ class Writer:
 
 
 def _plan(jobs: Sequence[CommitJob], history: History) -> tuple[list[Outcome], list[Commit]]:
-    """Judge each job by the history and what the jobs before it will have done."""
+    """Evaluate each job on the history with the effects of the jobs before it."""
     changed: dict[str, Entry | None] = {}
 
     def find(key: str) -> Entry | None:
@@ -399,7 +404,7 @@ def _plan(jobs: Sequence[CommitJob], history: History) -> tuple[list[Outcome], l
 
 
 def _copy(error: StorageError) -> StorageError:
-    """An error of its own for everybody who waits: raising one object again and again makes its traceback grow."""
+    """A separate error for each waiting caller: the traceback of one object would grow each time it is raised."""
     copy = type(error)(*error.args)
     copy.__cause__ = error.__cause__
     return copy
