@@ -6,7 +6,6 @@ import pytest
 
 from pilotage.client import merge_from, raw_patch, strategic_merge_from
 from pilotage.errors import (
-    ApiError,
     BadRequest,
     Conflict,
     Invalid,
@@ -254,12 +253,8 @@ async def test_a_dry_run_of_a_patch_stores_nothing(world: World) -> None:
 
 
 @pytest.mark.covers("T133")
-async def test_apply_works_where_it_is_known(world: World) -> None:
+async def test_apply_sets_fields_and_owns_them(world: World) -> None:
     await world.install(WIDGETS)
-    if not world.real:
-        with pytest.raises(ApiError, match="apply"):
-            await world.client.apply(widget_document(world.namespace), field_owner="me")
-        return
     applied = await world.client.apply(widget_document(world.namespace, note="mine"), field_owner="me")
     assert applied.metadata.generation == 1
     applied["spec"]["note"] = "still mine"
@@ -272,6 +267,20 @@ async def test_apply_works_where_it_is_known(world: World) -> None:
     await world.client.create(widget_document(world.namespace, "made", size=2))
     taken = await world.client.apply(widget_document(world.namespace, "made", size=2, note="x"), field_owner="me")
     assert taken["spec"]["note"] == "x"
+
+
+async def test_typed_objects_can_be_applied_and_their_status_apart(world: World) -> None:
+    await world.install(WIDGETS)
+    client = world.client.with_field_owner("me")
+    applied = await client.apply(new_widget(world.namespace))
+    assert [(entry.manager, entry.operation) for entry in applied.metadata.managed_fields] == [("me", "Apply")]
+    again = await client.apply(new_widget(world.namespace))
+    assert again.metadata.resource_version == applied.metadata.resource_version
+    document = widget_document(world.namespace)
+    document.document["status"] = {"phase": "Ready"}
+    await client.apply(document, subresource="status")
+    found = await client.get(Widget, "one", namespace=world.namespace)
+    assert [entry.subresource for entry in found.metadata.managed_fields] == ["", "status"]
 
 
 def _deployment(namespace: str) -> Unstructured:

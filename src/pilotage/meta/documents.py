@@ -36,3 +36,17 @@ def same(one: Any, other: Any) -> bool:
 def canonical(value: Any) -> bytes:
     """The same bytes for the same document, whatever the order of its keys."""
     return msgspec.json.encode(value, order="deterministic")
+
+
+def nulls_in(value: Any) -> list[tuple[Document, str]]:
+    """The fields that are null, each as the object that has it and its name."""
+    found: list[tuple[Document, str]] = []
+    pending = [value]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, dict):
+            found += [(part, name) for name, item in part.items() if item is None]
+            pending += part.values()
+        elif isinstance(part, list):
+            pending += part
+    return found

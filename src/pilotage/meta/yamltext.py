@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, TypeGuard
 
 import yaml
@@ -22,6 +23,7 @@ MAX_NODES = 100_000
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+_MAX_DUPLICATES = 64
 _SEQUENCE = ("!", "tag:yaml.org,2002:seq")
 _MAPPING = ("!", "tag:yaml.org,2002:map")
 
@@ -40,6 +42,20 @@ def read(data: bytes | str, *, limits: Limits = DEFAULT, aliases: bool = False) 
 def read_all(data: bytes | str, *, limits: Limits = DEFAULT, aliases: bool = False) -> list[Any]:
     """All documents of a text; empty ones are passed over. Raises DecodeError."""
     return _documents(data, limits, aliases)
+
+
+def read_lenient(data: bytes | str, *, limits: Limits = DEFAULT) -> tuple[Any, list[str]]:
+    """The first document of a text as Kubernetes reads it, and what a stricter reader says of it. Raises DecodeError.
+
+    A key that is a boolean or a number becomes a string, and of a key that is there twice the last value counts.
+    """
+    text = _text(data, limits)
+    reader = _Reader(yaml.parse(text, Loader=_Loader), limits, aliases=True)
+    duplicates: list[str] = []
+    reader.duplicates = duplicates
+    with _errors():
+        document = next(reader.documents(), None)
+    return document, duplicates
 
 
 def write(document: Any) -> str:
@@ -67,8 +83,15 @@ def write_all(documents: list[Any]) -> str:
 
 def _documents(data: bytes | str, limits: Limits, aliases: bool) -> list[Any]:
     text = _text(data, limits)
-    try:
+    with _errors():
         return list(_Reader(yaml.parse(text, Loader=_Loader), limits, aliases).documents())
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    """What the parser raises as a DecodeError."""
+    try:
+        yield
     except yaml.MarkedYAMLError as error:
         problem = error.problem or error.context or "it makes no sense"
         raise DecodeError(f"the document is not YAML: {problem}{_where(error.problem_mark)}") from None
@@ -100,6 +123,8 @@ class _Reader:
         self._nodes = 0
         self._anchors: dict[str, list[yaml.Event]] = {}
         self._recordings: list[list[yaml.Event]] = []
+        self.duplicates: list[str] | None = None
+        """Where keys that are there twice are noted; None: they are refused, and so are keys that are not strings."""
 
     def documents(self) -> Iterator[Any]:
         for event in self._events:
@@ -169,13 +194,25 @@ class _Reader:
             if _is_merge(event):
                 merged.update(_merge(event, self._node(self._next(events), events, depth + 1)))
                 continue
-            key = self._node(event, events, depth + 1)
-            if not isinstance(key, str):
-                raise _refused(event, f"the key {_shown(key)} is not a string: put it in quotes")
+            key = self._key(event, self._node(event, events, depth + 1))
             if key in found:
-                raise _refused(event, f"the key {_shown(key)} is there twice")
+                self._note_duplicate(event, key)
             found[key] = self._node(self._next(events), events, depth + 1)
         return {**merged, **found} if merged else found
+
+    def _key(self, event: yaml.Event, key: Any) -> str:
+        if isinstance(key, str):
+            return key
+        if self.duplicates is None or not isinstance(key, int | float):
+            raise _refused(event, f"the key {_shown(key)} is not a string: put it in quotes")
+        return str(key).lower() if isinstance(key, bool) else f"{key:g}" if isinstance(key, float) else str(key)
+
+    def _note_duplicate(self, event: yaml.Event, key: str) -> None:
+        if self.duplicates is None:
+            raise _refused(event, f"the key {_shown(key)} is there twice")
+        if len(self.duplicates) < _MAX_DUPLICATES:
+            line = event.start_mark.line + 1 if event.start_mark is not None else 0
+            self.duplicates.append(f'line {line}: key "{key[:100]}" already set in map')
 
 
 def _scalar(event: yaml.ScalarEvent) -> Any:

@@ -11,7 +11,7 @@ from pilotage.errors import RequestTooLarge, RevisionConflict
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
-from pilotage.rest.request import Request, Verb
+from pilotage.rest.request import PatchType, Request, Verb
 from pilotage.rest.response import Page, Response, WatchEvent
 from pilotage.server import records, routes, steps
 from pilotage.server.access.bootstrap import create_roles
@@ -24,8 +24,10 @@ from pilotage.server.loops.progress import Note
 from pilotage.server.offload import COMPILED, offload
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.core import SYSTEM_NAMESPACES
+from pilotage.server.verbs.apply import Applier
 from pilotage.server.verbs.create import Creator
 from pilotage.server.verbs.delete import Deleter
+from pilotage.server.verbs.patch import patch_type
 from pilotage.server.verbs.read import Reader
 from pilotage.server.verbs.update import Updater
 from pilotage.server.verbs.watch import Watcher
@@ -53,6 +55,7 @@ class Registry:
         self._reader = Reader(context)
         self._creator = Creator(context)
         self._updater = Updater(context)
+        self._applier = Applier(context)
         self._deleter = Deleter(context)
         self._watcher = Watcher(context)
         self._exits = AsyncExitStack()
@@ -105,10 +108,15 @@ class Registry:
             case Verb.UPDATE:
                 return await self._updater.update(info, request)
             case Verb.PATCH:
-                return await self._updater.patch(info, request)
+                return await self._patch(info, request)
             case Verb.DELETE:
                 return await self._deleter.delete(info, request)
         raise routes.no_method()
+
+    async def _patch(self, info: ResourceInfo, request: Request) -> Response:
+        if patch_type(info, request) is PatchType.APPLY:
+            return await self._applier.apply(info, request)
+        return await self._updater.patch(info, request)
 
     async def apply(self, request: Request, change: Callable[[Document], Document]) -> Response:
         """Store what `change` makes of the stored object: a write of the server itself, through the same steps.

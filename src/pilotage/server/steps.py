@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from pilotage.errors import ApiError, Cause, RequestTooLarge, Status
-from pilotage.meta.documents import Document, copied
-from pilotage.rest.request import Request
+from pilotage.meta.documents import Document, copied, nulls_in
+from pilotage.rest.request import PatchType, Request
 from pilotage.schema.structural import DefaultsTooLargeError
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies import metadata as meta
@@ -24,10 +24,13 @@ def default(info: ResourceInfo, request: Request, document: Document, problems: 
     """Prune and default by the schema of a CRD, then by the strategy, in place. The warnings about dropped fields."""
     if info.custom and info.schema is not None:
         problems.unknown += info.schema.prune(document)
+        nulls = nulls_in(document) if request.content_type == PatchType.APPLY.value else []
         try:
             info.schema.default(document, limit=MAX_VALUE_BYTES)
         except DefaultsTooLargeError as error:
             raise RequestTooLarge(f"Request entity too large: {error}") from None
+        for parent, name in nulls:  # as in Kubernetes, only a null that an apply leaves is not the same as absent
+            parent.setdefault(name, None)
     warnings = problems.report(request, info)
     info.strategy.default(document)
     return warnings

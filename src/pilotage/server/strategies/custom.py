@@ -30,7 +30,7 @@ class CustomResourceStrategy(Strategy):
     generation: bool = True
     unconditional_update: bool = False
 
-    patch_types: ClassVar[tuple[PatchType, ...]] = (PatchType.JSON, PatchType.MERGE)
+    patch_types: ClassVar[tuple[PatchType, ...]] = (PatchType.JSON, PatchType.MERGE, PatchType.APPLY)
     qualified_finalizers = False
 
     def prepare_for_status_update(self, document: Document, old: Document) -> Document:

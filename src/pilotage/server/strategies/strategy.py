@@ -45,7 +45,12 @@ class Strategy:
 
     status_metadata: ClassVar[Literal["written", "reset", "kept"]] = "written"
     """What a write of the status may change in metadata: all that an update may, hardly anything, or nothing."""
-    patch_types: ClassVar[tuple[PatchType, ...]] = (PatchType.JSON, PatchType.MERGE, PatchType.STRATEGIC)
+    patch_types: ClassVar[tuple[PatchType, ...]] = (
+        PatchType.JSON,
+        PatchType.MERGE,
+        PatchType.STRATEGIC,
+        PatchType.APPLY,
+    )
     merge_schema: ClassVar[Document | None] = None
     """The OpenAPI schema for strategic merge patches, if it is not that of the built-in kind."""
     schema_rules: ClassVar[bool] = True

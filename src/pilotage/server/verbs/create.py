@@ -35,9 +35,18 @@ class Creator:
         return await self.create_document(info, request, document, problems)
 
     async def create_document(
-        self, info: ResourceInfo, request: Request, document: Document, problems: FieldProblems
+        self,
+        info: ResourceInfo,
+        request: Request,
+        document: Document,
+        problems: FieldProblems,
+        *,
+        tracked: bool = False,
     ) -> Response:
-        """Create the object of a body, of a create or of an update that may create."""
+        """Create the object of a body, of a create, an apply, or an update that may create.
+
+        A document that is already `tracked` has its managed fields.
+        """
         context, metadata, size = self.context, document["metadata"], len(request.body) * info.strategy.weight
         bodies.set_namespace(info, request, metadata)
         warnings = await offload(size, steps.default, info, request, document, problems)
@@ -45,7 +54,8 @@ class Creator:
             message = "create not allowed while custom resource definition is terminating"
             raise info.forbidden(metadata.get("name", ""), message)
         warnings += meta.deduplicate_owners(metadata)
-        track_create(info, request, document, now=context.now())
+        if not tracked:
+            track_create(info, request, document, now=context.now())
         attributes = Attributes(Operation.CREATE, request, document, None, warnings)
         admission = context.admission.of(info.group_resource)
         if admission.mutating:

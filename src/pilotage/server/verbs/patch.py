@@ -31,8 +31,8 @@ Patch = Callable[[bytes], tuple[Document, FieldProblems]]
 
 
 def reader(info: ResourceInfo, request: Request) -> Patch:
-    """The patch of a request. Raises ApiError for what is no patch."""
-    kind = _kind(info, request)
+    """The patch of a request that is not an apply. Raises ApiError for what is no patch."""
+    kind = patch_type(info, request)
     if request.write.force is not None:
         cause = forbidden("force", "may not be specified for non-apply patch")
         raise invalid_error(GroupKind("meta.k8s.io", "PatchOptions"), "", [cause])
@@ -55,15 +55,14 @@ def reader(info: ResourceInfo, request: Request) -> Patch:
     return apply
 
 
-def _kind(info: ResourceInfo, request: Request) -> PatchType:
+def patch_type(info: ResourceInfo, request: Request) -> PatchType:
+    """The kind of patch that a request is. Raises UnsupportedMediaType."""
     accepted = info.strategy.patch_types
     for kind in accepted:
         if request.content_type == kind.value:
             return kind
-    if request.content_type == PatchType.APPLY.value:
-        raise UnsupportedMediaType(
-            "server-side apply is not there yet on the embedded server: send a merge patch, or use create_or_patch"
-        )
+    if not info.custom:
+        raise UnsupportedMediaType("415: Unsupported Media Type", details=StatusDetails())
     names = ", ".join(kind.value for kind in accepted)
     raise UnsupportedMediaType(
         f"the body of the request was in an unknown format - accepted media types include: {names}"

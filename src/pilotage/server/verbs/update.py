@@ -72,14 +72,20 @@ class Updater:
 
         return await self.change(info, request, next_state)
 
-    async def change(self, info: ResourceInfo, request: Request, next_state: NextState) -> Response:
-        """Store the next state of an object; it is computed again whenever another writer was faster."""
+    async def change(
+        self, info: ResourceInfo, request: Request, next_state: NextState, *, tracked: bool = False
+    ) -> Response:
+        """Store the next state of an object; it is computed again whenever another writer was faster.
+
+        A next state that is already `tracked` has its managed fields.
+        """
         admission = self.context.admission.of(info.group_resource)
         while True:
             entry = await self.context.entry(info, request)
             size = max(len(entry.value), len(request.body)) * info.strategy.weight
             data, old, wanted, warnings = await offload(size, _next_state, info, entry, next_state)
-            track_update(info, request, wanted, old, now=self.context.now())
+            if not tracked:
+                track_update(info, request, wanted, old, now=self.context.now())
             if admission.mutating:
                 await admission.mutate(Attributes(Operation.UPDATE, request, wanted, old, warnings))
             document, unchanged = await offload(size, _prepare, info, request, entry, wanted, old, warnings)

@@ -1,0 +1,123 @@
+"""Server-side apply to one object: its next state, with the managed fields of it."""
+
+from __future__ import annotations
+
+from pilotage.errors import Cause, Conflict, DecodeError, StatusDetails
+from pilotage.meta import jsontext
+from pilotage.meta.causes import json_shown
+from pilotage.meta.documents import Document, copied
+from pilotage.meta.fields import applying, content, elements, sets, typecheck
+from pilotage.meta.fields import managers as managing
+from pilotage.meta.fields.applying import Applied, ConflictsError
+from pilotage.meta.fields.compare import changes
+from pilotage.meta.fields.managers import Manager, Owned
+from pilotage.meta.fields.sets import FieldSet
+from pilotage.meta.fields.tracking import Writer, updated
+from pilotage.meta.redaction import LAST_APPLIED
+from pilotage.meta.validation import MAX_ANNOTATIONS
+from pilotage.rest.request import Request
+from pilotage.server.ownership import configuration, kinds
+from pilotage.server.resources import ResourceInfo
+
+KUBECTL = "kubectl"
+"""The manager that may take over what kubectl's client-side apply has set, which an annotation records."""
+
+
+def applied(info: ResourceInfo, request: Request, live: Document, config: Document, now: str) -> Document:
+    """The live object after an apply, with its managed fields; the live document becomes a part of it.
+
+    Raises Conflict if other managers own what would change, unless the request forces it.
+    """
+    configuration.check(info, config)
+    application = _Application(info, request, live, copied(config), now)
+    try:
+        outcome = application.run(force=bool(request.write.force))
+    except ConflictsError as error:
+        raise _conflict(error) from None
+    document = outcome.document
+    metadata = document["metadata"] = dict(document.get("metadata") or {})
+    if request.write.field_manager == KUBECTL:
+        _renew_last_applied(metadata, config)
+    metadata.pop("managedFields", None)
+    if outcome.managers:
+        metadata["managedFields"] = managing.write(outcome.managers)
+    return document
+
+
+class _Application:
+    """One apply: the live object, the configuration and who applies it."""
+
+    def __init__(self, info: ResourceInfo, request: Request, live: Document, config: Document, now: str) -> None:
+        self._info = info
+        self._live = live
+        self._config = config
+        self._versions = kinds.versions_of(info, request.subresource)
+        version = info.gvk.api_version
+        manager = Manager.of(request.write.field_manager, managing.APPLY, version, request.subresource)
+        self._writer = Writer(manager, version, now)
+
+    def run(self, *, force: bool) -> Applied:
+        managers = self._managers()
+        try:
+            return self._applied(managers, force=force)
+        except ConflictsError as error:
+            allowed = self._last_applied() if self._writer.manager.name == KUBECTL else None
+            if allowed is None:
+                raise
+            if left := applying.taken_over(error.conflicts, allowed):
+                raise ConflictsError(left) from None
+        return self._applied(managers, force=True)
+
+    def _applied(self, managers: dict[Manager, Owned], *, force: bool) -> Applied:
+        return applying.apply(self._live, self._config, managers, self._writer, self._versions, force=force)
+
+    def _managers(self) -> dict[Manager, Owned]:
+        """Who owns what. What an object without managed fields has belongs to a manager that was before all."""
+        entries = self._live.get("metadata", {}).get("managedFields")
+        if entries:
+            return managing.read(entries, trusted=True)
+        version = self._writer.api_version
+        before = Manager.of(managing.BEFORE_FIRST_APPLY, managing.UPDATE, version, self._writer.manager.subresource)
+        empty = kinds.empty_object(self._info)
+        return updated(
+            {}, lambda at: self._versions.changes(empty, self._live, at), Writer(before, version, self._writer.time)
+        )
+
+    def _last_applied(self) -> FieldSet | None:
+        """The fields that kubectl's client-side apply has set and nobody has changed since; None without a record."""
+        text = self._live.get("metadata", {}).get("annotations", {}).get(LAST_APPLIED)
+        if not text:
+            return None
+        try:
+            last = jsontext.read(text.encode())
+        except DecodeError:
+            return None
+        if not isinstance(last, dict) or last.get("apiVersion") != self._writer.api_version:
+            return None
+        field_type = kinds.type_of(self._info)
+        if typecheck.problem(field_type, last):
+            return None
+        since = changes(field_type, last, self._live)
+        return sets.difference(sets.difference(content.fields_of(field_type, last), since.written), since.removed)
+
+
+def _conflict(error: ConflictsError) -> Conflict:
+    causes = tuple(
+        Cause("FieldManagerConflict", f"conflict with {conflict.owner}", elements.shown(conflict.path))
+        for conflict in error.conflicts
+    )
+    return Conflict(str(error), details=StatusDetails(causes=causes))
+
+
+def _renew_last_applied(metadata: Document, config: Document) -> None:
+    """Keep the record of kubectl's client-side apply up to date, in place, where there is one."""
+    annotations = metadata.get("annotations") or {}
+    if not annotations.get(LAST_APPLIED):
+        return
+    recorded = copied(config)
+    recorded.setdefault("metadata", {}).get("annotations", {}).pop(LAST_APPLIED, None)
+    text = json_shown(recorded, order="sorted") + "\n"
+    annotations = annotations | {LAST_APPLIED: text}
+    if sum(len(name.encode()) + len(value.encode()) for name, value in annotations.items()) > MAX_ANNOTATIONS:
+        del annotations[LAST_APPLIED]
+    metadata["annotations"] = annotations

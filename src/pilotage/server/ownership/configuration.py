@@ -1,0 +1,84 @@
+"""The body of an apply: a configuration in YAML or JSON, checked to be of the kind that the path names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pilotage.errors import ApiError, BadRequest, DecodeError, Status
+from pilotage.meta import jsontext, yamltext
+from pilotage.meta.causes import invalid_error, required
+from pilotage.meta.documents import Document
+from pilotage.meta.fields import typecheck
+from pilotage.meta.kinds import GroupKind, GroupVersionKind
+from pilotage.rest.request import Request
+from pilotage.server.ownership import kinds
+from pilotage.server.resources import ResourceInfo
+
+
+def check_manager(request: Request) -> None:
+    """An apply names its manager."""
+    if not request.write.field_manager:
+        cause = required("fieldManager", "is required for apply patch")
+        raise invalid_error(GroupKind("meta.k8s.io", "PatchOptions"), "", [cause])
+
+
+def read(body: bytes) -> tuple[Document, list[str]]:
+    """The configuration of a body, and the keys that are there twice. Raises BadRequest."""
+    try:
+        document, duplicates = _decoded(body)
+    except DecodeError as error:
+        raise BadRequest(f"error decoding YAML: error converting YAML to JSON: yaml: {error}") from None
+    if document is None:
+        return {}, duplicates
+    if not isinstance(document, dict):
+        raise BadRequest(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
+            f"{jsontext.json_type(document)} into Go value of type map[string]interface {{}}"
+        )
+    return document, duplicates
+
+
+def _decoded(body: bytes) -> tuple[Any, list[str]]:
+    if body[:1] == b"{":  # most are JSON, which is read faster, unless a key is there twice
+        try:
+            document = jsontext.read(body)
+        except DecodeError:
+            return yamltext.read_lenient(body)
+        if not jsontext.duplicate_fields(body):
+            return document, []
+    return yamltext.read_lenient(body)
+
+
+def check(info: ResourceInfo, configuration: Document) -> None:
+    """Raise BadRequest for a configuration of another kind, and a 500, as Kubernetes does, for one of wrong types."""
+    gvk = _gvk(configuration)
+    if gvk != info.gvk:
+        raise BadRequest(f"invalid object type: {_shown(gvk)}")
+    metadata = configuration.get("metadata")
+    if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
+        raise BadRequest("metadata.managedFields must be nil")
+    if problem := typecheck.problem(kinds.type_of(info), configuration):
+        names = metadata if isinstance(metadata, dict) else {}
+        subject = f"{names.get('namespace', '')}/{names.get('name', '')}; {_shown(gvk)}"
+        raise ApiError(status=Status(500, "", f"failed to create typed patch object ({subject}): {problem}"))
+
+
+def report_duplicates(request: Request, duplicates: list[str]) -> list[str]:
+    """The warnings about keys that are there twice. Raises BadRequest where the request asked to be strict."""
+    if not duplicates or request.write.field_validation == "Ignore":
+        return []
+    if request.write.field_validation == "Strict":
+        lines = "".join(f"\n  {line}" for line in duplicates)
+        raise BadRequest(f"error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:{lines}")
+    return ["; ".join(duplicates)]
+
+
+def _gvk(configuration: Document) -> GroupVersionKind:
+    api_version, kind = configuration.get("apiVersion"), configuration.get("kind")
+    group, _, version = (api_version if isinstance(api_version, str) else "").rpartition("/")
+    return GroupVersionKind(group, version, kind if isinstance(kind, str) else "")
+
+
+def _shown(gvk: GroupVersionKind) -> str:
+    """As Go shows it, also without a group."""
+    return f"{gvk.group}/{gvk.version}, Kind={gvk.kind}"

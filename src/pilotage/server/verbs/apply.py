@@ -1,0 +1,73 @@
+"""Apply: compute the next state by merging a configuration, then store it as an update or a create does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pilotage.errors import AlreadyExists, NotFound
+from pilotage.meta.documents import Document
+from pilotage.rest.request import Request
+from pilotage.rest.response import Response
+from pilotage.server import records, steps
+from pilotage.server.context import RegistryContext
+from pilotage.server.offload import offload
+from pilotage.server.ownership import configuration, kinds
+from pilotage.server.ownership.apply import applied
+from pilotage.server.resources import ResourceInfo
+from pilotage.server.verbs import bodies
+from pilotage.server.verbs.bodies import FieldProblems
+from pilotage.server.verbs.create import Creator
+from pilotage.server.verbs.update import Updater
+
+
+@dataclass(frozen=True, slots=True)
+class Applier:
+    """Answers patches that are server-side applies."""
+
+    context: RegistryContext
+
+    async def apply(self, info: ResourceInfo, request: Request) -> Response:
+        bodies.check_options(request)
+        configuration.check_manager(request)
+        config, duplicates = await offload(len(request.body), configuration.read, request.body)
+
+        def next_state(old: Document, data: bytes) -> tuple[Document, list[str]]:
+            live = records.decode(info.strategy.decorate(data))
+            document, problems = _next_state(info, request, live, config, self.context.now())
+            warnings = configuration.report_duplicates(request, duplicates)
+            bodies.check_version(info, document, old, request.name)
+            return document, warnings + steps.default(info, request, document, problems)
+
+        while True:
+            try:
+                return await Updater(self.context).change(info, request, next_state, tracked=True)
+            except NotFound:
+                if request.subresource:
+                    raise
+            try:
+                return await self._create(info, request, config, duplicates)
+            except AlreadyExists:
+                continue  # another writer was faster: apply to what is there now
+
+    async def _create(self, info: ResourceInfo, request: Request, config: Document, duplicates: list[str]) -> Response:
+        empty = kinds.empty_object(info)
+        document, problems = await offload(
+            len(request.body), _next_state, info, request, empty, config, self.context.now()
+        )
+        warnings = configuration.report_duplicates(request, duplicates)
+        metadata = document["metadata"]
+        if uid := metadata.get("uid"):
+            message = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            raise info.conflict(request.name, message)
+        metadata.pop("resourceVersion", None)
+        response = await Creator(self.context).create_document(info, request, document, problems, tracked=True)
+        return replace(response, warnings=(*response.warnings, *warnings))
+
+
+def _next_state(
+    info: ResourceInfo, request: Request, live: Document, config: Document, now: str
+) -> tuple[Document, FieldProblems]:
+    document, problems = applied(info, request, live, config, now), FieldProblems()
+    bodies.normalize_metadata(document, info, request, problems)
+    bodies.check_identity(info, request, document, None)
+    return document, problems
