@@ -118,8 +118,11 @@ async def test_what_is_removed_has_no_owner_and_a_manager_without_fields_is_gone
     async with managed() as api:
         await api.create(CONFIG_MAPS, config_map())
         await api.patch(CONFIG_MAPS, "a", {"data": {"m": "n"}})
-        changed = await api.patch(CONFIG_MAPS, "a", {"data": {"m": None, "k": None}}, manager="third")
-    assert owners(changed) == {}
+        await api.patch(CONFIG_MAPS, "a", {"data": {"o": "p"}}, manager="third")
+        changed = await api.patch(CONFIG_MAPS, "a", {"data": {"m": None, "k": None}}, manager="fourth")
+        assert owners(changed) == {"creator": {"f:data": {}}, "third": {"f:data": {"f:o": {}}}}
+        changed = await api.patch(CONFIG_MAPS, "a", {"data": None})
+    assert "managedFields" not in changed["metadata"]
 
 
 async def test_a_write_that_changes_nothing_changes_no_time_and_no_version() -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
 
 from pilotage.meta.documents import Document
 from pilotage.meta.fields import sets
 from pilotage.meta.fields.applying import Versions
-from pilotage.meta.fields.schema import FieldType, Schema, Types
+from pilotage.meta.fields.schema import FieldType, Types
 from pilotage.meta.fields.sets import FieldSet
-from pilotage.meta.kinds import GroupVersionKind
 from pilotage.server import records
 from pilotage.server.resources import ResourceInfo
 from pilotage.types import builtin
@@ -44,27 +42,6 @@ _IGNORED: Mapping[tuple[str, str], FieldSet] = {
 }
 """The fields that a write of a built-in resource ignores, where they are not those of all resources."""
 
-_EMPTY_FIELDS: Mapping[str, Mapping[str, Document]] = {
-    "Event": {
-        "v1": {
-            "eventTime": None,
-            "firstTimestamp": None,
-            "lastTimestamp": None,
-            "reportingComponent": "",
-            "reportingInstance": "",
-        },
-        "events.k8s.io/v1": {"deprecatedFirstTimestamp": None, "deprecatedLastTimestamp": None},
-    },
-    "ControllerRevision": {"apps/v1": {"data": None}},
-    "ClusterRole": {"rbac.authorization.k8s.io/v1": {"rules": None}},
-    "Role": {"rbac.authorization.k8s.io/v1": {"rules": None}},
-    "PriorityClass": {"scheduling.k8s.io/v1": {"value": 0}},
-    "EndpointSlice": {"discovery.k8s.io/v1": {"endpoints": None, "ports": None}},
-    "ClusterRoleBinding": {"rbac.authorization.k8s.io/v1": {"roleRef": {"apiGroup": "", "kind": "", "name": ""}}},
-    "RoleBinding": {"rbac.authorization.k8s.io/v1": {"roleRef": {"apiGroup": "", "kind": "", "name": ""}}},
-}
-"""Fields that an empty object has though the schema does not require them."""
-
 
 @cache
 def _types() -> Types:
@@ -81,37 +58,15 @@ def type_of(info: ResourceInfo) -> FieldType:
 
 
 def empty_object(info: ResourceInfo) -> Document:
-    """An object of a kind before anything is set: of a built-in kind it has the structures that are always there."""
+    """An object of a kind before anything is set: of a built-in kind it has the fields that are never left out."""
     head: Document = {"apiVersion": info.gvk.api_version, "kind": info.gvk.kind}
-    return head if info.custom else head | _empty_builtin(info.gvk)
-
-
-@cache
-def _empty_builtin(gvk: GroupVersionKind) -> Document:
-    return _empty(builtin.schema(gvk)) | _EMPTY_FIELDS.get(gvk.kind, {}).get(gvk.api_version, {})
-
-
-def _empty(schema: Schema) -> Document:
-    """The empty structure that a schema describes: structures that are not optional, and required fields."""
-    found: Document = {}
-    required = schema.get("required", ())
-    for name, child in schema.get("properties", {}).items():
-        inner = _referred(child)
-        if inner is not None and child.get("default") == {}:
-            found[name] = _empty(inner) if inner.get("type") == "object" else None
-        elif name in required:
-            found[name] = _empty_value(child) if inner is None else None
-    return found
-
-
-def _referred(schema: Schema) -> Schema | None:
-    branches = schema.get("allOf") or [schema]
-    reference = branches[0].get("$ref")
-    return builtin.definition(reference.rpartition("/")[2]) if reference else None
-
-
-def _empty_value(schema: Schema) -> Any:
-    return {"string": "", "integer": 0, "number": 0, "boolean": False}.get(schema.get("type", ""))
+    if info.codec is None:
+        return head
+    found: Document | None = info.__dict__.get("empty_fields")
+    if found is None:
+        found = info.__dict__["empty_fields"] = info.codec.decode({}, [])
+        info.codec.encode(found)
+    return head | found
 
 
 def ignored(info: ResourceInfo, subresource: str) -> FieldSet:

@@ -67,7 +67,7 @@ class Applier:
 def _next_state(
     info: ResourceInfo, request: Request, live: Document, config: Document, now: str
 ) -> tuple[Document, FieldProblems]:
-    document, problems = applied(info, request, live, config, now), FieldProblems()
-    bodies.normalize_metadata(document, info, request, problems)
+    problems = FieldProblems()
+    document = bodies.fitted(applied(info, request, live, config, now), info, request, problems)
     bodies.check_identity(info, request, document, None)
     return document, problems

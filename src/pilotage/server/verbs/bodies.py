@@ -97,6 +97,8 @@ def fitted(document: Document, info: ResourceInfo, request: Request, problems: F
         raise undecodable(info, request, str(mismatch)) from None
     if unknown:
         problems.unknown = list(islice(codec.unknown_fields(document), MAX_UNKNOWN))
+    if "managedFields" not in internal["metadata"] and (document.get("metadata") or {}).get("managedFields") == []:
+        internal["metadata"]["managedFields"] = []  # which is not the same as none: it resets them
     return internal
 
 
