@@ -1,4 +1,4 @@
-"""`make bench`: what the data, the embedded server and the client cost. Prints rates, CPU time, memory and ratios."""
+"""`make bench`: the cost of the data, the embedded server and the client. Prints rates, CPU time, memory and ratios."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def decode() -> None:
 
 
 def repeat(work: Callable[[], object], rounds: int) -> None:
-    """Do it again and again, and keep nothing: what is kept is paid for by the collector."""
+    """Repeat the work and keep no results: kept objects would cost time in the garbage collector."""
     for _ in range(rounds):
         work()
 
@@ -76,7 +76,7 @@ async def verbs(client: pt.Client, label: str, *, pid: int = 0, count: int = COU
 
     made = [widget(number) for number in range(count)]
     gc.collect()
-    gc.freeze()  # the objects to be sent are the bench's own, and not to be looked through again and again
+    gc.freeze()  # the collector must not scan the benchmark's own objects again and again
 
     async def create(number: int) -> object:
         return await client.create(made[number])
@@ -153,7 +153,7 @@ def config_map(name: str, *owners: pt.OwnerReference) -> ConfigMap:
 
 @contextmanager
 def served(storage: str) -> Iterator[tuple[pt.Cluster, int, float]]:
-    """`pilotage serve` in a process of its own, and a cluster connected to it."""
+    """`pilotage serve` in a separate process, and a cluster connected to it."""
     with tempfile.TemporaryDirectory() as folder:
         kubeconfig = Path(folder) / "kubeconfig"
         started = time.perf_counter()
@@ -188,7 +188,7 @@ async def over_https(storage: str, label: str) -> dict[str, Figure]:
     with served(storage) as (cluster, pid, ready):
         async with cluster:
             await cluster.install(Widget)
-            title(f"Over HTTPS, {label}, server in a process of its own: ready {ready * 1e3:.0f} ms after start")
+            title(f"Over HTTPS, {label}, server in a separate process: ready {ready * 1e3:.0f} ms after start")
             figures = await verbs(cluster.client, label, pid=pid, count=min(COUNT, 2000))
     for figure in figures.values():
         print(figure.line())
@@ -196,7 +196,7 @@ async def over_https(storage: str, label: str) -> dict[str, Figure]:
 
 
 async def real(ours: dict[str, Figure]) -> None:
-    """The anchor: a real kube-apiserver and etcd, with the same client."""
+    """The reference: kube-apiserver and etcd, with the same client."""
     from hack.cluster import running
 
     binaries = running.binaries()
@@ -209,7 +209,7 @@ async def real(ours: dict[str, Figure]) -> None:
         cluster = pt.Cluster.connect(found.url, token=found.token, ca_file=str(found.ca_file))
         async with cluster:
             await cluster.install(Widget)
-            await asyncio.sleep(2.5)  # the real server holds up creates for 2 s after a CRD is established
+            await asyncio.sleep(2.5)  # kube-apiserver delays creates for 2 s after a CRD is established
             title(f"Real kube-apiserver and etcd (no fsync), the same client: ready {ready * 1e3:.0f} ms after start")
             figures = await verbs(cluster.client, "real", count=min(COUNT, 1000))
     for name, figure in figures.items():
@@ -224,13 +224,13 @@ def stored_bytes() -> None:
 
 
 def apart(module: str) -> None:
-    """Measure in a process of its own, which holds nothing else."""
+    """Measure in a separate process without other objects."""
     sys.stdout.flush()
     subprocess.run([sys.executable, "-m", module], check=True)
 
 
 def imports() -> None:
-    """Importing the package, against what it must at least import."""
+    """The import of the package, compared with the imports that it needs at least."""
 
     def best(code: str) -> float:
         times = []

@@ -11,7 +11,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """How often something was done, in how long, at what cost in CPU time (of this process, or of all named)."""
+    """A number of repetitions, their duration, and their CPU time (of this process, or of all given)."""
 
     name: str
     count: int
@@ -34,14 +34,14 @@ class Figure:
 
 
 def measured(name: str, count: int, work: Callable[[], object], *, note: str = "") -> Figure:
-    """Run `work`, which does something `count` times."""
+    """Run `work`, which repeats an operation `count` times."""
     wall, cpu = time.perf_counter(), time.process_time()
     work()
     return Figure(name, count, time.perf_counter() - wall, time.process_time() - cpu, note)
 
 
 async def measured_async(name: str, count: int, work: Callable[[], Awaitable[object]], *, pid: int = 0) -> Figure:
-    """Await `work`, which does something `count` times; with `pid`, that process's CPU time is added."""
+    """Await `work`, which repeats an operation `count` times; with `pid`, that process's CPU time is added."""
     wall, cpu, other = time.perf_counter(), time.process_time(), cpu_of(pid)
     await work()
     took, used = time.perf_counter() - wall, time.process_time() - cpu
@@ -54,7 +54,7 @@ def cpu_of(pid: int) -> float:
     """The CPU time of a process in seconds; 0 without a process."""
     if not pid:
         return 0.0
-    # What clock_getcpuclockid(3) gives on Linux: exact, where /proc counts in hundredths of a second.
+    # The result of clock_getcpuclockid(3) on Linux: exact, while /proc counts in hundredths of a second.
     return time.clock_gettime((~pid << 3) | 2)
 
 

@@ -1,4 +1,4 @@
-"""How many bytes an embedded server on memory storage holds for each object: a process that does nothing else."""
+"""The memory of an embedded server on memory storage for each object, measured in a separate process."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def message_name(definition: str) -> str:
 
 
 def is_class(name: str, schema: Schema) -> bool:
-    """Whether a definition becomes a class: it says which fields there are, and is not the list of a kind."""
+    """Whether a definition becomes a class: it lists its fields, and is not the list of a kind."""
     written_by_hand = name in SCALARS or (name.startswith(META) and class_name(name) in MODELS)
     return not written_by_hand and bool(schema.get("properties")) and not is_list(schema)
 
@@ -177,7 +177,7 @@ def key(gvk: dict[str, str]) -> str:
 
 
 def module_of(name: str) -> str:
-    """`io.k8s.api.apps.v1.Deployment` is in `apps.v1`; what has no version is in a module of its own."""
+    """`io.k8s.api.apps.v1.Deployment` is in `apps.v1`; a definition without a version is in a separate module."""
     package, version = name.split(".")[-3:-1]
     return f"{package}.{version}" if re.fullmatch(r"v[0-9]\w*", version) else version
 
@@ -203,7 +203,7 @@ def compact(value: object) -> str:
 
 
 def served_row(resource: Schema) -> Schema:
-    """What the program needs to know of a resource, in the form that `pilotage.types.builtin` reads."""
+    """The facts about a resource, in the format of `pilotage.types.builtin`."""
     return {
         "group": resource["group"],
         "version": resource["version"],
@@ -290,11 +290,11 @@ class Writer:
         return "\n".join([f"class {class_name(name)}({base}):", *(lines or ["    pass"])]).rstrip()
 
     def has_required(self, schema: Schema) -> bool:
-        """A kind whose `spec` must hold something cannot be without it, whatever the schema says."""
+        """A kind whose `spec` has required fields requires the `spec` too, even if the schema does not."""
         return bool(self.schemas.get(reference(schema), {}).get("required"))
 
     def info(self, gvk: dict[str, str], resource: Schema | None) -> list[str]:
-        """The class's `__resource__`. A kind that only a subresource speaks, such as Scale, is not served by itself."""
+        """The class's `__resource__`. A kind of subresources only, such as Scale, is not served by itself."""
         self.names |= {"GroupVersionKind", "ResourceInfo"}
         kind = gvk["kind"]
         known = resource or {"resource": f"{kind.lower()}s", "singularResource": kind.lower(), "scope": "Namespaced"}
@@ -347,7 +347,7 @@ class Writer:
         return {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}[str(kind)]
 
     def named(self, name: str) -> str:
-        """How the module spells a definition: its own class, another module's, or a type that stands for it."""
+        """The expression for a definition: a class of this module, of another module, or a plain type."""
         definition = self.schemas.get(name, {})
         if name in SCALARS:
             hint = SCALARS[name]

@@ -34,7 +34,7 @@ HEAD = '''\
 from __future__ import annotations
 
 SOURCES = "{digest}"
-"""What `digest` of hack/proto.py says of the .proto files that this was made from."""
+"""The `digest` of hack/proto.py of the .proto files from which this was generated."""
 
 SETS: dict[str, bytes] = {{
 '''
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def digest() -> str:
-    """One number for all the .proto files: their paths and what they say."""
+    """One number for all .proto files: their paths and contents."""
     found = hashlib.sha256()
     for path in sorted(SOURCES.rglob("*.proto"), key=lambda path: path.relative_to(SOURCES).as_posix()):
         found.update(f"{path.relative_to(SOURCES).as_posix()}\n{path.read_text()}\n".encode())

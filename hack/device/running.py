@@ -29,7 +29,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 class DeviceServerProcess:
-    """The server on a socket in a folder, with the command line's own defaults but for `arguments`."""
+    """The server on a socket in a folder, with the defaults of the command line except for `arguments`."""
 
     def __init__(self, folder: Path, *arguments: str) -> None:
         self.path = folder / "device-api.sock"
@@ -43,7 +43,7 @@ class DeviceServerProcess:
         return self._process.pid
 
     def start(self) -> float:
-        """Start it; seconds until it took connections."""
+        """Start it, and return the seconds until it accepted connections."""
         assert self._process is None, "the server is running already"
         begun = time.monotonic()
         command = [sys.executable, "-c", LEASHED, "device", "serve", "--target", self.target, *self._arguments]
@@ -55,11 +55,11 @@ class DeviceServerProcess:
         return time.monotonic() - begun
 
     def kill(self) -> None:
-        """As the kernel ends a process that has taken too much memory: nothing is tidied up."""
+        """Kill it as the kernel's OOM killer does: without any cleanup."""
         self._end(signal.SIGKILL)
 
     def stop(self) -> None:
-        """As an administrator ends it."""
+        """Terminate it as an administrator does."""
         self._end(signal.SIGTERM)
 
     def _end(self, sign: signal.Signals) -> None:
@@ -77,7 +77,7 @@ class DeviceServerProcess:
 
 @contextmanager
 def device_server(folder: Path, *arguments: str) -> Iterator[DeviceServerProcess]:
-    """A server that is running when the block begins, and not after it."""
+    """A server that runs for the length of the block."""
     server = DeviceServerProcess(folder, *arguments)
     server.start()
     try:

@@ -1,4 +1,4 @@
-"""Bytes under keys, one rising revision, and a log to watch from: in memory or in a SQLite file."""
+"""Bytes under keys, one increasing revision, and a log to watch from: in memory or in a SQLite file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 
 async def open_storage(url: str, *, max_history_bytes: int = MAX_HISTORY_BYTES) -> Storage:
-    """Open what the URL names: `memory:`, or `sqlite:PATH`. The backend is imported only then.
+    """Open the storage of a URL: `memory:`, or `sqlite:PATH`. The backend is imported on use.
 
     The storage compacts its oldest commits when its history takes more than `max_history_bytes`.
     """
@@ -54,7 +54,7 @@ async def open_served_storage(url: str, *, max_history_bytes: int = MAX_HISTORY_
 
 def _open_memory(url: str, rest: str, max_history_bytes: int) -> Storage:
     if rest:
-        raise StorageError(f"{url!r}: memory: takes no name; every opening is a storage of its own")
+        raise StorageError(f"{url!r}: memory: takes no name; every open creates a new storage")
     from .memory import MemoryStorage
 
     return MemoryStorage(max_history_bytes=max_history_bytes)

@@ -1,15 +1,15 @@
-"""The keys of a storage in their order: a sorted set that takes changes and scans equally well."""
+"""The keys of a storage in order: a sorted set with fast changes and fast scans."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable
 
-_BLOCK = 512  # keys in a block when it is made; it splits at twice that
+_BLOCK = 512  # keys in a new block; it splits at twice that
 
 
 class SortedKeys:
-    """A sorted set of texts, kept as a list of sorted blocks.
+    """A sorted set of strings, stored as a list of sorted blocks.
 
     One sorted list would move half of all keys at every insertion (40 µs at 100,000 keys), and sorting it only when
     it is read would make every list after a create pay for all keys. With blocks both cost a microsecond or two.
@@ -26,7 +26,7 @@ class SortedKeys:
         return sum(map(len, self._blocks))
 
     def add(self, key: str) -> None:
-        """Put in a key that is not there yet."""
+        """Add a key that is not in the set."""
         at = bisect_left(self._lasts, key)
         if at < len(self._blocks):
             block = self._blocks[at]
@@ -46,7 +46,7 @@ class SortedKeys:
             self._lasts.insert(at, block[-1])
 
     def remove(self, key: str) -> None:
-        """Take out a key that is there."""
+        """Remove a key that is in the set."""
         at = bisect_left(self._lasts, key)
         block = self._blocks[at]
         if len(block) == 1:
@@ -68,7 +68,7 @@ class SortedKeys:
         return found[:limit] if limit else found
 
     def count(self, start: str, end: str | None) -> int:
-        """How many keys there are from `start` up to, not including, `end`."""
+        """The number of keys from `start` up to, not including, `end`."""
         return max(0, (len(self) if end is None else self._rank(end)) - self._rank(start))
 
     def _rank(self, key: str) -> int:
@@ -78,7 +78,7 @@ class SortedKeys:
 
 
 def behind_prefix(prefix: str) -> str | None:
-    """The bound behind all texts that begin with `prefix`; None where there is no such bound."""
+    """The upper bound of all strings with this prefix; None if there is none."""
     for at in range(len(prefix) - 1, -1, -1):
         code = ord(prefix[at])
         if code < 0x10FFFF:

@@ -1,4 +1,4 @@
-"""Storage in memory: for tests, command-line tools and caches of the moment. Gone when the process ends."""
+"""Storage in memory: for tests, command-line tools and temporary state. It ends with the process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .watch import Cursor, Watchers
 
 
 class MemoryStorage:
-    """A Storage that does everything at once: no call to it ever waits, but those that watch.
+    """A Storage without I/O: no call waits, except a watch.
 
     `first_revision` is the revision of the empty storage. A program whose clients outlive it begins at a number that
     rises from run to run, such as the time, so that no revision ever comes again.

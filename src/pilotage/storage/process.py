@@ -1,4 +1,4 @@
-"""Another process, in the words of an error message: its name, and what it is doing, as far as the system shows it."""
+"""Describes another process in an error message: its name and its state, as far as the system shows them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory that compaction has freed, returned to the system."""
+"""Returns memory that compaction has freed to the system."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _WORTHWHILE_BYTES = 8 << 20
 
 
 def release_memory(freed: int) -> None:
-    """Return free memory to the system, if `freed` bytes are worth the milliseconds that it takes.
+    """Return free memory to the system, if `freed` bytes justify the milliseconds that it takes.
 
     glibc keeps freed blocks that lie below a block in use. A history of large values is full of such gaps, so without
     this a process stays as large as its history ever was.

@@ -1,4 +1,4 @@
-"""What a commit means: its operations checked, its conditions judged, its events made. No state, no I/O."""
+"""The meaning of a commit: validates operations, evaluates conditions, computes events. No state, no I/O."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from pilotage.errors import RevisionConflict, StorageError
 from .interface import Delete, Entry, Event, Operation, Put
 
 MAX_COMMIT_OPERATIONS = 1024
-"""The most operations in one commit."""
+"""The maximum number of operations in one commit."""
 
 MAX_VALUE_BYTES = 3 * 512 * 1024
-"""The most bytes in one value, unless a storage is configured otherwise: 1.5 MiB, as in etcd."""
+"""The maximum bytes of a value, unless a storage is configured otherwise: 1.5 MiB, as in etcd."""
 
 MAX_KEY_CHARACTERS = 2048
-"""The most characters in a key."""
+"""The maximum characters of a key."""
 
 Commit = tuple[Event, ...]
 """The events of one commit, in the order of its operations; all have its revision."""
 
 
 def check(operations: Sequence[Operation], max_value_bytes: int) -> int:
-    """Refuse what no storage takes: keys that cannot be stored, values that are too large, a key named twice.
+    """Refuse invalid operations: keys that cannot be stored, values that are too large, a repeated key.
 
     Gives the size of all values in bytes.
     """
@@ -46,7 +46,7 @@ def check(operations: Sequence[Operation], max_value_bytes: int) -> int:
 
 
 def plan(operations: Sequence[Operation], revision: int, find: Callable[[str], Entry | None]) -> Commit:
-    """The events that a commit at `revision` leads to, given how to find current entries. Raises RevisionConflict.
+    """The events of a commit at `revision`; `find` returns current entries. Raises RevisionConflict.
 
     Empty for a commit of nothing but checks.
     """

@@ -14,7 +14,7 @@ _DAMAGED = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, apsw.SQLError
 
 
 def translate(error: apsw.Error | OSError, path: str, system_errno: int = 0) -> StorageError:
-    """The error to raise for one of SQLite or of the system. `system_errno` is the connection's, for SQLite's."""
+    """The StorageError for an error of SQLite or of the system. `system_errno` is that of SQLite's connection."""
     if isinstance(error, OSError):
         return _of_system(error, path)
     if isinstance(error, _DAMAGED):
@@ -32,7 +32,7 @@ def translate(error: apsw.Error | OSError, path: str, system_errno: int = 0) -> 
 
 
 def damaged(path: str, what: str) -> StorageBroken:
-    """The file is not what was written to it."""
+    """The error of a file whose contents are not what was written."""
     return StorageBroken(
         f"{path} is damaged: {what}. Nothing was changed in it. Restore it from a backup, or move it and the files"
         " beside it (-wal, -shm, -lock) away to start with an empty storage"

@@ -1,4 +1,4 @@
-"""The SQLite file of a storage: making it, opening it, and refusing it with a reason.
+"""The SQLite file of a storage: creates it, opens it, or refuses it with a reason.
 
 A file is made whole under another name and then renamed, so that one that is there is never half made. What is refused
 is left as it was found.
@@ -25,9 +25,9 @@ FORMAT = 1
 """The newest format of the file that this version knows (SQLite's user_version)."""
 
 FORMAT_NEEDS = "0.1"
-"""The first Pilotage that knows this format; kept in the file for the message of one that is too old."""
+"""The first version of Pilotage with this format; stored in the file for the error of an older version."""
 
-_PAGE_BYTES = 8192  # three objects of 2 KB fit into one, where 4096 would hold a single one
+_PAGE_BYTES = 8192  # fits three objects of 2 KB; 4096 would fit one
 _BUSY_MILLISECONDS = 10_000
 _MAGIC = b"SQLite format 3\0"
 
@@ -48,7 +48,7 @@ CREATE TABLE log (
 
 
 def resolve(path: str) -> str:
-    """The path without links and tilde; a folder that is missing is created.
+    """The path without links and tilde. A missing folder is created.
 
     Raises StorageError where no file can be, or may not be written.
     """
@@ -66,7 +66,7 @@ def resolve(path: str) -> str:
 
 
 def mode_of(path: str) -> int:
-    """The permissions for the files beside it: its own, and for a new one the owner's alone."""
+    """The permissions of the files beside it: those of the file; for a new one, the owner only."""
     try:
         return stat.S_IMODE(os.stat(path).st_mode) & 0o666
     except FileNotFoundError:
@@ -74,13 +74,13 @@ def mode_of(path: str) -> int:
 
 
 def refuse_foreign(path: str) -> None:
-    """Refuse a file that is not a storage of this Pilotage. Needs no lock: our files are whole when they appear."""
+    """Refuse a file that is not a storage of this version. Needs no lock: a storage is complete when it appears."""
     if os.path.exists(path) and os.stat(path).st_size > 0:
         _check_header(path)
 
 
 def prepare(path: str, lock: LockFile) -> None:
-    """Make the file if there is none, and refuse one that is not ours. Needs the lock."""
+    """Create the file if there is none, and refuse one that is not a storage. Needs the lock."""
     size = os.stat(path).st_size if os.path.exists(path) else -1
     if size <= 0:
         _check_beginning(path, lock, size)
@@ -114,7 +114,7 @@ def meta_checksum(name: str, value: str) -> int:
 
 
 def sync_wal(path: str) -> None:
-    """Make durable what can be read now: a process that was killed may have left commits in the WAL unsynced."""
+    """Sync the WAL: a process that was killed may have left unsynced commits in it, which are visible already."""
     try:
         sync(f"{path}-wal")
     except FileNotFoundError:
@@ -123,7 +123,7 @@ def sync_wal(path: str) -> None:
 
 
 def sync(path: str) -> None:
-    """Make a file's bytes durable, or a folder's names. Never for the database itself: see `_read_header`."""
+    """Sync the bytes of a file, or the names of a folder. Never for the database itself: see `_read_header`."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -132,7 +132,7 @@ def sync(path: str) -> None:
 
 
 def _create_folder(folder: str) -> None:
-    """Create a missing folder and those above it, durably, for their owner alone, as the files in them are."""
+    """Create a missing folder and its parents, durably, with access for the owner only, as the files in them."""
     missing: list[str] = []
     while not _is_folder(folder):
         missing.append(folder)
@@ -152,7 +152,7 @@ def _create_folder(folder: str) -> None:
 
 
 def _is_folder(path: str) -> bool:
-    """Whether it is there. Raises OSError where something else is, or where it may not be looked up."""
+    """Whether the file exists. Raises OSError if something else is there, or without permission to look it up."""
     try:
         found = os.stat(path)
     except FileNotFoundError:
@@ -187,7 +187,7 @@ def _make_tables(connection: apsw.Connection, oldest: int) -> None:
 
 
 def _check_beginning(path: str, lock: LockFile, size: int) -> None:
-    """There is no file, or an empty one: is that a beginning, or a loss?"""
+    """Decide whether a missing or empty file is a new storage or a lost one."""
     wal = f"{path}-wal"
     if os.path.exists(wal) and os.stat(wal).st_size > 0:
         raise StorageBroken(
@@ -203,7 +203,7 @@ def _check_beginning(path: str, lock: LockFile, size: int) -> None:
 
 
 def _check_header(path: str) -> None:
-    """Judge the file by its first bytes, before SQLite touches it (opening may already write)."""
+    """Check the first bytes of the file before SQLite opens it, because opening may write."""
     header = _read_header(path)
     if not header.startswith(_MAGIC):
         beginning = f"it begins with {header[:16]!r} and not as a SQLite file does"
@@ -243,7 +243,7 @@ def _read_header(path: str) -> bytes:
 
 
 def _needs(path: str) -> str:
-    """The version of Pilotage that a newer file asks for, as far as it can be read."""
+    """The version of Pilotage that a newer file requires, as far as it can be read."""
     try:
         with closing(apsw.Connection(f"file:{path}?immutable=1", flags=_READ_ONLY)) as connection:
             for (value,) in connection.execute("SELECT value FROM meta WHERE name = 'needs'"):

@@ -21,7 +21,7 @@ class OpenFiles:
         self._identities: tuple[tuple[int, int], ...] = ()
 
     def remember(self) -> None:
-        """Take the present files for the right ones. SQLite must have read from the database, else two are missing."""
+        """Remember the current files. SQLite must have read the database before, which creates two of them."""
         self._identities = tuple(map(_identity, self._paths))
 
     def missing(self) -> str:
@@ -32,7 +32,7 @@ class OpenFiles:
         return ""
 
     def check(self) -> None:
-        """Raise StorageBroken where one was removed or replaced."""
+        """Raise StorageBroken if one was removed or replaced."""
         if path := self.missing():
             raise StorageBroken(
                 f"{path} was removed or replaced while the storage was open. Nothing more is written, because it would"

@@ -1,4 +1,4 @@
-"""The lock file beside a SQLite storage: one writer at a time, and how far the writers of all processes have come.
+"""The lock file beside a SQLite storage: one writer at a time, and the last revision of all processes.
 
 Three numbers are mapped into the memory of every process that has the storage open:
 
@@ -30,11 +30,11 @@ _SIZE = 4096
 _REACHED, _DURABLE, _HOLDER = 1, 2, 3  # in words of eight bytes; the magic is word 0
 PATIENCE = 4.0
 """Seconds to wait for another process: less than a leader's time for one request (5 s), so that its log names it."""
-_SHORT_PATIENCE = 0.1  # while the same holder goes on holding it: who waits then should hear it soon
+_SHORT_PATIENCE = 0.1  # after a failed wait for the same holder: the next callers fail soon
 
 
 class LockFile:
-    """The open lock file. The lock is the open file's, so it also keeps two storages of one process apart."""
+    """The open lock file. The lock belongs to the open file, so it also excludes a second storage of this process."""
 
     def __init__(self, path: str, mode: int) -> None:
         self.path = path
@@ -93,10 +93,10 @@ class LockFile:
             raise StorageBusy(stuck)
 
     def close(self) -> None:
-        os.close(self._descriptor)  # the map goes with its last reader, who may be on another thread
+        os.close(self._descriptor)  # the map is freed with its last reader, which may be on another thread
 
     def _is_blank(self) -> bool:
-        """Whether it is new, half made, or of nothing but zeros: it is never synced, and the power may have failed."""
+        """Whether it is new, incomplete or all zeros: it is never synced, so a power failure can leave zeros."""
         if os.fstat(self._descriptor).st_size < _SIZE:
             return True
         return not any(os.pread(self._descriptor, _SIZE, 0))
@@ -114,7 +114,7 @@ class LockFile:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
     def _wait(self) -> None:
-        # Asking again and again, because a blocking flock has no time limit, and a stopped process would hold us.
+        # Polling, because a blocking flock has no time limit, and a stopped process would block this one.
         pause, deadline = 0.0002, time.monotonic() + (_SHORT_PATIENCE if self._stuck else PATIENCE)
         while not self._try():
             if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""The log in a SQLite file: rows added, read and removed in transactions. Belongs to the storage thread."""
+"""The log in a SQLite file: adds, reads and removes rows in transactions. Belongs to the storage thread."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_ROWS = 64  # in one statement
 
 
 class Log:
-    """The one connection of this process. All errors come out as StorageError and its kinds."""
+    """The one connection of this process. All errors are raised as StorageError and its subclasses."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -30,7 +30,7 @@ class Log:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Translate what SQLite and the system raise."""
+        """Translate the errors of SQLite and the system."""
         try:
             yield
         except (apsw.Error, OSError) as error:
@@ -39,7 +39,7 @@ class Log:
 
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[None]:
-        """All or nothing. With `write`, no other connection writes meanwhile. Durable when it ends without an error."""
+        """A transaction. With `write`, no other connection writes meanwhile. Durable when it ends without an error."""
         with self.errors():
             self._connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
             try:
@@ -51,7 +51,7 @@ class Log:
                 raise
 
     def check(self) -> None:
-        """Let SQLite look at every page. Raises StorageBroken."""
+        """Have SQLite check every page. Raises StorageBroken."""
         found = [str(text) for (text,) in self._connection.execute("PRAGMA quick_check(3)")]
         if found != ["ok"]:
             raise damaged(self.path, "; ".join(found).replace("\n", "; "))
@@ -75,7 +75,7 @@ class Log:
         self._connection.execute("UPDATE meta SET value = ?, checksum = ? WHERE name = 'oldest'", row)
 
     def replay(self, *, after: int, oldest: int, find: Callable[[str], Entry | None] | None = None) -> Replay:
-        """Read every row of the commits after a revision; those up to `oldest` are state, the others are log."""
+        """Read the rows of the commits after a revision; those up to `oldest` are state, the others are log."""
         replay = Replay(oldest, find)
         rows: Iterable[Row] = self._connection.execute(
             "SELECT id, key, value, created, checksum FROM log WHERE id >= ? ORDER BY id", (first_id(after + 1),)
@@ -89,7 +89,7 @@ class Log:
         return replay
 
     def insert(self, rows: Sequence[Row]) -> None:
-        """Add rows, many in a statement: each one releases the interpreter's lock, and must wait for it again."""
+        """Add rows, many in one statement: each statement releases the GIL and must acquire it again."""
         at = 0
         while at < len(rows):
             count = min(_MOST_ROWS, 1 << ((len(rows) - at).bit_length() - 1))

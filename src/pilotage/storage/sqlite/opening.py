@@ -1,4 +1,4 @@
-"""The opening of a SQLite storage: file, lock, history and thread put together, and the thread tied to the loop."""
+"""Opens a SQLite storage: file, lock, history and thread, and the delivery from the thread to the loop."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from .lock import LockFile
 from .log import Log
 from .writer import Outcome, RefreshJob, Writer
 
-_LOOK_SECONDS = 0.05  # how often waiting watches look whether another process has committed
+_POLL_SECONDS = 0.05  # how often waiting watches check whether another process has committed
 
 
 class Opening:
-    """Everything behind an open file. Made outside the loop's thread: reading a large file takes its time."""
+    """The parts of an open storage. Created outside the loop's thread, because reading a large file takes long."""
 
     def __init__(self, path: str, loop: asyncio.AbstractEventLoop, max_history_bytes: int) -> None:
         self.history = History(1, max_history_bytes)
         try:
             self.path = resolve(path)
-            refuse_foreign(self.path)  # before anything is made beside it
+            refuse_foreign(self.path)  # before any file is created beside it
             lock = LockFile(f"{self.path}-lock", mode_of(self.path))
         except (apsw.Error, OSError) as error:
             raise translate(error, path) from error
@@ -83,7 +83,7 @@ class LoopDelivery:
 
 
 class CommitPoll:
-    """Looks every now and then, while watches wait, whether another process has committed."""
+    """Checks periodically, while watches wait, whether another process has committed."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, watchers: Watchers, writer: Writer) -> None:
         self._loop = loop
@@ -93,7 +93,7 @@ class CommitPoll:
 
     def begin(self) -> None:
         if self._timer is None:
-            self._timer = self._loop.call_later(_LOOK_SECONDS, self._look)
+            self._timer = self._loop.call_later(_POLL_SECONDS, self._look)
 
     def _look(self) -> None:
         self._timer = None

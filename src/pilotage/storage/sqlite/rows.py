@@ -1,4 +1,4 @@
-"""The rows of a SQLite storage: how commits become rows, rows are checked, and become commits again. No I/O.
+"""The rows of a SQLite storage: encodes commits as rows, checks rows, decodes them. No I/O.
 
 A row is one event. Its id is the commit's revision and the event's position within it, so that the table is a log in
 the order of time, and needs no second index. The current state is the newest row of each key.
@@ -20,7 +20,7 @@ Row = tuple[int, str, bytes | None, int, int]
 
 
 def rows_of(commits: Iterable[Commit]) -> list[Row]:
-    """What to write for these commits."""
+    """The rows of these commits."""
     rows: list[Row] = []
     for commit in commits:
         for position, event in enumerate(commit):
@@ -32,7 +32,7 @@ def rows_of(commits: Iterable[Commit]) -> list[Row]:
 
 
 def checksum(number: int, key: str, value: bytes | None, created: int) -> int:
-    """The CRC-32 over everything in a row."""
+    """The CRC-32 of a row."""
     kind = "-" if value is None else "+"
     return zlib.crc32(value or b"", zlib.crc32(f"{number}{kind}{created}:{key}".encode()))
 
@@ -44,7 +44,7 @@ def first_id(revision: int) -> int:
 
 @dataclass
 class Replay:
-    """Rows read in order, and what they amount to: the state at `oldest`, the commits after it, and what is superseded.
+    """Reads rows in order into the state at `oldest`, the commits after it, and the superseded rows.
 
     Every row is checked, and so is the log: it has no gaps, and each event fits the state before it. `find` gives the
     state to begin with, where it is not the empty one.
@@ -55,7 +55,7 @@ class Replay:
     entries: dict[str, Entry] = field(default_factory=dict)
     commits: list[Commit] = field(default_factory=list)
     garbage: list[tuple[int, str]] = field(default_factory=list)
-    """Rows that compaction has not come to yet, as revision and key."""
+    """Rows that compaction has not removed yet, as revision and key."""
     _now: dict[str, Entry | None] = field(default_factory=dict)
     _open: list[Event] = field(default_factory=list)
 
@@ -74,7 +74,7 @@ class Replay:
             self._log(revision, position, key, value, created)
 
     def finish(self) -> None:
-        """The rows have ended."""
+        """Close the last commit, after the last row."""
         if self._open:
             self.commits.append(tuple(self._open))
             self._open = []

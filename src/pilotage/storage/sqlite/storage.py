@@ -18,13 +18,13 @@ from ..watch import Cursor
 from .opening import Opening
 from .writer import CheckJob, CommitJob, CompactJob, RefreshJob
 
-_EXIT_SECONDS = 10.0  # how long the interpreter, when it exits, waits for the commits of a storage that was not closed
+_EXIT_SECONDS = 10.0  # how long the exit of the interpreter waits for the commits of a storage that was not closed
 
 _CHECK_SECONDS = 5.0
 
 
 class SqliteStorage:
-    """A Storage on a file. Made by `open`; belongs to the event loop that opened it."""
+    """A Storage in a file. Created by `open`; belongs to the event loop that opened it."""
 
     def __init__(self, opened: Opening, max_value_bytes: int) -> None:
         self.path = opened.path
@@ -33,16 +33,18 @@ class SqliteStorage:
         self._writer = opened.writer
         self._watchers = opened.watchers
         self._max_value_bytes = max_value_bytes
-        self._checking: asyncio.Future[None] | None = None  # one for all who ask: a stuck thread must not gather them
+        self._checking: asyncio.Future[None] | None = (
+            None  # shared by all callers: a blocked thread must not collect jobs
+        )
         self._closing: asyncio.Future[None] | None = None
-        # The thread holds no reference to this object, so that one that is dropped without close() ends it.
+        # The thread has no reference to this object: if it is collected without close(), the thread ends.
         self._finalizer = weakref.finalize(self, self._writer.stop, _EXIT_SECONDS)
 
     @classmethod
     async def open(
         cls, path: str, *, max_value_bytes: int = MAX_VALUE_BYTES, max_history_bytes: int = MAX_HISTORY_BYTES
     ) -> SqliteStorage:
-        """Open the file, or make it. Raises StorageError where that cannot be, StorageBroken for a damaged file."""
+        """Open or create the file. Raises StorageError if that fails, StorageBroken for a damaged file."""
         loop = asyncio.get_running_loop()
         opened = await asyncio.to_thread(Opening, path, loop, max_history_bytes)
         opened.writer.start()
@@ -101,7 +103,7 @@ class SqliteStorage:
         await asyncio.shield(self._closing)
 
     async def _see_others(self) -> None:
-        """Come as far as any process has, so that a read sees every acknowledged commit."""
+        """Read the commits of all processes, so that a read sees every acknowledged commit."""
         self._check_usable()
         if self._writer.behind():
             future: asyncio.Future[None] = self._loop.create_future()

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 SOURCES = "2afb84bc121b4ffa99d9f6879faf0c2ec0af8fd1a0d293f35644b51da298dbb2"
-"""What `digest` of hack/proto.py says of the .proto files that this was made from."""
+"""The `digest` of hack/proto.py of the .proto files from which this was generated."""
 
 SETS: dict[str, bytes] = {
     "v1": (
