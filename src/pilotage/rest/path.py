@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qsl, quote, unquote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 import msgspec
 
@@ -23,6 +23,7 @@ from pilotage.errors import (
 )
 from pilotage.meta.causes import invalid, invalid_error, not_supported, shown
 from pilotage.meta.kinds import GroupKind, GroupVersionKind, GroupVersionResource
+from pilotage.rest import query as queries
 from pilotage.rest.negotiation import ACCEPT, JSON, LIST_ACCEPT, PROTOBUF, YAML, requested_form
 from pilotage.rest.request import (
     PROPAGATION_POLICIES,
@@ -35,6 +36,8 @@ from pilotage.rest.request import (
 )
 from pilotage.rest.users import impersonation_headers
 
+FREQUENT_BOOKMARKS = "pilotage-frequent-bookmarks"
+"""The preference (RFC 7240) of a client that detects a dead connection by the bookmarks. Other servers ignore it."""
 _METHODS = {
     Verb.GET: "GET",
     Verb.LIST: "GET",
@@ -77,6 +80,8 @@ def build(request: Request) -> HTTPRequest:
         headers.append(("content-type", request.content_type or JSON))
     if request.user.name:
         headers += impersonation_headers(request.user)
+    if request.options.allow_watch_bookmarks and request.options.frequent_bookmarks:
+        headers.append(("prefer", FREQUENT_BOOKMARKS))
     if request.user_agent:
         headers.append(("user-agent", request.user_agent))
     return HTTPRequest(_METHODS[request.verb], target, tuple(headers), body)
@@ -164,11 +169,8 @@ def parse(http: HTTPRequest) -> Request:
     path, _, text = http.target.partition("?")
     headers = {name.lower(): value for name, value in http.headers}
     resource, namespace, name, subresource = split(path)
-    try:
-        query = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=100, errors="strict"))
-    except (ValueError, UnicodeDecodeError) as error:
-        raise BadRequest(f"the query of the request cannot be read: {error}") from None
-    watch = _boolean(query.get("watch", "")) and http.method in ("GET", "HEAD") and not name
+    query = queries.parse(text)
+    watch = queries.boolean(query, "watch") and http.method in ("GET", "HEAD") and not name
     verb = _verb(http.method, name, watch)
     deleting = verb in (Verb.DELETE, Verb.DELETE_COLLECTION)
     return Request(
@@ -178,7 +180,7 @@ def parse(http: HTTPRequest) -> Request:
         name=name,
         subresource=subresource,
         form=requested_form(headers.get("accept", "")) if not deleting else Form.OBJECT,
-        options=_list_options(query) if verb in _READS else ListOptions(),
+        options=_options(verb, query, headers),
         write=_write_options(query, _OPTIONS[verb]) if verb in _WRITES else WriteOptions(),
         delete=_delete_options(query, http.body, _media(headers.get("content-type", "")))
         if deleting
@@ -230,29 +232,34 @@ def _verb(method: str, name: str, watch: bool) -> Verb:
     raise MethodNotSupported(message, details=StatusDetails())
 
 
-def _list_options(query: Mapping[str, str]) -> ListOptions:
-    initial = query.get("sendInitialEvents", "")
+def _options(verb: Verb, query: Mapping[str, str], headers: Mapping[str, str]) -> ListOptions:
+    if verb is Verb.GET:  # one object: of the options of lists, only the version and the form of Tables count
+        version = query.get("resourceVersion", "")
+        return ListOptions(resource_version=version, include_object=query.get("includeObject", ""))
+    if verb not in _READS:
+        return ListOptions(include_object=query.get("includeObject", ""))
+    bookmarks = queries.boolean(query, "allowWatchBookmarks")
     return ListOptions(
         label_selector=query.get("labelSelector", ""),
         field_selector=query.get("fieldSelector", ""),
-        limit=max(_integer(query, "limit") or 0, 0),
+        limit=max(queries.integer(query, "limit") or 0, 0),
         continue_token=query.get("continue", ""),
         resource_version=query.get("resourceVersion", ""),
         resource_version_match=query.get("resourceVersionMatch", ""),
-        timeout_seconds=_integer(query, "timeoutSeconds"),
-        allow_watch_bookmarks=_boolean(query.get("allowWatchBookmarks", "")),
+        timeout_seconds=queries.integer(query, "timeoutSeconds"),
+        allow_watch_bookmarks=bookmarks,
         include_object=query.get("includeObject", ""),
-        send_initial_events=_boolean(initial) if initial else None,
+        send_initial_events=queries.boolean(query, "sendInitialEvents") if "sendInitialEvents" in query else None,
+        frequent_bookmarks=not bookmarks or headers.get("prefer", "") == FREQUENT_BOOKMARKS,
     )
 
 
 def _write_options(query: Mapping[str, str], kind: str) -> WriteOptions:
-    force = query.get("force", "")
     return WriteOptions(
         dry_run=_dry_run([query["dryRun"]] if "dryRun" in query else [], kind),
         field_manager=query.get("fieldManager", ""),
         field_validation=query.get("fieldValidation", ""),
-        force=_boolean(force) if force else None,
+        force=queries.boolean(query, "force") if "force" in query else None,
     )
 
 
@@ -281,9 +288,9 @@ def _delete_options(query: Mapping[str, str], body: bytes, media: str) -> Delete
     else:
         options = _DeleteOptions(
             dry_run=[query["dryRun"]] if "dryRun" in query else None,
-            grace_period_seconds=_integer(query, "gracePeriodSeconds"),
+            grace_period_seconds=queries.integer(query, "gracePeriodSeconds"),
             propagation_policy=query.get("propagationPolicy"),
-            orphan_dependents=_boolean(query["orphanDependents"]) if "orphanDependents" in query else None,
+            orphan_dependents=queries.boolean(query, "orphanDependents") if "orphanDependents" in query else None,
             preconditions=_Preconditions(query.get("uid"), query.get("resourceVersion")),
         )
     return _checked_delete_options(options)
@@ -338,20 +345,6 @@ def _dry_run(values: list[str], kind: str) -> bool:
         message = f'Unsupported value: {shown(values, whole=True)}: supported values: "All"'
         raise invalid_error(GroupKind("meta.k8s.io", kind), "", [Cause("FieldValueNotSupported", message, "dryRun")])
     return bool(values)
-
-
-def _integer(query: Mapping[str, str], name: str) -> int | None:
-    text = query.get(name, "")
-    if not text:
-        return None
-    digits = text[1:] if text[:1] in "+-" else text
-    if not (digits.isascii() and digits.isdigit() and len(digits) < 19):
-        raise BadRequest(f'the query parameter {name} must be a number, not "{text[:50]}"')
-    return int(text)
-
-
-def _boolean(text: str) -> bool:
-    return text.lower() not in ("", "0", "false", "f")
 
 
 def _boolean_text(value: bool) -> str:

@@ -68,6 +68,9 @@ class ListOptions:
     """How long a watch lasts at most; None: as long as the server likes."""
     allow_watch_bookmarks: bool = False
     """Whether a watch gets BOOKMARK events."""
+    frequent_bookmarks: bool = True
+    """Whether a silent watch of our own server gets a bookmark every few seconds, which says how often; else each
+    minute."""
     send_initial_events: bool | None = None
     """Whether a watch begins with the objects that exist, and a BOOKMARK after them."""
     include_object: str = ""

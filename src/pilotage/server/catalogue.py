@@ -35,6 +35,12 @@ _STORED_ELSEWHERE = {
 NEEDED_VERBS = frozenset(("create", "get", "list", "watch", "update", "delete"))
 REVIEWS = ("authentication.k8s.io", "authorization.k8s.io")
 """Groups whose objects are answered at once, and never stored."""
+_DEPRECATED = {
+    GroupVersionResource("", "v1", "endpoints"): (
+        "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
+    )
+}
+"""The warnings for built-in kinds that are served and should not be used."""
 _MAX_COMPILED = 4096
 
 CustomStrategies = Mapping[GroupResource, type[CustomResourceStrategy]]
@@ -122,4 +128,9 @@ def _builtin(mapping: RESTMapping) -> ResourceInfo:
     def compile_schema() -> StructuralSchema:
         return StructuralSchema.compile(builtin.schema(mapping.gvk), resolve=builtin.definition)
 
-    return ResourceInfo(mapping=mapping, strategy=strategy_for(mapping), compile_schema=compile_schema)
+    return ResourceInfo(
+        mapping=mapping,
+        strategy=strategy_for(mapping),
+        compile_schema=compile_schema,
+        deprecation=_DEPRECATED.get(mapping.resource, ""),
+    )

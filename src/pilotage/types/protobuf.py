@@ -15,12 +15,19 @@ from pilotage.meta.protobuf import envelope
 from pilotage.meta.protobuf.envelope import Enveloped
 from pilotage.meta.protobuf.messages import Message, Row
 from pilotage.meta.protobuf.special import special
-from pilotage.meta.protobuf.values import Value
+from pilotage.meta.protobuf.values import SCALARS, Value
 from pilotage.types import builtin
 
-__all__ = ["decode", "encode", "has_message", "unwrap"]
+__all__ = ["decode", "encode", "has_message", "unwrap", "zero"]
 
 _META = "k8s.io.apimachinery.pkg.apis.meta.v1."
+_ZEROS = {
+    "k8s.io.apimachinery.pkg.api.resource.Quantity": "0",
+    "k8s.io.apimachinery.pkg.util.intstr.IntOrString": 0,
+    "k8s.io.apimachinery.pkg.runtime.RawExtension": None,
+    f"{_META}Time": None,
+    f"{_META}MicroTime": None,
+}
 _API_KINDS = frozenset(("DeleteOptions", "PartialObjectMetadata", "PartialObjectMetadataList", "Status"))
 """The kinds of the API itself: they have the same message in every group."""
 
@@ -50,6 +57,28 @@ def decode(message: Enveloped) -> Document:
     if name in _tables():
         _message(name).read_into(document, message.content, 0, len(message.content), 1)
         limits.check_depth(document, limits.DEFAULT)
+    return document
+
+
+def zero(gvk: GroupVersionKind) -> Document:
+    """What Go's JSON of an empty object of a built-in kind has: the fields that it never leaves out."""
+    return _zero(_name(gvk.api_version, gvk.kind))
+
+
+def _zero(name: str) -> Document:
+    document: Document = {}
+    for _, key, flags, kind in msgspec.json.decode(_tables()[name], type=list[Row]):
+        if kind in SCALARS or set(flags) & {"p", "r", "m"}:
+            if not set(flags) & {"o", "z"}:
+                nothing = kind == "bytes" or set(flags) & {"p", "r", "m"}
+                document[key] = None if nothing else SCALARS[kind].empty
+        elif not key:
+            document |= _zero(kind)
+        elif kind in _ZEROS:
+            if "z" not in flags:
+                document[key] = _ZEROS[kind]
+        else:
+            document[key] = _zero(kind)
     return document
 
 

@@ -158,9 +158,11 @@ async def test_a_delete_as_metadata_is_a_status_or_metadata() -> None:
     assert [document(removed)["kind"], document(held)["kind"]] == ["Status", "PartialObjectMetadata"]
 
 
-async def watched(face: HTTPHandler, accept: str) -> tuple[str, bytes]:
+async def watched(
+    face: HTTPHandler, accept: str, target: str = f"{MAPS}?watch=1&timeoutSeconds=1"
+) -> tuple[str, bytes]:
     headers = Headers([("authorization", "Bearer secret"), ("accept", accept)])
-    answer = await face(Request("GET", f"{MAPS}?watch=1&timeoutSeconds=1", headers))
+    answer = await face(Request("GET", target, headers))
     assert isinstance(answer, StreamingResponse)
     return media(answer), b"".join([chunk async for chunk in answer.chunks])
 
@@ -184,6 +186,36 @@ async def test_a_watch_may_be_of_metadata() -> None:
         _, lines = await watched(face, JSON + PARTIAL)
     assert json.loads(lines)["object"].keys() == {"kind", "apiVersion", "metadata"}
     assert json.loads(lines)["object"]["kind"] == "PartialObjectMetadata"
+
+
+INITIAL = "watch=1&timeoutSeconds=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+
+
+@pytest.mark.virtual_time
+async def test_a_bookmark_of_a_typed_kind_has_the_fields_that_go_never_leaves_out() -> None:
+    async with served() as (face, _):
+        _, line = await watched(face, JSON, f"/apis/apps/v1/deployments?{INITIAL}")
+        _, frame = await watched(face, PROTOBUF, f"/apis/apps/v1/deployments?{INITIAL}")
+        _, custom = await watched(face, JSON, f"{WIDGET_PATH}?{INITIAL}")
+    bookmark = json.loads(line)["object"]
+    assert bookmark == {
+        "kind": "Deployment",
+        "apiVersion": "apps/v1",
+        "metadata": {
+            "resourceVersion": bookmark["metadata"]["resourceVersion"],
+            "annotations": {"k8s.io/initial-events-end": "true"},
+        },
+        "spec": {
+            "replicas": 0,
+            "selector": None,
+            "template": {"metadata": {}, "spec": {"containers": None}},
+            "strategy": {},
+        },
+        "status": {},
+    }
+    decoded = protobuf.decode(protobuf.unwrap(frame[frame.index(b"k8s\0") :], EXPECTED))
+    assert decoded["metadata"]["annotations"] == bookmark["metadata"]["annotations"]
+    assert json.loads(custom.splitlines()[-1])["object"].keys() == {"kind", "apiVersion", "metadata"}
 
 
 async def test_only_a_large_answer_is_compressed_and_only_where_the_client_takes_it() -> None:

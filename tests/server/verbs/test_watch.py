@@ -48,6 +48,46 @@ async def test_a_silent_watch_gets_bookmarks() -> None:
 
 
 @pytest.mark.virtual_time
+async def test_a_client_without_the_preference_gets_a_bookmark_each_minute_and_before_the_end() -> None:
+    options: dict[str, Any] = {"allow_watch_bookmarks": True, "frequent_bookmarks": False, "timeout_seconds": 100}
+    async with opened() as api, api.watch(CONFIG_MAPS, **options) as events:
+        loop = asyncio.get_running_loop()
+        begin = loop.time()
+        found = [(round(loop.time() - begin), kind, document["metadata"].keys()) async for kind, document in events]
+    assert found == [(60, "BOOKMARK", {"resourceVersion"}), (98, "BOOKMARK", {"resourceVersion"})]
+
+
+@pytest.mark.virtual_time
+async def test_a_short_watch_gets_no_bookmark_at_its_end() -> None:
+    async with opened() as api, api.watch(CONFIG_MAPS, allow_watch_bookmarks=True, timeout_seconds=1) as events:
+        assert [kind async for kind, _ in events] == []
+
+
+@pytest.mark.virtual_time
+async def test_initial_events_in_the_future_are_an_error_event_after_a_while() -> None:
+    options: dict[str, Any] = {"send_initial_events": True, "resource_version_match": "NotOlderThan"}
+    async with opened() as api:
+        version = int(await api.version(CONFIG_MAPS)) + 100
+        async with api.watch(CONFIG_MAPS, resource_version=str(version), **options) as events:
+            begin = asyncio.get_running_loop().time()
+            [(kind, status)] = [event async for event in events]
+            assert (kind, status["code"], asyncio.get_running_loop().time() - begin) == ("ERROR", 504, 3)
+            assert status["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
+
+
+@pytest.mark.virtual_time
+async def test_initial_events_wait_for_a_version_that_is_near() -> None:
+    options: dict[str, Any] = {"send_initial_events": True, "resource_version_match": "NotOlderThan"}
+    async with opened() as api:
+        version = int(await api.version(CONFIG_MAPS)) + 1
+        async with api.watch(CONFIG_MAPS, resource_version=str(version), timeout_seconds=1, **options) as events:
+            waiting = asyncio.ensure_future(names(events, 1))
+            await asyncio.sleep(0.5)
+            await api.create(CONFIG_MAPS, config_map("one"), "default")
+            assert await waiting == [("ADDED", "one")]
+
+
+@pytest.mark.virtual_time
 async def test_a_bookmark_follows_the_changes_of_other_kinds() -> None:
     async with opened() as api, api.watch(CONFIG_MAPS, allow_watch_bookmarks=True) as events:
         await anext(events)

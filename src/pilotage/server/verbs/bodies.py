@@ -16,6 +16,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind, GroupVersion
 from pilotage.meta.models import ManagedFieldsEntry, ObjectMeta, OwnerReference, shapes
 from pilotage.rest.negotiation import PROTOBUF
+from pilotage.rest.query import parse_int
 from pilotage.rest.request import Request, Verb
 from pilotage.server.codec.scalars import Mismatch
 from pilotage.server.resources import ResourceInfo
@@ -25,6 +26,9 @@ YAML = ("application/yaml", "application/x-yaml", "text/yaml")
 MAX_UNKNOWN = 100
 """How many unknown fields are named."""
 VALIDATIONS = ("", "Ignore", "Strict", "Warn")
+_UINT64 = range(2**64)
+_LAST_REVISION = 2**63 - 1
+"""What storages can count to. A later version is as far in the future as this one."""
 _OPTIONS = {Verb.CREATE: "CreateOptions", Verb.UPDATE: "UpdateOptions", Verb.PATCH: "PatchOptions"}
 _METADATA_FIELDS = frozenset(shapes(ObjectMeta)) | {"clusterName"}
 _PARTS = {
@@ -140,17 +144,20 @@ def check_version(info: ResourceInfo, document: Document, current: Document, nam
             cause = invalid("metadata.resourceVersion", 0, "must be specified for an update")
             raise invalid_error(GroupKind(*info.group_resource), name, [cause])  # the resource, not the kind
         return
-    version_number(given)
+    try:
+        parse_int(given, "ParseUint", _UINT64)
+    except ValueError as error:
+        raise ApiError(status=Status(500, "", str(error))) from None
     if given != current["metadata"]["resourceVersion"]:
         raise info.conflict(name)
 
 
 def version_number(text: str) -> int:
-    """A resource version as the revision that it is; anything but a number is a 500, as in Kubernetes."""
-    if text.isascii() and text.isdigit() and len(text) < 20:
-        return int(text)
-    message = f'resourceVersion: Invalid value: "{text[:50]}": a decimal number is needed'
-    raise ApiError(status=Status(500, "", message))
+    """The resource version of a query as the revision that it is; anything but a number is a 500, as in Kubernetes."""
+    try:
+        return min(parse_int(text, "ParseUint", _UINT64), _LAST_REVISION)
+    except ValueError as error:
+        raise ApiError(status=Status(500, "", f'resourceVersion: Invalid value: "{text[:100]}": {error}')) from None
 
 
 def _decoded(request: Request, info: ResourceInfo, problems: FieldProblems) -> Any:

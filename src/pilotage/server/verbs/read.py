@@ -102,12 +102,13 @@ class Reader:
             chunk = max(limit, _CHUNK) if limit else 0
             snapshot = await storage.list(prefix, start=start, limit=chunk, revision=revision)
             revision = snapshot.revision
-            for entry in snapshot.entries:
-                if not selection.matches(entry):
-                    continue
-                if limit and len(chosen) == limit:
-                    return _Selected(revision, chosen, chosen[-1].key + "\x00", 0)
-                chosen.append(entry)
+            for index, entry in enumerate(snapshot.entries, 1):
+                if selection.matches(entry):
+                    chosen.append(entry)
+                    if len(chosen) == limit:
+                        # As in etcd: a full page has a token wherever keys are left, selected or not.
+                        more = not selection.name and (index < len(snapshot.entries) or snapshot.remaining)
+                        return _Selected(revision, chosen, entry.key + "\x00" if more else "", 0)
             start = _after(snapshot)
             if not start:
                 return _Selected(revision, chosen, "", 0)
@@ -155,6 +156,8 @@ def check_list_options(options: ListOptions) -> None:
         causes += _match_causes(options)
     if causes:
         raise invalid_error(_LIST_OPTIONS, "", causes)
+    if options.continue_token:
+        tokens.read(options.continue_token)
     if options.continue_token and version and version != "0":
         raise BadRequest("specifying resource version is not allowed when using continue")
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
-import binascii
+import re
 from dataclasses import dataclass
 
 import msgspec
 
 from pilotage.errors import BadRequest
 
+_OUTSIDE = re.compile(r"[^A-Za-z0-9_-]")
 _VERSION = "meta.k8s.io/v1"
 LATEST = -1
 """The revision of a token that goes on at the newest state, because its own snapshot has expired."""
@@ -38,10 +39,10 @@ def read(text: str) -> ContinueToken:
     """Raises BadRequest for what this server has not written."""
     if len(text) > 4096:
         raise invalid("it is too long")
+    data = _decoded(text)
     try:
-        data = base64.b64decode(text.encode("ascii") + b"=" * (-len(text) % 4), altchars=b"-_", validate=True)
         token = msgspec.json.decode(data, type=_Token)
-    except (binascii.Error, msgspec.MsgspecError, UnicodeError) as error:
+    except (msgspec.MsgspecError, UnicodeError) as error:
         raise invalid(str(error)) from None
     if token.v != _VERSION:
         raise invalid(f"server does not recognize this encoded version {token.v[:40]}")
@@ -52,6 +53,15 @@ def read(text: str) -> ContinueToken:
     if ".." in token.start.split("/") or token.start.startswith("/"):
         raise invalid(token.start[:100])
     return ContinueToken(token.rv, token.start)
+
+
+def _decoded(text: str) -> bytes:
+    """URL-safe base64 without padding. Raises BadRequest in Go's words."""
+    wrong = _OUTSIDE.search(text)
+    if wrong is not None or len(text) % 4 == 1:
+        at = wrong.start() if wrong is not None else len(text) - 1
+        raise invalid(f"illegal base64 data at input byte {at}")
+    return base64.urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
 
 
 def invalid(reason: str) -> BadRequest:

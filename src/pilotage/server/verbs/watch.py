@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 
 import msgspec
 
-from pilotage.errors import Cause, Compacted, Gone, StorageError
+from pilotage.errors import Cause, Compacted, Gone, StorageError, Timeout
 from pilotage.meta.causes import forbidden, invalid_error, not_supported
 from pilotage.meta.documents import same
 from pilotage.meta.kinds import GroupKind
@@ -26,6 +27,10 @@ from pilotage.storage.interface import Entry, Event
 
 BOOKMARK_SECONDS = 3.0
 """A silent watch gets a bookmark this often, so that its reader can tell silence from a dead line."""
+KUBERNETES_BOOKMARK_SECONDS = 60.0
+"""The same for clients that did not ask for frequent ones."""
+LAST_BOOKMARK_SECONDS = 2.0
+"""A watch with a timeout gets a bookmark so long before its end."""
 END_OF_INITIAL_EVENTS = "k8s.io/initial-events-end"
 _LIST_OPTIONS = GroupKind("meta.k8s.io", "ListOptions")
 
@@ -43,10 +48,11 @@ class Watcher:
         check_watch_options(request.options)
         selection = Selection(info, request.options.label_selector, request.options.field_selector)
         version = version_number(request.options.resource_version or "0")
-        if request.options.send_initial_events and version:
-            await Reader(self.context).reached(version)
         stream = _Stream(self, info, request, selection)
-        await stream.begin(version)
+        if request.options.send_initial_events and version > self.context.storage.revision:
+            stream.awaited = version  # the answer begins at once, and its first event may be an error
+        else:
+            await stream.begin(version)
         async with aclosing(stream.events()) as events:
             yield events
 
@@ -55,9 +61,12 @@ class _Stream:
     """One watch, from its first event to its last. What comes first is settled by `begin`, before anybody reads."""
 
     def __init__(self, watcher: Watcher, info: ResourceInfo, request: Request, selection: Selection) -> None:
+        self.awaited = 0
+        """A version in the future with which the watch begins once it is reached."""
+        self._reader = Reader(watcher.context)
         self._storage = watcher.context.storage
         self._prefix = watcher.context.prefix + info.prefix(request.namespace)
-        self._silence = watcher.bookmark_seconds
+        self._silence = watcher.bookmark_seconds if request.options.frequent_bookmarks else KUBERNETES_BOOKMARK_SECONDS
         self._info = info
         self._selection = selection
         self._form = request.form
@@ -79,6 +88,13 @@ class _Stream:
         deadline = None
         if options.timeout_seconds is not None:
             deadline = asyncio.get_running_loop().time() + options.timeout_seconds
+        if self.awaited:
+            try:
+                await self._reader.reached(self.awaited)
+            except Timeout as error:
+                yield WatchEvent("ERROR", msgspec.json.encode(error.status.document()))
+                return
+            await self.begin(self.awaited)
         for entry in self._initial:
             if self._selection.matches(entry):
                 yield WatchEvent("ADDED", self._shaped(records.view(entry, self._info)))
@@ -98,22 +114,26 @@ class _Stream:
         cursor = self._storage.watch(self._prefix, since=version)
         redefined = self._storage.watch(self._info.definition_key or "\x00", since=self._storage.revision)
         loop = asyncio.get_running_loop()
+        bookmarks = _BookmarkTimes(self._options, self._silence, deadline, loop.time())
         async with _Next(cursor) as changes, _Next(redefined) as definitions:
             while True:
-                timeout = self._silence if deadline is None else min(self._silence, deadline - loop.time())
+                timeout = bookmarks.wake - loop.time()
                 if timeout > 0 and not changes.ready:
                     await asyncio.wait((changes.task, definitions.task), timeout=timeout, return_when="FIRST_COMPLETED")
+                now = loop.time()
                 if changes.ready:
                     for event in self._translated(changes.take()):
                         yield event
+                    bookmarks.restart(now)
                 elif definitions.ready:
                     if _ends(definitions.take()):
                         return
+                elif deadline is not None and now >= deadline:
+                    return
                 else:
                     if self._options.allow_watch_bookmarks:
                         yield self._bookmark(cursor.position)
-                    if deadline is not None and loop.time() >= deadline:
-                        return
+                    bookmarks.restart(now)
 
     def _translated(self, batch: Sequence[Event]) -> Iterator[WatchEvent]:
         """Events of the storage as this watch sees them: what leaves the selection is deleted, what enters is added."""
@@ -130,15 +150,41 @@ class _Stream:
 
     def _bookmark(self, version: int, *, end_of_initial_events: bool = False) -> WatchEvent:
         gvk = self._info.gvk
-        annotations = {BOOKMARK_SECONDS_ANNOTATION: f"{self._silence:g}"}
+        annotations = {}
+        if self._options.frequent_bookmarks:
+            annotations[BOOKMARK_SECONDS_ANNOTATION] = f"{self._silence:g}"
         if end_of_initial_events:
             annotations[END_OF_INITIAL_EVENTS] = "true"
-        metadata = {"resourceVersion": str(version), "annotations": annotations}
+        metadata: dict[str, object] = {"resourceVersion": str(version)}
+        if annotations:
+            metadata["annotations"] = annotations
         kind, api_version = gvk.kind, gvk.api_version
         if self._form is Form.METADATA:
             kind, api_version = "PartialObjectMetadata", "meta.k8s.io/v1"
         document = {"kind": kind, "apiVersion": api_version, "metadata": metadata}
         return WatchEvent("BOOKMARK", msgspec.json.encode(document))
+
+
+class _BookmarkTimes:
+    """When a watch has to be woken up: for a bookmark after silence, for one shortly before its end, for its end."""
+
+    def __init__(self, options: ListOptions, interval: float, deadline: float | None, now: float) -> None:
+        self._interval = interval
+        self._end = math.inf if deadline is None else deadline
+        # As in kube-apiserver, so that a client that comes back begins at a recent version.
+        last = self._end - LAST_BOOKMARK_SECONDS
+        self._last = last if options.allow_watch_bookmarks and last > now else math.inf
+        self._due = now + interval
+
+    @property
+    def wake(self) -> float:
+        return min(self._due, self._last, self._end)
+
+    def restart(self, now: float) -> None:
+        """An event or a bookmark was sent."""
+        self._due = now + self._interval
+        if now >= self._last:
+            self._last = math.inf
 
 
 class _Next:
@@ -184,16 +230,15 @@ def check_watch_options(options: ListOptions) -> None:
     """Refuse combinations of options that contradict each other."""
     match, initial = options.resource_version_match, options.send_initial_events
     causes: list[Cause] = []
-    if initial is None:
-        if match:
-            detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
-            causes.append(forbidden("resourceVersionMatch", detail))
-    elif match != "NotOlderThan":
+    if initial is None and match:
+        detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        causes.append(forbidden("resourceVersionMatch", detail))
+    if initial is not None and match != "NotOlderThan":
         detail = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
         causes.append(forbidden("resourceVersionMatch", detail))
-        if match:
-            causes.append(not_supported("resourceVersionMatch", match, ["NotOlderThan"]))
-    elif options.continue_token:
+    if match and match != "NotOlderThan":
+        causes.append(not_supported("resourceVersionMatch", match, ["NotOlderThan"]))
+    if options.continue_token:
         detail = "resourceVersionMatch is forbidden when continue is provided"
         causes.append(forbidden("resourceVersionMatch", detail))
     if causes:

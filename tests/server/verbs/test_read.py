@@ -1,0 +1,42 @@
+"""Lists: pages and their tokens."""
+
+from __future__ import annotations
+
+import pytest
+
+from pilotage.rest.request import ListOptions, Request, Verb
+from pilotage.rest.response import Page
+
+from ..registries import CONFIG_MAPS, Api, opened
+
+
+async def page(api: Api, **options: object) -> Page:
+    return await api.registry.list(
+        Request(Verb.LIST, CONFIG_MAPS, namespace="default", options=ListOptions(**options))  # type: ignore[arg-type]
+    )
+
+
+async def fill(api: Api, names: str, selected: str) -> None:
+    for name in names:
+        labels = {"selected": str(name in selected).lower()}
+        await api.create(CONFIG_MAPS, {"metadata": {"name": name, "labels": labels}}, "default")
+
+
+@pytest.mark.parametrize(("selected", "more"), [("ab", True), ("de", False), ("a", False)])
+async def test_a_full_page_has_a_token_wherever_keys_are_left_selected_or_not(selected: str, more: bool) -> None:
+    async with opened() as api:
+        await fill(api, "abcde", selected)
+        first = await page(api, limit=2, label_selector="selected=true")
+        assert (len(first.items), bool(first.continue_token)) == (len(selected), more)
+        assert first.remaining_item_count is None
+        if more:
+            token = first.continue_token
+            rest = await page(api, limit=2, label_selector="selected=true", continue_token=token)
+            assert (list(rest.items), rest.continue_token) == ([], "")
+
+
+async def test_the_page_of_one_name_has_no_token() -> None:
+    async with opened() as api:
+        await fill(api, "abc", "")
+        one = await page(api, limit=1, field_selector="metadata.name=a")
+        assert (len(one.items), one.continue_token) == (1, "")
