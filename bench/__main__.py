@@ -21,6 +21,7 @@ import msgspec
 import pilotage as pt
 from bench.figures import Figure, measured, measured_async, memory, peak_memory
 from bench.objects import Widget, widget
+from bench.rules import MOST_SECONDS, measure_rules
 from pilotage.meta import objects, yamltext
 from pilotage.types.core.v1 import ConfigMap
 
@@ -244,6 +245,7 @@ def imports() -> None:
     base = best("import asyncio, msgspec")
     ours = best("import asyncio, msgspec, pilotage")
     print(f"  import asyncio, msgspec {base:.0f} ms; and pilotage {ours:.0f} ms (+{ours - base:.0f})")
+    print(f"  and pilotage.types.core.v1 {best('import asyncio, msgspec, pilotage.types.core.v1') - base:+.0f} ms")
     embedded = best(
         "import asyncio, pilotage as pt\n"
         "async def main():\n"
@@ -267,6 +269,8 @@ async def main() -> None:
         await over_https(f"sqlite:{folder}/served.db", "SQLite storage")
     await real(ours)
     stored_bytes()
+    title(f"Expensive CEL rules on large objects (under {MOST_SECONDS} s each)")
+    measure_rules()
     apart("bench.loop")
     print(f"\npeak memory of this process: {peak_memory():.0f} MiB, now {memory() / 2**20:.0f} MiB")
 

@@ -7,7 +7,6 @@ import itertools
 import os
 import signal
 import sys
-import time
 from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -152,13 +151,12 @@ async def test_a_server_takes_the_place_of_a_killed_one_whose_socket_is_still_th
 
 
 async def test_a_server_that_is_asked_to_stop_does_not_wait_for_its_watchers(tmp_path: Path) -> None:
-    with device_server(tmp_path, "--storage", f"sqlite:{tmp_path}/gpus.db", *PLAIN) as server:
+    patient = ("--shutdown-grace-period", "600")
+    with device_server(tmp_path, "--storage", f"sqlite:{tmp_path}/gpus.db", *patient, *PLAIN) as server:
         async with connections(server.target, CONNECTIONS + 1) as (writer, *sources):
             await put(writer, "gpu-0")
             async with following(*sources) as followers:
-                begun = time.monotonic()
-                await asyncio.to_thread(server.stop)
-                assert time.monotonic() - begun < 5
+                await asyncio.to_thread(server.stop)  # which waits for half a minute at most
                 await asyncio.to_thread(server.start)
                 version = await change(writer, "gpu-0", 1)
                 await each(followers, reached(version))

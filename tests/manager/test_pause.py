@@ -65,11 +65,9 @@ async def test_a_paused_leader_writes_nothing_after_another_has_taken_over() -> 
             first.send_signal(signal.SIGSTOP)
             await leading(second)
             first.send_signal(signal.SIGCONT)
-            woken = asyncio.get_running_loop().time()
             _, errors = await first.communicate()
             assert b"LeaderElectionLost" in errors
             assert first.returncode == 1
-            assert asyncio.get_running_loop().time() - woken < 5  # one second on an idle machine
         finally:
             second.terminate()
             await second.communicate()

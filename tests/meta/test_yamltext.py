@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -10,6 +9,8 @@ from hypothesis import strategies as st
 from pilotage.errors import DecodeError
 from pilotage.meta import yamltext
 from pilotage.meta.limits import Limits
+
+from ..counting import counted_lines
 
 TRICKY = st.sampled_from(
     [
@@ -190,20 +191,14 @@ BOMBS = [
 
 @pytest.mark.parametrize("bomb", BOMBS, ids=range(len(BOMBS)))
 def test_bombs_are_refused_at_once(bomb: str) -> None:
-    times = []
-    for _ in range(5):  # the best of five, since others may be at work on the machine
-        started = time.process_time()
-        with pytest.raises(DecodeError):
-            yamltext.read(bomb)
-        times.append(time.process_time() - started)
-    assert min(times) < 0.01
+    with counted_lines() as lines, pytest.raises(DecodeError):
+        yamltext.read(bomb)
+    assert lines.count < 10_000
 
 
 def test_aliases_are_counted_in_full() -> None:
-    started = time.process_time()
     with pytest.raises(DecodeError, match="more than 100000 values"):
         yamltext.read(LAUGHS, aliases=True)
-    assert time.process_time() - started < 5
 
 
 def test_size_is_limited() -> None:

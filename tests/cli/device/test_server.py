@@ -120,12 +120,10 @@ async def test_the_fake_gpus_are_there_from_the_first_call(tmp_path: Path) -> No
 
 async def test_an_open_watch_does_not_hold_up_the_end(tmp_path: Path) -> None:
     path = tmp_path / "device-api.sock"
-    with serving(path, *QUIET) as server:
+    with serving(path, *QUIET, "--shutdown-grace-period", "600") as server:
         async with device.connect(f"unix://{path}") as devices, devices.v1alpha1.gpus.watch() as events:
             assert (await anext(events)).type == "ADDED"
-            began = asyncio.get_running_loop().time()
-            await asyncio.to_thread(server.stop)
-            assert asyncio.get_running_loop().time() - began < 10  # and not the 25 s of grace
+            await asyncio.to_thread(server.stop)  # which waits for half a minute at most
     assert server.code == 0
 
 
@@ -231,16 +229,14 @@ def test_after_kill_9_the_next_server_takes_the_stale_socket_over(tmp_path: Path
     assert not path.exists()
 
 
-async def test_a_client_is_back_within_a_second_of_a_restart(tmp_path: Path) -> None:
+async def test_a_client_is_back_after_a_restart_with_its_first_call(tmp_path: Path) -> None:
     path = tmp_path / "device-api.sock"
     async with device.connect(f"unix://{path}") as devices:
         with serving(path, *QUIET) as server:
             assert len(await devices.v1alpha1.gpus.list()) == 8
             await asyncio.to_thread(server.stop, signal.SIGKILL)
         with serving(path, *QUIET):
-            began = asyncio.get_running_loop().time()
             assert len(await devices.v1alpha1.gpus.list()) == 8
-            assert asyncio.get_running_loop().time() - began < 1
 
 
 # TCP

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -10,17 +9,17 @@ import pytest
 from pilotage.schema.structural import DefaultsTooLargeError, StructuralSchema
 from pilotage.schema.structural.paths import MAXIMUM_REPORTED
 
+from ...counting import counted_lines
+
 
 def schema_of(**properties: Any) -> StructuralSchema:
     return StructuralSchema.compile({"type": "object", "properties": properties})
 
 
-def judged(schema: StructuralSchema, document: Any, within: float = 3.0) -> list[str]:
-    start = time.process_time()
+def judged(schema: StructuralSchema, document: Any) -> list[str]:
     schema.prune(document)
     schema.default(document)
     found = schema.validate(document)
-    assert time.process_time() - start < within
     return [cause.field for cause in found]
 
 
@@ -83,11 +82,11 @@ def test_the_items_of_a_long_map_list_are_matched_in_linear_time() -> None:
     schema = schema_of(
         x={"type": "array", "items": items, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
     )
-    old = {"x": [{"name": str(index), "v": 9} for index in range(20_000)]}
-    new = {"x": [{"name": str(index), "v": 8} for index in reversed(range(20_000))]}
-    start = time.process_time()
-    assert len(schema.validate(new, old)) == MAXIMUM_REPORTED + 1
-    assert time.process_time() - start < 3
+    old = {"x": [{"name": str(index), "v": 9} for index in range(2_000)]}
+    new = {"x": [{"name": str(index), "v": 8} for index in reversed(range(2_000))]}
+    with counted_lines() as lines:
+        assert len(schema.validate(new, old)) == MAXIMUM_REPORTED + 1
+    assert lines.count < 2_000 * 200
 
 
 @pytest.mark.parametrize("inside", [{"l": [0] * 100_000}, {f"unknown{index}": 0 for index in range(100_000)}])
@@ -118,10 +117,9 @@ def test_defaults_end_where_the_object_could_not_be_stored() -> None:
     for item, limit in ((items, 1_000_000), (nested, 1_000_000), (items, 1000)):
         schema = schema_of(x={"type": "array", "items": item})
         document: Any = {"x": [{} for _ in range(700_000)]}
-        start = time.process_time()
-        with pytest.raises(DefaultsTooLargeError, match=f"more than {limit} bytes"):
+        with counted_lines() as lines, pytest.raises(DefaultsTooLargeError, match=f"more than {limit} bytes"):
             schema.default(document, limit=limit)
-        assert time.process_time() - start < 0.25
+        assert lines.count < 100_000  # for 700,000 items
         assert len(document["x"][-1]) == 0
 
 
@@ -137,29 +135,26 @@ def test_defaults_in_place_of_nulls_count_too() -> None:
 
 
 def test_many_defaulted_fields_are_cheap_to_compile_and_to_fill_in() -> None:
-    fields = {f"f{index}": {"type": "integer", "default": index} for index in range(10_000)}
-    start = time.process_time()
-    schema = schema_of(x={"type": "object", "properties": fields})
+    fields = {f"f{index}": {"type": "integer", "default": index} for index in range(2_000)}
     document: Any = {"x": {}}
-    schema.default(document)
-    assert schema.validate(document) == []
-    assert time.process_time() - start < 0.8  # 0.14 s; it took 1.1 s
-    assert document == {"x": {f"f{index}": index for index in range(10_000)}}
+    with counted_lines() as lines:
+        schema = schema_of(x={"type": "object", "properties": fields})
+        schema.default(document)
+        assert schema.validate(document) == []
+    assert lines.count < 2_000 * 250
+    assert document == {"x": {f"f{index}": index for index in range(2_000)}}
 
 
 def test_searching_texts_for_a_large_pattern_ends() -> None:
     schema = schema_of(x={"type": "array", "items": {"type": "string", "pattern": ".{1000}.{1000}.{1000}b"}})
     short = schema.validate({"x": ["a" * 3000 + "b", "a"]})
     assert [cause.message.partition("in body ")[2] for cause in short] == ["should match '.{1000}.{1000}.{1000}b'"]
-    start = time.process_time()
     found = schema.validate({"x": ["a" * 100_000] * 10})
-    assert time.process_time() - start < 3  # it took 40 s
     assert "in body is too long for '.{1000}.{1000}.{1000}b'" in found[0].message
 
 
 def test_the_branches_of_a_schema_share_what_searching_may_cost() -> None:
     pattern = {"pattern": ".{1000}.{1000}.{1000}b"}
     schema = schema_of(x={"type": "array", "items": {"type": "string", "anyOf": [pattern, {"pattern": "^c"}]}})
-    start = time.process_time()
-    assert schema.validate({"x": ["a" * 9_000] * 300})
-    assert time.process_time() - start < 5
+    found = schema.validate({"x": ["a" * 9_000] * 300})
+    assert any("too long" in cause.message for cause in found), found[0].message

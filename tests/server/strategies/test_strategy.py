@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +18,7 @@ from pilotage.server.strategies.strategy import Strategy
 from pilotage.server.verbs.bodies import check_identity, check_version, version_number
 from pilotage.storage.memory import MemoryStorage
 
+from ...counting import counted_lines
 from ..registries import CONFIG_MAPS, definition
 
 NOW = "2024-01-01T00:00:00Z"
@@ -107,11 +107,11 @@ def test_an_owner_that_is_there_twice_is_kept_once_with_a_warning() -> None:
 
 
 def test_owners_by_the_ten_thousand_are_looked_through_once() -> None:
-    metadata = {"ownerReferences": [{"uid": str(number), "name": "a"} for number in range(50_000)]}
-    started = time.process_time()
-    assert deduplicate_owners(metadata) == []
-    assert time.process_time() - started < 2  # in pairs it took minutes
-    assert len(metadata["ownerReferences"]) == 50_000
+    metadata = {"ownerReferences": [{"uid": str(number), "name": "a"} for number in range(2_000)]}
+    with counted_lines() as lines:
+        assert deduplicate_owners(metadata) == []
+    assert lines.count < 2_000 * 10
+    assert len(metadata["ownerReferences"]) == 2_000
 
 
 async def test_the_version_that_is_given_must_be_the_current_one() -> None:
