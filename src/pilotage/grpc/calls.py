@@ -125,7 +125,7 @@ class IncomingCall(Stream):
         self.peer_ended = True
         if not self.ended:
             self.finish()
-            self.connection.handled(Code.CANCELLED)
+            self.connection.count_call(Code.CANCELLED)
         if self.task is not None:
             self.task.cancel()
 
@@ -237,7 +237,7 @@ class IncomingCall(Stream):
             connection.window -= size
             data = frames.frame(frames.DATA, 0, self.id, payload)
             connection.send(connection.headers(self.id, head) + data + connection.headers(self.id, DONE, end=True))
-            self._ended(Code.OK)
+            self._finish_call(Code.OK)
             return
         if not connection.may_queue(size):
             text = "too many unread responses on this connection: read them first"
@@ -251,11 +251,11 @@ class IncomingCall(Stream):
         """Send the trailers after what is queued; a caller that does not read within `stall_seconds` is reset."""
         try:
             async with asyncio.timeout(self.connection.options.stall_seconds):
-                await self.flushed()
+                await self.flush()
         except TimeoutError:
             if not self.ended:
                 self.reset()
-                self.connection.handled(Code.CANCELLED)
+                self.connection.count_call(Code.CANCELLED)
         else:
             self._trailers(error)
 
@@ -263,7 +263,7 @@ class IncomingCall(Stream):
         """End the call with an error, at once."""
         if self._rest is not None and not self.ended:
             self.reset(ErrorCode.INTERNAL_ERROR)  # trailers cannot follow a part of a message
-            self.connection.handled(error.code)
+            self.connection.count_call(error.code)
         else:
             self._trailers(error)
 
@@ -275,14 +275,14 @@ class IncomingCall(Stream):
         else:
             ending = ANSWER + DONE if error is None else refused(error)
         self.connection.send(self.connection.headers(self.id, ending, end=True))
-        self._ended(error.code if error is not None else Code.OK)
+        self._finish_call(error.code if error is not None else Code.OK)
 
-    def _ended(self, code: Code) -> None:
+    def _finish_call(self, code: Code) -> None:
         self.finish()
         if not self.peer_ended:
             self.peer_ended = True
             self.connection.send(frames.reset(self.id, ErrorCode.NO_ERROR))
-        self.connection.handled(code)
+        self.connection.count_call(code)
 
     # The handler's side of a stream (rpc.Outgoing).
 

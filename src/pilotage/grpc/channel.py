@@ -109,15 +109,15 @@ class GRPCChannel:
 
     async def _begin(self, head: bytes, message: bytes | None) -> OutgoingCall:
         for _ in range(2):
-            connection = await self._connected()
+            connection = await self._connect()
             try:
                 return await connection.begin(head, message)
             except ConnectionLost:
                 if not connection.gone:
                     raise
-        return await (await self._connected()).begin(head, message)
+        return await (await self._connect()).begin(head, message)
 
-    async def _connected(self) -> ClientConnection:
+    async def _connect(self) -> ClientConnection:
         """The open connection, or a new one. Concurrent callers share one attempt."""
         if self._closed:
             raise self._over()

@@ -30,9 +30,9 @@ class Assembler:
             length = int.from_bytes(piece[1:PREFIX_BYTES], "big")
             if length + PREFIX_BYTES == len(piece) and piece[0] == 0 and length <= self._largest:
                 return (piece[PREFIX_BYTES:],)
-        return self._pieced(piece)
+        return self._assemble(piece)
 
-    def _pieced(self, piece: bytes) -> list[bytes]:
+    def _assemble(self, piece: bytes) -> list[bytes]:
         buffer = self._buffer
         buffer += piece
         whole = []

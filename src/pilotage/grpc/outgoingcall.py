@@ -135,7 +135,7 @@ class OutgoingCall(Stream):
 
     async def end_sending(self) -> None:
         """End the caller's half of a bidirectional call: the server gets no more messages. May be called again."""
-        await self.flushed()
+        await self.flush()
         if self._sending and not self.over:
             self._sending = False
             self.connection.send(frames.frame(frames.DATA, frames.END_STREAM, self.id))
@@ -148,12 +148,12 @@ class OutgoingCall(Stream):
     async def wait_for_headers(self) -> None:
         """Wait for the headers of the response, or for its end."""
         while not self.answered and not self.over:
-            await self._notified()
+            await self._wait_for_response()
 
     async def message(self) -> bytes:
         """The one message of the response to a unary call. Raises the call's error."""
         while not self.over:
-            await self._notified()
+            await self._wait_for_response()
         if self.error is not None:
             raise self.error
         if len(self._messages) != 1:
@@ -177,7 +177,7 @@ class OutgoingCall(Stream):
                 if self.error is not None:
                     raise self.error
                 raise StopAsyncIteration
-            await self._notified()
+            await self._wait_for_response()
         message = self._messages.popleft()
         if self._queued and not self._messages:
             self._queued = 0
@@ -185,7 +185,7 @@ class OutgoingCall(Stream):
                 self.update_window()
         return message
 
-    async def _notified(self) -> None:
+    async def _wait_for_response(self) -> None:
         self._listener = asyncio.get_running_loop().create_future()
         try:
             await self._listener

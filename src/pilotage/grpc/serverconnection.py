@@ -185,7 +185,7 @@ class ServerConnection(Connection[IncomingCall]):
             not self.queued_bytes or self.queued_bytes + size <= self.options.buffer_bytes
         ) and self._shared.has_memory(size)
 
-    def handled(self, code: Code) -> None:
+    def count_call(self, code: Code) -> None:
         self._shared.calls[code] += 1
 
     # Used by the server.

@@ -109,14 +109,14 @@ class Stream(ABC):
             self._memory_denied = False
             await asyncio.sleep(_MEMORY_RETRY_SECONDS)  # other connections do not report when they free memory
         while not self.ended and not self.has_room():
-            await self._woken()
+            await self._wait_for_room()
 
-    async def flushed(self) -> None:
+    async def flush(self) -> None:
         """Wait until nothing is queued, or the stream has ended."""
         while not self.ended and self._rest is not None:
-            await self._woken()
+            await self._wait_for_room()
 
-    async def _woken(self) -> None:
+    async def _wait_for_room(self) -> None:
         self.connection.blocked.add(self)
         self._waiter = asyncio.get_running_loop().create_future()
         try:

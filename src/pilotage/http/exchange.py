@@ -120,7 +120,7 @@ class ClientConnection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
 
-    async def closed(self) -> None:
+    async def wait_closed(self) -> None:
         """Wait until the socket is closed."""
         await asyncio.shield(self._closed)
 

@@ -90,7 +90,7 @@ class Pool:
             connection.fail("the client was closed")
             connections.append(connection)
         for connection in connections:
-            await connection.closed()
+            await connection.wait_closed()
 
     def _expire(self) -> None:
         self._timer = None

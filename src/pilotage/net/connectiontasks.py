@@ -25,7 +25,7 @@ class ConnectionTasks:
     def start(self, serving: Coroutine[None, None, None], name: str) -> asyncio.Task[None]:
         task = self._loop.create_task(serving, name=name)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._forget)
         return task
 
     @asynccontextmanager
@@ -43,7 +43,7 @@ class ConnectionTasks:
         """Wait for the end of all connections, at most so long."""
         await wait(self._tasks, seconds)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _forget(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         self._on_end()
         if task.cancelled():

@@ -13,16 +13,16 @@ from pilotage.client.discovery import aggregated
 from pilotage.errors import Gone, NotFound, Status, StatusDetails, TooManyRequests
 from pilotage.http.messages import Headers, Request, Response
 from pilotage.meta.mapper import RESTMapping
-from pilotage.server.http import handler as faces
+from pilotage.server.http import handler as handlers
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.storage.sqlite import SqliteStorage
 
 from ..registries import CONFIG_MAPS, DEFINITIONS, definition, opened
 
 
-async def ask(face: HTTPHandler, target: str, method: str = "GET", **headers: str) -> Response:
+async def ask(handler: HTTPHandler, target: str, method: str = "GET", **headers: str) -> Response:
     given = {"authorization": "Bearer secret"} | {name.replace("_", "-"): value for name, value in headers.items()}
-    answer = await face(Request(method, target, Headers(given.items())))
+    answer = await handler(Request(method, target, Headers(given.items())))
     assert isinstance(answer, Response)
     return answer
 
@@ -37,9 +37,9 @@ def document(answer: Response) -> dict[str, Any]:
 )
 async def test_without_the_token_there_is_nothing_to_see(credentials: str) -> None:
     async with opened() as api:
-        face = HTTPHandler(api.registry, "secret")
+        handler = HTTPHandler(api.registry, "secret")
         for target in ("/api/v1/configmaps", "/apis", "/openapi/v3", "/nope"):
-            answer = await ask(face, target, authorization=credentials)
+            answer = await ask(handler, target, authorization=credentials)
             assert (answer.status, document(answer)["reason"]) == (401, "Unauthorized")
 
 
@@ -54,24 +54,24 @@ async def test_a_server_whose_database_is_removed_is_alive_and_not_ready(
 ) -> None:
     storage = await SqliteStorage.open(f"{tmp_path}/state.db")
     async with opened(storage) as api:
-        face = HTTPHandler(api.registry, "secret")
-        assert (await ask(face, "/readyz")).body == b"ok"
+        handler = HTTPHandler(api.registry, "secret")
+        assert (await ask(handler, "/readyz")).body == b"ok"
         (tmp_path / "state.db").unlink()
-        answer = await ask(face, "/readyz", authorization="")
+        answer = await ask(handler, "/readyz", authorization="")
         assert (answer.status, answer.body) == (
             500,
             b"[+]ping ok\n[-]storage failed: reason withheld\nreadyz check failed\n",
         )
         for target in ("/healthz", "/livez", "/readyz/ping"):
-            assert (await ask(face, target)).body == b"ok"
-        assert (await ask(face, "/readyz/storage", authorization="")).status == 401
+            assert (await ask(handler, target)).body == b"ok"
+        assert (await ask(handler, "/readyz/storage", authorization="")).status == 401
     await storage.close()
     assert f'Storage is broken error="StorageBroken: {tmp_path}/state.db was removed' in caplog.text
 
 
 async def test_the_version_is_answered_without_a_file_descriptor_to_spare() -> None:
     async with opened() as api:
-        face = HTTPHandler(api.registry, "secret")
+        handler = HTTPHandler(api.registry, "secret")
         limits = resource.getrlimit(resource.RLIMIT_NOFILE)
         lowest_free = os.open(os.devnull, os.O_RDONLY)
         os.close(lowest_free)
@@ -79,7 +79,7 @@ async def test_the_version_is_answered_without_a_file_descriptor_to_spare() -> N
         try:
             with pytest.raises(OSError, match="Too many open files"):
                 os.open(os.devnull, os.O_RDONLY)
-            answer = await ask(face, "/version", authorization="")
+            answer = await ask(handler, "/version", authorization="")
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, limits)
         assert answer.status == 200
@@ -101,10 +101,10 @@ AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryLi
 async def test_discovery_in_one_answer_has_what_the_many_answers_have() -> None:
     async with opened() as api:
         await api.create(DEFINITIONS, definition())
-        face = HTTPHandler(api.registry, "secret")
+        handler = HTTPHandler(api.registry, "secret")
         found: list[RESTMapping] = []
         for target in ("/api", "/apis"):
-            answer = await ask(face, target, accept=f"{AGGREGATED},application/json")
+            answer = await ask(handler, target, accept=f"{AGGREGATED},application/json")
             assert ("content-type", AGGREGATED) in answer.headers
             found += aggregated(answer.body)
         info = await api.registry.resources()
@@ -126,22 +126,22 @@ async def test_discovery_in_one_answer_has_what_the_many_answers_have() -> None:
 )
 async def test_discovery_has_the_old_form_for_who_prefers_it(accept: str) -> None:
     async with opened() as api:
-        face = HTTPHandler(api.registry, "secret")
-        assert document(await ask(face, "/apis", accept=accept))["kind"] == "APIGroupList"
-        assert document(await ask(face, "/api", accept=accept))["kind"] == "APIVersions"
+        handler = HTTPHandler(api.registry, "secret")
+        assert document(await ask(handler, "/apis", accept=accept))["kind"] == "APIGroupList"
+        assert document(await ask(handler, "/api", accept=accept))["kind"] == "APIVersions"
 
 
 async def test_a_new_kind_is_in_discovery_at_once() -> None:
     async with opened() as api:
-        face = HTTPHandler(api.registry, "secret")
-        assert (await ask(face, "/apis/test.example.com/v1")).status == 404
+        handler = HTTPHandler(api.registry, "secret")
+        assert (await ask(handler, "/apis/test.example.com/v1")).status == 404
         await api.create(DEFINITIONS, definition())
-        groups = document(await ask(face, "/apis"))["groups"]
+        groups = document(await ask(handler, "/apis"))["groups"]
         assert "test.example.com" in [group["name"] for group in groups]
-        resources = document(await ask(face, "/apis/test.example.com/v1"))["resources"]
+        resources = document(await ask(handler, "/apis/test.example.com/v1"))["resources"]
         assert [one["name"] for one in resources] == ["widgets", "widgets/status"]
-        assert "/openapi/v3/apis/test.example.com/v1?hash=" in str(document(await ask(face, "/openapi/v3")))
-        paths = document(await ask(face, "/openapi/v3/apis/test.example.com/v1"))["paths"]
+        assert "/openapi/v3/apis/test.example.com/v1?hash=" in str(document(await ask(handler, "/openapi/v3")))
+        paths = document(await ask(handler, "/openapi/v3/apis/test.example.com/v1"))["paths"]
         operation = paths["/apis/test.example.com/v1/namespaces/{namespace}/widgets/{name}"]["patch"]
         assert operation["x-kubernetes-group-version-kind"]["kind"] == "Widget"
 
@@ -154,18 +154,18 @@ async def test_a_head_is_answered_as_a_get() -> None:
 
 
 def test_an_error_tells_when_to_come_back() -> None:
-    answer = faces.failure(TooManyRequests("slowly", details=StatusDetails(retry_after_seconds=7)))
+    answer = handlers.failure(TooManyRequests("slowly", details=StatusDetails(retry_after_seconds=7)))
     assert ("retry-after", "7") in answer.headers
     assert document(answer)["details"] == {"retryAfterSeconds": 7}
 
 
 def test_an_expired_page_has_a_token_to_go_on_with() -> None:
-    answer = faces.failure(Gone(status=Status(410, "Expired", "too old", continue_token="abc")))
+    answer = handlers.failure(Gone(status=Status(410, "Expired", "too old", continue_token="abc")))
     assert document(answer)["metadata"] == {"continue": "abc"}
 
 
 def test_an_unknown_path_is_plain_text() -> None:
-    answer = faces.failure(NotFound("404 page not found"))
+    answer = handlers.failure(NotFound("404 page not found"))
     assert answer.body == b"404 page not found\n"
     assert ("x-content-type-options", "nosniff") in answer.headers
 
@@ -180,11 +180,11 @@ def test_an_unknown_path_is_plain_text() -> None:
     ],
 )
 def test_warnings_are_headers_that_cannot_break_out(texts: tuple[str, ...], headers: list[str]) -> None:
-    assert [value for _, value in faces._warnings(texts)] == headers
+    assert [value for _, value in handlers._warnings(texts)] == headers
 
 
 def test_there_is_an_end_to_warnings() -> None:
-    headers = faces._warnings(tuple(f"{number} " + "x" * 1000 for number in range(1000)))
+    headers = handlers._warnings(tuple(f"{number} " + "x" * 1000 for number in range(1000)))
     assert sum(len(value) for _, value in headers) < 6000
 
 

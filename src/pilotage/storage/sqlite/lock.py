@@ -2,7 +2,7 @@
 
 Three numbers are mapped into the memory of every process that has the storage open:
 
-    reached    no commit above this can be visible to anybody; set before a transaction is committed
+    reached    no commit above this can be visible to any process; set before a transaction is committed
     durable    every commit up to this was acknowledged, or may have been; set after it
     holder     the process that holds the lock, for the message to one that waits too long
 
