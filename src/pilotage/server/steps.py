@@ -56,6 +56,7 @@ def prepare_update(
     meta.carry_over(metadata, old["metadata"], namespaced=info.namespaced)
     if request.subresource == "status":
         document = strategy.prepare_for_status_update(document, old)
+        warnings = strategy.status_warnings(document)
     elif request.subresource == "finalize":
         document = strategy.prepare_for_finalize_update(document, old)
     elif request.subresource:

@@ -44,6 +44,8 @@ _TYPES: dict[tuple[str, str], tuple[type | None, Decode, Any]] = {
 }
 _GATED = {
     "io.k8s.api.core.v1.PodSpec": ("schedulingGroup",),
+    "io.k8s.api.core.v1.PodStatus": ("nodeAllocatableResourceClaimStatuses",),
+    "io.k8s.api.core.v1.VolumeMountStatus": ("volumeStatus",),
     "io.k8s.api.core.v1.VolumeProjection": ("clusterTrustBundle", "podCertificate"),
     "io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy": ("maxUnavailable",),
     "io.k8s.api.coordination.v1.LeaseSpec": ("strategy", "preferredHolder"),
@@ -51,8 +53,12 @@ _GATED = {
 """Fields behind feature gates that are off in a release: read, then dropped."""
 
 
-_KEPT = {f"{_META}ObjectMeta": frozenset(("managedFields",))}
-"""Fields that are kept where they are empty: no managed fields at all are a reset of them."""
+_KEPT = {
+    f"{_META}ObjectMeta": frozenset(("managedFields",)),
+    "io.k8s.api.core.v1.EphemeralContainer": frozenset(("ports", "resizePolicy", "restartPolicyRules")),
+    "io.k8s.api.core.v1.ResourceRequirements": frozenset(("claims",)),
+}
+"""Lists that are kept where they are empty: no managed fields at all are a reset, and others are refused by some."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,6 +134,10 @@ class Strategy:
         """What the writer should know, though the object is valid."""
         return []
 
+    def status_warnings(self, document: Document) -> list[str]:
+        """What the writer of a status should know, though the object is valid."""
+        return []
+
     def convert(self, document: Document) -> Document:
         """An object of another version of the same resource, with the field names of this one."""
         return document

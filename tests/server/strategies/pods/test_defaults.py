@@ -114,3 +114,9 @@ def test_annotations_that_were_init_containers_are_dropped() -> None:
     template: Document = {"metadata": {"annotations": {"pod.beta.kubernetes.io/init-containers": "[]"}}, "spec": spec()}
     default_pod_template(template)
     assert template["metadata"] == {}
+
+
+def test_amounts_in_the_status_are_rounded_as_those_of_the_spec() -> None:
+    document = {"status": {"containerStatuses": [{"allocatedResources": {"cpu": "500u"}}]}} | pod()
+    default_pod(document)
+    assert document["status"]["containerStatuses"] == [{"allocatedResources": {"cpu": "1m"}}]

@@ -79,3 +79,11 @@ def test_the_single_address_and_the_first_of_the_list_agree() -> None:
     assert document["status"]["podIP"] == "10.0.0.1"
     document, _ = status_written(STRATEGY, old, status={"podIP": "10.0.0.2", "podIPs": [{"ip": "10.0.0.1"}]})
     assert document["status"]["podIPs"] == [{"ip": "10.0.0.2"}]
+
+
+def test_addresses_in_the_status_should_have_their_one_spelling() -> None:
+    old, _ = created(STRATEGY, spec=spec())
+    document, causes = status_written(STRATEGY, old, status={"podIPs": [{"ip": "FE80::1"}]})
+    assert not causes
+    (warning,) = STRATEGY.status_warnings(document)
+    assert warning.startswith("status.podIPs[0].ip: ")

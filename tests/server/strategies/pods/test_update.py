@@ -105,6 +105,11 @@ def test_a_resize_changes_cpu_and_memory_and_nothing_else() -> None:
     none = {"requests": {"cpu": "1", "memory": "1Gi"}}
     _, causes = subresource("resize", old, containers=[container(resources=none)])
     assert causes == ["spec.containers[0].resources.limits"]
+    first = container(name="first", resources={"requests": {"cpu": "1"}, "limits": {"cpu": "1"}})
+    with_init, _ = created(STRATEGY, spec=spec(container(resources=resources), initContainers=[first]))
+    more = first | {"resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "1", "example.com/gpu": "1"}}}
+    _, causes = subresource("resize", with_init, initContainers=[more])
+    assert causes == ["spec.initContainers[0]"]
     equal = {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "2", "memory": "1Gi"}}
     _, causes = subresource("resize", old, containers=[container(resources=equal)])
     assert causes == ["spec"]  # the quality of service would change

@@ -101,7 +101,7 @@ def validate_ephemeral_containers(spec: Document, path: str, pod: Surroundings) 
         if target and target not in targets:
             yield not_found(f"{place}.targetContainerName", target)
         for field in _NOT_EPHEMERAL:
-            if container.get(field) or (container.get(field) is not None and field in PROBES):
+            if container.get(field) or (container.get(field) is not None and field != "resources"):
                 yield forbidden(f"{place}.{field}", _CANNOT_EPHEMERAL)
         for number, mount in enumerate(container.get("volumeMounts") or ()):
             for field in ("subPath", "subPathExpr"):

@@ -7,7 +7,11 @@ from collections.abc import Iterator
 from pilotage.meta.documents import Document
 from pilotage.server.strategies.pods.fields import default_field_reference
 from pilotage.server.strategies.pods.images import pull_policy
-from pilotage.server.strategies.pods.resources import default_pod_resources, default_quantities
+from pilotage.server.strategies.pods.resources import (
+    default_pod_resources,
+    default_quantities,
+    default_requirements,
+)
 from pilotage.server.strategies.pods.volumedefaults import default_volume
 
 CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
@@ -16,6 +20,7 @@ PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
 _SPEC = {"dnsPolicy": "ClusterFirst", "restartPolicy": "Always", "schedulerName": "default-scheduler"}
 
+_EPHEMERAL = "ephemeralContainerStatuses"
 _OLD_ANNOTATIONS = {
     f"pod.{stage}.kubernetes.io/init-container{part}" for stage in ("alpha", "beta") for part in ("s", "-statuses")
 }
@@ -38,6 +43,8 @@ def default_pod(pod: Document) -> None:
                     port["hostPort"] = port["containerPort"]
     default_pod_resources(spec)
     spec.setdefault("enableServiceLinks", True)
+    if status := pod.get("status"):
+        _default_status(status)
 
 
 def default_pod_template(template: Document) -> None:
@@ -74,6 +81,12 @@ def containers(spec: Document, lists: tuple[str, ...] = CONTAINERS) -> Iterator[
         yield from spec.get(name) or ()
 
 
+def _default_status(status: Document) -> None:
+    for holder in (status, *containers(status, ("initContainerStatuses", "containerStatuses", _EPHEMERAL))):
+        default_quantities(holder.get("allocatedResources"))
+        default_requirements(holder.get("resources") or {})
+
+
 def _drop_old_annotations(holder: Document) -> None:
     """Init containers were annotations before they had a field, and old clients still send them."""
     annotations = (holder.get("metadata") or {}).get("annotations")
@@ -91,9 +104,7 @@ def _default_container(container: Document) -> None:
         container["terminationMessagePath"] = "/dev/termination-log"
     if not container.get("terminationMessagePolicy"):
         container["terminationMessagePolicy"] = "File"
-    resources = container.setdefault("resources", {})
-    default_quantities(resources.get("limits"))
-    default_quantities(resources.get("requests"))
+    default_requirements(container.setdefault("resources", {}))
     for port in container.get("ports") or ():
         if not port.get("protocol"):
             port["protocol"] = "TCP"

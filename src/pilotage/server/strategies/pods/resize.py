@@ -13,12 +13,14 @@ from pilotage.server.strategies.pods.spec import validate_pod
 
 _RESIZED = ("cpu", "memory")
 _ONLY = "only cpu and memory resources are mutable"
+_RESTARTED = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
+_KINDS = ("containers", "initContainers")
 
 
 def keep_all_but_resources(spec: Document, old: Document) -> Document:
     """The next spec: the old one with the resources and resize policies of the new one."""
     result = dict(old)
-    for kind in ("containers", "initContainers"):
+    for kind in _KINDS:
         new, before = spec.get(kind) or [], old.get(kind) or []
         if len(new) != len(before):
             return spec  # refused later
@@ -34,14 +36,14 @@ def validate_resize(pod: Document, old: Document) -> Iterator[Cause]:
     """What is wrong with the next state of a pod that is resized."""
     spec, was = pod["spec"], old["spec"]
     if MIRROR in (old["metadata"].get("annotations") or {}):
-        yield forbidden("", "static pods cannot be resized")
+        yield forbidden("[]", "static pods cannot be resized")
         return
     if (was.get("os") or {}).get("name") == "windows":
-        yield forbidden("", "windows pods cannot be resized")
+        yield forbidden("[]", "windows pods cannot be resized")
         return
     causes = [*validate_pod(pod), *_validate_pod_resize(pod, old)]
     yield from causes
-    if any(len(spec.get(kind) or ()) != len(was.get(kind) or ()) for kind in ("containers", "initContainers")):
+    if any(len(spec.get(kind) or ()) != len(was.get(kind) or ()) for kind in _KINDS):
         return
     containers = list(_validate_containers(spec, was))
     yield from containers
@@ -66,7 +68,7 @@ def _validate_pod_resize(pod: Document, old: Document) -> Iterator[Cause]:
         yield forbidden("spec", "Pod running on node without support for resize")
     if _amounts(spec) or _amounts(was):
         yield from _validate_pod_level(spec.get("resources"), was.get("resources"))
-    for kind in ("containers", "initContainers"):
+    for kind in _KINDS:
         new, before = spec.get(kind) or (), was.get(kind) or ()
         if len(new) != len(before):
             yield forbidden(f"spec.{kind}", f"{kind} may not be added or removed on resize")
@@ -89,26 +91,24 @@ def _validate_pod_level(resources: Document | None, was: Document | None) -> Ite
 
 
 def _validate_containers(spec: Document, was: Document) -> Iterator[Cause]:
-    for kind in ("initContainers", "containers"):
-        for index, (new, old) in enumerate(zip(spec.get(kind) or (), was.get(kind) or (), strict=True)):
-            if kind == "initContainers" and old.get("restartPolicy") != "Always":
-                continue
+    pairs = {kind: list(zip(spec.get(kind) or (), was.get(kind) or (), strict=True)) for kind in _KINDS}
+    for kind in reversed(_KINDS):
+        for index, (new, old) in enumerate(pairs[kind]):
             for part in ("requests", "limits"):
                 if _removed(new.get("resources") or {}, old.get("resources") or {}, part):
                     place = f"spec.{kind}[{index}].resources.{part}"
                     yield forbidden(place, f"resource {part} cannot be removed")
-    for new, old in zip(spec.get("containers") or (), was.get("containers") or (), strict=True):
+    for new, old in pairs["containers"]:
         if _changes_more(new, old):
             yield forbidden("spec", _ONLY)
-    for index, (new, old) in enumerate(
-        zip(spec.get("initContainers") or (), was.get("initContainers") or (), strict=True)
-    ):
-        if new.get("restartPolicy") == "Always":
-            if _changes_more(new, old):
-                message = "only cpu and memory resources for init or sidecar containers are mutable"
-                yield forbidden(f"spec.initContainers[{index}]", message)
-        elif new != old:
-            yield forbidden("spec", "resources for non-sidecar init containers are immutable")
+    for index, (new, old) in enumerate(pairs["initContainers"]):
+        place = f"spec.initContainers[{index}]"
+        if _changes_more(new, old):
+            yield forbidden(place, "only cpu and memory resources for init or sidecar containers are mutable")
+        if new != old and new.get("restartPolicy") != "Always":
+            for policy in new.get("resizePolicy") or ():
+                if policy.get("restartPolicy") == "RestartContainer":
+                    yield forbidden(place, _RESTARTED)
 
 
 def _node_resizes(status: Document) -> bool:

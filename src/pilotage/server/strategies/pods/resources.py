@@ -25,6 +25,14 @@ def default_quantities(quantities: Document | None) -> None:
             quantities[name] = rounded.canonical()
 
 
+def default_requirements(resources: Document) -> None:
+    """Round the limits and requests of a container, and drop an empty list of claims, in place."""
+    default_quantities(resources.get("limits"))
+    default_quantities(resources.get("requests"))
+    if not resources.get("claims", True):
+        del resources["claims"]
+
+
 def default_pod_resources(spec: Document) -> None:
     """Fill in the resources of a pod as a whole, if it has any, from those of its containers, in place."""
     resources = spec.get("resources")

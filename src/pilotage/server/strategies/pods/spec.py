@@ -156,7 +156,7 @@ def _validate_claims(spec: Document, path: str, metadata: Document | None) -> It
     for index, claim in enumerate(spec["resourceClaims"]):
         place, name = f"{path}[{index}]", claim.get("name") or ""
         if mirror:
-            yield forbidden("", "static pods do not support resource claims")
+            yield forbidden("[]", "static pods do not support resource claims")
             continue
         if name in names:
             yield duplicate(f"{place}.name", name)

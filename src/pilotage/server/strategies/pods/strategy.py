@@ -82,6 +82,11 @@ class PodStrategy(Strategy):
 
         return list(pod_warnings(document)) if old is None else []
 
+    def status_warnings(self, document: Document) -> list[str]:
+        from pilotage.server.strategies.pods.status import status_warnings
+
+        return list(status_warnings(document.get("status") or {}))
+
 
 def _count_generation(document: Document, old: Document) -> None:
     if not same(document.get("spec"), old.get("spec")):

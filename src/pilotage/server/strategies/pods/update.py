@@ -49,7 +49,7 @@ def validate_pod_update(pod: Document, old: Document) -> Iterator[Cause]:
 def validate_ephemeral_containers_update(pod: Document, old: Document) -> Iterator[Cause]:
     """What is wrong with the next state of a pod whose ephemeral containers are written."""
     if MIRROR in (old["metadata"].get("annotations") or {}):
-        yield forbidden("", "static pods do not support ephemeral containers")
+        yield forbidden("[]", "static pods do not support ephemeral containers")
         return
     yield from validate_pod(pod)
     yield from _validate_annotations(pod, old)
