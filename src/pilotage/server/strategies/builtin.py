@@ -21,6 +21,7 @@ from pilotage.server.strategies import (
     flowcontrol,
     networking,
     policy,
+    storage,
 )
 from pilotage.server.strategies.metadatachecks import CHECKS
 from pilotage.server.strategies.strategy import Strategy, paths
@@ -69,12 +70,7 @@ STRATEGIES: Mapping[str, Mapping[str, Strategy]] = {
         "resourceslices": Strategy(generation=True, selectable_fields=paths("spec.driver", "spec.nodeName")),
     },
     "scheduling.k8s.io": {"priorityclasses": _GENERATION},
-    "storage.k8s.io": {
-        "csidrivers": _CONDITIONAL,
-        "csinodes": _CONDITIONAL,
-        "csistoragecapacities": _CONDITIONAL,
-        "volumeattachments": _CONDITIONAL,
-    },
+    "storage.k8s.io": storage.STRATEGIES,
 }
 
 _DEFAULT = Strategy()

@@ -55,6 +55,7 @@ STRATEGIES: Mapping[str, Strategy] = {
     "limitranges": Strategy(create_on_update=True),
     "namespaces": NamespaceStrategy(name_form="label", selectable_fields=paths("status.phase")),
     "nodes": Strategy(selectable_fields=paths("spec.unschedulable")),
+    "persistentvolumes": deferred("volumes.persistentvolumes:PersistentVolumeStrategy"),
     "persistentvolumeclaims": deferred("volumes.persistentvolumeclaims:PersistentVolumeClaimStrategy"),
     "pods": PodStrategy(
         generation=True,

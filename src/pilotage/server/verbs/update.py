@@ -86,6 +86,8 @@ class Updater:
             data, old, wanted, warnings = await offload(size, _next_state, info, entry, next_state)
             if not tracked:
                 track_update(info, request, wanted, old, now=self.context.now())
+            if request.subresource == "status":
+                info.strategy.stamp_status(wanted, old, self.context.now())
             if admission.mutating:
                 await admission.mutate(Attributes(Operation.UPDATE, request, wanted, old, warnings))
             document, unchanged = await offload(size, _prepare, info, request, entry, wanted, old, warnings)

@@ -32,10 +32,11 @@ def default_volume(volume: Document) -> None:
     if not kinds:
         volume["emptyDir"] = {}
     for kind in kinds:
-        _default_source(kind, volume[kind])
+        default_source(kind, volume[kind])
 
 
-def _default_source(kind: str, source: Document) -> None:
+def default_source(kind: str, source: Document) -> None:
+    """Fill in the defaults of one source of a volume, in place."""
     for key, value in _IF_ABSENT.get(kind, {}).items():
         source.setdefault(key, value)
     for key, value in _IF_EMPTY.get(kind, {}).items():

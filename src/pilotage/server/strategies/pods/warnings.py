@@ -62,6 +62,11 @@ def pod_warnings(pod: Document) -> Iterator[str]:
     yield from _warnings(metadata, spec, "")
 
 
+def label_warning(key: str) -> str:
+    """What to use instead of an old label of nodes; empty if it is not one."""
+    return f"{key} is {_LABELS[key]}" if key in _LABELS else ""
+
+
 def template_warnings(template: Document, path: str) -> Iterator[str]:
     """The warnings about a pod template; `path` is that of the template."""
     metadata, spec = template.get("metadata") or {}, template.get("spec") or {}
@@ -101,10 +106,10 @@ def _placement_warnings(spec: Document, path: str) -> Iterator[str]:
     nodes = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     place = f"{path}.affinity.nodeAffinity"
     for index, term in enumerate((nodes.get(REQUIRED) or {}).get("nodeSelectorTerms") or ()):
-        yield from _term_warnings(term, f"{place}.{REQUIRED}.nodeSelectorTerms[{index}]", values=False)
+        yield from term_warnings(term, f"{place}.{REQUIRED}.nodeSelectorTerms[{index}]", values=False)
     for index, weighted in enumerate(nodes.get(PREFERRED) or ()):
         preference = weighted.get("preference") or {}
-        yield from _term_warnings(preference, f"{place}.{PREFERRED}[{index}].preference", values=True)
+        yield from term_warnings(preference, f"{place}.{PREFERRED}[{index}].preference", values=True)
     for index, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
         place, key = f"{path}.topologySpreadConstraints[{index}]", constraint.get("topologyKey") or ""
         if key in _LABELS:
@@ -113,7 +118,8 @@ def _placement_warnings(spec: Document, path: str) -> Iterator[str]:
             yield f"{place}.labelSelector: {_NO_SELECTOR}"
 
 
-def _term_warnings(term: Document, path: str, *, values: bool) -> Iterator[str]:
+def term_warnings(term: Document, path: str, *, values: bool) -> Iterator[str]:
+    """Old labels in a term of a node selector, and, with `values`, values that are not valid."""
     for index, expression in enumerate(term.get("matchExpressions") or ()):
         place, key = f"{path}.matchExpressions[{index}]", expression.get("key") or ""
         if key in _LABELS:

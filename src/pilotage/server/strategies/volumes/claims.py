@@ -10,6 +10,7 @@ from pilotage.meta.documents import Document
 from pilotage.server.strategies.checks.labelselectors import validate_label_selector
 from pilotage.server.strategies.checks.quantities import is_fractional, validate_positive_quantity
 from pilotage.server.strategies.checks.references import validate_optional_name
+from pilotage.server.strategies.pods.resources import default_quantities
 
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_MODES = ("Block", "Filesystem")
@@ -19,6 +20,9 @@ _SNAPSHOTS = "snapshot.storage.k8s.io"
 def default_claim_spec(spec: Document) -> None:
     """Fill in the defaults of a claim's spec, in place."""
     spec.setdefault("volumeMode", "Filesystem")
+    resources = spec.get("resources") or {}
+    default_quantities(resources.get("limits"))
+    default_quantities(resources.get("requests"))
 
 
 def default_claim(claim: Document) -> None:
@@ -27,6 +31,8 @@ def default_claim(claim: Document) -> None:
     status = claim.setdefault("status", {})
     if not status.get("phase"):
         status["phase"] = "Pending"
+    default_quantities(status.get("capacity"))
+    default_quantities(status.get("allocatedResources"))
 
 
 def normalize_data_sources(spec: Document) -> None:

@@ -1,0 +1,16 @@
+"""The kinds of the group storage.k8s.io."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pilotage.server.strategies.deferred import deferred
+from pilotage.server.strategies.strategy import Strategy
+
+STRATEGIES: Mapping[str, Strategy] = {
+    "csidrivers": deferred("storage.csidrivers:CSIDriverStrategy", unconditional_update=False),
+    "csinodes": deferred("storage.csinodes:CSINodeStrategy", unconditional_update=False),
+    "csistoragecapacities": Strategy(unconditional_update=False),
+    "storageclasses": deferred("storage.storageclasses:StorageClassStrategy"),
+    "volumeattachments": deferred("storage.volumeattachments:VolumeAttachmentStrategy", unconditional_update=False),
+}

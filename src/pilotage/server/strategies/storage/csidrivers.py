@@ -1,0 +1,101 @@
+"""CSIDrivers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import duplicate, invalid, not_supported
+from pilotage.meta.documents import Document, same
+from pilotage.server.strategies.checks.immutable import IMMUTABLE
+from pilotage.server.strategies.strategy import Strategy
+
+_GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
+_MODES = ("Persistent", "Ephemeral")
+_MIN_EXPIRATION = 600
+_MAX_EXPIRATION = 2**32
+_MIN_PERIOD = 10
+_DEFAULTS = {
+    "attachRequired": True,
+    "podInfoOnMount": False,
+    "storageCapacity": False,
+    "fsGroupPolicy": "ReadWriteOnceWithFSType",
+    "requiresRepublish": False,
+    "seLinuxMount": False,
+}
+_TOKENS_IN_SECRETS = (
+    "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible "
+    "logging of tokens in volume attributes"
+)
+
+
+class CSIDriverStrategy(Strategy):
+    """CSI drivers get a generation with their first change."""
+
+    schema_rules = False
+
+    def default(self, document: Document) -> None:
+        spec = document.setdefault("spec", {})
+        for key, value in _DEFAULTS.items():
+            spec.setdefault(key, value)
+        if not spec.get("volumeLifecycleModes"):
+            spec["volumeLifecycleModes"] = ["Persistent"]
+
+    def prepare_for_create(self, document: Document) -> None:
+        document["spec"].pop("preventPodSchedulingIfMissing", None)  # its feature is off in the release
+
+    def prepare_for_update(self, document: Document, old: Document) -> None:
+        if old["spec"].get("preventPodSchedulingIfMissing") is None:
+            document["spec"].pop("preventPodSchedulingIfMissing", None)
+        if not same(document["spec"], old["spec"]):
+            document["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
+
+    def validate(self, document: Document) -> list[Cause]:
+        return list(_validate_spec(document["spec"]))
+
+    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+        causes = self.validate(document)
+        for name, shown in (("attachRequired", "attachedRequired"), ("volumeLifecycleModes", "volumeLifecycleModes")):
+            value = document["spec"].get(name)
+            if value != old["spec"].get(name):
+                causes.append(invalid(f"spec.{shown}", value, IMMUTABLE, whole=True))
+        return causes
+
+    def warnings(self, document: Document, old: Document | None) -> list[str]:
+        spec = document["spec"]
+        changed = old is None or old["spec"].get("tokenRequests") != spec.get("tokenRequests")
+        warned = changed and spec.get("tokenRequests") and spec.get("serviceAccountTokenInSecrets") is None
+        return [_TOKENS_IN_SECRETS] if warned else []
+
+
+def _validate_spec(spec: Document) -> Iterator[Cause]:
+    policy = spec.get("fsGroupPolicy")
+    if policy is not None and policy not in _GROUP_POLICIES:
+        yield not_supported("spec.fsGroupPolicy", policy, _GROUP_POLICIES)
+    yield from _validate_token_requests(spec.get("tokenRequests") or [])
+    for mode in spec.get("volumeLifecycleModes") or ():
+        if mode not in _MODES:
+            yield not_supported("spec.volumeLifecycleModes", mode, _MODES)
+    period = spec.get("nodeAllocatableUpdatePeriodSeconds")
+    if period is not None and period < _MIN_PERIOD:
+        path = "spec.nodeAllocatableUpdatePeriodSeconds"
+        yield invalid(path, period, f"must be greater than or equal to {_MIN_PERIOD} seconds")
+    in_secrets = spec.get("serviceAccountTokenInSecrets")
+    if in_secrets is not None and not spec.get("tokenRequests"):
+        detail = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
+        yield invalid("spec.serviceAccountTokenInSecrets", in_secrets, detail)
+
+
+def _validate_token_requests(requests: list[Document]) -> Iterator[Cause]:
+    seen: set[str] = set()
+    for index, request in enumerate(requests):
+        path, audience = f"spec.tokenRequests[{index}]", request.get("audience") or ""
+        if audience in seen:
+            yield duplicate(f"{path}.audience", audience)
+            continue
+        seen.add(audience)
+        seconds = request.get("expirationSeconds")
+        if seconds is not None and seconds < _MIN_EXPIRATION:
+            yield invalid(f"{path}.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
+        if seconds is not None and seconds > _MAX_EXPIRATION:
+            yield invalid(f"{path}.expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds")

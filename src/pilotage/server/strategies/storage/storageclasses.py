@@ -1,0 +1,110 @@
+"""StorageClasses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import duplicate, invalid, not_supported, required, too_long
+from pilotage.meta.documents import Document
+from pilotage.meta.names import qualified_name
+from pilotage.server.strategies.checks.immutable import validate_immutable
+from pilotage.server.strategies.pods.warnings import label_warning
+from pilotage.server.strategies.strategy import Strategy
+
+_RECLAIM_POLICIES = ("Delete", "Retain")
+_BINDING_MODES = ("Immediate", "WaitForFirstConsumer")
+_MAX_PARAMETERS = 512
+_MAX_PARAMETER_BYTES = 256 * 1024
+
+
+class StorageClassStrategy(Strategy):
+    """Storage classes are immutable, except that volumes may grow and topologies change."""
+
+    schema_rules = False
+
+    def default(self, document: Document) -> None:
+        document.setdefault("reclaimPolicy", "Delete")
+        document.setdefault("volumeBindingMode", "Immediate")
+
+    def validate(self, document: Document) -> list[Cause]:
+        return list(_validate(document))
+
+    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+        causes = self.validate(document)
+        for name in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
+            causes += validate_immutable(document.get(name), old.get(name), name)
+        return causes
+
+    def warnings(self, document: Document, old: Document | None) -> list[str]:
+        return [
+            f"allowedTopologies[{index}].matchLabelExpressions[{place}].key: {text}"
+            for index, term in enumerate(document.get("allowedTopologies") or ())
+            for place, expression in enumerate(term.get("matchLabelExpressions") or ())
+            if (text := label_warning(expression.get("key") or ""))
+        ]
+
+
+def _validate(document: Document) -> Iterator[Cause]:
+    provisioner = document.get("provisioner") or ""
+    if provisioner:
+        name = provisioner.lower()
+        yield from (invalid("provisioner", name, problem) for problem in qualified_name(name))
+    else:
+        yield required("provisioner")
+    yield from _validate_parameters(document.get("parameters") or {})
+    policy, mode = document.get("reclaimPolicy"), document.get("volumeBindingMode")
+    if policy and policy not in _RECLAIM_POLICIES:
+        yield not_supported("reclaimPolicy", policy, _RECLAIM_POLICIES)
+    if mode is None:
+        yield required("volumeBindingMode")
+    elif mode not in _BINDING_MODES:
+        yield not_supported("volumeBindingMode", mode, _BINDING_MODES)
+    yield from _validate_topologies(document.get("allowedTopologies") or [])
+
+
+def _validate_parameters(parameters: Document) -> Iterator[Cause]:
+    if len(parameters) > _MAX_PARAMETERS:
+        yield too_long("parameters", _MAX_PARAMETERS)
+        return
+    if "" in parameters:
+        yield invalid("parameters", "", "field can not be empty.")
+    size = sum(
+        len(key.encode(errors="replace")) + len(value.encode(errors="replace")) for key, value in parameters.items()
+    )
+    if size > _MAX_PARAMETER_BYTES:
+        yield too_long("parameters", _MAX_PARAMETER_BYTES)
+
+
+def _validate_topologies(topologies: list[Document]) -> Iterator[Cause]:
+    seen: set[frozenset[tuple[str, frozenset[str]]]] = set()
+    empty_seen = len(topologies)  # the real server compares with as many empty ones, too
+    for index, term in enumerate(topologies):
+        path = f"allowedTopologies[{index}].matchLabelExpressions"
+        values: dict[str, frozenset[str]] = {}
+        for place, expression in enumerate(term.get("matchLabelExpressions") or ()):
+            yield from _validate_expression(expression, f"{path}[{place}]")
+            key = expression.get("key") or ""
+            if key in values:
+                yield duplicate(f"{path}[{place}].key", key)
+            values[key] = frozenset(expression.get("values") or ())
+        whole = frozenset(values.items())
+        if not whole:
+            yield from [duplicate(path, "")] * empty_seen
+            empty_seen += 1
+        elif whole in seen:
+            yield duplicate(path, "")
+        seen.add(whole)
+
+
+def _validate_expression(expression: Document, path: str) -> Iterator[Cause]:
+    values = expression.get("values") or []
+    if not values:
+        yield required(f"{path}.values")
+    seen: set[str] = set()
+    for index, value in enumerate(values):
+        if value in seen:
+            yield duplicate(f"{path}.values[{index}]", value)
+        seen.add(value)
+    key = expression.get("key") or ""
+    yield from (invalid(f"{path}.key", key, problem) for problem in qualified_name(key))

@@ -1,0 +1,154 @@
+"""PersistentVolumes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import forbidden, invalid
+from pilotage.meta.documents import Document, copied
+from pilotage.server.strategies.checks.immutable import IMMUTABLE, validate_immutable
+from pilotage.server.strategies.pods.resources import default_quantities
+from pilotage.server.strategies.pods.volumedefaults import default_source
+from pilotage.server.strategies.pods.warnings import term_warnings
+from pilotage.server.strategies.strategy import Strategy
+from pilotage.server.strategies.volumes.persistentvolumeclaims import BETA_CLASS, BETA_CLASS_WARNING
+from pilotage.server.strategies.volumes.sources import SOURCES
+from pilotage.server.strategies.volumes.volumespecs import validate_volume_spec
+
+_MOUNT_OPTIONS = "volume.beta.kubernetes.io/mount-options"
+_WITH_MOUNT_OPTIONS = (
+    "gcePersistentDisk",
+    "awsElasticBlockStore",
+    "glusterfs",
+    "nfs",
+    "rbd",
+    "quobyte",
+    "iscsi",
+    "cinder",
+    "cephfs",
+    "azureFile",
+    "vsphereVolume",
+    "azureDisk",
+    "photonPersistentDisk",
+)
+_ADDED = "controllerExpandSecretRef"
+"""What an update can add to the source of a volume."""
+_STABLE_LABELS = {
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+    "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
+    "beta.kubernetes.io/os": "kubernetes.io/os",
+    "beta.kubernetes.io/arch": "kubernetes.io/arch",
+}
+_OLD_SOURCES = {
+    "cephfs": "deprecated in v1.28, non-functional in v1.31+",
+    "photonPersistentDisk": "deprecated in v1.11, non-functional in v1.16+",
+    "scaleIO": "deprecated in v1.16, non-functional in v1.22+",
+    "storageos": "deprecated in v1.22, non-functional in v1.25+",
+    "glusterfs": "deprecated in v1.25, non-functional in v1.26+",
+    "rbd": "deprecated in v1.28, non-functional in v1.31+",
+}
+
+
+class PersistentVolumeStrategy(Strategy):
+    """Volumes have one source, which cannot change, and the time of the last change of their phase."""
+
+    schema_rules = False
+
+    def default(self, document: Document) -> None:
+        spec, status = document.setdefault("spec", {}), document.setdefault("status", {})
+        if not status.get("phase"):
+            status["phase"] = "Pending"
+        if not spec.get("persistentVolumeReclaimPolicy"):
+            spec["persistentVolumeReclaimPolicy"] = "Retain"
+        spec.setdefault("volumeMode", "Filesystem")
+        default_quantities(spec.get("capacity"))
+        for kind in SOURCES:
+            if spec.get(kind) is not None:
+                default_source(kind, spec[kind])
+
+    def prepare_for_create(self, document: Document) -> None:
+        now = document["metadata"].get("creationTimestamp")
+        document["status"] = {"phase": "Pending", "lastPhaseTransitionTime": now}
+
+    def stamp_status(self, document: Document, old: Document, now: str) -> None:
+        status, was = document.setdefault("status", {}), old.get("status") or {}
+        changed = status.get("phase") != was.get("phase")
+        time, before = status.get("lastPhaseTransitionTime"), was.get("lastPhaseTransitionTime")
+        if changed and time in (None, before):
+            status["lastPhaseTransitionTime"] = now
+        elif not changed and time is None and before is not None:
+            status["lastPhaseTransitionTime"] = before
+
+    def validate(self, document: Document) -> list[Cause]:
+        return [*_validate_spec(document), *_validate_mount_options(document)]
+
+    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+        again = _validate_spec(document)  # the real server reports the spec a second time
+        return [*self.validate(document), *again, *_validate_changes(document["spec"], old["spec"])]
+
+    def warnings(self, document: Document, old: Document | None) -> list[str]:
+        return list(_warnings(document))
+
+
+def _validate_spec(document: Document) -> Iterator[Cause]:
+    yield from validate_volume_spec(document["spec"], document["metadata"].get("name") or "")
+
+
+def _validate_mount_options(document: Document) -> Iterator[Cause]:
+    annotated = _MOUNT_OPTIONS in (document["metadata"].get("annotations") or {})
+    if annotated and all(document["spec"].get(kind) is None for kind in _WITH_MOUNT_OPTIONS):
+        path = f"metadata.annotations.{_MOUNT_OPTIONS}"
+        yield forbidden(path, "may not specify mount options for this volume type")
+
+
+def _validate_changes(spec: Document, old: Document) -> Iterator[Cause]:
+    source, was = ({kind: each[kind] for kind in SOURCES if kind in each} for each in (spec, old))
+    if _ADDED in source.get("csi", {}) and _ADDED not in was.get("csi", {_ADDED: None}):
+        source["csi"] = {key: value for key, value in source["csi"].items() if key != _ADDED}
+    if source != was:
+        detail = "spec.persistentvolumesource is immutable after creation"
+        yield forbidden("spec.persistentvolumesource", detail)
+    yield from validate_immutable(spec.get("volumeMode"), old.get("volumeMode"), "volumeMode")
+    affinity, before = spec.get("nodeAffinity"), old.get("nodeAffinity")
+    if before is not None and affinity != _with_stable_labels(before, affinity):
+        yield invalid("nodeAffinity", affinity, f"{IMMUTABLE}, except for updating from beta label to GA", whole=True)
+    if old.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
+        yield forbidden("spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden")
+
+
+def _with_stable_labels(old: Document, new: Document | None) -> Document:
+    """The old affinity with labels in their stable form, where the new one has that."""
+    result: Document = copied(old)
+    for ours, theirs in zip(_terms(result), _terms(new or {}), strict=False):
+        for name in ("matchExpressions", "matchFields"):
+            for expression, other in zip(ours.get(name) or (), theirs.get(name) or (), strict=False):
+                stable = _STABLE_LABELS.get(expression.get("key", ""))
+                if stable is not None and stable == other.get("key"):
+                    expression["key"] = stable
+    return result
+
+
+def _terms(affinity: Document) -> list[Document]:
+    terms: list[Document] = (affinity.get("required") or {}).get("nodeSelectorTerms") or []
+    return terms
+
+
+def _warnings(document: Document) -> Iterator[str]:
+    annotations, spec = document["metadata"].get("annotations") or {}, document["spec"]
+    if BETA_CLASS in annotations:
+        yield BETA_CLASS_WARNING
+    if _MOUNT_OPTIONS in annotations:
+        detail = 'deprecated since v1.31; use "mountOptions" attribute instead'
+        yield f"metadata.annotations[{_MOUNT_OPTIONS}]: {detail}"
+    if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
+        yield (
+            "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. "
+            "Instead, the recommended approach is to use dynamic provisioning."
+        )
+    for index, term in enumerate(_terms(spec.get("nodeAffinity") or {})):
+        yield from term_warnings(term, f"spec.nodeAffinity.required.nodeSelectorTerms[{index}]", values=False)
+    for kind, detail in _OLD_SOURCES.items():
+        if spec.get(kind) is not None:
+            yield f"spec.{'storageOS' if kind == 'storageos' else kind}: {detail}"

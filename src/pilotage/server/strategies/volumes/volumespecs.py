@@ -1,0 +1,103 @@
+"""The specs of persistent volumes, also inline in attachments."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import forbidden, invalid, not_supported, required
+from pilotage.meta.documents import Document
+from pilotage.server.strategies.checks.quantities import quantity, validate_positive_quantity
+from pilotage.server.strategies.checks.references import validate_name, validate_optional_name
+from pilotage.server.strategies.pods.affinity import validate_node_selector
+from pilotage.server.strategies.volumes.claims import ACCESS_MODES, VOLUME_MODES
+from pilotage.server.strategies.volumes.sources import validate_volume_source
+
+_RECLAIM_POLICIES = ("Delete", "Recycle", "Retain")
+_NOT_INLINE = "may not be specified in the context of inline volumes"
+
+
+def validate_volume_spec(spec: Document, name: str) -> Iterator[Cause]:
+    """What is wrong with the spec of a persistent volume."""
+    path = "spec"
+    yield from _validate_access_modes(spec, path)
+    yield from _validate_capacity(spec.get("capacity") or {}, f"{path}.capacity")
+    policy = spec.get("persistentVolumeReclaimPolicy")
+    if policy and policy not in _RECLAIM_POLICIES:
+        yield not_supported(f"{path}.persistentVolumeReclaimPolicy", policy, _RECLAIM_POLICIES)
+    if spec.get("nodeAffinity") is not None:
+        yield from _validate_affinity(spec["nodeAffinity"], f"{path}.nodeAffinity")
+    yield from validate_volume_source(spec, path, name)
+    host_path = (spec.get("hostPath") or {}).get("path") or ""
+    if policy == "Recycle" and host_path and posixpath.normpath(host_path) in ("/", "//"):
+        detail = "may not be 'recycle' for a hostPath mount of '/'"
+        yield forbidden(f"{path}.persistentVolumeReclaimPolicy", detail)
+    yield from validate_optional_name(spec.get("storageClassName"), f"{path}.storageClassName")
+    mode = spec.get("volumeMode")
+    if mode is not None and mode not in VOLUME_MODES:
+        yield not_supported(f"{path}.volumeMode", mode, VOLUME_MODES)
+    yield from _validate_attributes_class(spec, path)
+
+
+def validate_inline_volume_spec(spec: Document, path: str) -> Iterator[Cause]:
+    """What is wrong with the spec of a volume that is no object of its own."""
+    if spec.get("claimRef") is not None:
+        yield forbidden(f"{path}.claimRef", _NOT_INLINE)
+    if spec.get("capacity"):
+        yield forbidden(f"{path}.capacity", _NOT_INLINE)
+    if spec.get("csi") is None:
+        yield required(f"{path}.csi", "has to be specified in the context of inline volumes")
+    yield from _validate_access_modes(spec, path)
+    if spec.get("persistentVolumeReclaimPolicy") not in (None, "", "Retain"):
+        detail = "may only be Retain in the context of inline volumes"
+        yield forbidden(f"{path}.persistentVolumeReclaimPolicy", detail)
+    if spec.get("nodeAffinity") is not None:
+        yield forbidden(f"{path}.nodeAffinity", _NOT_INLINE)
+    yield from validate_volume_source({key: value for key, value in spec.items() if key != "nodeAffinity"}, path, "")
+    if spec.get("storageClassName"):
+        yield forbidden(f"{path}.storageClassName", _NOT_INLINE)
+    if spec.get("volumeMode") not in (None, "Filesystem"):
+        detail = "may not specify volumeMode other than Filesystem in the context of inline volumes"
+        yield forbidden(f"{path}.volumeMode", detail)
+
+
+def _validate_access_modes(spec: Document, path: str) -> Iterator[Cause]:
+    modes = spec.get("accessModes") or []
+    if not modes:
+        yield required(f"{path}.accessModes")
+    for mode in modes:
+        if mode not in ACCESS_MODES:
+            yield not_supported(f"{path}.accessModes", mode, ACCESS_MODES)
+    if "ReadWriteOncePod" in modes and any(mode != "ReadWriteOncePod" and mode in ACCESS_MODES for mode in modes):
+        yield forbidden(f"{path}.accessModes", "may not use ReadWriteOncePod with other access modes")
+
+
+def _validate_capacity(capacity: Document, path: str) -> Iterator[Cause]:
+    if not capacity:
+        yield required(path)
+    if list(capacity) != ["storage"]:
+        yield not_supported(path, capacity or None, ("storage",))
+    for name, amount in capacity.items():
+        if quantity(amount).value() < 0:
+            yield invalid(f"{path}[{name}]", quantity(amount).value(), "must be a valid resource quantity")
+        yield from validate_positive_quantity(amount, f"{path}[{name}]")
+
+
+def _validate_affinity(affinity: Document, path: str) -> Iterator[Cause]:
+    if affinity.get("required") is None:
+        yield required(f"{path}.required", "must specify required node constraints")
+    else:
+        yield from validate_node_selector(affinity["required"], f"{path}.required")
+
+
+def _validate_attributes_class(spec: Document, path: str) -> Iterator[Cause]:
+    name = spec.get("volumeAttributesClassName")
+    if name is None:
+        return
+    if name:
+        yield from validate_name(name, f"{path}.volumeAttributesClassName")
+    else:
+        yield required(f"{path}.volumeAttributesClassName", "an empty string is disallowed")
+    if spec.get("csi") is None:
+        yield required(f"{path}.csi", "has to be specified when using volumeAttributesClassName")
