@@ -22,6 +22,7 @@ from pilotage.rest import (
     build,
     parse,
 )
+from pilotage.rest.path import split
 
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 WIDGETS = GroupVersionResource("demo.example.com", "v1", "widgets")
@@ -147,13 +148,11 @@ def test_namespaces_are_a_resource_of_their_own() -> None:
         "/api/v1",
         "/apis/demo.example.com/v1",
         "/foo/bar/baz",
-        "/api/v1/namespaces/default/pods/a/status/more",
         "/api/v1/namespaces//pods",
         "/api/v1//pods",
         "/api/v1/namespaces/../pods",
         "/api/v1/namespaces/%2e%2e/pods",
         "/api/v1/namespaces/%2E/pods",
-        "/api/v1/namespaces/a%2Fb/pods",
         "/api/v1/namespaces/a/pods/%2Fetc%2Fpasswd",
         "/api/v1/namespaces/a/pods/x%00y",
         "/api/v1/namespaces/a/pods/%ff",
@@ -163,6 +162,11 @@ def test_namespaces_are_a_resource_of_their_own() -> None:
 def test_hostile_paths_are_not_found(path: str) -> None:
     with pytest.raises(NotFound):
         parse(HTTPRequest("GET", path))
+
+
+def test_what_follows_the_name_is_the_subresource_an_encoded_slash_too() -> None:
+    assert split("/api/v1/namespaces/default/pods/a/status/more/")[2:] == ("a", "status/more")
+    assert split("/api/v1/namespaces/default/pods/a%2Fb")[2:] == ("a", "b")
 
 
 def test_a_path_is_decoded_just_once() -> None:

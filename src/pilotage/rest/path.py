@@ -192,12 +192,12 @@ def parse(http: HTTPRequest) -> Request:
 
 
 def split(path: str) -> tuple[GroupVersionResource, str, str, str]:
-    """Split a path into resource, namespace, name and subresource. Raises NotFound for any other path."""
+    """Split a path into resource, namespace, name and all that follows it. Raises NotFound for any other path."""
     try:
-        parts = [unquote(part, errors="strict") for part in path.strip("/").split("/")]
+        parts = unquote(path.strip("/"), errors="strict").split("/")
     except UnicodeDecodeError:
         raise NotFound("404 page not found") from None
-    if any(not part or "/" in part or part in (".", "..") or "\x00" in part for part in parts):
+    if any(not part or part in (".", "..") or "\x00" in part for part in parts):
         raise NotFound("404 page not found")
     if parts[0] == "api" and len(parts) >= 3:
         group, version, rest = "", parts[1], parts[2:]
@@ -208,10 +208,8 @@ def split(path: str) -> tuple[GroupVersionResource, str, str, str]:
     namespace = ""
     if rest[0] == "namespaces" and len(rest) >= 3 and not (len(rest) == 3 and rest[2] in ("status", "finalize")):
         namespace, rest = rest[1], rest[2:]
-    if len(rest) > 3:
-        raise NotFound("404 page not found")
-    resource, name, subresource = [*rest, "", ""][:3]
-    return GroupVersionResource(group, version, resource), namespace, name, subresource
+    resource, name, *more = [*rest, ""]
+    return GroupVersionResource(group, version, resource), namespace, name, "/".join(more).rstrip("/")
 
 
 def _verb(method: str, name: str, watch: bool) -> Verb:

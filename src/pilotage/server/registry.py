@@ -141,10 +141,6 @@ class Registry:
         """The resource that a request is about. Raises what the request itself would raise for its path."""
         return await self._resolve(request)
 
-    async def warnings(self, request: Request) -> tuple[str, ...]:
-        """What a user of this resource should be told, whatever the answer."""
-        return (await self._resolve(request)).warnings
-
     async def resources(self) -> Sequence[RESTMapping]:
         """Everything that is served: built-in resources in the order of a kube-apiserver, then others by group."""
         custom = sorted(await self.custom_resources(), key=lambda info: info.gvr.group)

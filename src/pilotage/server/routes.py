@@ -32,6 +32,12 @@ def no_method() -> MethodNotSupported:
     return MethodNotSupported(message, details=StatusDetails())
 
 
+def no_verb(info: ResourceInfo, verb: str) -> MethodNotSupported:
+    """The 405 for a custom resource that does not have a verb."""
+    message = f'{verb} is not supported on resources of kind "{info.group_resource}"'
+    return MethodNotSupported(message, details=info.details())
+
+
 def _check_custom(info: ResourceInfo, request: Request, *, known: bool) -> None:
     if not known:
         raise info.not_found(request.name)
@@ -40,8 +46,7 @@ def _check_custom(info: ResourceInfo, request: Request, *, known: bool) -> None:
     if not request.name and request.verb in _NAMED:
         raise BadRequest("name must be provided")
     if request.subresource and request.verb in (Verb.CREATE, Verb.DELETE):
-        message = f'{request.verb.value} is not supported on resources of kind "{info.group_resource}"'
-        raise MethodNotSupported(message, details=info.details())
+        raise no_verb(info, request.verb.value)
 
 
 def _check_builtin(info: ResourceInfo, request: Request, *, known: bool) -> None:

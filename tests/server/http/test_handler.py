@@ -17,7 +17,7 @@ from pilotage.server.http import handler as handlers
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.storage.sqlite import SqliteStorage
 
-from ..registries import CONFIG_MAPS, DEFINITIONS, definition, opened
+from ..registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, definition, opened, widget
 
 
 async def ask(handler: HTTPHandler, target: str, method: str = "GET", **headers: str) -> Response:
@@ -146,11 +146,53 @@ async def test_a_new_kind_is_in_discovery_at_once() -> None:
         assert operation["x-kubernetes-group-version-kind"]["kind"] == "Widget"
 
 
-async def test_a_head_is_answered_as_a_get() -> None:
+MAPS = "/api/v1/namespaces/default/configmaps"
+WIDGETS_PATH = "/apis/test.example.com/v1/namespaces/default/widgets"
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "status"),
+    [
+        ("HEAD", f"{MAPS}/one", 405),
+        ("HEAD", MAPS, 405),
+        ("HEAD", f"{WIDGETS_PATH}/one", 200),
+        ("HEAD", WIDGETS_PATH, 200),
+        ("HEAD", "/version", 405),
+        ("HEAD", "/api/v1", 405),
+        ("HEAD", "/apis", 200),
+        ("HEAD", "/healthz", 200),
+        ("POST", "/apis", 200),
+        ("POST", "/apis/apps", 200),
+        ("POST", "/apis/apps/v1", 405),
+        ("DELETE", "/healthz", 200),
+        ("PUT", "/", 200),
+        ("FROB", MAPS, 405),
+        ("FROB", "/api/v1/configmaps/one", 404),
+        ("FROB", "/nope", 404),
+        ("OPTIONS", f"{WIDGETS_PATH}/one", 405),
+        ("OPTIONS", "/apis/test.example.com/v1/widgets", 404),
+        ("GET", f"{WIDGETS_PATH}/one/status/and/more", 200),
+        ("GET", f"{WIDGETS_PATH}/one/nope", 404),
+        ("GET", f"{MAPS}/one/status", 404),
+        ("GET", f"{MAPS}/one%2Fmore", 404),
+    ],
+)
+async def test_methods_and_paths_are_answered_as_kube_apiserver_answers_them(
+    method: str, target: str, status: int
+) -> None:
     async with opened() as api:
+        await api.create(DEFINITIONS, definition())
+        await api.create(WIDGETS, widget("one"), "default")
         await api.create(CONFIG_MAPS, {"metadata": {"name": "one"}}, "default")
-        answer = await ask(HTTPHandler(api.registry, "secret"), "/api/v1/namespaces/default/configmaps/one", "HEAD")
-        assert answer.status == 200
+        assert (await ask(HTTPHandler(api.registry, "secret"), target, method)).status == status
+
+
+async def test_a_method_that_a_custom_resource_does_not_have_is_named_with_the_resource() -> None:
+    async with opened() as api:
+        await api.create(DEFINITIONS, definition())
+        answer = document(await ask(HTTPHandler(api.registry, "secret"), WIDGETS_PATH, "FROB"))
+    assert answer["message"] == ' is not supported on resources of kind "widgets.test.example.com"'
+    assert answer["details"] == {"group": "test.example.com", "kind": "widgets"}
 
 
 def test_an_error_tells_when_to_come_back() -> None:

@@ -13,10 +13,11 @@ import msgspec
 from pilotage.errors import ApiError, InternalError, NotFound, PilotageError
 from pilotage.http import messages as http
 from pilotage.http.health import HealthHandler, ping
-from pilotage.rest import path, response
+from pilotage.rest import response
 from pilotage.rest.negotiation import PROTOBUF, Format
 from pilotage.rest.request import Form, Request, User, Verb
 from pilotage.rest.users import ANONYMOUS
+from pilotage.server import routes
 from pilotage.server.access.authentication import ADMIN, Authenticator
 from pilotage.server.access.rbac import Authorizer
 from pilotage.server.access.rules import AccessAttributes
@@ -24,6 +25,7 @@ from pilotage.server.access.users import impersonated, impersonation
 from pilotage.server.http.documents import Documents
 from pilotage.server.http.formats import STREAMS, check_shape, format_of, format_of_error
 from pilotage.server.http.rendering import Renderer, write
+from pilotage.server.http.requests import resolve, serves_any_method
 from pilotage.server.offload import offload
 from pilotage.server.registry import Registry
 from pilotage.telemetry.logs import logger
@@ -72,21 +74,20 @@ class HTTPHandler:
         route = incoming.target.partition("?")[0].rstrip("/") or "/"
         user = await self._user(incoming) if route not in OPEN else ANONYMOUS
         if health := self._health.get("/" + route.lstrip("/").partition("/")[0]):
-            return await health(incoming)
-        if incoming.method in ("GET", "HEAD"):
-            answer = await self._documents.find(route, incoming.headers)
-            if answer is not None:
-                if route not in OPEN:
-                    await self._authorizer.check(AccessAttributes(user, incoming.method.lower(), path=route))
-                return answer
-        parsed = path.parse(path.HTTPRequest(incoming.method, incoming.target, tuple(incoming.headers), incoming.body))
-        request = replace(parsed, user=user)
-        info = await self._registry.describe(request)
+            return await health(incoming if incoming.method == "HEAD" else replace(incoming, method="GET"))
+        answer = await self._documents.find(route, incoming.headers)
+        if answer is not None:
+            if route not in OPEN:
+                await self._authorizer.check(AccessAttributes(user, incoming.method.lower(), path=route))
+            if incoming.method != "GET" and not serves_any_method(route):
+                raise routes.no_method()
+            return answer
+        request, info = await resolve(self._registry, incoming, user)
         asked = format_of(incoming.headers, incoming.target, info, request)
         request = replace(request, form=_registry_form(asked, request))
         renderer = Renderer(asked, info, request, self._registry.context.clock)
         if request.verb is Verb.WATCH:
-            return await self._watch(request, asked, renderer)
+            return await self._watch(request, asked, renderer, info.warnings)
         if request.verb in (Verb.LIST, Verb.DELETE_COLLECTION):
             check_shape(asked, info, collection=True)
             page = await self._registry.list(request)
@@ -125,12 +126,13 @@ class HTTPHandler:
             await self._authorizer.check(attributes)
         return target
 
-    async def _watch(self, request: Request, asked: Format, renderer: Renderer) -> http.StreamingResponse:
+    async def _watch(
+        self, request: Request, asked: Format, renderer: Renderer, warnings: tuple[str, ...]
+    ) -> http.StreamingResponse:
         exits = AsyncExitStack()
         events = await exits.enter_async_context(self._registry.watch(request))
-        warnings = _warnings(await self._registry.warnings(request))
         media = STREAMS[1] if asked.media == PROTOBUF else asked.media
-        headers = [("content-type", media), _NO_CACHE, *warnings]
+        headers = [("content-type", media), _NO_CACHE, *_warnings(warnings)]
         return http.StreamingResponse(200, headers, _chunks(events, renderer, exits), endless=True)
 
 

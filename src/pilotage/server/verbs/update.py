@@ -38,6 +38,7 @@ class Updater:
             return await self._create(info, request)
         # Decoded before the stored object is read: an error in the body comes before one in its version.
         decoded = [await offload(len(request.body), _decode, info, request)]
+        bodies.check_identity(info, request, decoded[0][0], None)
 
         def next_state(old: Document, _: bytes) -> tuple[Document, list[str]]:
             document, warnings = decoded.pop() if decoded else _decode(info, request)
