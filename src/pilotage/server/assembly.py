@@ -1,4 +1,4 @@
-"""Assembles an API server that behaves as one of a cluster does: with kube-apiserver's admission plugins."""
+"""Assembles an API server that behaves as one of a cluster: admission plugins, and the objects of a new cluster."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from pilotage.meta import times
+from pilotage.server.bootstrap.contents import NamespaceContents
 from pilotage.server.context import RegistryContext
 from pilotage.server.plugins.catalogue import NAMESPACE_LIFECYCLE, chain, enabled
 from pilotage.server.plugins.plugin import PluginContext
@@ -20,7 +21,11 @@ def cluster_context(
     enable: Iterable[str] = (),
     disable: Iterable[str] = (),
 ) -> RegistryContext:
-    """The context of a registry with admission plugins. `enable` and `disable` are kube-apiserver's two flags."""
+    """The context of a registry with admission plugins and the objects of a new cluster.
+
+    `enable` and `disable` are kube-apiserver's two flags.
+    """
     names = enabled(enable, disable)
-    context = RegistryContext(storage, tenant, clock, namespace_lifecycle=NAMESPACE_LIFECYCLE in names)
+    lifecycle = NAMESPACE_LIFECYCLE in names
+    context = RegistryContext(storage, tenant, clock, namespace_lifecycle=lifecycle, contents=NamespaceContents())
     return replace(context, admission=chain(names, PluginContext(storage, context.prefix, context.suffix)))

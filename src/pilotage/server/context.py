@@ -23,6 +23,7 @@ from pilotage.server.access.escalation import EscalationCheck
 from pilotage.server.access.rbac import Authorizer
 from pilotage.server.access.serviceaccounts import ServiceAccountTokens
 from pilotage.server.admission import Admission, AdmissionFunction, Limited
+from pilotage.server.bootstrap.contents import NamespaceContents
 from pilotage.server.catalogue import Catalogue, CustomStrategies
 from pilotage.server.resources import ResourceInfo
 from pilotage.storage.interface import Entry, Operation, Put, Storage
@@ -45,6 +46,8 @@ class RegistryContext:
     """The custom resources with rules of their own."""
     namespace_lifecycle: bool = True
     """Whether objects are created only in namespaces that exist and are not terminating, as NamespaceLifecycle does."""
+    contents: NamespaceContents | None = None
+    """What each namespace has from its start; None: nothing, and no other objects of a cluster either."""
     garbage_collection: bool = True
     """Whether dependents are deleted with their owners, as kube-controller-manager does it."""
     catalogue: Catalogue = field(init=False, repr=False, compare=False)

@@ -17,9 +17,11 @@ from pilotage.server import records, routes, steps
 from pilotage.server.access.bootstrap import create_roles
 from pilotage.server.access.rbac import attributes_of
 from pilotage.server.access.reviews import Reviewer
+from pilotage.server.bootstrap.cluster import create_cluster_objects
 from pilotage.server.catalogue import NAMESPACES, Redefined
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.background import BackgroundLoops
+from pilotage.server.loops.contents import ContentsCreator
 from pilotage.server.loops.progress import Note
 from pilotage.server.offload import COMPILED, offload
 from pilotage.server.resources import ResourceInfo
@@ -66,6 +68,8 @@ class Registry:
     async def __aenter__(self) -> Registry:
         await self._create_namespaces()
         await create_roles(self.context)
+        if self.context.contents is not None:
+            await create_cluster_objects(self.context)
         await self._exits.enter_async_context(self._loops)
         return self
 
@@ -73,6 +77,12 @@ class Registry:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self._exits.aclose()
+
+    async def publish_root_ca(self, certificate: str) -> None:
+        """Have the certificate authority of this server, in PEM, in each namespace of a cluster."""
+        if self.context.contents is not None:
+            self.context.contents.root_ca = certificate
+            await ContentsCreator(self.context, self.context.contents).create_all()
 
     def busy(self) -> Sequence[str]:
         """What the background loops still have to do, as sentences: collections and terminations in progress."""

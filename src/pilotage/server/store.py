@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pilotage.errors import Cause, NotFound, RevisionConflict, StatusDetails
 from pilotage.meta.documents import Document
+from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import Request
 from pilotage.server import records
 from pilotage.server.allocation import ServiceAllocations
@@ -14,6 +15,8 @@ from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs import deletion
 from pilotage.storage.interface import Check, Delete, Entry, Operation, Put
 from pilotage.storage.transaction import MAX_VALUE_BYTES
+
+_NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 
 
 async def create(context: RegistryContext, info: ResourceInfo, request: Request, document: Document) -> bytes:
@@ -75,12 +78,16 @@ async def _claimed(
 
 
 async def _conditions(context: RegistryContext, info: ResourceInfo, namespace: str, name: str) -> list[Operation]:
-    """What else must hold at the moment of the commit."""
+    """What else must hold at the moment of the commit, and what else it creates."""
     conditions: list[Operation] = []
     if info.custom:  # else an object could be created after its definition was found to have none
         conditions.append(Check(info.definition_key, info.definition_revision))
     if info.namespaced and context.namespace_lifecycle:
         conditions.append(await _in_namespace(context, info, namespace, name))
+    if context.contents is not None and info.gvr == _NAMESPACES:
+        conditions += await context.contents.missing(
+            context.storage, context.prefix, name, now=context.now(), uid=context.uid
+        )
     return conditions
 
 

@@ -69,6 +69,7 @@ async def serve(options: ServeOptions, access: AccessOptions = AccessOptions()) 
             credentials = load_or_create(options.credentials or default_path(options.storage, options.tenant))
             users = authenticator(access, credentials.token, cluster.registry.context)
             handler = HTTPHandler(cluster.registry, users)
+            await cluster.registry.publish_root_ca(credentials.authority.certificate.decode())
             running = await _start_server(options, access, handler, credentials, exits)
             url = f"https://{bracketed(options.host)}:{running.port}"
             authority = credentials.authority.certificate

@@ -14,6 +14,7 @@ from pilotage.errors import Compacted, StorageError
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.aggregation import aggregate_roles
 from pilotage.server.loops.collection import Collector
+from pilotage.server.loops.contents import ContentsCreator
 from pilotage.server.loops.events import expire_events
 from pilotage.server.loops.history import History
 from pilotage.server.loops.progress import Note
@@ -34,6 +35,7 @@ class BackgroundLoops:
         self._terminator = Terminator(context, note)
         self._collector = Collector(context, note) if context.garbage_collection else None
         self._protector = Protector(context, note)
+        self._contents = ContentsCreator(context, context.contents) if context.contents is not None else None
         self._history = History(context)
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -46,6 +48,9 @@ class BackgroundLoops:
             "events": lambda: expire_events(self._context),
             "storage": lambda: check_storage(self._context),
         }
+        if self._contents is not None:
+            await self._contents.create_all()
+            loops["contents"] = self._contents.run
         if self._collector is not None:
             self._collector.start()  # before the first request: it must see each owner that is deleted
             loops["collect"] = self._collector.run
@@ -54,7 +59,7 @@ class BackgroundLoops:
 
     def busy(self) -> list[str]:
         """What the loops still have to do because of the writes so far, as sentences; empty if there is nothing."""
-        loops = (self._terminator, self._collector, self._protector)
+        loops = (self._terminator, self._collector, self._protector, self._contents)
         return [loop.busy() for loop in loops if loop is not None and not loop.idle]
 
     async def __aexit__(

@@ -1,0 +1,44 @@
+"""The objects that a new cluster has: priority classes, flow schemas, the `kubernetes` Service, APIServices.
+
+They were recorded from a kube-apiserver 1.36.3. They are created in one commit when a server opens a storage that lacks
+them, so their number costs one revision.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from pilotage.errors import RevisionConflict
+from pilotage.meta.documents import Document
+from pilotage.server import records
+from pilotage.server.context import RegistryContext
+from pilotage.storage.interface import Operation, Put
+
+_DATA = Path(__file__).parent / "data" / "cluster.json"
+_NOW = b'"<now>"'
+
+
+class _Row(msgspec.Struct):
+    collection: str
+    """The prefix of its key."""
+    object: Document
+
+
+async def create_cluster_objects(context: RegistryContext) -> None:
+    """Create those that do not exist. Objects of an older version of the program stay as they are."""
+    now = context.now()
+    rows = msgspec.json.decode(_DATA.read_bytes().replace(_NOW, f'"{now}"'.encode()), type=list[_Row])
+    puts: list[Operation] = []
+    for row in rows:
+        metadata = row.object["metadata"]
+        namespace = f"{metadata['namespace']}/" if "namespace" in metadata else ""
+        key = f"{context.prefix}{row.collection}{namespace}{metadata['name']}"
+        if await context.storage.get(key) is None:
+            metadata |= {"uid": context.uid(), "creationTimestamp": now}
+            puts.append(Put(key, records.encode(row.object), expected=0))
+    if puts:
+        with suppress(RevisionConflict):  # another process creates them, too
+            await context.commit(*puts)

@@ -1,0 +1,54 @@
+"""What each namespace has from its start: the service account `default`, and the certificate authority of the server.
+
+In a cluster, controllers create both a moment after the namespace. Here they are part of the commit that creates the
+namespace, so that no program has to wait for them and no revision is used for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pilotage.meta.documents import Document
+from pilotage.server import records
+from pilotage.storage.interface import Put, Storage
+
+SERVICE_ACCOUNTS = "core/serviceaccounts/"
+CONFIG_MAPS = "core/configmaps/"
+ROOT_CA = "kube-root-ca.crt"
+_DESCRIPTION = (
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
+    "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes "
+    "clusters."
+)
+
+
+@dataclass(slots=True)
+class NamespaceContents:
+    """Creates what namespaces have."""
+
+    root_ca: str = ""
+    """The certificate authority of the server, in PEM; empty for a server without HTTPS, which needs none."""
+
+    def keys(self, namespace: str) -> tuple[str, ...]:
+        """The keys of the objects, below the prefix of the tenant."""
+        account = f"{SERVICE_ACCOUNTS}{namespace}/default"
+        return (account, f"{CONFIG_MAPS}{namespace}/{ROOT_CA}") if self.root_ca else (account,)
+
+    async def missing(
+        self, storage: Storage, prefix: str, namespace: str, *, now: str, uid: Callable[[], str]
+    ) -> list[Put]:
+        """The writes that create what a namespace lacks."""
+        puts: list[Put] = []
+        for key in self.keys(namespace):
+            if await storage.get(prefix + key) is None:
+                document = self._document(key)
+                document["metadata"] |= {"namespace": namespace, "uid": uid(), "creationTimestamp": now}
+                puts.append(Put(prefix + key, records.encode(document), expected=0))
+        return puts
+
+    def _document(self, key: str) -> Document:
+        if key.startswith(SERVICE_ACCOUNTS):
+            return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
+        metadata = {"name": ROOT_CA, "annotations": {"kubernetes.io/description": _DESCRIPTION}}
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"ca.crt": self.root_ca}}

@@ -1,0 +1,74 @@
+"""Creates what each namespace has again after it was deleted, and in namespaces that lack it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pilotage.errors import RevisionConflict
+from pilotage.server import records
+from pilotage.server.bootstrap.contents import NamespaceContents
+from pilotage.server.catalogue import NAMESPACES
+from pilotage.server.context import RegistryContext
+from pilotage.server.loops.progress import LogReader
+from pilotage.storage.interface import Check, Event
+
+
+class ContentsCreator:
+    """Creates the contents of namespaces that exist and are not being deleted."""
+
+    def __init__(self, context: RegistryContext, contents: NamespaceContents) -> None:
+        self._context = context
+        self._contents = contents
+        self._namespaces = context.prefix + NAMESPACES
+        self._reader = LogReader(context.storage, context.prefix + "core/")
+
+    @property
+    def idle(self) -> bool:
+        return self._reader.idle
+
+    def busy(self) -> str:
+        """What is left to do, as a sentence."""
+        return "the service account of a namespace is being created"
+
+    async def run(self) -> None:
+        """Read the log until cancelled. Raises StorageError, and is started again then."""
+        self._reader.start()
+        try:
+            await self.create_all()
+            while True:
+                for namespace in self._touched(await self._reader.next()):
+                    await self._create(namespace)
+        finally:
+            self._reader.stop()
+
+    async def create_all(self) -> None:
+        """Create what any namespace lacks."""
+        for entry in (await self._context.storage.list(self._namespaces)).entries:
+            await self._create(entry.key[len(self._namespaces) :])
+
+    def _touched(self, events: Iterable[Event]) -> list[str]:
+        """The namespaces that are new, or that have lost an object."""
+        touched: dict[str, None] = {}
+        for event in events:
+            if event.key.startswith(self._namespaces):
+                if event.entry is not None and event.previous is None:
+                    touched[event.key[len(self._namespaces) :]] = None
+            elif event.entry is None:
+                namespace = event.key.rsplit("/", 2)[-2]
+                if event.key[len(self._context.prefix) :] in self._contents.keys(namespace):
+                    touched[namespace] = None
+        return list(touched)
+
+    async def _create(self, namespace: str) -> None:
+        context = self._context
+        entry = await context.storage.get(self._namespaces + namespace)
+        if entry is None or records.terminating(entry.value):
+            return
+        puts = await self._contents.missing(
+            context.storage, context.prefix, namespace, now=context.now(), uid=context.uid
+        )
+        try:
+            if puts:
+                await context.commit(*puts, Check(entry.key, entry.revision))
+        except RevisionConflict:
+            await self._create(namespace)  # the namespace has changed, or another process was faster
