@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 
-COMMAND = [sys.executable, "-W", "error", "-m", "pilotage.cli", "demo"]
+from .. import forked
+
+COMMAND = ["-m", "pilotage.cli", "demo"]
 LINES = [
     r"An API server starts in this process, on memory: .*",
     r"Indented lines are the operator's: .*",
@@ -52,14 +54,13 @@ def fits(lines: list[str], expected: list[str]) -> bool:
 
 
 def test_the_operator_is_shown_line_by_line_and_ends() -> None:
-    ran = subprocess.run([*COMMAND, "--once"], capture_output=True, text=True, timeout=60, check=False)
+    ran = forked.run(*COMMAND, "--once")
     assert (ran.returncode, ran.stderr) == (0, "")
     assert fits(ran.stdout.splitlines(), [*LINES, r"Done\."]), ran.stdout
 
 
 def test_without_once_the_operator_stays_until_ctrl_c() -> None:
-    process = subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None
+    process = forked.ForkedProcess(*COMMAND)
     shown: list[str] = []
     while not shown or shown[-1] not in (LAST, ""):
         shown.append(process.stdout.readline().rstrip("\n"))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+
+from .. import forked
 
 NOBODY = 65534
 
@@ -66,8 +66,7 @@ def run_as(
     ourselves."""
     # The interpreter may lie where the other user cannot read: it is started as ourselves, and then becomes the other.
     become = _BECOME.format(uid=uid, gid=uid if gid is None else gid, groups=list(groups))
-    command = [sys.executable, "-c", f"import sys\n{before}\n{become}\n{program}", *arguments]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    ran = forked.run("-c", f"import sys\n{before}\n{become}\n{program}", *arguments)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout.strip()
 

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from hack.cluster.running import RealCluster
 
+from .. import forked
+
 PROGRAM = Path(__file__).parents[2] / "examples" / "database.py"
 OUTPUT = "main: Running\nStatefulSet main: 3 replicas\nowned by Database\n"
 
 
 def run(world: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-W", "error", str(PROGRAM), world]
-    environment = os.environ | variables
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=100, check=False
-    )
+    return forked.run(str(PROGRAM), world, folder=folder, environment=os.environ | variables)
 
 
 def test_it_runs_in_memory(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -26,6 +25,8 @@ from pilotage.device.providers.fake import FakeOptions, FakeProvider
 from pilotage.device.server.deviceserver import DeviceServer, DeviceServerOptions
 from pilotage.device.v1alpha1 import GPU, GPUSpec, GPUStatus
 from pilotage.types.core.v1 import Event, Node, NodeSpec, Taint
+
+from .. import forked
 
 PROGRAM = Path(gpu_agent.__file__)
 NODE = "worker-1"
@@ -242,9 +243,7 @@ async def test_program_as_it_stands_taints_and_untaints_its_node(tmp_path: Path)
 @pytest.mark.parametrize(("arguments", "said"), [((), "NODE_NAME"), (("--help",), "memory:")])
 def test_program_says_what_it_was_not_told(arguments: tuple[str, ...], said: str) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "NODE_NAME"}
-    ended = subprocess.run(
-        [sys.executable, str(PROGRAM), *arguments], env=environment, capture_output=True, text=True, timeout=30
-    )
+    ended = forked.run(str(PROGRAM), *arguments, environment=environment)
     assert ended.returncode == 1
     assert said in ended.stderr
     assert "Traceback" not in ended.stderr

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from .. import forked
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -22,9 +22,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def test_the_examples_of_waiting_log_what_they_wait_for(
     example: str, line: str, fields: dict[str, str], last: str
 ) -> None:
-    ran = subprocess.run(
-        [sys.executable, str(EXAMPLES / example)], capture_output=True, text=True, timeout=60, check=True
-    )
+    ran = forked.run(str(EXAMPLES / example))
+    assert ran.returncode == 0, ran.stderr
     assert ran.stdout.splitlines()[-1] == last
     events = [json.loads(text) for text in ran.stderr.splitlines()]
     waiting = [event for event in events if event["message"] == line]

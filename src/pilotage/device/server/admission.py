@@ -19,7 +19,9 @@ from pilotage.rest.request import User, Verb
 from pilotage.server.admission import Attributes
 
 MAX_PROVIDER = 128
-SERVER = User("system:device-server", groups=("system:masters",))
+AUTHORIZED = ("system:masters",)
+"""The groups of callers: the roles of the Device API are checked before the registry is called."""
+SERVER = User("system:device-server", groups=(*AUTHORIZED, "system:device-server"))
 """The server itself: what it writes is stored as it is."""
 UNSPOKEN = "unspoken"
 """Key of `User.extra`: the fields of metadata that the wire of this user cannot carry. An update keeps them."""

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from pilotage.device.server import merging, metrics
-from pilotage.device.server.admission import SERVER, UNSPOKEN, GPUAdmission, Limits, check_provider
+from pilotage.device.server.admission import AUTHORIZED, SERVER, UNSPOKEN, GPUAdmission, Limits, check_provider
 from pilotage.device.server.bodies import completed
 from pilotage.device.server.heartbeats import HeartbeatMonitor
 from pilotage.device.server.readiness import ReadinessGate
@@ -78,7 +78,7 @@ class Caller:
     @property
     def user(self) -> User:
         """The caller as admission sees it."""
-        return User(self.identity, extra={UNSPOKEN: self.unspoken} if self.unspoken else {})
+        return User(self.identity, groups=AUTHORIZED, extra={UNSPOKEN: self.unspoken} if self.unspoken else {})
 
 
 @dataclass(frozen=True, slots=True)
