@@ -44,6 +44,8 @@ class RegistryContext:
     """The functions that see each write before it is stored."""
     strategies: CustomStrategies = field(default_factory=dict)
     """The custom resources with rules of their own."""
+    authorization: bool = True
+    """Whether RBAC decides on requests that have a user. A server with rules of its own checks them itself."""
     namespace_lifecycle: bool = True
     """Whether objects are created only in namespaces that exist and are not terminating, as NamespaceLifecycle does."""
     contents: NamespaceContents | None = None

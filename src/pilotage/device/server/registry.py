@@ -116,6 +116,7 @@ class DeviceRegistry:
             chance=chance or random.SystemRandom(),
             admission=Admission(mutating=(admission.mutate,), validating=(admission.validate,)),
             strategies={GPUS.group_resource: GPUStrategy},
+            authorization=False,  # roles are those of uids and gids
             garbage_collection=False,
         )
         self.api = Registry(self.context)
