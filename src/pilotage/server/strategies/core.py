@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from pilotage.meta.documents import Document
 from pilotage.server.strategies.deferred import deferred
 from pilotage.server.strategies.events import CORE_STRATEGY
-from pilotage.server.strategies.pods.strategy import PodStrategy
-from pilotage.server.strategies.pods.templates import PodTemplateStrategy
 from pilotage.server.strategies.secrets import ConfigMapStrategy, SecretStrategy
 from pilotage.server.strategies.strategy import Strategy, mapping, paths
 
@@ -57,7 +55,8 @@ STRATEGIES: Mapping[str, Strategy] = {
     "nodes": Strategy(selectable_fields=paths("spec.unschedulable")),
     "persistentvolumes": deferred("volumes.persistentvolumes:PersistentVolumeStrategy"),
     "persistentvolumeclaims": deferred("volumes.persistentvolumeclaims:PersistentVolumeClaimStrategy"),
-    "pods": PodStrategy(
+    "pods": deferred(
+        "pods.strategy:PodStrategy",
         generation=True,
         selectable_fields=paths(
             "spec.hostNetwork",
@@ -70,7 +69,7 @@ STRATEGIES: Mapping[str, Strategy] = {
             "status.podIP",
         ),
     ),
-    "podtemplates": PodTemplateStrategy(generation=True),
+    "podtemplates": deferred("pods.templates:PodTemplateStrategy", generation=True),
     "replicationcontrollers": deferred(
         "apps.replicationcontrollers:ReplicationControllerStrategy",
         generate_name_checked=False,

@@ -59,18 +59,17 @@ def validate_label_keys(
         else:
             for index, key in enumerate(keys or ()):
                 yield from validate_text(key, f"{path}.{name}[{index}]", qualified_name)
-    matching = holder.get("matchLabelKeys") or ()
+    matching = {key: index for index, key in enumerate(holder.get("matchLabelKeys") or ())}
     if selector and matching:
         seen = set(selector.get("matchLabels") or ())
         for expression in selector.get("matchExpressions") or ():
             key = expression.get("key") or ""
             if key in seen and key in matching:
                 message = "exists in both matchLabelKeys and labelSelector"
-                last = len(matching) - 1 - list(reversed(matching)).index(key)
-                yield invalid(f"{path}[{last}]", key, message)
+                yield invalid(f"{path}[{matching[key]}]", key, message)
             seen.add(key)
-    differing = holder.get("mismatchLabelKeys") or ()
-    for index, key in enumerate(matching if differing else ()):
+    differing = set(holder.get("mismatchLabelKeys") or ())
+    for index, key in enumerate((holder.get("matchLabelKeys") or ()) if differing else ()):
         if key in differing:
             message = "exists in both matchLabelKeys and mismatchLabelKeys"
             yield invalid(f"{path}.matchLabelKeys[{index}]", key, message)

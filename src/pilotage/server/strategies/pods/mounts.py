@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, not_found, not_supported, required
@@ -16,8 +16,8 @@ _RECURSIVE = ("Disabled", "Enabled", "IfPossible")
 def validate_mounts(container: Document, path: str, volumes: Mapping[str, Document]) -> Iterator[Cause]:
     """The mounts of a container, then its devices."""
     mounts, devices = container.get("volumeMounts") or (), container.get("volumeDevices") or ()
-    mounted = {mount.get("name") or "": mount.get("mountPath") or "" for mount in mounts}
-    attached = {device.get("name") or "": device.get("devicePath") or "" for device in devices}
+    mounted = _Taken(mounts, "mountPath")
+    attached = _Taken(devices, "devicePath")
     seen: set[str] = set()
     for index, mount in enumerate(mounts):
         yield from _validate_mount(mount, f"{path}.volumeMounts[{index}]", volumes, attached, seen)
@@ -26,8 +26,17 @@ def validate_mounts(container: Document, path: str, volumes: Mapping[str, Docume
         yield from _validate_devices(container, f"{path}.volumeDevices", volumes, mounted)
 
 
+class _Taken:
+    """The names and paths that a list of mounts or devices takes."""
+
+    def __init__(self, items: Iterable[Document], key: str) -> None:
+        paths = {item.get("name") or "": item.get(key) or "" for item in items}
+        self.names = paths.keys()
+        self.paths = set(paths.values())
+
+
 def _validate_mount(
-    mount: Document, path: str, volumes: Mapping[str, Document], attached: Mapping[str, str], seen: set[str]
+    mount: Document, path: str, volumes: Mapping[str, Document], attached: _Taken, seen: set[str]
 ) -> Iterator[Cause]:
     name, place = mount.get("name") or "", mount.get("mountPath") or ""
     if not name:
@@ -39,9 +48,9 @@ def _validate_mount(
     if place in seen:
         yield invalid(f"{path}.mountPath", place, "must be unique")
     seen.add(place)
-    if name in attached:
+    if name in attached.names:
         yield invalid(f"{path}.name", name, "must not already exist in volumeDevices")
-    if place in attached.values():
+    if place in attached.paths:
         yield invalid(f"{path}.mountPath", place, "must not already exist as a path in volumeDevices")
 
 
@@ -76,7 +85,7 @@ def _validate_recursive(mount: Document, recursive: str, path: str) -> Iterator[
 
 
 def _validate_devices(
-    container: Document, path: str, volumes: Mapping[str, Document], mounted: Mapping[str, str]
+    container: Document, path: str, volumes: Mapping[str, Document], mounted: _Taken
 ) -> Iterator[Cause]:
     names: set[str] = set()
     places: set[str] = set()
@@ -100,9 +109,9 @@ def _validate_devices(
             yield invalid(f"{at}.devicePath", place, "can not contain backsteps ('..')")
         else:
             places.add(place)
-        if name in mounted:
+        if name in mounted.names:
             yield invalid(f"{at}.name", name, "must not already exist in volumeMounts")
-        if place in mounted.values():
+        if place in mounted.paths:
             yield invalid(f"{at}.devicePath", place, "must not already exist as a path in volumeMounts")
         if name:
             names.add(name)

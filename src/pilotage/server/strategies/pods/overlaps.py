@@ -10,22 +10,27 @@ from pilotage.server.strategies.pods.surroundings import containers_of
 _File = tuple[str, str]
 """The path of a file, and what it comes from."""
 _NAMED = {"configMap": ("ConfigMap", "name"), "secret": ("Secret", "secretName")}
-_MAX_FILES = 1000
-"""Of a larger volume only so many files are compared, because each is compared with all others."""
+_MAX_COMPARED = 500
+"""Of more files, or more ports that are alike, only the first are compared: each is compared with all others."""
 
 
 def overlap_warnings(volumes: Iterable[Document]) -> Iterator[str]:
     """Files in one volume that are below another file, or the same."""
+    left = _MAX_COMPARED
     for volume in volumes:
         name = volume.get("name") or ""
         for kind, (word, key) in _NAMED.items():
             if (source := volume.get(kind)) is not None:
                 about = f'volume "{name}" ({word} "{source.get(key) or ""}")'
-                yield from _overlaps(_files(source, ""), about)
+                yield from _overlaps(files := _files(source, "")[:left], about)
+                left -= len(files)
         if (source := volume.get("downwardAPI")) is not None:
-            yield from _overlaps(_files(source, ""), f'volume "{name}" (DownwardAPI)')
+            yield from _overlaps(files := _files(source, "")[:left], f'volume "{name}" (DownwardAPI)')
+            left -= len(files)
         if (source := volume.get("projected")) is not None:
-            yield from _projected_warnings(source, name)
+            yield from (f'volume "{name}" (Projected) has no sources provided' for _ in _without_files(source))
+            yield from _overlaps(files := _projected_files(source)[:left], f'volume "{name}" (Projected)')
+            left -= len(files)
 
 
 def port_warnings(spec: Document, path: str) -> Iterator[str]:
@@ -40,7 +45,7 @@ def port_warnings(spec: Document, path: str) -> Iterator[str]:
             for other_place, other in others:
                 if kind := _conflict(port, other):
                     yield f"{at}: {kind} port definition with {other_place}"
-            if len(others) < _MAX_FILES:
+            if len(others) < _MAX_COMPARED:
                 others.append((at, port))
     names: dict[str, str] = {}
     for container, place in containers_of(spec, path):
@@ -70,19 +75,21 @@ def _port_shown(port: Document) -> str:
     return f"{{{' '.join(shown)} Protocol:{port.get('protocol') or ''} HostIP:{port.get('hostIP') or ''}}}"
 
 
-def _projected_warnings(volume: Document, name: str) -> Iterator[str]:
+def _without_files(volume: Document) -> Iterator[Document]:
+    return (source for source in volume.get("sources") or () if not source)
+
+
+def _projected_files(volume: Document) -> list[_File]:
     files: list[_File] = []
     for source in volume.get("sources") or ():
-        if not source:
-            yield f'volume "{name}" (Projected) has no sources provided'
-        elif (token := source.get("serviceAccountToken")) is not None:
+        if (token := source.get("serviceAccountToken")) is not None:
             files.append((token.get("path") or "", "ServiceAccountToken"))
-        else:
-            for kind, word in (("configMap", "ConfigMap"), ("secret", "Secret"), ("downwardAPI", "DownwardAPI")):
-                if (part := source.get(kind)) is not None and part.get("items"):
-                    files += _files(part, word if kind == "downwardAPI" else f'{word} "{part.get("name") or ""}"')
-                    break
-    yield from _overlaps(files, f'volume "{name}" (Projected)')
+            continue
+        for kind, word in (("configMap", "ConfigMap"), ("secret", "Secret"), ("downwardAPI", "DownwardAPI")):
+            if (part := source.get(kind)) is not None and part.get("items"):
+                files += _files(part, word if kind == "downwardAPI" else f'{word} "{part.get("name") or ""}"')
+                break
+    return files
 
 
 def _files(source: Document, origin: str) -> list[_File]:
@@ -91,7 +98,7 @@ def _files(source: Document, origin: str) -> list[_File]:
 
 def _overlaps(files: list[_File], about: str) -> Iterator[str]:
     seen: list[_File] = []
-    for path, origin in files[:_MAX_FILES]:
+    for path, origin in files:
         file = path.rstrip("/"), origin
         for other in seen:
             if file[0] and other[0] and _overlap(file[0], other[0]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Set
 
 from pilotage.errors import Cause
@@ -160,7 +161,8 @@ def _validate_pod_name(name: str, path: str) -> Iterator[Cause]:
 
 
 def _validate_claims(resources: Document, path: str, known: Set[str]) -> Iterator[Cause]:
-    keys: dict[str, str] = {}  # from a claim, or a claim and its request, to the claim
+    keys: set[str] = set()  # claims, and claims with a request
+    requested: Counter[str] = Counter()
     for index, claim in enumerate(resources.get("claims") or ()):
         place, name, request = f"{path}[{index}]", claim.get("name") or "", claim.get("request") or ""
         if not name:
@@ -175,8 +177,9 @@ def _validate_claims(resources: Document, path: str, known: Set[str]) -> Iterato
             if key in keys:
                 yield duplicate(place, key)
             elif not request:
-                yield from (duplicate(place, name) for claimed in keys.values() if claimed == name)
-            keys[key] = name
+                yield from (duplicate(place, name) for _ in range(requested[name]))
+            keys.add(key)
+            requested[name] += bool(request)
         if name not in known:
             which = f": {', '.join(sorted(known))}" if known else " which is empty"
             yield not_found(place, name, f"must be one of the names in pod.spec.resourceClaims{which}")

@@ -1,10 +1,23 @@
-"""The strategy of pods. Their rules are imported when the first pod is written, not when a server starts."""
+"""The strategy of pods."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
+
 from pilotage.errors import Cause
 from pilotage.meta.documents import Document, same
+from pilotage.meta.validation import MAX_CAUSES
+from pilotage.server.strategies.pods.defaults import default_pod
+from pilotage.server.strategies.pods.preparation import apply_apparmor, prepare_pod
+from pilotage.server.strategies.pods.resize import keep_all_but_resources, validate_resize
+from pilotage.server.strategies.pods.spec import validate_new_pod
+from pilotage.server.strategies.pods.status import carry_status_over, status_warnings, validate_pod_status
+from pilotage.server.strategies.pods.update import validate_ephemeral_containers_update, validate_pod_update
+from pilotage.server.strategies.pods.warnings import pod_warnings
 from pilotage.server.strategies.strategy import Strategy, copy_field
+
+_MAX_WARNINGS = 200  # no more fit into an answer
 
 
 class PodStrategy(Strategy):
@@ -13,13 +26,9 @@ class PodStrategy(Strategy):
     schema_rules = False
 
     def default(self, document: Document) -> None:
-        from pilotage.server.strategies.pods.defaults import default_pod
-
         default_pod(document)
 
     def prepare_for_create(self, document: Document) -> None:
-        from pilotage.server.strategies.pods.preparation import prepare_pod
-
         document["metadata"]["generation"] = 1
         prepare_pod(document)
 
@@ -28,64 +37,47 @@ class PodStrategy(Strategy):
         _count_generation(document, old)
 
     def prepare_for_status_update(self, document: Document, old: Document) -> Document:
-        from pilotage.server.strategies.pods.status import carry_status_over
-
         result = super().prepare_for_status_update(document, old)
         copy_field(result["metadata"], old["metadata"], "ownerReferences")
         carry_status_over(result.setdefault("status", {}), old.get("status") or {})
         return result
 
     def prepare_for_subresource_update(self, subresource: str, document: Document, old: Document) -> Document:
-        from pilotage.server.strategies.pods.resize import keep_all_but_resources
-
-        spec = old["spec"]
         if subresource == "resize":
-            spec = keep_all_but_resources(document["spec"], spec)
+            spec = keep_all_but_resources(document["spec"], old["spec"])
         else:
-            spec = dict(spec)
+            spec = dict(old["spec"])
             copy_field(spec, document["spec"], "ephemeralContainers")
         result = old | {"spec": spec, "metadata": dict(old["metadata"])}
         _count_generation(result, old)
         return result
 
     def validate(self, document: Document) -> list[Cause]:
-        from pilotage.server.strategies.pods.spec import validate_new_pod
-
-        return list(validate_new_pod(document))
+        return _first(validate_new_pod(document))
 
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        from pilotage.server.strategies.pods.update import validate_pod_update
-
-        return list(validate_pod_update(document, old))
+        return _first(validate_pod_update(document, old))
 
     def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
-        from pilotage.server.strategies.pods.status import validate_pod_status
-
-        return list(validate_pod_status(document, old))
+        return _first(validate_pod_status(document, old))
 
     def validate_subresource_update(self, subresource: str, document: Document, old: Document) -> list[Cause]:
-        if subresource == "resize":
-            from pilotage.server.strategies.pods.resize import validate_resize
-
-            return list(validate_resize(document, old))
-        from pilotage.server.strategies.pods.update import validate_ephemeral_containers_update
-
-        return list(validate_ephemeral_containers_update(document, old))
+        check = validate_resize if subresource == "resize" else validate_ephemeral_containers_update
+        return _first(check(document, old))
 
     def canonicalize(self, document: Document) -> None:
-        from pilotage.server.strategies.pods.preparation import apply_apparmor
-
         apply_apparmor(document)
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
-        from pilotage.server.strategies.pods.warnings import pod_warnings
-
-        return list(pod_warnings(document)) if old is None else []
+        return list(islice(pod_warnings(document), _MAX_WARNINGS)) if old is None else []
 
     def status_warnings(self, document: Document) -> list[str]:
-        from pilotage.server.strategies.pods.status import status_warnings
+        return list(islice(status_warnings(document.get("status") or {}), _MAX_WARNINGS))
 
-        return list(status_warnings(document.get("status") or {}))
+
+def _first(causes: Iterator[Cause]) -> list[Cause]:
+    """As many causes as an answer has, and one more, by which it says so."""
+    return list(islice(causes, MAX_CAUSES + 1))
 
 
 def _count_generation(document: Document, old: Document) -> None:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from pilotage.errors import Cause
 from pilotage.meta.documents import Document
+from pilotage.meta.validation import MAX_CAUSES
+from pilotage.server.strategies.pods.defaults import default_pod_template
+from pilotage.server.strategies.pods.spec import validate_pod_template
+from pilotage.server.strategies.pods.warnings import template_warnings
 from pilotage.server.strategies.strategy import Strategy
 
 
@@ -13,16 +19,10 @@ class PodTemplateStrategy(Strategy):
     schema_rules = False
 
     def default(self, document: Document) -> None:
-        from pilotage.server.strategies.pods.defaults import default_pod_template
-
         default_pod_template(document.setdefault("template", {}))
 
     def validate(self, document: Document) -> list[Cause]:
-        from pilotage.server.strategies.pods.spec import validate_pod_template
-
-        return list(validate_pod_template(document["template"], "template"))
+        return list(islice(validate_pod_template(document["template"], "template"), MAX_CAUSES + 1))
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
-        from pilotage.server.strategies.pods.warnings import template_warnings
-
-        return list(template_warnings(document["template"], "template"))
+        return list(islice(template_warnings(document["template"], "template"), MAX_CAUSES))

@@ -7,7 +7,7 @@ from typing import Any
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import forbidden, invalid, required
-from pilotage.meta.documents import Document
+from pilotage.meta.documents import Document, canonical
 from pilotage.server.strategies.pods.affinity import REQUIRED
 from pilotage.server.strategies.pods.annotations import MIRROR, validate_annotations, validate_annotations_update
 from pilotage.server.strategies.pods.containers import validate_image_spaces
@@ -81,7 +81,7 @@ def _validate_deadline(seconds: int | None, before: int | None) -> Iterator[Caus
 
 
 def _validate_added_tolerations(spec: Document, was: Document) -> Iterator[Cause]:
-    kept = [_without_seconds(toleration) for toleration in spec.get("tolerations") or ()]
+    kept = {_without_seconds(toleration) for toleration in spec.get("tolerations") or ()}
     if any(_without_seconds(toleration) not in kept for toleration in was.get("tolerations") or ()):
         message = "existing toleration can not be modified except its tolerationSeconds"
         yield forbidden("spec.tolerations", message)
@@ -89,8 +89,8 @@ def _validate_added_tolerations(spec: Document, was: Document) -> Iterator[Cause
         yield from validate_tolerations(spec, "spec.tolerations")
 
 
-def _without_seconds(toleration: Document) -> Document:
-    return {key: value for key, value in toleration.items() if key != "tolerationSeconds"}
+def _without_seconds(toleration: Document) -> bytes:
+    return canonical({key: value for key, value in toleration.items() if key != "tolerationSeconds"})
 
 
 def _validate_removed_gates(spec: Document, was: Document) -> Iterator[Cause]:
