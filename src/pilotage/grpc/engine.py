@@ -83,7 +83,6 @@ class Engine(ABC, Generic[S]):
         """The part of them that is small because the peer updates its window in small steps."""
         self.block_weight = 1
         """The cost of decoding the last header block: 1 for an ordinary one."""
-        self.received_messages = 0
         self.bounds = bounds
         self.half_window = bounds.window_bytes // 2
         self.guard = guard

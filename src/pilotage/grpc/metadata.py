@@ -60,22 +60,21 @@ def well_formed(fields: Sequence[tuple[bytes, bytes]], pseudo: Container[bytes] 
     )
 
 
-def custom(fields: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """The custom metadata of a call. The values of a repeated key are joined with a comma.
+def split_fields(fields: Iterable[tuple[bytes, bytes]]) -> tuple[dict[bytes, str], dict[str, str]]:
+    """The fields of HTTP/2 and gRPC, and the custom metadata. The values of a repeated key are joined with a comma.
 
     Values of keys that end with `-bin` stay base64, as on the wire.
     """
-    found: dict[str, str] = {}
+    reserved: dict[bytes, str] = {}
+    custom: dict[str, str] = {}
     for name, value in fields:
-        if not is_reserved(name):
-            key, text = name.decode("latin-1"), value.decode("latin-1")
-            found[key] = f"{found[key]},{text}" if key in found else text
-    return found
-
-
-def is_reserved(name: bytes) -> bool:
-    """Whether a header field belongs to HTTP/2 or gRPC."""
-    return name[:1] == b":" or name[:5] == b"grpc-" or name in _RESERVED
+        text = value.decode("latin-1")
+        if name[:1] == b":" or name[:5] == b"grpc-" or name in _RESERVED:
+            reserved[name] = text
+        else:
+            key = name.decode("latin-1")
+            custom[key] = f"{custom[key]},{text}" if key in custom else text
+    return reserved, custom
 
 
 def metadata_block(metadata: Mapping[str, str]) -> bytes:

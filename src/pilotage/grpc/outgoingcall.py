@@ -12,7 +12,7 @@ from pilotage.grpc import frames
 from pilotage.grpc.engine import Engine, Fields, Violation
 from pilotage.grpc.frames import ErrorCode
 from pilotage.grpc.messages import PREFIX_BYTES, Assembler
-from pilotage.grpc.metadata import custom, outcome, refused_by_http, well_formed
+from pilotage.grpc.metadata import outcome, refused_by_http, split_fields, well_formed
 from pilotage.grpc.rpc import Code, RPCError, frame
 from pilotage.grpc.stream import Stream
 
@@ -72,7 +72,7 @@ class OutgoingCall(Stream):
             if own.get(":status", "").startswith("1") and not ended:
                 return  # an interim response: the final one follows
             self.answered = True
-            self.metadata = custom(fields)
+            self.metadata = split_fields(fields)[1]
             if (refusal := refused_by_http(own)) is not None:
                 self._over(refusal)
                 return

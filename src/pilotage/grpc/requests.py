@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pilotage.grpc.frames import block
-from pilotage.grpc.metadata import ANSWER, CONTENT_TYPE, custom, failure, is_reserved, timeout_seconds, well_formed
+from pilotage.grpc.metadata import ANSWER, CONTENT_TYPE, failure, split_fields, timeout_seconds, well_formed
 from pilotage.grpc.rpc import Call, Code, Peer, RPCError
 
 _PSEUDO = frozenset((b":method", b":scheme", b":path", b":authority"))
@@ -39,7 +39,7 @@ class Malformed(Exception):
 
 def parse(fields: Sequence[tuple[bytes, bytes]], peer: Peer) -> CallRequest:
     """Parse header fields. Raises Refusal and Malformed."""
-    own = {name: value.decode("latin-1") for name, value in fields if is_reserved(name)}
+    own, metadata = split_fields(fields)
     _check_form(fields, own)
     _check_http(own)
     encoding = own.get(b"grpc-encoding", "identity")
@@ -49,7 +49,7 @@ def parse(fields: Sequence[tuple[bytes, bytes]], peer: Peer) -> CallRequest:
         )
         raise Refusal(ANSWER + block([("grpc-accept-encoding", "identity"), *failure(refusal)]))
     length = int(own[b"content-length"]) if b"content-length" in own else None
-    return CallRequest(Call(own[b":path"], custom(fields), peer), _timeout(own.get(b"grpc-timeout")), length)
+    return CallRequest(Call(own[b":path"], metadata, peer), _timeout(own.get(b"grpc-timeout")), length)
 
 
 def refused(error: RPCError) -> bytes:
