@@ -378,6 +378,17 @@ class PatchError(PilotageError):
 class MalformedPatch(PatchError):
     """The patch is invalid for any object; fix the patch."""
 
+    code = 422
+    """What an API server answers."""
+
+
+class MalformedDirective(MalformedPatch):
+    """A directive of a strategic merge patch is invalid, or contradicts the rest of it."""
+
+    def __init__(self, message: str, *, path: str = "", code: int) -> None:
+        super().__init__(message, path=path)
+        self.code = code
+
 
 class PatchDoesNotApply(PatchError):
     """The object differs from what the patch expects: a test failed, or a path does not exist."""

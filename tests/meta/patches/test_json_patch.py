@@ -1,4 +1,4 @@
-"""The examples of RFC 6902's appendix are here as rows of a table: document, operations, result."""
+"""The examples of RFC 6902's appendix, and what kube-apiserver accepts beyond it: document, operations, result."""
 
 from __future__ import annotations
 
@@ -67,7 +67,14 @@ def check(path: str, value: Any) -> dict[str, Any]:
         ({"a": [1, 2]}, [op("remove", "/a/-1"), add("/a/-1", 3)], {"a": [1, 3]}),
         ({"a": [1, 2]}, [op("replace", "/a/-2", value=0), check("/a/-1", 2)], {"a": [0, 2]}),
         ({"a": {}}, [check("/a/b", None), add("/a/b", 1)], {"a": {"b": 1}}),
-        ({"a": 1}, [add("", [1])], [1]),
+        ({"a": 1}, [op("replace", "/b", value=2)], {"a": 1, "b": 2}),
+        ({"a": 1}, [duplicate("/b", "/c")], {"a": 1, "c": None}),
+        ({"a": 1}, [op("add", "/b")], {"a": 1, "b": None}),
+        ({"a": {}}, [op("test", "/a/b")], {"a": {}}),
+        ({"a": [1, 2]}, [op("remove", "/a/01")], {"a": [1]}),
+        ({"a": [1, 2]}, [op("remove", "/a/+1")], {"a": [1]}),
+        ({"a": 1}, [op("remove", "x/a")], {}),
+        ({"a~2": 1, "a~": 2}, [op("remove", "/a~2"), op("remove", "/a~")], {}),
         ({"a": 1}, [op("replace", "", value=None)], None),
         ({"a": 1}, [add("/a", None)], {"a": None}),
         ({"a": 1}, [move("/a", "/a")], {"a": 1}),
@@ -78,7 +85,7 @@ def check(path: str, value: Any) -> dict[str, Any]:
         ({"a": {"b": 1}}, [duplicate("/a", "/c"), op("replace", "/c/b", value=2)], {"a": {"b": 1}, "c": {"b": 2}}),
         (
             {"a": [1, {"x": 1.0}]},
-            [check("/a", [1.0, {"x": 1}]), check("", {"a": [1, {"x": 1}]})],
+            [check("/a", [1, {"x": 1.0}]), check("", {"a": [1, {"x": 1.0}]})],
             {"a": [1, {"x": 1.0}]},
         ),
         ({"a": [1, 2, 3]}, [move("/a/0", "/a/-")], {"a": [2, 3, 1]}),
@@ -86,7 +93,7 @@ def check(path: str, value: Any) -> dict[str, Any]:
         ({}, [], {}),
     ],
 )
-def test_operations_do_what_the_standard_says(document: Any, patch: list[Any], result: Any) -> None:
+def test_operations_do_what_kubernetes_does(document: Any, patch: list[Any], result: Any) -> None:
     before, operations = copy.deepcopy(document), copy.deepcopy(patch)
     assert json_patch.apply(document, patch) == result
     assert document == before
@@ -100,7 +107,9 @@ def test_operations_do_what_the_standard_says(document: Any, patch: list[Any], r
         ({"baz": "qux"}, [check("/baz", "bar")], 0, "/baz"),
         ({"/": 9, "~1": 10}, [check("/~01", "10")], 0, "/~01"),
         ({"a": 1}, [check("/a", 1), op("remove", "/b")], 1, "/b"),
-        ({"a": 1}, [op("replace", "/b", value=1)], 0, "/b"),
+        ({"a": 1}, [op("replace", "/b/c", value=1)], 0, "/b"),
+        ({"a": 1}, [check("/a", 1.0)], 0, "/a"),
+        ({"a": {"b": 1}}, [move("/a", "/a/b")], 0, "/a"),
         ({"a": 1}, [add("/a/b", 1)], 0, "/a/b"),
         ({"a": True}, [check("/a", 1)], 0, "/a"),
         ({"a": None}, [check("/a", False)], 0, "/a"),
@@ -112,13 +121,12 @@ def test_operations_do_what_the_standard_says(document: Any, patch: list[Any], r
         ({"a": [1]}, [op("remove", "/a/-")], 0, "/a/-"),
         ({"a": [1]}, [op("replace", "/a/-", value=1)], 0, "/a/-"),
         ({"a": [1]}, [op("remove", "/a/-2")], 0, "/a/-2"),
-        ({"a": [1, 2]}, [op("remove", "/a/01")], 0, "/a/01"),
         ({"a": [1, 2]}, [op("remove", "/a/1e0")], 0, "/a/1e0"),
         ({"a": [1, 2]}, [op("remove", "/a/\u0661")], 0, "/a/\u0661"),
         ({"a": [1]}, [op("remove", "/a/" + "9" * 5000)], 0, "/a/" + "9" * 5000),
         ({"a": 1}, [move("/b", "/c")], 0, "/b"),
         ({"a": 1}, [move("/b", "/b")], 0, "/b"),
-        ({"a": 1}, [duplicate("/b", "/c")], 0, "/b"),
+        ({"a": 1}, [duplicate("/b/c", "/c")], 0, "/b"),
     ],
 )
 def test_what_does_not_fit_the_document_is_refused_with_its_place(
@@ -143,15 +151,11 @@ def test_what_does_not_fit_the_document_is_refused_with_its_place(
         ([{"op": ["add"], "path": ""}], "op must be one of"),
         ([{"op": "remove"}], "path must be a string"),
         ([{"op": "remove", "path": 1}], "path must be a string"),
-        ([op("add", "/a")], "add needs a value"),
-        ([op("test", "/a")], "test needs a value"),
         ([op("move", "/a")], "from must be a string"),
-        ([op("remove", "a")], "start with a slash"),
-        ([op("remove", "/a~2")], "tilde"),
-        ([op("remove", "/a~")], "tilde"),
-        ([op("remove", "")], "cannot be removed"),
-        ([move("/a", "/a/b")], "into itself"),
-        ([move("", "/a")], "into itself"),
+        ([op("remove", "a")], "has no slash"),
+        ([op("remove", "")], "remove needs a path within the document"),
+        ([add("", {})], "add needs a path within the document"),
+        ([move("", "/a")], "move needs a path within the document"),
     ],
 )
 def test_what_is_no_patch_is_refused(patch: Any, words: str) -> None:
@@ -169,9 +173,9 @@ def test_operations_and_copies_are_bounded() -> None:
     assert json_patch.apply({}, [add("/a", 1)] * json_patch.MAX_OPERATIONS) == {"a": 1}
     with pytest.raises(PatchTooLarge, match="10000 operations"):
         json_patch.apply({}, [add("/a", 1)] * (json_patch.MAX_OPERATIONS + 1))
-    doubling = [op("copy", "/-", **{"from": ""})] * 40
+    doubling = [op("copy", "/a/-", **{"from": "/a"})] * 40
     with pytest.raises(PatchTooLarge, match="copies more than"):
-        json_patch.apply(["x" * 1000], doubling)
+        json_patch.apply({"a": ["x" * 1000]}, doubling)
 
 
 def test_a_pointer_of_megabytes_costs_no_more_than_reading_it() -> None:
@@ -188,7 +192,7 @@ def test_a_document_that_grows_too_deep_is_refused() -> None:
         json_patch.apply({}, [add("/a", deep)])
     with pytest.raises(PatchTooLarge, match="too deeply"):
         json_patch.apply(
-            {}, [add("/a", {}), *[move("/a", "/b"), add("/a", {}), move("/b", "/a/a")] * 2000, duplicate("", "/c")]
+            {}, [add("/a", {}), *[move("/a", "/b"), add("/a", {}), move("/b", "/a/a")] * 2000, duplicate("/a", "/c")]
         )
 
 

@@ -237,6 +237,7 @@ def named(*names: str) -> list[dict[str, str]]:
             {"containers": named("b")},
             {"containers": [{"name": "b"}, {"image": "keyless"}, {"name": "a"}]},
         ),
+        ({"finalizers": ["a"]}, {"$deleteFromPrimitiveList/finalizers": "a"}, {"finalizers": ["a"]}),
     ],
 )
 def test_patches_do_what_kubernetes_does(schema: MergeSchema, document: Any, patch: Any, result: Any) -> None:
@@ -253,27 +254,30 @@ def test_patches_do_what_kubernetes_does(schema: MergeSchema, document: Any, pat
     ("patch", "words", "path"),
     [
         ([], "is an object", ""),
-        ({"$patch": "spin"}, "$patch must be replace, delete or merge, not 'spin'", ""),
-        ({"labels": {"$patch": 1}}, ".labels: $patch must be", ".labels"),
-        ({"new": {"deep": {"$patch": "spin"}}}, "$patch must be", ".new.deep"),
-        ({"containers": [{"image": "x"}]}, "each item must have the merge key 'name'", ".containers"),
-        ({"containers": [{"$patch": "delete"}]}, "each item must have the merge key 'name'", ".containers"),
-        ({"containers": ["x"]}, "each item must have the merge key 'name'", ".containers"),
+        ({"$patch": "spin"}, "unknown patch type: spin in map: map[$patch:spin]", ""),
+        ({"labels": {"$patch": 1}}, "unknown patch type: 1 in map: map[$patch:1]", ".labels"),
+        ({"new": {"deep": {"$patch": "spin"}}}, "unknown patch type: spin", ".new.deep"),
+        (
+            {"containers": [{"image": "x"}]},
+            "map: map[image:x] does not contain declared merge key: name",
+            ".containers",
+        ),
+        ({"containers": [{"$patch": "delete"}]}, "does not contain declared merge key: name", ".containers"),
+        ({"containers": ["x"]}, "does not contain declared merge key: name", ".containers"),
         ({"finalizers": [{"a": 1}]}, "it has no merge key", ".finalizers"),
-        ({"$setElementOrder/containers": {}}, "must be a list", ".containers"),
-        ({"$deleteFromPrimitiveList/finalizers": "a"}, "must be a list", ".finalizers"),
+        ({"$setElementOrder/containers": {}}, "invalid patch format of setElementOrder list", ".containers"),
         (
             {"$setElementOrder/containers": named("a"), "containers": named("b")},
-            "must all be in $setElementOrder",
+            "The order in patch list:\n[map[name:b]]\n doesn't match $setElementOrder list:\n[map[name:a]]\n",
             ".containers",
         ),
         (
             {"$setElementOrder/containers": named("a", "b"), "containers": named("b", "a")},
-            "in the same order",
+            "The order in patch list:\n[map[name:b] map[name:a]]\n doesn't match",
             ".containers",
         ),
-        ({"strategy": {"$retainKeys": "type"}}, "must be a list of keys", ".strategy"),
-        ({"strategy": {"$retainKeys": [], "type": "X"}}, "$retainKeys does not name it", ".strategy.type"),
+        ({"strategy": {"$retainKeys": "type"}}, "invalid patch format of retainKeys", ".strategy"),
+        ({"strategy": {"$retainKeys": [], "type": "X"}}, "invalid patch format of retainKeys", ".strategy.type"),
     ],
 )
 def test_what_is_no_patch_is_refused_with_its_place(patch: Any, words: str, path: str) -> None:

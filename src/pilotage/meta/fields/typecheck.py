@@ -7,9 +7,9 @@ from typing import Any
 
 from pilotage.meta.fields import elements, items
 from pilotage.meta.fields.schema import FieldType, ListRule
+from pilotage.meta.gotext import go_syntax, go_text
 
 _MAX_PROBLEMS = 64
-_MAX_SHOWN = 1000
 _NUMERIC = "expected numeric (int or float), got {}"
 _GO_TYPES = {str: "string", bool: "bool", int: "int64", float: "float64"}
 
@@ -77,7 +77,7 @@ def _scalar_problem(field_type: FieldType, value: Any) -> str:
         case "numeric" if isinstance(value, bool) or not isinstance(value, int | float):
             return _NUMERIC.format(_go_type(value))
         case "string" if not isinstance(value, str):
-            return f"expected string, got &value.valueUnstructured{{Value:{_go_syntax(value)}}}"
+            return f"expected string, got &value.valueUnstructured{{Value:{go_syntax(value)}}}"
         case "boolean" if not isinstance(value, bool):
             return f"expected boolean, got {_plain(value)}"
         case "untyped" if isinstance(value, dict | list):
@@ -93,25 +93,4 @@ def _go_type(value: Any) -> str:
 
 def _plain(value: Any) -> str:
     """A value as Go prints it inside its wrapper."""
-    return f"&{{{_go_text(value)}}}"[:_MAX_SHOWN]
-
-
-def _go_text(value: Any) -> str:
-    if isinstance(value, dict):
-        return "map[" + " ".join(f"{name}:{_go_text(item)}" for name, item in sorted(value.items())) + "]"
-    if isinstance(value, list):
-        return "[" + " ".join(map(_go_text, value)) + "]"
-    if value is None:
-        return "<nil>"
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _go_syntax(value: Any) -> str:
-    if isinstance(value, dict):
-        inner = ", ".join(f'"{name}":{_go_syntax(item)}' for name, item in sorted(value.items()))
-        return f"map[string]interface {{}}{{{inner}}}"[:_MAX_SHOWN]
-    if isinstance(value, list):
-        return f"[]interface {{}}{{{', '.join(map(_go_syntax, value))}}}"[:_MAX_SHOWN]
-    if isinstance(value, str):
-        return f'"{value}"'[:_MAX_SHOWN]
-    return "interface {}(nil)" if value is None else str(value).lower()
+    return f"&{{{go_text(value)}}}"

@@ -1,4 +1,9 @@
-"""JSON Patch (RFC 6902): a list of operations at JSON Pointers (RFC 6901)."""
+"""JSON Patch (RFC 6902) as kube-apiserver applies it, which is more lenient than the RFC.
+
+`replace` adds a member that is missing, `copy` of a missing member adds null, a `value` that is missing is null, and
+`test` for null passes where the member is missing. An index counts from the end if it is negative, and may have leading
+zeros. What stands before the first slash of a path is ignored.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from pilotage.errors import MalformedPatch, PatchDoesNotApply, PatchError, PatchTooLarge
-from pilotage.meta.documents import copied, equal
+from pilotage.meta.documents import copied, same
 
 MAX_OPERATIONS = 10_000
 MAX_COPIED_BYTES = 3 * 1024 * 1024
@@ -18,7 +23,7 @@ MAX_COPIED_BYTES = 3 * 1024 * 1024
 
 Pointer: TypeAlias = "tuple[str, ...]"
 
-_INDEX = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_INDEX = re.compile(r"[-+]?[0-9]{1,18}", re.ASCII)
 _BAD_ESCAPE = re.compile(r"~(?![01])")
 _ABSENT = object()
 _SHOWN = 200
@@ -81,14 +86,12 @@ def _operation(index: int, item: Any) -> Operation:
     op = item.get("op")
     if not isinstance(op, str) or op not in _OPERATIONS:
         raise MalformedPatch(f"op must be one of {', '.join(_OPERATIONS)}, not {op!r:.60}", operation=index)
-    if op in ("add", "replace", "test") and "value" not in item:
-        raise MalformedPatch(f"{op} needs a value", operation=index)
     path = _path(index, item, "path")
+    if not path and op not in ("replace", "test"):
+        raise MalformedPatch(f"{op} needs a path within the document", path=item["path"], operation=index)
     source = _path(index, item, "from") if op in ("move", "copy") else ()
-    if op == "move" and len(source) < len(path) and path[: len(source)] == source:
-        raise MalformedPatch(
-            f"{_shortened(item['from'])} cannot be moved into itself", path=item["path"], operation=index
-        )
+    if op in ("move", "copy") and not source:
+        raise MalformedPatch(f"{op} needs a path within the document", path=item["from"], operation=index)
     return Operation(op, path, source, item.get("value"))
 
 
@@ -96,10 +99,10 @@ def _path(index: int, item: dict[str, Any], member: str) -> Pointer:
     text = item.get(member)
     if not isinstance(text, str):
         raise MalformedPatch(f"{member} must be a string, a JSON Pointer", operation=index)
-    try:
-        return pointer(text)
-    except ValueError as error:
-        raise MalformedPatch(str(error), path=text, operation=index) from None
+    steps = text.split("/")[1:]
+    if text and not steps:
+        raise MalformedPatch(f"the path {_shortened(text)} has no slash", path=text, operation=index)
+    return tuple(step.replace("~1", "/").replace("~0", "~") for step in steps)
 
 
 class _Target:
@@ -110,43 +113,47 @@ class _Target:
         self.copied_bytes = 0
 
     def get(self, path: Pointer) -> Any:
-        value = self.document
-        for depth in range(len(path)):
-            value = _step(value, path, depth)
-        return value
-
-    def lacks(self, path: Pointer) -> bool:
-        """Whether the object that would hold the member is there, without it."""
-        parent = self.get(path[:-1]) if path else None
-        return isinstance(parent, dict) and path[-1] not in parent
+        """The value at a path; of a member that is missing in its object, null."""
+        if not path:
+            return self.document
+        parent = self._parent(path)
+        if isinstance(parent, dict):
+            return parent.get(path[-1])
+        return parent[_index(path, len(path) - 1, len(parent) - 1)]
 
     def add(self, path: Pointer, value: Any) -> None:
-        if not path:
-            self.document = value
-            return
-        parent, last = self.get(path[:-1]), path[-1]
+        parent, last = self._parent(path), path[-1]
         if isinstance(parent, dict):
             parent[last] = value
-        elif isinstance(parent, list):
-            parent.insert(len(parent) if last == "-" else _index(path, len(path) - 1, len(parent)), value)
         else:
-            raise _missing(path, len(path) - 1)
+            parent.insert(len(parent) if last == "-" else _index(path, len(path) - 1, len(parent)), value)
 
     def remove(self, path: Pointer) -> Any:
-        if not path:
-            raise MalformedPatch("the whole document cannot be removed")
-        parent, last = self.get(path[:-1]), path[-1]
-        value = _step(parent, path, len(path) - 1)
-        del parent[last if isinstance(parent, dict) else int(last)]
-        return value
+        parent, last = self._parent(path), path[-1]
+        if isinstance(parent, dict):
+            if last not in parent:
+                raise _missing(path, len(path) - 1)
+            return parent.pop(last)
+        return parent.pop(_index(path, len(path) - 1, len(parent) - 1))
 
     def replace(self, path: Pointer, value: Any) -> None:
-        self.get(path)
         if not path:
             self.document = value
             return
-        parent = self.get(path[:-1])
-        parent[path[-1] if isinstance(parent, dict) else int(path[-1])] = value
+        parent, last = self._parent(path), path[-1]
+        if isinstance(parent, dict):
+            parent[last] = value
+        else:
+            parent[_index(path, len(path) - 1, len(parent) - 1)] = value
+
+    def _parent(self, path: Pointer) -> Any:
+        """The object or list that has, or would have, what the path names."""
+        value = self.document
+        for depth in range(len(path) - 1):
+            value = _step(value, path, depth)
+        if not isinstance(value, dict | list):
+            raise _missing(path, len(path) - 1)
+        return value
 
 
 def _run(target: _Target, index: int, operation: Operation) -> None:
@@ -169,9 +176,6 @@ def _replace(target: _Target, operation: Operation) -> None:
 
 
 def _move(target: _Target, operation: Operation) -> None:
-    if operation.source == operation.path:
-        target.get(operation.path)
-        return
     target.add(operation.path, target.remove(operation.source))
 
 
@@ -184,9 +188,7 @@ def _copy(target: _Target, operation: Operation) -> None:
 
 
 def _test(target: _Target, operation: Operation) -> None:
-    if operation.value is None and target.lacks(operation.path):
-        return  # how writers make sure, with Kubernetes' API server, that a member is not there
-    if not equal(target.get(operation.path), operation.value):
+    if not same(target.get(operation.path), operation.value):
         raise _does_not_apply(operation.path, len(operation.path), "holds another value than the test expects")
 
 
@@ -215,7 +217,7 @@ def _index(path: Pointer, depth: int, highest: int) -> int:
     if not _INDEX.fullmatch(step):
         raise _does_not_apply(path, depth, "is in a list, and its last part is no index")
     index = int(step)
-    if index < 0:  # counted from the end, which RFC 6902 does not have but Kubernetes' API server does
+    if index < 0:  # counted from the end
         index += highest + 1
     if not 0 <= index <= highest:
         raise _does_not_apply(path, depth, "is past the end of the list")

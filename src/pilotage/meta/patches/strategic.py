@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pilotage.errors import MalformedPatch, PatchTooLarge
+from pilotage.errors import MalformedDirective, MalformedPatch, PatchTooLarge
 from pilotage.meta.documents import canonical
+from pilotage.meta.gotext import go_text
 from pilotage.meta.models import Model
 from pilotage.meta.patches.lookup import MergeSchema as MergeSchema
 from pilotage.meta.patches.lookup import ModelMergeSchema as ModelMergeSchema
@@ -24,6 +25,7 @@ RETAIN_KEYS = "$retainKeys"
 SET_ELEMENT_ORDER = "$setElementOrder/"
 DELETE_FROM_PRIMITIVE_LIST = "$deleteFromPrimitiveList/"
 
+_BAD_RETAIN_KEYS = "invalid patch format of retainKeys"
 _ABSENT = object()
 
 
@@ -57,7 +59,7 @@ class ListRule:
         ]
         added = self._objects(entries, patch) if objects else _scalars(entries, patch)
         names = [identity(item, self.key) for item in added]
-        return arranged(entries, names if order is None else self._checked_order(names, order))
+        return arranged(entries, names if order is None else self._checked_order(added, order))
 
     def _objects(self, entries: list[MergedItem], patch: list[Any]) -> list[Any]:
         """Merge the patch's items into the entries, or remove them; what was merged or added is returned."""
@@ -80,16 +82,18 @@ class ListRule:
     def _name(self, item: Any) -> bytes:
         name = identity(item, self.key) if isinstance(item, dict) else None
         if name is None:
-            raise MalformedPatch(f"{self.path}: each item must have the merge key {self.key!r}", path=self.path)
+            message = f"map: {go_text(item)} does not contain declared merge key: {self.key}"
+            raise MalformedDirective(message, path=self.path, code=500)
         return name
 
-    def _checked_order(self, names: list[bytes | None], order: list[Any]) -> list[bytes | None]:
+    def _checked_order(self, patch: list[Any], order: list[Any]) -> list[bytes | None]:
+        names = [identity(item, self.key) for item in patch]
         wanted = [identity(item, self.key) for item in order]
         ranks = {name: rank for rank, name in reversed(list(enumerate(wanted)))}
         places = [ranks.get(name, -1) for name in names]
         if -1 in places or places != sorted(places):
-            message = f"{self.path}: the items must all be in {SET_ELEMENT_ORDER}… of the list, in the same order"
-            raise MalformedPatch(message, path=self.path)
+            lists = f"{go_text(patch)}\n doesn't match {SET_ELEMENT_ORDER[:-1]} list:\n{go_text(order)}"
+            raise MalformedDirective(f"The order in patch list:\n{lists}\n", path=self.path, code=500)
         return wanted
 
 
@@ -152,9 +156,11 @@ class _Field:
     def _companion(self, prefix: str) -> list[Any] | None:
         """The list of a directive that stands beside the field."""
         value = self.patch.get(prefix + self.name)
-        if value is not None and not isinstance(value, list):
-            raise MalformedPatch(f"{self.path}: {prefix}… must be a list", path=self.path)
-        return value
+        if isinstance(value, list) or value is None:
+            return value
+        if prefix == DELETE_FROM_PRIMITIVE_LIST:
+            return None  # kube-apiserver ignores it
+        raise MalformedDirective("invalid patch format of setElementOrder list", path=self.path, code=400)
 
     def _child(self) -> MergeSchema | None:
         return self.schema.child(self.name) if self.schema is not None else None
@@ -169,11 +175,11 @@ def _retained(original: dict[str, Any], patch: dict[str, Any], path: str) -> dic
         return dict(original)
     keys = patch[RETAIN_KEYS]
     if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
-        raise MalformedPatch(f"{path or '.'}: {RETAIN_KEYS} must be a list of keys", path=path)
+        raise MalformedDirective(_BAD_RETAIN_KEYS, path=path, code=400)
     retained = set(keys)
     for key, value in patch.items():
         if value is not None and not key.startswith("$") and key not in retained:
-            raise MalformedPatch(f"{path}.{key} is set, but {RETAIN_KEYS} does not name it", path=f"{path}.{key}")
+            raise MalformedDirective(_BAD_RETAIN_KEYS, path=f"{path}.{key}", code=400)
     return {key: value for key, value in original.items() if key in retained}
 
 
@@ -205,9 +211,8 @@ def _directive(patch: dict[str, Any], path: str) -> str:
     """The `$patch` of an object: `replace`, `delete`, or empty."""
     directive = patch.get(PATCH, "merge")
     if directive not in ("replace", "delete", "merge"):
-        raise MalformedPatch(
-            f"{path or '.'}: $patch must be replace, delete or merge, not {directive!r:.60}", path=path
-        )
+        message = f"unknown patch type: {go_text(directive)} in map: {go_text(patch)}"
+        raise MalformedDirective(message, path=path, code=500)
     return "" if directive == "merge" else str(directive)
 
 

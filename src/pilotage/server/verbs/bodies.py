@@ -9,7 +9,16 @@ from typing import Any
 
 import msgspec
 
-from pilotage.errors import ApiError, BadRequest, Cause, DecodeError, Status, UnsupportedMediaType
+from pilotage.errors import (
+    ApiError,
+    BadRequest,
+    Cause,
+    DecodeError,
+    Invalid,
+    Status,
+    StatusDetails,
+    UnsupportedMediaType,
+)
 from pilotage.meta import jsontext
 from pilotage.meta.causes import invalid, invalid_error, not_supported, too_long
 from pilotage.meta.documents import Document
@@ -36,6 +45,7 @@ _PARTS = {
     "managedFields": frozenset(shapes(ManagedFieldsEntry)),
 }
 JSON_TYPES = ("string", "integer", "number", "boolean", "object", "array", "null")
+NO_KIND = "Object 'Kind' is missing"
 _OTHER_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
 _KEY = re.compile(rb'"\s*:')
 _GAP = re.compile(rb'"\s+:')
@@ -201,9 +211,9 @@ def check_kind(document: Document, info: ResourceInfo, request: Request) -> None
     if not info.custom:
         _check_builtin_kind(api_version or info.gvk.api_version, kind or info.gvk.kind, info, request)
     elif not kind and request.verb is Verb.PATCH:
-        raise undecodable(info, request, "Object 'Kind' is missing")
+        raise undecodable(info, request, NO_KIND)
     elif not kind:
-        raise unrecognized(info, f"Object 'Kind' is missing in '{_excerpt(request.body)}'", request.body)
+        raise unrecognized(info, f"{NO_KIND} in '{_excerpt(request.body)}'", request.body)
     else:
         _check_custom_kind(api_version, kind, document, info, request)
     document["apiVersion"], document["kind"] = info.gvk.api_version, info.gvk.kind
@@ -313,12 +323,21 @@ def unhandled(info: ResourceInfo, reason: str, kind: str = "", api_version: str 
     )
 
 
+class Undecodable(Invalid):
+    """A patch made content of an object that its kind cannot hold."""
+
+    def __init__(self, message: str, reason: str, *, details: StatusDetails | None) -> None:
+        super().__init__(message, details=details)
+        self.why = reason
+
+
 def undecodable(info: ResourceInfo, request: Request, reason: str) -> ApiError:
     """The error for content that the kind cannot hold: a 400, or a 422 where a patch made it so."""
     if request.verb is not Verb.PATCH:
         return unhandled(info, reason)
     cause = Cause("FieldValueInvalid", f"Invalid value: {reason}", "patch")
-    return info.invalid(request.name, [cause])
+    error = info.invalid(request.name, [cause])
+    return Undecodable(str(error), reason, details=error.status.details)
 
 
 def unrecognized(info: ResourceInfo, reason: str, body: bytes) -> BadRequest:

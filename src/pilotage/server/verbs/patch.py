@@ -6,26 +6,31 @@ from collections.abc import Callable
 from typing import Any
 
 from pilotage.errors import (
+    ApiError,
     BadRequest,
     DecodeError,
     Invalid,
+    MalformedPatch,
     PatchError,
     PatchTooLarge,
     RequestTooLarge,
+    Status,
     StatusDetails,
     UnsupportedMediaType,
 )
 from pilotage.meta import jsontext, limits
-from pilotage.meta.causes import forbidden, invalid_error
+from pilotage.meta.causes import forbidden, invalid, invalid_error, json_shown
 from pilotage.meta.documents import Document
+from pilotage.meta.gotext import go_text
 from pilotage.meta.kinds import GroupKind
 from pilotage.meta.patches import json_patch, merge, strategic
 from pilotage.rest.request import PatchType, Request
 from pilotage.server import records
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.verbs.bodies import FieldProblems, duplicate_fields
+from pilotage.server.verbs.bodies import NO_KIND, FieldProblems, duplicate_fields
 from pilotage.types import builtin
 
+_MAX_SHOWN = 64 * 1024
 Patch = Callable[[bytes], tuple[Document, FieldProblems]]
 """From the bytes of what is there to what is wanted instead. May be called again, with what is there by then."""
 
@@ -46,13 +51,28 @@ def reader(info: ResourceInfo, request: Request) -> Patch:
         try:
             document = _applied(info, kind, patch, records.decode(data))
         except PatchError as error:
-            message = f"the server rejected our request due to an error in our request: {error}"
-            raise Invalid(message, details=StatusDetails()) from None
+            raise _refused(error, kind) from None
         if not isinstance(document, dict):
-            raise BadRequest("the patch leaves no object behind")
+            raise _refused(PatchError("the patch leaves no object behind"), kind)
         return document, FieldProblems(duplicate=list(duplicate))
 
     return apply
+
+
+def undecodable(info: ResourceInfo, request: Request, reason: str, patched: Document) -> Invalid:
+    """The 422 for a patch whose result the kind cannot hold.
+
+    As in Kubernetes, it shows the result (or a strategic patch) without a kind and a name; nothing of a Secret.
+    """
+    if info.gvk.kind == "Secret":
+        value = "{}"
+    elif request.content_type == PatchType.STRATEGIC.value:
+        value = go_text(_read(request, PatchType.STRATEGIC))
+    else:
+        value = json_shown(patched, order="sorted")[:_MAX_SHOWN]
+    if reason == NO_KIND:
+        reason = f"{reason} in '{value}'"
+    return invalid_error(GroupKind("", ""), "", [invalid("patch", value, reason)])
 
 
 def patch_type(info: ResourceInfo, request: Request) -> PatchType:
@@ -69,22 +89,55 @@ def patch_type(info: ResourceInfo, request: Request) -> PatchType:
     )
 
 
+def _refused(error: PatchError, kind: PatchType) -> ApiError:
+    """What a patch that cannot be applied is answered with. Of a JSON patch, Kubernetes does not say why."""
+    if kind is not PatchType.STRATEGIC:
+        return Invalid("the server rejected our request due to an error in our request", details=StatusDetails())
+    code = error.code if isinstance(error, MalformedPatch) else 422
+    if code == 400:
+        return BadRequest(str(error))
+    return ApiError(status=Status(500, "", str(error))) if code == 500 else Invalid(str(error), details=StatusDetails())
+
+
 def _read(request: Request, kind: PatchType) -> Any:
+    prefix = "" if kind is PatchType.STRATEGIC else "error decoding patch: "
     try:
         patch = jsontext.read(request.body)
     except DecodeError as error:
-        raise BadRequest(f"error decoding patch: {error}") from None
+        reason = "unexpected end of JSON input" if _is_cut_off(request.body) else str(error)
+        raise BadRequest(prefix + reason) from None
     if kind is PatchType.JSON:
-        if not isinstance(patch, list):
-            raise BadRequest("error decoding patch: a JSON patch is a list of operations")
-        if not all(isinstance(operation, dict) for operation in patch):
-            raise BadRequest("error decoding patch: an operation of a JSON patch is an object")
+        _check_operations(patch)
         if len(patch) > json_patch.MAX_OPERATIONS:
             bound = f"The allowed maximum operations in a JSON patch is {json_patch.MAX_OPERATIONS}, got {len(patch)}"
             raise RequestTooLarge(f"Request entity too large: {bound}")
-    elif not isinstance(patch, dict):
-        raise BadRequest("error decoding patch: a merge patch is an object")
-    return patch
+    elif patch is None and kind is PatchType.MERGE:
+        raise BadRequest("Invalid JSON Patch")
+    elif not isinstance(patch, dict) and patch is not None:
+        wanted = "Go value of type map[string]interface {}"
+        raise BadRequest(f"{prefix}json: cannot unmarshal {jsontext.json_type(patch)} into {wanted}")
+    return patch or ({} if kind is not PatchType.JSON else [])
+
+
+def _check_operations(patch: Any) -> None:
+    """Raise BadRequest for what is not a list of operations."""
+    subject = "error decoding patch: json: cannot unmarshal"
+    if not isinstance(patch, list) and patch is not None:
+        raise BadRequest(f"{subject} {jsontext.json_type(patch)} into Go value of type []handlers.jsonPatchOp")
+    for operation in patch or ():
+        if not isinstance(operation, dict):
+            raise BadRequest(f"{subject} {jsontext.json_type(operation)} into Go value of type handlers.jsonPatchOp")
+        for name in ("op", "path", "from"):
+            value = operation.get(name)
+            if value is not None and not isinstance(value, str):
+                field = f"Go struct field jsonPatchOp.{name} of type string"
+                raise BadRequest(f"{subject} {jsontext.json_type(value)} into {field}")
+
+
+def _is_cut_off(body: bytes) -> bool:
+    """Whether a body that is not JSON is the beginning of a document."""
+    text = body.strip()
+    return not text or (text[:1] in b"[{" and text[-1:] not in b"]}")
 
 
 def _applied(info: ResourceInfo, kind: PatchType, patch: Any, old: Document) -> Any:

@@ -18,6 +18,7 @@ from pilotage.server.ownership.track import only_times_differ, track_update
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs import bodies
 from pilotage.server.verbs import patch as patching
+from pilotage.server.verbs.bodies import Undecodable
 from pilotage.server.verbs.create import Creator
 from pilotage.server.verbs.read import shaped
 from pilotage.storage.interface import Entry
@@ -64,7 +65,14 @@ class Updater:
         patch = patching.reader(info, request)
 
         def next_state(old: Document, data: bytes) -> tuple[Document, list[str]]:
-            document, problems = patch(info.strategy.decorate(data))
+            data = info.strategy.decorate(data)
+            try:
+                return patched(old, data)
+            except Undecodable as error:
+                raise patching.undecodable(info, request, error.why, patch(data)[0]) from None
+
+        def patched(old: Document, data: bytes) -> tuple[Document, list[str]]:
+            document, problems = patch(data)
             bodies.check_kind(document, info, request)
             document = bodies.fitted(document, info, request, problems)
             bodies.check_identity(info, request, document, None)
