@@ -33,6 +33,7 @@ CHANGING = [
     (r"Ready: (True|False)", "Ready: STATUS"),
     (r'"status": "(Ready|NotReady)"', '"status": STATUS'),
     (r"unix://[\w/.-]*device-api\.sock", "TARGET"),
+    (r"at version \d+", "at version NUMBER"),
 ]
 """What differs from run to run."""
 

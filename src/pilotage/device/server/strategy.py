@@ -28,6 +28,7 @@ class GPUStrategy(CustomResourceStrategy):
     patch_types = (PatchType.JSON, PatchType.MERGE, PatchType.STRATEGIC)
     merge_schema = {"properties": {"status": {"properties": {"conditions": _CONDITIONS}}}}
     uid_precondition = False  # admission refuses another uid: NVIDIA's clients of V8 expect 400 or 422, not 409
+    managed_fields = False  # the Device API has no field for them
     decorated = True
 
     def prepare_for_create(self, document: Document) -> None:

@@ -22,8 +22,8 @@ def track_create(info: ResourceInfo, request: Request, document: Document, *, no
     """Set the managed fields of a new object, in place: the writer owns what it has."""
     metadata = document["metadata"]
     given = metadata.pop(MANAGED_FIELDS, None)
-    if len(request.body) > MAX_VALUE_BYTES:
-        return  # there would be no room for them
+    if not info.strategy.managed_fields or len(request.body) > MAX_VALUE_BYTES:  # there would be no room for them
+        return
     write = _Write(info, request, kinds.empty_object(info), document, now)
     if entries := write.entries(_given(given, {}) if given else {}):
         metadata[MANAGED_FIELDS] = entries

@@ -61,6 +61,8 @@ class Strategy:
     """An update with another uid is a conflict. If false, it is invalid, as an immutable field."""
     grace_period: ClassVar[bool] = True
     """A deletion sets a grace period, and counts as a change of the generation."""
+    managed_fields: ClassVar[bool] = True
+    """Whether new objects get managed fields."""
     decorated: ClassVar[bool] = False
     """Clients do not see all that is stored."""
     protected_names: ClassVar[tuple[str, ...]] = ()
