@@ -31,7 +31,7 @@ class RelayedConnection:
     server: asyncio.StreamWriter
     passed: dict[Direction, int] = field(default_factory=lambda: {"up": 0, "down": 0})
     body_left: int | None = None
-    """After the head of the answer that comes next: so many bytes of its body, then a cut. None: no such thing."""
+    """Cut the connection after this many bytes of the body of the next response; None: do not."""
 
     is_cut: bool = False
     _head_passed: bool = False
