@@ -34,7 +34,7 @@ from tests.server.recordings.comparing import (
 )
 
 NAMESPACE = "recordings"
-ADMIN = User("admin", ("system:masters", "system:authenticated"))
+ADMIN = User("admin", ("system:masters", "system:authenticated"), uid="admin")
 UID = "11111111-2222-4333-8444-555555555555"
 _UNMASKED = {"<uid>": UID, "<time>": "2020-01-01T00:00:00Z", "<allocated>": "10.0.0.77"}
 _encode = msgspec.json.Encoder().encode

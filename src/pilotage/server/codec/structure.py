@@ -36,7 +36,7 @@ _UNIONS = {
 """Definitions that are a schema or something else, and the error for what is neither."""
 _TYPES: dict[tuple[str, str], tuple[type | None, Decode, Any]] = {
     ("string", ""): (str, scalars.string, ""),
-    ("string", "byte"): (None, scalars.base64_bytes, None),
+    ("string", "byte"): (None, scalars.base64_bytes, ""),
     ("boolean", ""): (bool, scalars.boolean, False),
     ("integer", "int32"): (None, scalars.int32, 0),
     ("integer", "int64"): (None, scalars.int64, 0),

@@ -23,16 +23,16 @@ from pilotage.server.strategies import (
     policy,
     storage,
 )
+from pilotage.server.strategies.deferred import deferred
 from pilotage.server.strategies.metadatachecks import CHECKS
 from pilotage.server.strategies.strategy import Strategy, paths
 
-SUBRESOURCES = ("status", "finalize", "ephemeralcontainers", "resize")
+SUBRESOURCES = ("status", "finalize", "ephemeralcontainers", "resize", "approval")
 """Those that are served; a kind may name more."""
 
 _GENERATION = Strategy(generation=True)
 _CONDITIONAL = Strategy(unconditional_update=False)
 _GENERATION_CONDITIONAL = Strategy(generation=True, unconditional_update=False)
-_RBAC = Strategy(name_form="path", create_on_update=True)
 
 STRATEGIES: Mapping[str, Mapping[str, Strategy]] = {
     "": core.STRATEGIES,
@@ -45,31 +45,42 @@ STRATEGIES: Mapping[str, Mapping[str, Strategy]] = {
         "validatingwebhookconfigurations": _GENERATION_CONDITIONAL,
     },
     "apiextensions.k8s.io": apiextensions.STRATEGIES,
-    "apiregistration.k8s.io": {"apiservices": _CONDITIONAL},
+    "apiregistration.k8s.io": {
+        "apiservices": deferred("apiregistration:APIServiceStrategy", name_form="path", unconditional_update=False),
+    },
     "apps": apps.STRATEGIES,
     "autoscaling": autoscaling.STRATEGIES,
     "batch": batch.STRATEGIES,
     "certificates.k8s.io": {
-        "certificatesigningrequests": Strategy(name_form="path", selectable_fields=paths("spec.signerName")),
+        "certificatesigningrequests": deferred(
+            "certificates:CertificateSigningRequestStrategy",
+            name_form="path",
+            selectable_fields=paths("spec.signerName"),
+        ),
     },
     "coordination.k8s.io": coordination.STRATEGIES,
-    "discovery.k8s.io": {"endpointslices": _GENERATION},
+    "discovery.k8s.io": {"endpointslices": deferred("discovery:EndpointSliceStrategy", generation=True)},
     "events.k8s.io": events.STRATEGIES,
     "flowcontrol.apiserver.k8s.io": flowcontrol.STRATEGIES,
     "networking.k8s.io": networking.STRATEGIES,
-    "node.k8s.io": {"runtimeclasses": Strategy(unconditional_update=False, create_on_update=True)},
+    "node.k8s.io": {
+        "runtimeclasses": deferred("node:RuntimeClassStrategy", unconditional_update=False, create_on_update=True),
+    },
     "policy": policy.STRATEGIES,
     "rbac.authorization.k8s.io": {
-        "clusterrolebindings": _RBAC,
-        "clusterroles": _RBAC,
-        "rolebindings": _RBAC,
-        "roles": _RBAC,
+        name: deferred(f"rbac:{kind}Strategy", name_form="path", create_on_update=True)
+        for name, kind in (
+            ("clusterrolebindings", "ClusterRoleBinding"),
+            ("clusterroles", "ClusterRole"),
+            ("rolebindings", "RoleBinding"),
+            ("roles", "Role"),
+        )
     },
     "resource.k8s.io": {
         "deviceclasses": Strategy(generation=True, generate_name_checked=False),
         "resourceslices": Strategy(generation=True, selectable_fields=paths("spec.driver", "spec.nodeName")),
     },
-    "scheduling.k8s.io": {"priorityclasses": _GENERATION},
+    "scheduling.k8s.io": {"priorityclasses": deferred("scheduling:PriorityClassStrategy", generation=True)},
     "storage.k8s.io": storage.STRATEGIES,
 }
 

@@ -14,6 +14,7 @@ class LeaseStrategy(Strategy):
     """Leases have positive durations, and times to the microsecond."""
 
     schema_rules = False
+    qualified_finalizers = False
 
     def validate(self, document: Document) -> list[Cause]:
         spec = mapping(document.get("spec"))

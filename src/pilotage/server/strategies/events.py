@@ -99,12 +99,16 @@ class EventStrategy(Strategy):
 
 
 def _general(event: Document, controller_field: str) -> Iterator[Cause]:
-    subject = event.get("involvedObject")
     namespace = event["metadata"].get("namespace", "")
-    about = subject.get("namespace", "") if isinstance(subject, dict) else ""
-    if about != namespace and not (not about and namespace == "default"):
+    about = (event.get("involvedObject") or {}).get("namespace", "")
+    timed = bool(event.get("eventTime"))
+    if not about:
+        matches = namespace == "default" or (timed and namespace == "kube-system")
+    else:
+        matches = timed or about == namespace
+    if not matches:
         yield invalid("involvedObject.namespace", about, "does not match event.namespace")
-    if not event.get("eventTime"):
+    if not timed:
         return
     controller = event.get("reportingComponent") or ""
     if not controller:

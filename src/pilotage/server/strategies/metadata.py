@@ -22,6 +22,7 @@ _SERVER_OWNED = (
 _KEPT_ON_UPDATE = ("creationTimestamp", "generation")
 _KEPT_IF_ABSENT = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds")
 _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
+UNQUALIFIED = "name is neither a standard finalizer name nor is it fully qualified"
 DUPLICATE_OWNERS = (
     ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, "
     "and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
@@ -91,9 +92,8 @@ def _finalizer_causes(metadata: Document, strategy: Strategy) -> list[Cause]:
 
 def unqualified_finalizer_causes(finalizers: Sequence[str]) -> list[Cause]:
     """Finalizers that are not standard ones and have no domain."""
-    message = "name is neither a standard finalizer name nor is it fully qualified"
     return [
-        invalid(f"metadata.finalizers[{index}]", name, message)
+        invalid(f"metadata.finalizers[{index}]", name, UNQUALIFIED)
         for index, name in enumerate(finalizers[:MAX_CAUSES])
         if not is_qualified(name)
     ]

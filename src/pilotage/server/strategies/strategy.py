@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from pilotage.errors import Cause
 from pilotage.meta.documents import Document, same
 from pilotage.meta.names import NameForm
-from pilotage.rest.request import PatchType
+from pilotage.rest.request import PatchType, User
 from pilotage.server.strategies.metadatachecks import MetadataChecks
 
 _RESET_IN_STATUS = ("deletionTimestamp", "selfLink", "labels", "annotations", "finalizers", "ownerReferences")
@@ -76,6 +76,9 @@ class Strategy:
 
     def default(self, document: Document) -> None:
         """Fill in what the schema cannot, in place."""
+
+    def set_requester(self, document: Document, user: User) -> None:
+        """Note who creates an object, in place, where the kind has that."""
 
     def prepare_for_create(self, document: Document) -> None:
         """Set what only the server sets on a new object, in place."""

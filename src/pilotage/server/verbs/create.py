@@ -60,6 +60,7 @@ class Creator:
         admission = context.admission.of(info.group_resource)
         if admission.mutating:
             await admission.mutate(attributes)
+        info.strategy.set_requester(document, request.user)
         now, uid = context.now(), context.uid()
         if metadata.get("name") or not metadata.get("generateName"):
             warnings += steps.prepare_create(info, document, now=now, uid=uid, dry_run=request.write.dry_run)

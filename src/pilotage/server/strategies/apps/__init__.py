@@ -8,6 +8,7 @@ from pilotage.server.strategies.deferred import deferred
 from pilotage.server.strategies.strategy import Strategy, paths
 
 STRATEGIES: Mapping[str, Strategy] = {
+    "controllerrevisions": deferred("apps.controllerrevisions:ControllerRevisionStrategy"),
     "daemonsets": deferred("apps.daemonsets:DaemonSetStrategy", generation=True),
     "deployments": deferred("apps.deployments:DeploymentStrategy", generation=True),
     "replicasets": deferred(

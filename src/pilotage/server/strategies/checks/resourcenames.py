@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid
 from pilotage.meta.names import qualified_name
+from pilotage.server.strategies.checks.quantities import is_fractional, validate_quantity_not_negative
 
 _CONTAINER = ("cpu", "memory", "ephemeral-storage")
 _NAMES_OF_QUOTAS = (
@@ -23,6 +24,18 @@ _NAMES_OF_QUOTAS = (
     "services.nodeports",
     "services.loadbalancers",
 )
+_COUNTED = (
+    "pods",
+    "resourcequotas",
+    "services",
+    "replicationcontrollers",
+    "secrets",
+    "configmaps",
+    "persistentvolumeclaims",
+    "services.nodeports",
+    "services.loadbalancers",
+)
+"""Resources of which there are whole numbers."""
 _PAGES = "hugepages-"
 
 
@@ -40,3 +53,45 @@ def validate_container_resource_name(name: str, path: str) -> Iterator[Cause]:
             yield invalid(path, name, "must be a standard resource for containers")
     elif "kubernetes.io/" not in name and (name.startswith("requests.") or qualified_name(f"requests.{name}")):
         yield invalid(path, name, "doesn't follow extended resource name standard")
+
+
+def validate_resource_name(name: str, path: str) -> Iterator[Cause]:
+    """The name of a resource that a namespace can have."""
+    problems = qualified_name(name)
+    yield from (invalid(path, name, problem) for problem in problems)
+    if not problems and "/" not in name and not _is_standard(name):
+        yield invalid(path, name, "must be a standard resource type or fully qualified")
+
+
+def validate_quota_resource_name(name: str, path: str) -> Iterator[Cause]:
+    """The name of a resource that a quota can count."""
+    yield from validate_resource_name(name, path)
+    if "/" not in name and not is_quota_resource(name):
+        yield invalid(path, name, "must be a standard resource for quota")
+
+
+def validate_resource_amount(name: str, amount: str, path: str) -> Iterator[Cause]:
+    """An amount that is not negative, and whole where there are no parts of a resource."""
+    yield from validate_quantity_not_negative(amount, path)
+    if (name in _COUNTED or is_extended(name)) and is_fractional(amount):
+        yield invalid(path, amount, "must be an integer")
+
+
+def is_quota_resource(name: str) -> bool:
+    """Whether a resource without a domain can be counted by quotas."""
+    return name != "storage" and _is_standard(name)
+
+
+def is_extended(name: str) -> bool:
+    """Whether a resource is one of a device, with a domain that is not Kubernetes' own."""
+    native = "/" not in name or "kubernetes.io/" in name
+    return not native and not name.startswith("requests.") and not qualified_name(f"requests.{name}")
+
+
+def can_be_overcommitted(name: str) -> bool:
+    """Whether the limit of a resource can be more than its request."""
+    return ("/" not in name or "kubernetes.io/" in name) and not name.startswith(_PAGES)
+
+
+def _is_standard(name: str) -> bool:
+    return name in _CONTAINER or name in _NAMES_OF_QUOTAS or name.removeprefix("requests.").startswith(_PAGES)

@@ -11,6 +11,8 @@ from pilotage.meta.names import NameRule, dns_1123_label, dns_1123_subdomain
 
 _is_config_key = re.compile("[-._a-zA-Z0-9]+").fullmatch
 _is_header = re.compile("[-A-Za-z0-9]+").fullmatch
+_HTTP_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
+_is_http_path = re.compile(_HTTP_PATH).fullmatch
 _CONFIG_KEY = (
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.' "
     "(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
@@ -75,3 +77,34 @@ def validate_file_path(value: str, path: str) -> Iterator[Cause]:
     yield from validate_relative_path(value, path)
     if value.startswith("..") and not value.startswith("../"):
         yield invalid(path, value, "must not start with '..'")
+
+
+def validate_domain(value: str, path: str) -> Iterator[Cause]:
+    """A domain with two parts at least; it may end with a dot."""
+    if not value:
+        yield required(path)
+        return
+    name = value.removesuffix(".")
+    if problems := dns_1123_subdomain(name):
+        yield invalid(path, name, ",".join(problems))
+    elif "." not in name:
+        yield invalid(path, name, "should be a domain with at least two segments separated by dots")
+    else:
+        for label in name.split("."):
+            if problems := dns_1123_label(label):
+                yield invalid(path, label, ",".join(problems))
+                return
+
+
+def validate_domain_path(value: str, path: str) -> Iterator[Cause]:
+    """A path with a domain before it: `example.com/name`."""
+    if not value:
+        yield required(path)
+        return
+    domain, _, rest = value.partition("/")
+    if not domain or not rest:
+        yield invalid(path, value, 'must be a domain-prefixed path (such as "acme.io/foo")')
+        return
+    yield from validate_text(domain, path)
+    if not _is_http_path(rest):
+        yield invalid(path, rest, f"Invalid path (regex used for validation is '{_HTTP_PATH}')")

@@ -20,6 +20,7 @@ class PodDisruptionBudgetStrategy(Strategy):
     """Disruption budgets count pods that are available, or those that are not, never both."""
 
     schema_rules = False
+    qualified_finalizers = False
 
     def validate(self, document: Document) -> list[Cause]:
         return list(_validate_spec(document.get("spec") or {}, "spec", any_value=False))

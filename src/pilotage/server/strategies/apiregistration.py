@@ -1,0 +1,98 @@
+"""APIServices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import invalid, not_supported, required
+from pilotage.meta.documents import Document
+from pilotage.meta.names import dns_1035_label
+from pilotage.server.strategies.checks.numbers import validate_port_number
+from pilotage.server.strategies.checks.texts import validate_text
+from pilotage.server.strategies.strategy import Strategy, copy_field
+
+_STATUSES = ("True", "False", "Unknown")
+_LOCAL: Document = {
+    "type": "Available",
+    "status": "True",
+    "reason": "Local",
+    "message": "Local APIServices are always available",
+}
+
+
+class APIServiceStrategy(Strategy):
+    """APIServices are named by what they serve; those without a service are served by this server."""
+
+    schema_rules = False
+    qualified_finalizers = False
+
+    def default(self, document: Document) -> None:
+        service = document["spec"].get("service")
+        if service is not None:
+            service.setdefault("port", 443)
+
+    def prepare_for_create(self, document: Document) -> None:
+        super().prepare_for_create(document)
+        document["status"] = {}
+        if document["spec"].get("service") is None:
+            now = document["metadata"].get("creationTimestamp")
+            document["status"] = {"conditions": [_LOCAL | {"lastTransitionTime": now}]}
+
+    def prepare_for_status_update(self, document: Document, old: Document) -> Document:
+        result = super().prepare_for_status_update(document, old)
+        for key in ("labels", "annotations", "finalizers", "ownerReferences"):
+            copy_field(result["metadata"], old["metadata"], key)
+        return result
+
+    def validate(self, document: Document) -> list[Cause]:
+        spec = document["spec"]
+        return [*_validate_names(document["metadata"], spec), *_validate_spec(spec), *_validate_backend(spec)]
+
+    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
+        return [
+            not_supported(f"status.conditions[{index}].status", condition.get("status", ""), _STATUSES)
+            for index, condition in enumerate(document.get("status", {}).get("conditions") or ())
+            if condition.get("status") not in _STATUSES
+        ]
+
+
+def _validate_names(metadata: Document, spec: Document) -> Iterator[Cause]:
+    wanted = f"{spec.get('version', '')}.{spec.get('group', '')}"
+    message = f'must be `spec.version+"."+spec.group`: "{wanted}"'
+    for key in ("generateName", "name"):
+        name = metadata.get(key)
+        if name and name != wanted and "/" not in name and "%" not in name and name not in (".", ".."):
+            yield invalid(f"metadata.{key}", name, message)
+
+
+def _validate_spec(spec: Document) -> Iterator[Cause]:
+    group, version = spec.get("group", ""), spec.get("version", "")
+    if group:
+        yield from validate_text(group, "spec.group")
+    elif version != "v1":
+        yield required("spec.group", "only v1 may have an empty group and it better be legacy kube")
+    yield from validate_text(version, "spec.version", dns_1035_label)
+    for name, most in (("groupPriorityMinimum", 20000), ("versionPriority", 1000)):
+        value = spec.get(name, 0)
+        if not 0 < value <= most:
+            yield invalid(f"spec.{name}", value, f"must be positive and less than {most}")
+
+
+def _validate_backend(spec: Document) -> Iterator[Cause]:
+    service, bundle, insecure = spec.get("service"), spec.get("caBundle"), spec.get("insecureSkipTLSVerify", False)
+    if service is None:
+        if bundle:
+            yield invalid("spec.caBundle", f"{len(bundle)} bytes", "local APIServices may not have a caBundle")
+        if insecure:
+            message = "local APIServices may not have insecureSkipTLSVerify"
+            yield invalid("spec.insecureSkipTLSVerify", insecure, message)
+        return
+    for name in ("namespace", "name"):
+        if not service.get(name):
+            yield required(f"spec.service.{name}")
+    port = service.get("port", 0)
+    if any(validate_port_number(port, "")):
+        yield invalid("spec.service.port", port, "port is not valid: must be between 1 and 65535, inclusive")
+    if insecure and bundle:
+        yield invalid("spec.insecureSkipTLSVerify", insecure, "may not be true if caBundle is present")

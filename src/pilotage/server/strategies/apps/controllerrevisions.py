@@ -1,0 +1,29 @@
+"""ControllerRevisions."""
+
+from __future__ import annotations
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import required
+from pilotage.meta.documents import Document
+from pilotage.server.strategies.checks.immutable import validate_immutable
+from pilotage.server.strategies.checks.numbers import validate_not_negative
+from pilotage.server.strategies.strategy import Strategy
+
+
+class ControllerRevisionStrategy(Strategy):
+    """Revisions keep the data that a controller stored."""
+
+    schema_rules = False
+
+    def validate(self, document: Document) -> list[Cause]:
+        found = list(validate_not_negative(document.get("revision", 0), "revision"))
+        data = document.get("data")
+        if data is None:
+            found.append(required("data", "data is mandatory"))
+        elif not isinstance(data, dict):
+            found.append(required("data", "data must be a valid JSON object"))
+        return found
+
+    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+        found = list(validate_not_negative(document.get("revision", 0), "revision"))
+        return found + list(validate_immutable(document.get("data"), old.get("data"), "data"))

@@ -1,0 +1,92 @@
+"""Namespaces."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import invalid
+from pilotage.meta.documents import Document
+from pilotage.meta.validation import finalizers_causes
+from pilotage.server.strategies.metadata import UNQUALIFIED, is_qualified
+from pilotage.server.strategies.strategy import Strategy, mapping
+
+_NAME_LABEL = "kubernetes.io/metadata.name"
+_SECURITY = "pod-security.kubernetes.io/"
+_LEVELS = ("privileged", "baseline", "restricted")
+_is_version = re.compile(r"latest|v1\.(0|[1-9][0-9]*)").fullmatch
+
+
+class NamespaceStrategy(Strategy):
+    """Namespaces have finalizers of their own in the spec, and a label with their name."""
+
+    schema_rules = False
+    grace_period = False
+    protected_names = ("default", "kube-system", "kube-public")
+
+    def default(self, document: Document) -> None:
+        if document["metadata"].get("name"):
+            self.canonicalize(document)
+
+    def prepare_for_create(self, document: Document) -> None:
+        spec = document["spec"] = mapping(document.get("spec"))
+        finalizers = spec.get("finalizers", [])
+        spec["finalizers"] = finalizers if "kubernetes" in finalizers else [*finalizers, "kubernetes"]
+        document["status"] = {"phase": "Active"}
+
+    def prepare_for_update(self, document: Document, old: Document) -> None:
+        super().prepare_for_update(document, old)
+        document["spec"] = old.get("spec", {})  # only /finalize changes it
+
+    def prepare_for_status_update(self, document: Document, old: Document) -> Document:
+        result = super().prepare_for_status_update(document, old)
+        status = result.setdefault("status", {})
+        if not status.get("phase"):
+            status["phase"] = "Active"
+        return result
+
+    def prepare_for_delete(self, document: Document, now: str) -> None:
+        document["status"] = mapping(document.get("status")) | {"phase": "Terminating"}
+
+    def validate(self, document: Document) -> list[Cause]:
+        found = list(_validate_finalizers(document["spec"].get("finalizers") or ()))
+        return found or list(_validate_security(document["metadata"].get("labels") or {}))
+
+    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+        labels, was = (each["metadata"].get("labels") or {} for each in (document, old))
+        changed = {key: value for key, value in labels.items() if was.get(key) != value}
+        return list(_validate_security(changed))
+
+    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
+        phase = document["status"].get("phase", "")
+        wanted, when = (
+            ("Terminating", "not empty") if "deletionTimestamp" in document["metadata"] else ("Active", "empty")
+        )
+        if phase == wanted:
+            return []
+        return [invalid("status.Phase", phase, f"may only be '{wanted}' if `deletionTimestamp` is {when}")]
+
+    def canonicalize(self, document: Document) -> None:
+        metadata = document["metadata"]
+        metadata.setdefault("labels", {})[_NAME_LABEL] = metadata["name"]
+
+    def blocks_removal(self, document: Document) -> bool:
+        return bool(mapping(document.get("spec")).get("finalizers"))
+
+
+def _validate_finalizers(finalizers: list[str]) -> Iterator[Cause]:
+    for name in finalizers:
+        yield from finalizers_causes([name], "spec.finalizers")
+        if not is_qualified(name):
+            yield invalid("spec.finalizers", name, UNQUALIFIED)
+
+
+def _validate_security(labels: Document) -> Iterator[Cause]:
+    """The labels that say which pods a namespace may have."""
+    for mode in ("enforce", "audit", "warn"):
+        level, version = labels.get(_SECURITY + mode), labels.get(f"{_SECURITY}{mode}-version")
+        if level and level not in _LEVELS:
+            yield invalid(f"metadata.labels[{_SECURITY}{mode}]", level, f"must be one of {', '.join(_LEVELS)}")
+        if version and not _is_version(version):
+            yield invalid(f"metadata.labels[{_SECURITY}{mode}-version]", version, 'must be "latest" or "v1.x"')

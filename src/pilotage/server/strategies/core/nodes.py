@@ -1,0 +1,121 @@
+"""Nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import duplicate, forbidden, invalid, not_supported, required
+from pilotage.meta.documents import Document
+from pilotage.meta.names import label_value, qualified_name
+from pilotage.server.strategies.checks.addresses import network, validate_network
+from pilotage.server.strategies.checks.resourcenames import validate_resource_amount
+from pilotage.server.strategies.strategy import Strategy
+
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_ONCE = 'node updates may not change {} except from "" to valid'
+
+
+class NodeStrategy(Strategy):
+    """Nodes keep the networks of their pods and the id of their provider, once they have them."""
+
+    schema_rules = False
+
+    def default(self, document: Document) -> None:
+        """The first network is also the only one of older clients; what can be allocated is all, unless it is given."""
+        spec, status = document["spec"], document.get("status", {})
+        networks = spec.get("podCIDRs") or []
+        single = spec.get("podCIDR")
+        if single and (not networks or networks[0] != single):
+            spec["podCIDRs"] = [single]
+        elif networks and not single:
+            spec["podCIDR"] = networks[0]
+        if "capacity" in status and "allocatable" not in status:
+            status["allocatable"] = dict(status["capacity"])
+
+    def prepare_for_create(self, document: Document) -> None:
+        """A kubelet sends its status when it registers."""
+        document["spec"].pop("configSource", None)
+        document.get("status", {}).pop("config", None)
+
+    def prepare_for_update(self, document: Document, old: Document) -> None:
+        super().prepare_for_update(document, old)
+        if "configSource" not in old.get("spec", {}):
+            document["spec"].pop("configSource", None)
+
+    def prepare_for_status_update(self, document: Document, old: Document) -> Document:
+        result = super().prepare_for_status_update(document, old)
+        if "config" not in old.get("status", {}):
+            result.get("status", {}).pop("config", None)
+        return result
+
+    def validate(self, document: Document) -> list[Cause]:
+        spec = document["spec"]
+        found = list(_validate_taints(spec.get("taints") or (), "metadata.taints"))
+        found += _validate_resources(document.get("status", {}))
+        return found + list(_validate_networks(spec.get("podCIDRs") or (), "spec.podCIDRs"))
+
+    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+        return self.validate(document) + list(_validate_change(document, old))
+
+    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
+        return list(_validate_change(document, old))
+
+
+def _validate_taints(taints: Sequence[Document], path: str) -> Iterator[Cause]:
+    seen: set[tuple[str, str]] = set()
+    for index, taint in enumerate(taints):
+        at, effect = f"{path}[{index}]", taint.get("effect", "")
+        key, value = taint.get("key", ""), taint.get("value", "")
+        yield from (invalid(f"{at}.key", key, problem) for problem in qualified_name(key))
+        if problems := label_value(value):
+            yield invalid(f"{at}.value", value, ";".join(problems))
+        if not effect:
+            yield required(f"{at}.effect")
+        elif effect not in _EFFECTS:
+            yield not_supported(f"{at}.effect", effect, _EFFECTS)
+        if (key, effect) in seen:
+            cause = duplicate(at, taint)
+            yield Cause(cause.reason, f"{cause.message}: taints must be unique by key and effect pair", cause.field)
+        seen.add((key, effect))
+
+
+def _validate_resources(status: Document) -> Iterator[Cause]:
+    for part in ("capacity", "allocatable"):
+        for name, amount in (status.get(part) or {}).items():
+            yield from validate_resource_amount(name, amount, f"status.{part}.{name}")
+
+
+def _validate_networks(networks: Sequence[str], path: str) -> Iterator[Cause]:
+    for index, text in enumerate(networks):
+        yield from validate_network(text, f"{path}[{index}]")
+    if len(networks) < 2:
+        return
+    found = [network(text) for text in networks]
+    if any(each is None for each in found):
+        yield Cause("InternalError", "Internal error: invalid PodCIDRs. failed to check with dual stack", path)
+    if len(networks) > 2 or len({each.version for each in found if each is not None}) < 2:
+        message = "may specify no more than one CIDR for each IP family"
+        yield invalid(path, list(networks), message, whole=True)
+
+
+def _validate_change(document: Document, old: Document) -> Iterator[Cause]:
+    spec, was, status = document["spec"], old.get("spec", {}), document.get("status", {})
+    yield from _validate_resources(status)
+    seen: set[tuple[str, str]] = set()
+    for index, address in enumerate(status.get("addresses") or ()):
+        key = address.get("type", ""), address.get("address", "")
+        if key in seen:
+            yield duplicate(f"status.addresses[{index}]", address)
+        seen.add(key)
+    networks, before = spec.get("podCIDRs") or [], was.get("podCIDRs") or []
+    if before and len(before) != len(networks):
+        yield forbidden("spec.podCIDRs", _ONCE.format("podCIDR"))
+    elif before:
+        changed = sum(one != other for one, other in zip(networks, before, strict=True))
+        yield from [forbidden("spec.podCIDRs", _ONCE.format("podCIDR"))] * changed
+    if was.get("providerID") and was["providerID"] != spec.get("providerID"):
+        yield forbidden("spec.providerID", _ONCE.format("providerID"))
+    yield from _validate_taints(spec.get("taints") or (), "metadata.taints")
+    if spec.get("externalID") != was.get("externalID"):
+        yield forbidden("spec.externalID", "may not be updated")

@@ -1,0 +1,25 @@
+"""ServiceAccounts."""
+
+from __future__ import annotations
+
+from pilotage.meta.documents import Document
+from pilotage.server.strategies.strategy import Strategy
+
+
+class ServiceAccountStrategy(Strategy):
+    """Of the secrets that a service account refers to only the names count."""
+
+    schema_rules = False
+
+    def prepare_for_create(self, document: Document) -> None:
+        super().prepare_for_create(document)
+        _keep_names(document)
+
+    def prepare_for_update(self, document: Document, old: Document) -> None:
+        super().prepare_for_update(document, old)
+        _keep_names(document)
+
+
+def _keep_names(document: Document) -> None:
+    if secrets := document.get("secrets"):
+        document["secrets"] = [{key: each[key] for key in ("name",) if key in each} for each in secrets]

@@ -1,0 +1,47 @@
+"""RuntimeClasses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import duplicate
+from pilotage.meta.documents import Document
+from pilotage.meta.validation import labels_causes
+from pilotage.server.strategies.checks.immutable import validate_immutable
+from pilotage.server.strategies.checks.texts import validate_required_text
+from pilotage.server.strategies.strategy import Strategy
+
+
+class RuntimeClassStrategy(Strategy):
+    """Runtime classes name a handler of the nodes, which they keep."""
+
+    schema_rules = False
+    qualified_finalizers = False
+
+    def validate(self, document: Document) -> list[Cause]:
+        found = list(validate_required_text(document.get("handler"), "handler"))
+        found += _validate_overhead((document.get("overhead") or {}).get("podFixed") or {})
+        return found + list(_validate_scheduling(document.get("scheduling") or {}, "scheduling"))
+
+    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+        return list(validate_immutable(document.get("handler"), old.get("handler"), "handler"))
+
+
+def _validate_overhead(fixed: Document) -> Iterator[Cause]:
+    from pilotage.server.strategies.pods.requirements import validate_container_resources
+
+    yield from validate_container_resources({"limits": fixed}, "overhead")
+
+
+def _validate_scheduling(scheduling: Document, path: str) -> Iterator[Cause]:
+    from pilotage.server.strategies.pods.scheduling import validate_tolerations
+
+    yield from labels_causes(scheduling.get("nodeSelector") or {}, f"{path}.nodeSelector")
+    yield from validate_tolerations(scheduling, f"{path}.tolerations")
+    seen: set[tuple[str, ...]] = set()
+    for index, toleration in enumerate(scheduling.get("tolerations") or ()):
+        key = tuple(toleration.get(name, "") for name in ("key", "operator", "value", "effect"))
+        if key in seen:
+            yield duplicate(f"{path}.tolerations[{index}]", toleration)
+        seen.add(key)

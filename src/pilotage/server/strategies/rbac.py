@@ -1,0 +1,129 @@
+"""Roles and their bindings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import invalid, not_supported, required
+from pilotage.meta.documents import Document
+from pilotage.server.strategies.checks.labelselectors import matching, validate_label_selector
+from pilotage.server.strategies.checks.references import validate_required_name
+from pilotage.server.strategies.strategy import Strategy
+
+GROUP = "rbac.authorization.k8s.io"
+_SUBJECTS = ("ServiceAccount", "User", "Group")
+
+
+class RoleStrategy(Strategy):
+    """Roles list what may be done; those of the cluster may also name URLs, or be made of other roles."""
+
+    schema_rules = False
+    namespaced: ClassVar[bool] = True
+
+    def validate(self, document: Document) -> list[Cause]:
+        found = [
+            cause
+            for index, rule in enumerate(document.get("rules") or ())
+            for cause in _validate_rule(rule, f"rules[{index}]", namespaced=self.namespaced)
+        ]
+        return found + list(_validate_aggregation(document.get("aggregationRule")))
+
+
+class ClusterRoleStrategy(RoleStrategy):
+    """Those of the cluster."""
+
+    namespaced = False
+
+
+class RoleBindingStrategy(Strategy):
+    """Bindings give a role to users, groups and service accounts, and keep the role that they were made for."""
+
+    schema_rules = False
+    namespaced: ClassVar[bool] = True
+
+    def default(self, document: Document) -> None:
+        role = document["roleRef"]
+        if not role.get("apiGroup"):
+            role["apiGroup"] = GROUP
+        for subject in document.get("subjects") or ():
+            if subject.get("kind") in ("User", "Group") and not subject.get("apiGroup"):
+                subject["apiGroup"] = GROUP
+
+    def validate(self, document: Document) -> list[Cause]:
+        roles = ("Role", "ClusterRole") if self.namespaced else ("ClusterRole",)
+        found = list(_validate_role_reference(document["roleRef"], "roleRef", roles))
+        for index, subject in enumerate(document.get("subjects") or ()):
+            found += _validate_subject(subject, f"subjects[{index}]", namespaced=self.namespaced)
+        return found
+
+    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+        found = self.validate(document)
+        if document["roleRef"] != old.get("roleRef"):
+            found.append(invalid("roleRef", document["roleRef"], "cannot change roleRef", whole=True))
+        return found
+
+
+class ClusterRoleBindingStrategy(RoleBindingStrategy):
+    """Those of the cluster."""
+
+    namespaced = False
+
+
+def _validate_rule(rule: Document, path: str, *, namespaced: bool) -> Iterator[Cause]:
+    if not rule.get("verbs"):
+        yield required(f"{path}.verbs", "verbs must contain at least one value")
+    urls = rule.get("nonResourceURLs")
+    if urls:
+        if namespaced:
+            message = "namespaced rules cannot apply to non-resource URLs"
+            yield invalid(f"{path}.nonResourceURLs", urls, message, whole=True)
+        if rule.get("apiGroups") or rule.get("resources") or rule.get("resourceNames"):
+            message = "rules cannot apply to both regular resources and non-resource URLs"
+            yield invalid(f"{path}.nonResourceURLs", urls, message, whole=True)
+        return
+    if not rule.get("apiGroups"):
+        yield required(f"{path}.apiGroups", "resource rules must supply at least one api group")
+    if not rule.get("resources"):
+        yield required(f"{path}.resources", "resource rules must supply at least one resource")
+
+
+def _validate_aggregation(rule: Document | None) -> Iterator[Cause]:
+    if rule is None:
+        return
+    path = "aggregationRule.clusterRoleSelectors"
+    selectors = rule.get("clusterRoleSelectors") or ()
+    if not selectors:
+        yield required(path, "at least one clusterRoleSelector required if aggregationRule is non-nil")
+    for index, selector in enumerate(selectors):
+        yield from validate_label_selector(selector, f"{path}[{index}]")
+        if matching(selector) is None:
+            yield invalid(f"{path}[{index}]", None, "invalid label selector.")
+
+
+def _validate_role_reference(role: Document, path: str, kinds: tuple[str, ...]) -> Iterator[Cause]:
+    if role.get("apiGroup") != GROUP:
+        yield not_supported(f"{path}.apiGroup", role.get("apiGroup", ""), (GROUP,))
+    if role.get("kind") not in kinds:
+        yield not_supported(f"{path}.kind", role.get("kind", ""), kinds)
+    yield from validate_required_name(role.get("name"), f"{path}.name", "path")
+
+
+def _validate_subject(subject: Document, path: str, *, namespaced: bool) -> Iterator[Cause]:
+    name, group = subject.get("name", ""), subject.get("apiGroup", "")
+    if not name:
+        yield required(f"{path}.name")
+    match subject.get("kind", ""):
+        case "ServiceAccount":
+            if name:
+                yield from validate_required_name(name, f"{path}.name")
+            if group:
+                yield not_supported(f"{path}.apiGroup", group, ("",))
+            if not namespaced and not subject.get("namespace"):
+                yield required(f"{path}.namespace")
+        case "User" | "Group":
+            if group != GROUP:
+                yield not_supported(f"{path}.apiGroup", group, (GROUP,))
+        case kind:
+            yield not_supported(f"{path}.kind", kind, _SUBJECTS)

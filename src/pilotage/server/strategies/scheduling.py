@@ -1,0 +1,59 @@
+"""PriorityClasses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import forbidden, not_supported
+from pilotage.meta.documents import Document
+from pilotage.server.strategies.checks.immutable import validate_immutable
+from pilotage.server.strategies.strategy import Strategy
+
+_POLICIES = ("Never", "PreemptLowerPriority")
+_HIGHEST = 1_000_000_000
+"""Priorities above this are the system's."""
+_PREFIX = "system-"
+_SYSTEM = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
+
+
+class PriorityClassStrategy(Strategy):
+    """Priority classes keep their value and their policy."""
+
+    schema_rules = False
+
+    def default(self, document: Document) -> None:
+        document.setdefault("preemptionPolicy", "PreemptLowerPriority")
+
+    def validate(self, document: Document) -> list[Cause]:
+        found = list(_validate_value(document))
+        policy = document.get("preemptionPolicy")
+        if policy is not None and policy not in _POLICIES:
+            found.append(not_supported("preemptionPolicy", policy, _POLICIES))
+        return found
+
+    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+        found: list[Cause] = []
+        if document.get("value", 0) != old.get("value", 0):
+            found.append(forbidden("value", "may not be changed in an update."))
+        return found + list(
+            validate_immutable(document.get("preemptionPolicy"), old.get("preemptionPolicy"), "preemptionPolicy")
+        )
+
+
+def _validate_value(document: Document) -> Iterator[Cause]:
+    name, value = document["metadata"].get("name", ""), document.get("value", 0)
+    if not name.startswith(_PREFIX):
+        if value > _HIGHEST:
+            yield forbidden("value", f"maximum allowed value of a user defined priority is {_HIGHEST}")
+        return
+    problem = ""
+    if name not in _SYSTEM:
+        problem = f"{name} is not a known system priority class"
+    elif value != _SYSTEM[name]:
+        problem = f"value of {name} PriorityClass must be {_SYSTEM[name]}"
+    elif document.get("globalDefault"):
+        problem = f"globalDefault of {name} PriorityClass must be false"
+    if problem:
+        message = f"priority class names with '{_PREFIX}' prefix are reserved for system use only. error: {problem}"
+        yield forbidden("metadata.name", message)
