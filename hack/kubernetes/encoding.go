@@ -77,9 +77,12 @@ func fields(t reflect.Type, into *encoding) {
 func describe(name, options string, t reflect.Type, into *encoding) {
 	optional := strings.Contains(options, ",omitempty,")
 	switch structure := t.Kind() == reflect.Struct; {
-	case t.Kind() == reflect.Pointer && optional:
+	case t.Kind() == reflect.Pointer:
 		if t.Elem().Kind() != reflect.Struct || custom(t.Elem()) {
 			into.Pointers = append(into.Pointers, name)
+		}
+		if !optional {
+			into.Always[name] = json.RawMessage("null")
 		}
 	case strings.Contains(options, ",omitzero,"):
 		into.OmitZero = append(into.OmitZero, name)

@@ -95,6 +95,14 @@ def quantity(value: Any, _: list[None]) -> str:
         raise Mismatch(str(error).removesuffix(f": {str(value).strip()!r}")) from None
 
 
+def resource_amount(value: Any, _: list[None]) -> str:
+    """A quantity of a list of resources of the core group, where thousandths are the least."""
+    text = quantity(value, _)
+    if text[-1:] in ("n", "u"):
+        return canonical_quantity(f"{Quantity(text).milli_value()}m")
+    return text
+
+
 @lru_cache(4096)
 def canonical_quantity(value: str | float) -> str:
     """The text that Kubernetes stores for an amount. ValueError for what is no quantity."""

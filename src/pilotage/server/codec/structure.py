@@ -17,12 +17,15 @@ Decode = Callable[[Any, list[None]], Any]
 """From JSON to the internal form. Something is put on the list for each field that is not known."""
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_CORE = "io.k8s.api.core.v1."
+_QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
+_QUANTITIES = {"$ref": f"{builtin.REFERENCE}{_QUANTITY}"}
 _EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
 _SCALARS: dict[str, tuple[Decode, Any]] = {
     f"{_META}Time": (scalars.time, None),
     f"{_META}MicroTime": (scalars.micro_time, None),
     f"{_META}FieldsV1": (scalars.anything, None),
-    "io.k8s.apimachinery.pkg.api.resource.Quantity": (scalars.quantity, "0"),
+    _QUANTITY: (scalars.quantity, "0"),
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": (scalars.int_or_string, 0),
     "io.k8s.apimachinery.pkg.runtime.RawExtension": (scalars.anything, None),
     f"{_EXTENSIONS}JSON": (scalars.anything, None),
@@ -146,7 +149,12 @@ class Structure:
 
     @cached_property
     def _shapes(self) -> dict[str, Shape]:
-        return {key: _shape(schema) for key, schema in self._schema.get("properties", {}).items()}
+        properties: dict[str, Document] = self._schema.get("properties", {})
+        core = self.name.startswith(_CORE)
+        return {
+            key: _AMOUNTS if core and schema.get("additionalProperties") == _QUANTITIES else _shape(schema)
+            for key, schema in properties.items()
+        }
 
     @cached_property
     def _fields(self) -> dict[str, tuple[type | None, Decode, bool]]:
@@ -324,3 +332,7 @@ def _encode_items(shape: Shape, value: Any, depth: int = 0) -> None:
     for item in value if shape.step[depth * 2] == "[" else value.values():
         if item is not None:
             _encode_items(shape, item, depth + 1)
+
+
+_AMOUNTS = _map(Shape(None, scalars.resource_amount, "0"))
+"""What containers, nodes and quotas have of each resource."""

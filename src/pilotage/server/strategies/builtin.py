@@ -30,8 +30,6 @@ from pilotage.server.strategies.strategy import Strategy, paths
 SUBRESOURCES = ("status", "finalize", "ephemeralcontainers", "resize", "approval")
 """Those that are served; a kind may name more."""
 
-_GENERATION = Strategy(generation=True)
-_CONDITIONAL = Strategy(unconditional_update=False)
 _GENERATION_CONDITIONAL = Strategy(generation=True, unconditional_update=False)
 
 STRATEGIES: Mapping[str, Mapping[str, Strategy]] = {

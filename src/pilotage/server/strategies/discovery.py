@@ -45,10 +45,10 @@ class EndpointSliceStrategy(Strategy):
             endpoint.pop("deprecatedTopology", None)
 
     def prepare_for_update(self, document: Document, old: Document) -> None:
+        super().prepare_for_update(document, old)
         if not same(document.get("endpoints"), old.get("endpoints")):
             for endpoint in document.get("endpoints") or ():
                 endpoint.pop("deprecatedTopology", None)
-        super().prepare_for_update(document, old)
 
     def validate(self, document: Document) -> list[Cause]:
         return self._validate(document, None)

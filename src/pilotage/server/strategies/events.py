@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required
@@ -21,13 +20,6 @@ _TO_EVENTS = {
     "reportingComponent": "reportingController",
 }
 _TO_CORE = {new: old for old, new in _TO_EVENTS.items()}
-_ALWAYS_WRITTEN: Document = {
-    "eventTime": None,
-    "regarding": {},
-    "deprecatedSource": {},
-    "deprecatedFirstTimestamp": None,
-    "deprecatedLastTimestamp": None,
-}
 _OLD_FIELDS = ("firstTimestamp", "lastTimestamp", "count", "source")
 _IMMUTABLE = (
     "involvedObject",
@@ -50,18 +42,7 @@ def to_events(document: Document) -> Document:
 
 def to_core(document: Document) -> Document:
     """An event of events.k8s.io with the field names of core/v1."""
-    named = {_TO_CORE.get(key, key): value for key, value in document.items() if value not in (None, {})}
-    return {"involvedObject": {}} | named
-
-
-def completed(document: Document) -> Document:
-    """An event of events.k8s.io/v1 with the fields that Kubernetes writes also where they are empty.
-
-    Clients need `eventTime`, as the schema says that it is required.
-    """
-    event = _ALWAYS_WRITTEN | document
-    series = event.get("series")
-    return event | {"series": {"count": 0, "lastObservedTime": None} | series} if isinstance(series, dict) else event
+    return {_TO_CORE.get(key, key): value for key, value in document.items()}
 
 
 class CoreEventStrategy(Strategy):
@@ -69,10 +50,6 @@ class CoreEventStrategy(Strategy):
 
     schema_rules = False
     qualified_finalizers = False
-
-    def default(self, document: Document) -> None:
-        """There is always the object that the event is about, if only an empty reference."""
-        document.setdefault("involvedObject", {})
 
     def validate(self, document: Document) -> list[Cause]:
         return list(_general(document, "reportingComponent"))
@@ -95,7 +72,7 @@ class EventStrategy(Strategy):
         return [*_general(event, "reportingController"), *_update(event, to_core(old))]
 
     def convert(self, document: Document) -> Document:
-        return completed(to_events(document))
+        return to_events(document)
 
 
 def _general(event: Document, controller_field: str) -> Iterator[Cause]:
@@ -125,6 +102,7 @@ def _general(event: Document, controller_field: str) -> Iterator[Cause]:
 
 
 def _creation(event: Document) -> Iterator[Cause]:
+    yield from _series(event)
     if not event.get("eventTime"):
         yield required("eventTime")
     if event.get("type") not in ("Normal", "Warning"):
@@ -135,21 +113,22 @@ def _creation(event: Document) -> Iterator[Cause]:
 
 
 def _update(event: Document, old: Document) -> Iterator[Cause]:
-    series = event.get("series")
-    if isinstance(series, dict) and _present(series) != _present(old.get("series")):
-        if series.get("count", 0) < 2:
-            yield invalid("series.count", "", "should be at least 2")
-        if not series.get("lastObservedTime"):
-            yield required("series.lastObservedTime")
+    if event.get("series") != old.get("series"):
+        yield from _series(event)
     for field in _IMMUTABLE:
-        if (event.get(field) or None) != (old.get(field) or None):  # an empty source is none
+        if event.get(field) != old.get(field):
             name = "reportingController" if field == "reportingComponent" else field
             yield invalid(name, event.get(field), "field is immutable", whole=True)
 
 
-def _present(series: Any) -> Document:
-    """What a series says; a field that is null says nothing."""
-    return {key: value for key, value in series.items() if value is not None} if isinstance(series, dict) else {}
+def _series(event: Document) -> Iterator[Cause]:
+    series = event.get("series")
+    if series is None:
+        return
+    if series.get("count", 0) < 2:
+        yield invalid("series.count", "", "should be at least 2")
+    if not series.get("lastObservedTime"):
+        yield required("series.lastObservedTime")
 
 
 def _object_paths(prefix: str, stored: str, *names: str, **renamed: str) -> Mapping[str, tuple[str, ...]]:

@@ -25,7 +25,10 @@ class RuntimeClassStrategy(Strategy):
         return found + list(_validate_scheduling(document.get("scheduling") or {}, "scheduling"))
 
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        return list(validate_immutable(document.get("handler"), old.get("handler"), "handler"))
+        return [
+            *self.validate(document),
+            *validate_immutable(document.get("handler", ""), old.get("handler"), "handler"),
+        ]
 
 
 def _validate_overhead(fixed: Document) -> Iterator[Cause]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import forbidden, not_supported
+from pilotage.meta.causes import forbidden, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.server.strategies.checks.immutable import validate_immutable
 from pilotage.server.strategies.strategy import Strategy
@@ -28,7 +28,9 @@ class PriorityClassStrategy(Strategy):
     def validate(self, document: Document) -> list[Cause]:
         found = list(_validate_value(document))
         policy = document.get("preemptionPolicy")
-        if policy is not None and policy not in _POLICIES:
+        if policy == "":
+            found.append(required("preemptionPolicy"))
+        elif policy is not None and policy not in _POLICIES:
             found.append(not_supported("preemptionPolicy", policy, _POLICIES))
         return found
 
@@ -39,6 +41,9 @@ class PriorityClassStrategy(Strategy):
         return found + list(
             validate_immutable(document.get("preemptionPolicy"), old.get("preemptionPolicy"), "preemptionPolicy")
         )
+
+    def _is_new_generation(self, document: Document, old: Document) -> bool:
+        return False  # it is set, and never counted
 
 
 def _validate_value(document: Document) -> Iterator[Cause]:

@@ -113,7 +113,7 @@ def _size(data: Mapping[str, str]) -> int:
 def _type_causes(document: Document, data: Mapping[str, Any]) -> Iterator[Cause]:
     kind = document.get("type", "")
     for key in _NEEDED.get(kind, ()):
-        if key not in data:
+        if key not in data or (kind == "kubernetes.io/ssh-auth" and not data[key]):
             yield required(f"data[{key}]")
     json_key = _JSON_KEYS.get(kind, "")
     if json_key and json_key in data and (problem := _json_problem(base64.b64decode(data[json_key] or ""))):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import not_supported, required
-from pilotage.meta.documents import Document, canonical, same
+from pilotage.meta.documents import Document, same
 from pilotage.meta.names import dns_1123_label, qualified_name
 from pilotage.server.strategies.checks.addresses import validate_address
 from pilotage.server.strategies.checks.endpoints import validate_endpoint_address
@@ -16,11 +16,10 @@ from pilotage.server.strategies.checks.texts import validate_text
 from pilotage.server.strategies.strategy import Strategy
 
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
-_DEPRECATED = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
 
 
 class EndpointsStrategy(Strategy):
-    """Endpoints are stored in a canonical form: subsets by their ports, in order."""
+    """Endpoints are addresses with ports, by subset."""
 
     schema_rules = False
 
@@ -36,13 +35,6 @@ class EndpointsStrategy(Strategy):
         if same(document.get("subsets"), old.get("subsets")):
             return []
         return self.validate(document)
-
-    def warnings(self, document: Document, old: Document | None) -> list[str]:
-        return [_DEPRECATED]
-
-    def canonicalize(self, document: Document) -> None:
-        if subsets := document.get("subsets"):
-            document["subsets"] = _repacked(subsets)
 
 
 def _validate_subsets(document: Document) -> Iterator[Cause]:
@@ -80,24 +72,3 @@ def _validate_port(port: Document, path: str, *, named: bool) -> Iterator[Cause]
         yield not_supported(f"{path}.protocol", protocol, _PROTOCOLS)
     if "appProtocol" in port:
         yield from validate_text(port["appProtocol"], f"{path}.appProtocol", qualified_name)
-
-
-def _repacked(subsets: list[Document]) -> list[Document]:
-    """One subset for each list of ports, with the addresses that have them; all in a fixed order."""
-    by_ports: dict[bytes, tuple[list[Document], dict[bytes, tuple[Document, bool]]]] = {}
-    for subset in subsets:
-        ports = sorted(subset.get("ports") or [], key=canonical)
-        _, addresses = by_ports.setdefault(canonical(ports), (ports, {}))
-        for part, ready in (("addresses", True), ("notReadyAddresses", False)):
-            for address in subset.get(part) or ():
-                known = addresses.get(canonical(address))
-                addresses[canonical(address)] = (address, ready and (known is None or known[1]))
-    return [_subset(ports, addresses) for _, (ports, addresses) in sorted(by_ports.items())]
-
-
-def _subset(ports: list[Document], addresses: dict[bytes, tuple[Document, bool]]) -> Document:
-    found = sorted(addresses.values(), key=lambda each: (each[0].get("ip", ""), canonical(each[0])))
-    ready, waiting = ([address for address, is_ready in found if is_ready is wanted] for wanted in (True, False))
-    return {
-        key: value for key, value in (("addresses", ready), ("notReadyAddresses", waiting), ("ports", ports)) if value
-    }

@@ -32,6 +32,11 @@ class LimitRangeStrategy(Strategy):
             if limit.get("type") == "Container":
                 default_container_limit(limit)
 
+    def prepare_for_create(self, document: Document) -> None:
+        super().prepare_for_create(document)
+        if not document["metadata"].get("name"):
+            document["metadata"]["name"] = document["metadata"]["uid"]
+
     def validate(self, document: Document) -> list[Cause]:
         return list(_validate_limits(document["spec"].get("limits") or (), "spec.limits"))
 

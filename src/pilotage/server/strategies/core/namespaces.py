@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid
@@ -75,7 +75,7 @@ class NamespaceStrategy(Strategy):
         return bool(mapping(document.get("spec")).get("finalizers"))
 
 
-def _validate_finalizers(finalizers: list[str]) -> Iterator[Cause]:
+def _validate_finalizers(finalizers: Sequence[str]) -> Iterator[Cause]:
     for name in finalizers:
         yield from finalizers_causes([name], "spec.finalizers")
         if not is_qualified(name):

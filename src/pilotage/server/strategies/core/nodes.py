@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from pilotage.errors import Cause
@@ -13,6 +14,12 @@ from pilotage.server.strategies.checks.resourcenames import validate_resource_am
 from pilotage.server.strategies.strategy import Strategy
 
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_is_feature = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z0-9]+)*").fullmatch
+_LONG_FEATURE = "must be no more than 253 characters"
+_FEATURE = (
+    "must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or "
+    "MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
+)
 _ONCE = 'node updates may not change {} except from "" to valid'
 
 
@@ -52,7 +59,9 @@ class NodeStrategy(Strategy):
     def validate(self, document: Document) -> list[Cause]:
         spec = document["spec"]
         found = list(_validate_taints(spec.get("taints") or (), "metadata.taints"))
-        found += _validate_resources(document.get("status", {}))
+        status = document.get("status", {})
+        found += _validate_resources(status)
+        found += _validate_features(status.get("declaredFeatures") or (), "status.declaredFeatures")
         return found + list(_validate_networks(spec.get("podCIDRs") or (), "spec.podCIDRs"))
 
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
@@ -86,6 +95,20 @@ def _validate_resources(status: Document) -> Iterator[Cause]:
             yield from validate_resource_amount(name, amount, f"status.{part}.{name}")
 
 
+def _validate_features(features: Sequence[str], path: str) -> Iterator[Cause]:
+    """The features that a kubelet declares, in the order of their names."""
+    for index, feature in enumerate(features):
+        if len(feature) > 253:
+            yield invalid(f"{path}[{index}]", feature, f'invalid feature name "{feature}": {_LONG_FEATURE}')
+        elif not _is_feature(feature):
+            yield invalid(f"{path}[{index}]", feature, f'invalid feature name "{feature}": {_FEATURE}')
+        following = features[index + 1] if index + 1 < len(features) else None
+        if feature == following:
+            yield duplicate(f"{path}[{index + 1}]", following)
+        elif following is not None and feature > following:
+            yield invalid(f"{path}[{index + 1}]", following, "list must be sorted alphabetically")
+
+
 def _validate_networks(networks: Sequence[str], path: str) -> Iterator[Cause]:
     for index, text in enumerate(networks):
         yield from validate_network(text, f"{path}[{index}]")
@@ -102,6 +125,7 @@ def _validate_networks(networks: Sequence[str], path: str) -> Iterator[Cause]:
 def _validate_change(document: Document, old: Document) -> Iterator[Cause]:
     spec, was, status = document["spec"], old.get("spec", {}), document.get("status", {})
     yield from _validate_resources(status)
+    yield from _validate_features(status.get("declaredFeatures") or (), "status.declaredFeatures")
     seen: set[tuple[str, str]] = set()
     for index, address in enumerate(status.get("addresses") or ()):
         key = address.get("type", ""), address.get("address", "")
