@@ -48,6 +48,7 @@ _METHODS = {
     Verb.DELETE: "DELETE",
     Verb.DELETE_COLLECTION: "DELETE",
 }
+_CONNECTIONS = ("attach", "exec", "log", "portforward")
 _NO_DELETE_OPTIONS = {"kind": "DeleteOptions", "apiVersion": "v1"}
 _DELETE_OPTIONS = GroupVersionKind("", "v1", "DeleteOptions")
 _READS = (Verb.GET, Verb.LIST, Verb.WATCH, Verb.DELETE_COLLECTION)
@@ -188,6 +189,7 @@ def parse(http: HTTPRequest) -> Request:
         body=b"" if deleting else http.body,
         content_type=_media(headers.get("content-type", "")) if verb in _WRITES else "",
         user_agent=headers.get("user-agent", ""),
+        parameters=query if subresource in _CONNECTIONS else {},
     )
 
 

@@ -141,6 +141,8 @@ class Request:
     """Of the body; empty means JSON. For a patch it is the PatchType's value."""
     user_agent: str = ""
     """Names the field manager if `field_manager` is empty."""
+    parameters: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """The query of a request to a subresource that is a connection, such as `log`."""
     user: User = field(default=User())
     """Who sends it. A server sets it, and authorizes the request; in process, a request without a user is not checked.
     A client that acts as another user sets it, too, and sends it over HTTP as impersonation."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cache
 
 from pilotage.errors import NotFound
-from pilotage.meta.kinds import GroupResource, GroupVersion, GroupVersionResource
+from pilotage.meta.kinds import GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
 from pilotage.schema.structural import StructuralSchema
 from pilotage.server import routes
@@ -32,6 +32,7 @@ _STORED_ELSEWHERE = {
     GroupVersionResource("autoscaling", "v1", _AUTOSCALERS): GroupVersionResource("autoscaling", "v2", _AUTOSCALERS),
 }
 """Built-in resources whose objects are kept in the form of another one."""
+BINDINGS = GroupVersionResource("", "v1", "bindings")
 NEEDED_VERBS = frozenset(("create", "get", "list", "watch", "update", "delete"))
 REVIEWS = ("authentication.k8s.io", "authorization.k8s.io")
 """Groups whose objects are answered at once, and never stored."""
@@ -110,7 +111,7 @@ def _builtins() -> dict[GroupVersionResource, ResourceInfo]:
     found = {
         mapping.resource: _builtin(mapping)
         for mapping in builtin.resources()
-        if NEEDED_VERBS.issubset(mapping.verbs) or mapping.resource.group in REVIEWS
+        if NEEDED_VERBS.issubset(mapping.verbs) or mapping.resource.group in REVIEWS or mapping.resource == BINDINGS
     }
     for served, stored in _STORED_ELSEWHERE.items():
         kept = found[stored]
@@ -122,6 +123,13 @@ def _builtins() -> dict[GroupVersionResource, ResourceInfo]:
 def builtin_versions() -> frozenset[GroupVersion]:
     """The built-in groups and versions: in others, a resource that is not served is not an error of the API."""
     return frozenset(mapping.resource.group_version for mapping in builtin.resources())
+
+
+@cache
+def body_info(kind: GroupVersionKind) -> ResourceInfo:
+    """What is known of a built-in kind that is only the body of requests to a subresource, such as Eviction."""
+    resource = GroupVersionResource(kind.group, kind.version, kind.kind.lower() + "s")
+    return _builtin(RESTMapping(gvk=kind, resource=resource, namespaced=True))
 
 
 def _builtin(mapping: RESTMapping) -> ResourceInfo:

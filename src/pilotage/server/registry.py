@@ -26,6 +26,7 @@ from pilotage.server.loops.progress import Note
 from pilotage.server.offload import COMPILED, offload
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.core import SYSTEM_NAMESPACES
+from pilotage.server.subresources.actions import Actions, is_action
 from pilotage.server.verbs.apply import Applier
 from pilotage.server.verbs.create import Creator
 from pilotage.server.verbs.delete import Deleter
@@ -60,6 +61,7 @@ class Registry:
         self._applier = Applier(context)
         self._deleter = Deleter(context)
         self._watcher = Watcher(context)
+        self._actions = Actions(context)
         self._exits = AsyncExitStack()
         self._loops = BackgroundLoops(context, self._note)
         self._observers: list[Note] = []
@@ -109,6 +111,8 @@ class Registry:
                 continue
 
     async def _call(self, info: ResourceInfo, request: Request) -> Response:
+        if is_action(info, request):
+            return await self._actions.call(info, request)
         match request.verb:
             case Verb.GET:
                 return await self._reader.get(info, request)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pilotage.errors import BadRequest, MethodNotSupported, NotFound, StatusDetails
 from pilotage.rest.request import Request, Verb
 from pilotage.server.resources import ResourceInfo
+from pilotage.server.subresources.table import action_of, verbs_of
 
 NO_PAGE = "404 page not found"
 NO_RESOURCE = "the server could not find the requested resource"
@@ -14,11 +15,21 @@ _NAMED = (Verb.UPDATE, Verb.PATCH)
 
 def check(info: ResourceInfo, request: Request) -> None:
     """Raise what a path that leads nowhere is answered with; custom kinds have other words for it."""
+    if not info.custom and action_of(request):
+        _check_action(info, request)
+        return
     known = not request.subresource or request.subresource in info.strategy.subresources
     if info.custom:
         _check_custom(info, request, known=known)
     else:
         _check_builtin(info, request, known=known)
+
+
+def _check_action(info: ResourceInfo, request: Request) -> None:
+    if not _in_scope(info, request):
+        raise no_resource()
+    if request.verb not in verbs_of(request):
+        raise no_method()
 
 
 def no_resource() -> NotFound:

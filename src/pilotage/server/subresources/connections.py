@@ -1,0 +1,93 @@
+"""`exec`, `attach`, `portforward`, `log` and `proxy`, answered as by a cluster without kubelets and endpoints."""
+
+from __future__ import annotations
+
+from pilotage.errors import ApiError, BadRequest, NotFound, Status, StatusDetails
+from pilotage.meta.causes import invalid, invalid_error
+from pilotage.meta.documents import Document
+from pilotage.meta.kinds import GroupKind
+from pilotage.rest.query import integer
+from pilotage.rest.request import Request
+from pilotage.rest.response import Response
+from pilotage.server import records
+from pilotage.server.context import RegistryContext
+from pilotage.server.resources import ResourceInfo
+
+_LOG_LIMITS = {"tailLines": 0, "sinceSeconds": 1, "limitBytes": 1}
+_CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
+
+
+class Connections:
+    """Answers requests that a node or a service would have to answer."""
+
+    def __init__(self, context: RegistryContext) -> None:
+        self._context = context
+
+    async def open(self, info: ResourceInfo, request: Request, action: str) -> Response:
+        """The answer to a request for a connection. Raises what a cluster without nodes answers."""
+        if action == "proxy":
+            return await self._proxy(info, request)
+        if action == "log":
+            _check_log_options(request)
+        pod = await self._object(info, request, request.name)
+        if action != "portforward":
+            _check_container(pod, request.parameters.get("container", ""))
+        node = (pod.get("spec") or {}).get("nodeName")
+        if node:
+            await self._check_node(node)
+        elif action == "log":
+            return Response(b"", 204)
+        else:
+            raise BadRequest(f"pod {request.name} does not have a host assigned")
+        raise ApiError(status=Status(500, "", "no preferred addresses found; known addresses: []"))
+
+    async def _check_node(self, name: str) -> None:
+        """Raise NotFound for a node that does not exist, which a kube-apiserver reports as a pod."""
+        if await self._context.storage.get(f"{self._context.prefix}core/nodes/{name}") is None:
+            raise NotFound(f'pods "{name}" not found', details=StatusDetails(name=name, kind="pods"))
+
+    async def _proxy(self, info: ResourceInfo, request: Request) -> Response:
+        parts = request.name.split(":")  # [scheme:]name[:port]
+        name = parts[1] if len(parts) == 3 else parts[0]
+        found = await self._object(info, request, name)
+        resource = info.gvr.resource
+        if resource == "pods" and not (found.get("status") or {}).get("podIP"):
+            raise BadRequest("address not allowed")
+        if resource == "services":
+            raise info.not_found(name)  # a service without endpoints
+        if resource == "nodes":
+            raise ApiError(status=Status(500, "", "no preferred addresses found; known addresses: []"))
+        raise ApiError(status=Status(503, "ServiceUnavailable", "error trying to reach service: there is no network"))
+
+    async def _object(self, info: ResourceInfo, request: Request, name: str) -> Document:
+        entry = await self._context.storage.get(self._context.key(info, request.namespace, name))
+        if entry is None:
+            raise info.not_found(name)
+        return records.decode(entry.value)
+
+
+def _check_log_options(request: Request) -> None:
+    causes = []
+    for field, least in _LOG_LIMITS.items():
+        value = integer(request.parameters, field)
+        if value is not None and value < least:
+            detail = "must be greater than 0" if least else "must be greater than or equal to 0"
+            causes.append(invalid(field, value, detail))
+    if causes:
+        raise invalid_error(GroupKind("", "PodLogOptions"), request.name, causes)
+
+
+def _check_container(pod: Document, name: str) -> None:
+    """Raise BadRequest for a container that a Pod does not have, or if none was named and it has several."""
+    spec, pod_name = pod.get("spec") or {}, pod["metadata"]["name"]
+    names = {field: [one.get("name", "") for one in spec.get(field) or ()] for field in _CONTAINERS}
+    if name:
+        if not any(name in found for found in names.values()):
+            raise BadRequest(f"container {name} is not valid for pod {pod_name}")
+        return
+    if len(names["containers"]) == 1:
+        return
+    message = f"a container name must be specified for pod {pod_name}, choose one of: [{' '.join(names['containers'])}]"
+    if names["initContainers"]:
+        message += f" or one of the init containers: [{' '.join(names['initContainers'])}]"
+    raise BadRequest(message)

@@ -1,0 +1,179 @@
+"""`pods/eviction`: deletes a Pod if its disruption budget allows it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pilotage.errors import ApiError, Cause, Forbidden, Status, StatusDetails, TooManyRequests
+from pilotage.meta.documents import Document
+from pilotage.meta.kinds import GroupVersionResource
+from pilotage.meta.selectors import Selector
+from pilotage.rest.request import DeleteOptions, Request, Verb, WriteOptions
+from pilotage.server import records
+from pilotage.server.context import RegistryContext
+from pilotage.server.resources import ResourceInfo
+from pilotage.server.subresources.scheduling import with_condition
+from pilotage.server.verbs.delete import Deleter
+from pilotage.server.verbs.update import Updater
+
+_BUDGETS = GroupVersionResource("policy", "v1", "poddisruptionbudgets")
+_MOST_DISRUPTED = 2000
+_RETRY_SECONDS = 10
+_SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+_VIOLATION = "Cannot evict pod as it would violate the pod's disruption budget."
+
+
+class Evictions:
+    """Evicts Pods within the limits of their disruption budgets."""
+
+    def __init__(self, context: RegistryContext) -> None:
+        self._context = context
+        self._deleter = Deleter(context)
+        self._updater = Updater(context)
+
+    async def evict(self, info: ResourceInfo, request: Request, eviction: Document) -> None:
+        """Delete the Pod of a request. Raises TooManyRequests if that would violate its budget."""
+        options = _options(request, eviction)
+        entry = await self._context.entry(info, request)
+        pod = records.decode(records.view(entry, info))
+        if not _needs_no_budget(pod):
+            budgets = await self._budgets(pod)
+            if len(budgets) > 1:
+                raise ApiError(status=Status(500, "", _SEVERAL))
+            if budgets and not _ignores_budget(pod, budgets[0]):
+                await self._spend(budgets[0], request.name, dry_run=options.dry_run)
+        if not options.dry_run:
+            await self._mark_disrupted(info, request)
+        deletion = replace(request, verb=Verb.DELETE, subresource="", delete=options, write=WriteOptions(), body=b"")
+        await self._deleter.delete(info, deletion)
+
+    async def _budgets(self, pod: Document) -> list[Document]:
+        """The budgets whose selectors match a Pod."""
+        prefix = f"{self._context.prefix}policy/poddisruptionbudgets/{pod['metadata']['namespace']}/"
+        snapshot = await self._context.storage.list(prefix)
+        budgets = [records.decode(records.stamp(entry.value, entry.revision)) for entry in snapshot.entries]
+        return [budget for budget in budgets if _selects(budget, pod["metadata"].get("labels") or {})]
+
+    async def _spend(self, budget: Document, pod: str, *, dry_run: bool) -> None:
+        """Take one disruption from a budget. Raises TooManyRequests or Forbidden if there is none."""
+        metadata = budget["metadata"]
+        request = Request(
+            Verb.UPDATE,
+            _BUDGETS,
+            namespace=metadata["namespace"],
+            name=metadata["name"],
+            subresource="status",
+            write=WriteOptions(dry_run=dry_run),
+        )
+        now = self._context.now()
+
+        def next_state(old: Document, _: bytes) -> tuple[Document, list[str]]:
+            check_budget(old)
+            return old | {"status": spent(old, pod, now)}, []
+
+        check_budget(budget)
+        if not dry_run:
+            await self._updater.change(await self._context.catalogue.find(_BUDGETS), request, next_state)
+
+    async def _mark_disrupted(self, info: ResourceInfo, request: Request) -> None:
+        """Set the condition DisruptionTarget."""
+        now = self._context.now()
+        condition = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "EvictionByEvictionAPI",
+            "message": "Eviction API: evicting",
+        }
+
+        def next_state(old: Document, _: bytes) -> tuple[Document, list[str]]:
+            status = dict(old.get("status") or {})
+            status["conditions"] = with_condition(list(status.get("conditions") or ()), condition, now)
+            return old | {"status": status}, []
+
+        change = replace(request, verb=Verb.UPDATE, subresource="status", body=b"")
+        await self._updater.change(info, change, next_state)
+
+
+def _options(request: Request, eviction: Document) -> DeleteOptions:
+    given = eviction.get("deleteOptions") or {}
+    preconditions = given.get("preconditions") or {}
+    return DeleteOptions(
+        dry_run=request.write.dry_run or bool(given.get("dryRun")),
+        grace_period_seconds=given.get("gracePeriodSeconds"),
+        propagation_policy=given.get("propagationPolicy") or "",
+        orphan_dependents=given.get("orphanDependents"),
+        uid=preconditions.get("uid") or "",
+        resource_version=preconditions.get("resourceVersion") or "",
+    )
+
+
+def _needs_no_budget(pod: Document) -> bool:
+    """Whether a Pod does not run: it is disrupted already, or has not begun."""
+    phase = (pod.get("status") or {}).get("phase")
+    return phase in ("Succeeded", "Failed", "Pending") or bool(pod["metadata"].get("deletionTimestamp"))
+
+
+def _ignores_budget(pod: Document, budget: Document) -> bool:
+    """Whether a Pod that is not ready may go: nothing that is healthy is disrupted."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    if any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions):
+        return False
+    if (budget.get("spec") or {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
+        return True
+    status = budget.get("status") or {}
+    return (status.get("currentHealthy") or 0) >= (status.get("desiredHealthy") or 0) > 0
+
+
+def _selects(budget: Document, labels: dict[str, str]) -> bool:
+    selector = (budget.get("spec") or {}).get("selector")
+    if selector is None:
+        return False
+    try:
+        return Selector.from_label_selector(selector).matches(labels)
+    except ApiError:
+        return False  # it was stored before selectors were validated
+
+
+def check_budget(budget: Document) -> None:
+    """Raise TooManyRequests or Forbidden if a budget allows no disruption now."""
+    metadata, status = budget["metadata"], budget.get("status") or {}
+    name = metadata["name"]
+    if (status.get("observedGeneration") or 0) < (metadata.get("generation") or 0):
+        raise _violation(f"The disruption budget {name} is still being processed by the server.", _RETRY_SECONDS)
+    allowed = status.get("disruptionsAllowed") or 0
+    details = StatusDetails(name=name, group="policy", kind="poddisruptionbudget")
+    subject = f'poddisruptionbudget.policy "{name}" is forbidden'
+    if allowed < 0:
+        raise Forbidden(f"{subject}: pdb disruptions allowed is negative", details=details)
+    if len(status.get("disruptedPods") or ()) > _MOST_DISRUPTED:
+        raise Forbidden(
+            f"{subject}: DisruptedPods map too big - too many evictions not confirmed by PDB controller",
+            details=details,
+        )
+    if allowed == 0:
+        desired, current = status.get("desiredHealthy") or 0, status.get("currentHealthy") or 0
+        raise _violation(f"The disruption budget {name} needs {desired} healthy pods and has {current} currently")
+
+
+def _violation(message: str, retry_seconds: int = 0) -> TooManyRequests:
+    details = StatusDetails(causes=(Cause("DisruptionBudget", message),), retry_after_seconds=retry_seconds)
+    return TooManyRequests(_VIOLATION, details=details)
+
+
+def spent(budget: Document, pod: str, now: str) -> Document:
+    """The status of a budget after one disruption."""
+    status = dict(budget["status"])
+    status["disruptionsAllowed"] = status["disruptionsAllowed"] - 1
+    status["disruptedPods"] = (status.get("disruptedPods") or {}) | {pod: now}
+    if status["disruptionsAllowed"] == 0:
+        condition = {
+            "type": "DisruptionAllowed",
+            "status": "False",
+            "observedGeneration": status.get("observedGeneration") or 0,
+            "lastTransitionTime": now,
+            "reason": "InsufficientPods",
+            "message": "",
+        }
+        others = [one for one in status.get("conditions") or () if one.get("type") != "DisruptionAllowed"]
+        status["conditions"] = [*others, condition]
+    return status

@@ -1,0 +1,89 @@
+"""`pods/binding`: assigns a Pod to a node, as a scheduler does."""
+
+from __future__ import annotations
+
+from pilotage.errors import ApiError, Cause, Conflict, RevisionConflict, Status, StatusDetails
+from pilotage.meta.causes import not_supported, required
+from pilotage.meta.documents import Document
+from pilotage.rest.request import Request
+from pilotage.server import records, store
+from pilotage.server.context import RegistryContext
+from pilotage.server.resources import ResourceInfo
+
+
+class Scheduling:
+    """Binds Pods to nodes."""
+
+    def __init__(self, context: RegistryContext) -> None:
+        self._context = context
+
+    async def bind(self, info: ResourceInfo, request: Request, binding: Document) -> None:
+        """Assign the Pod of a request to the node of a binding. Raises Conflict if it has one already."""
+        target = binding.get("target") or {}
+        if causes := _problems(target):
+            message = "; ".join(f"{cause.field}: {cause.message}" for cause in causes)
+            raise ApiError(status=Status(500, "", message if len(causes) == 1 else f"[{message}]"))
+        while True:
+            entry = await self._context.entry(info, request)
+            pod = records.internal(records.view(entry, info), info)
+            if reason := _refusal(pod, binding):
+                raise _conflict(request.name, reason)
+            bound = assigned(pod, binding, self._context.now())
+            try:
+                await store.update(self._context, info, bound, entry, dry_run=request.write.dry_run)
+            except RevisionConflict:
+                continue  # another writer was faster
+            return
+
+
+def _problems(target: Document) -> list[Cause]:
+    causes = []
+    if target.get("kind", "") not in ("", "Node"):
+        causes.append(not_supported("target.kind", target["kind"], ["Node", "<empty>"]))
+    if not target.get("name"):
+        causes.append(required("target.name"))
+    return causes
+
+
+def _refusal(pod: Document, binding: Document) -> str:
+    """Why a Pod cannot be assigned to a node; empty if it can."""
+    metadata, spec = pod["metadata"], pod.get("spec") or {}
+    name, uid = metadata["name"], binding["metadata"].get("uid")
+    if uid and uid != metadata["uid"]:
+        return f"Precondition failed: UID in precondition: {uid}, UID in object meta: {metadata['uid']}"
+    if metadata.get("deletionTimestamp"):
+        return f"pod {name} is being deleted, cannot be assigned to a host"
+    if spec.get("nodeName"):
+        return f'pod {name} is already assigned to node "{spec["nodeName"]}"'
+    if spec.get("schedulingGates"):
+        return f"pod {name} has non-empty .spec.schedulingGates"
+    return ""
+
+
+def _conflict(name: str, reason: str) -> Conflict:
+    details = StatusDetails(name=name, kind="pods/binding")
+    return Conflict(f'Operation cannot be fulfilled on pods/binding "{name}": {reason}', details=details)
+
+
+def assigned(pod: Document, binding: Document, now: str) -> Document:
+    """The Pod on its node: with the labels and annotations of the binding, and the condition PodScheduled."""
+    metadata = dict(pod["metadata"])
+    for field in ("labels", "annotations"):
+        if binding["metadata"].get(field):
+            metadata[field] = (metadata.get(field) or {}) | binding["metadata"][field]
+    spec = (pod.get("spec") or {}) | {"nodeName": binding["target"]["name"]}
+    status = dict(pod.get("status") or {})
+    status["conditions"] = with_condition(
+        status.get("conditions") or [], {"type": "PodScheduled", "status": "True"}, now
+    )
+    return pod | {"metadata": metadata, "spec": spec, "status": status}
+
+
+def with_condition(conditions: list[Document], condition: Document, now: str) -> list[Document]:
+    """The conditions of a Pod with one set; its transition time changes with its status."""
+    old = next((one for one in conditions if one.get("type") == condition["type"]), None)
+    since = now if old is None or old.get("status") != condition["status"] else old.get("lastTransitionTime")
+    new = {**condition, "lastProbeTime": None, "lastTransitionTime": since}
+    if old is None:
+        return [*conditions, new]
+    return [new if one is old else one for one in conditions]

@@ -1,0 +1,94 @@
+"""`serviceaccounts/token`: issues a token of a service account."""
+
+from __future__ import annotations
+
+import msgspec
+
+from pilotage.errors import BadRequest
+from pilotage.meta import times
+from pilotage.meta.causes import invalid, invalid_error
+from pilotage.meta.documents import Document
+from pilotage.meta.kinds import GroupKind, GroupVersionResource
+from pilotage.rest.request import Request
+from pilotage.rest.response import Response
+from pilotage.server import records
+from pilotage.server.access.serviceaccounts import ISSUER
+from pilotage.server.context import RegistryContext
+from pilotage.server.resources import ResourceInfo
+
+_KIND = GroupKind("authentication.k8s.io", "TokenRequest")
+_DEFAULT_SECONDS = 3600
+_LEAST_SECONDS = 600
+_MOST_SECONDS = 2**32
+_BOUND = {("v1", "Pod"): "pods", ("v1", "Secret"): "secrets", ("v1", "Node"): "nodes"}
+
+
+class TokenRequests:
+    """Issues tokens."""
+
+    def __init__(self, context: RegistryContext) -> None:
+        self._context = context
+
+    async def create(self, info: ResourceInfo, request: Request, document: Document) -> Response:
+        """The token request with its token."""
+        account = records.decode((await self._context.entry(info, request)).value)
+        spec = document.get("spec") or {}
+        _check_metadata(request, document)
+        seconds = spec.get("expirationSeconds") or _DEFAULT_SECONDS
+        _check_seconds(seconds)
+        audiences = spec.get("audiences") or [ISSUER]
+        bound = await self._bound(request, spec.get("boundObjectRef"))
+        issued = await self._context.service_accounts.issue(account, audiences, seconds, bound)
+        metadata = {key: account["metadata"][key] for key in ("name", "namespace", "uid")}
+        answer = {
+            "kind": _KIND.kind,
+            "apiVersion": "authentication.k8s.io/v1",
+            "metadata": metadata | {"creationTimestamp": self._context.now()},
+            "spec": {"audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": bound},
+            "status": {"token": issued.token, "expirationTimestamp": times.format(issued.expires)},
+        }
+        return Response(msgspec.json.encode(answer), 201)
+
+    async def _bound(self, request: Request, reference: Document | None) -> Document | None:
+        """The object that a token is bound to, with its uid. Raises NotFound or BadRequest."""
+        if reference is None:
+            return None
+        api_version, kind = reference.get("apiVersion") or "", reference.get("kind") or ""
+        resource = _BOUND.get((api_version, kind))
+        if resource is None:
+            group, _, version = api_version.rpartition("/")
+            raise BadRequest(f"cannot bind token to object of type {group}/{version}, Kind={kind}")
+        info = await self._context.catalogue.find(GroupVersionResource("", "v1", resource))
+        name = reference.get("name") or ""
+        namespace = request.namespace if info.namespaced else ""
+        entry = await self._context.storage.get(self._context.key(info, namespace, name))
+        if entry is None:
+            raise info.not_found(name)
+        document = records.decode(entry.value)
+        uid = document["metadata"]["uid"]
+        if reference.get("uid") and reference["uid"] != uid:
+            wanted = reference["uid"]
+            reason = f"the UID in the bound object reference ({wanted}) does not match the UID in record. "
+            raise info.conflict(name, f"{reason}The object might have been deleted and then recreated")
+        if kind == "Pod" and (document.get("spec") or {}).get("serviceAccountName", "") != request.name:
+            account = f'serviceaccount "{request.name}"'
+            raise BadRequest(f"cannot bind token for {account} to pod running with different serviceaccount name.")
+        return {"kind": kind, "apiVersion": api_version, "name": name, "uid": uid}
+
+
+def _check_metadata(request: Request, document: Document) -> None:
+    for field, wanted in (("name", request.name), ("namespace", request.namespace)):
+        found = document["metadata"].get(field)
+        if found and found != wanted:
+            detail = f"must match the service account {field} if specified"
+            raise invalid_error(_KIND, request.name, [invalid(f"metadata.{field}", found, detail)])
+
+
+def _check_seconds(seconds: int) -> None:
+    detail = ""
+    if seconds < _LEAST_SECONDS:
+        detail = "may not specify a duration less than 10 minutes"
+    elif seconds > _MOST_SECONDS:
+        detail = "may not specify a duration larger than 2^32 seconds"
+    if detail:
+        raise invalid_error(_KIND, "", [invalid("spec.expirationSeconds", seconds, detail)])
