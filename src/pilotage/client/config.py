@@ -35,7 +35,7 @@ class Config:
     headers: tuple[tuple[str, str], ...] = ()
     """Sent with every request: whom to impersonate."""
     namespace: str = ""
-    """The one that calls mean which name none; empty: there is none."""
+    """The namespace of calls without one; empty: none."""
     source: str = ""
     """Where this was found, for messages."""
 

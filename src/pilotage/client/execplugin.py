@@ -172,7 +172,7 @@ def credential_in(output: bytes, plugin: ExecPlugin) -> tuple[Material, datetime
 
 
 def decoded(text: str) -> bytes:
-    """Base64 as kubeconfigs have it, over several lines or one; ValueError where it is none."""
+    """Decode base64 as kubeconfigs have it, on one line or several. Raises ValueError."""
     try:
         return base64.b64decode("".join(text.split()), validate=True)
     except binascii.Error as error:

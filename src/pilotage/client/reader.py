@@ -66,7 +66,7 @@ class Reader:
         self, kind: MetadataOnly, name: str | ObjectKey, *, namespace: str = ""
     ) -> PartialObjectMetadata | None: ...
     async def find(self, kind: Any, name: str | ObjectKey, *, namespace: str = "") -> Object | None:
-        """As `get`, but None where there is none. A kind that is not served is an error all the same."""
+        """As `get`, but None if the object does not exist. A kind that is not served is still an error."""
         try:
             found: Object = await self.get(kind, name, namespace=namespace)
         except NotFound:

@@ -36,7 +36,7 @@ _REQUESTS = REGISTRY.counter(
 
 
 class Sender:
-    """Sends what the transport asks for, and raises the error for an answer that is none."""
+    """Sends the requests of the transport, and raises the error of an unsuccessful response."""
 
     def __init__(
         self, config: Config, *, limits: Limits | None = None, timeouts: Timeouts | None = None, retries: Retries

@@ -15,7 +15,7 @@ from pilotage.http.tls import client_context
 from pilotage.telemetry.logs import logger
 
 _Sources = tuple[bytes, bytes, bytes]
-"""The PEM of the CA, of the certificate and of the key; empty where there is none."""
+"""The PEM of the CA, of the certificate and of the key; empty if there is none."""
 
 _log = logger("pilotage.client")
 

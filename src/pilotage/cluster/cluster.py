@@ -229,7 +229,7 @@ class Cluster:
 
     def separate_client(self) -> tuple[Client, Transport] | None:
         """A client for another event loop, on a connection of its own, and its transport, which the caller closes on
-        that loop. None where the API server is in this process, or there is none."""
+        that loop. None if the API server is in this process, or if there is none."""
         if not isinstance(self._server, RemoteAPIServer):
             return None
         transport = self._server.separate_transport()

@@ -41,7 +41,7 @@ def _applied(base: Any, before: Any, after: Any, place: Place, path: str) -> Any
     # `base` may have unknown fields there all the same, so the objects are merged and not replaced.
     if isinstance(base, dict) and isinstance(after, dict) and (isinstance(before, dict) or before is _ABSENT):
         return _fields(base, before if isinstance(before, dict) else {}, after, place, path)
-    # With another length the class has dropped items when it decoded them, and `before` does not tell which.
+    # With another length the class has dropped items when it decoded them, and `before` does not show which.
     if isinstance(base, list) and isinstance(before, list) and isinstance(after, list) and len(base) == len(before):
         return _items(base, before, after, place, path)
     return after

@@ -1,4 +1,5 @@
-"""The forms of an object: of a class, as a document, as metadata alone; how each is asked for, and how it is read."""
+"""The forms of an object: of a class, as a document, as metadata alone; how each is requested, and how it is
+decoded."""
 
 from __future__ import annotations
 
@@ -93,7 +94,7 @@ def untyped(kind: KindOf[Any]) -> Kind:
 
 
 def reader_of(kind: Kind) -> Callable[[Bytes], Any]:
-    """The function that makes an object of the form asked for from its bytes."""
+    """The function that decodes bytes into an object of the requested form."""
     if isinstance(kind, MetadataOnly):
         return lambda data: PartialObjectMetadata.from_bytes(kind.gvk, data)
     if isinstance(kind, GroupVersionKind):

@@ -35,7 +35,7 @@ class AmbiguousMatch(NoMatch):
 class RESTMapper:
     """Knows what a server serves, by any name that people use for it.
 
-    A resource is asked for by its plural, singular, short name or kind in any case, with its group if need be
+    A resource is found by its plural, singular, short name or kind in any case, with its group if need be
     (`deployments.apps`, `deployments.v1.apps`), or by a GroupVersionResource in which the group or the version may be
     empty. Of several versions the preferred one is meant.
     """

@@ -186,7 +186,7 @@ class XIntOrString(msgspec.Struct, Marker, frozen=True):
 
 
 class Schemaless(msgspec.Struct, Marker, frozen=True):
-    """Nothing is said about the field but what the other markers say."""
+    """No constraint of its own; only the other markers of the field count."""
 
 
 class Immutable(msgspec.Struct, Marker, frozen=True):

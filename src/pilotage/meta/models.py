@@ -75,7 +75,7 @@ def _default(value: Any) -> Any:
 class Model(msgspec.Struct, metaclass=ModelMeta):
     """A part of an object: a spec, a status, anything inside them.
 
-    What is to be said about the class as a whole goes into an option: `class Source(Model, markers=[ExactlyOneOf(…)])`.
+    Markers of the class as a whole are an option: `class Source(Model, markers=[ExactlyOneOf(…)])`.
     """
 
     __markers__: ClassVar[tuple[Marker, ...]] = ()
@@ -94,7 +94,7 @@ class Shape:
     """The model of the value, of a list's items or of a map's values; None where it is plain data."""
     container: Literal["", "list", "map"]
     keys: tuple[str, ...]
-    """The wire names of the map keys of a list; empty where there are none."""
+    """The wire names of the map keys of a list; empty if there are none."""
     merge: PatchMerge | None
     """How strategic merge patches treat it, on built-in types."""
     nullable: bool = False
@@ -250,7 +250,7 @@ class Condition(Model):
 
 @dataclass(frozen=True, slots=True)
 class ResourceInfo:
-    """What the API has to know of a kind: its names, scope and everything a CRD says beside the schema."""
+    """The definition of a kind in the API: its names, scope and everything of a CRD but the schema."""
 
     gvk: GroupVersionKind
     plural: str

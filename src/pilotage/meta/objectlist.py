@@ -17,7 +17,7 @@ class ObjectList(Sequence[T]):
 
     An item is the caller's own; touched twice it is the same object. `resource_version` is the version of the whole
     snapshot, from which a watch goes on without a gap. Of a page, `continue_token` asks for the next one, and
-    `remaining_item_count` says how many objects are left, where the server knows.
+    `remaining_item_count` is the number of objects after this page, if the server reports it.
     """
 
     __slots__ = (
@@ -49,7 +49,7 @@ class ObjectList(Sequence[T]):
         self.continue_token = continue_token
         """Where the next page starts; empty after the last one."""
         self.remaining_item_count = remaining_item_count
-        """How many come after this page, where the server says."""
+        """The number of objects after this page, if the server reports it."""
 
     @property
     def headers(self) -> Sequence[Header]:

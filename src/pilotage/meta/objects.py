@@ -168,7 +168,7 @@ def _decoded(kind: type[M], data: Bytes) -> M:
     try:
         made: M = decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        pass  # the second reading says what is wrong
+        pass  # decoding it again below raises the error
     else:
         return made
     return _tolerantly(kind, data)

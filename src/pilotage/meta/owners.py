@@ -17,7 +17,7 @@ class Owned(Protocol):
 
 
 class Owner(Owned, Protocol):
-    """An object that also says what it is."""
+    """An object with its group, version and kind."""
 
     @property
     def api_version(self) -> str: ...
@@ -30,7 +30,7 @@ class InvalidOwner(PilotageError):
 
 
 class AlreadyOwned(PilotageError):
-    """Another controller has the object already; `owner` says which. Nothing was changed."""
+    """The object already has another controller, `owner`. Nothing was changed."""
 
     def __init__(self, message: str, owner: OwnerReference) -> None:
         self.owner = owner

@@ -173,9 +173,9 @@ class Unstructured(MutableMapping[str, Any]):
         else:
             value = self._content.get(key)
         if not isinstance(value, str) or not value:
-            said = "is missing" if value in (None, "") else f"is {value!r}, not a string"
+            problem = "is missing" if value in (None, "") else f"is {value!r}, not a string"
             raise DecodeError(
-                f"this is not a Kubernetes object: {key} {said}; give it apiVersion and kind", path=f".{key}"
+                f"this is not a Kubernetes object: {key} {problem}; give it apiVersion and kind", path=f".{key}"
             )
         return value
 

@@ -52,7 +52,7 @@ def tagged_value(tag: str, text: str) -> Any:
         "null": value is None,
     }
     if not fits[name]:
-        raise ValueError(f"{text[:64]!r} is not of the type {name} that its tag says")
+        raise ValueError(f"{text[:64]!r} is not of the type {name} of its tag")
     return value
 
 

@@ -2,7 +2,7 @@
 
 Plain words mean what they mean to kubectl, whose reader is of YAML 1.1: `yes`, `no`, `on`, `off`, `y` and `n` are
 booleans, `0777` is octal, `1_000` a number, a time stays a string. Beyond kubectl we refuse what is ambiguous: keys
-that are not strings and keys that are there twice. Anchors and aliases are refused unless asked for, and then bounded.
+that are not strings and keys that are there twice. Anchors and aliases are refused unless enabled, and then limited.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def read_all(data: bytes | str, *, limits: Limits = DEFAULT, aliases: bool = Fal
 
 
 def read_lenient(data: bytes | str, *, limits: Limits = DEFAULT) -> tuple[Any, list[str]]:
-    """The first document of a text as Kubernetes reads it, and what a stricter reader says of it. Raises DecodeError.
+    """The first document of a text as Kubernetes reads it, and the problems that a stricter reader reports. Raises
+    DecodeError.
 
     A key that is a boolean or a number becomes a string, and of a key that is there twice the last value counts.
     """

@@ -32,7 +32,7 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 BEGINNING = datetime(2024, 1, 1, tzinfo=UTC)
-"""What `VirtualLoop.now` says when `time` says 0."""
+"""The value of `VirtualLoop.now` when `time` is 0."""
 _RESOLUTION = 1e-9
 
 
@@ -103,7 +103,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
 
 class _NoSelector(selectors.BaseSelector):
-    """Stands where asyncio looks for sockets that are ready; there are none."""
+    """Replaces the selector of asyncio: no socket is ever ready."""
 
     def __init__(self, select: Callable[[float | None], None]) -> None:
         self._select = select

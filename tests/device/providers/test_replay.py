@@ -15,7 +15,7 @@ from pilotage.device.providers.nvml.opening import open_library
 from pilotage.device.providers.nvml.options import NVMLOptions
 from pilotage.device.providers.nvml.readings import read
 from pilotage.device.providers.record import main, record
-from pilotage.device.providers.recording import RecordedEvent, Recording, RecordingLibrary, Said, load
+from pilotage.device.providers.recording import RecordedEvent, RecordedResult, Recording, RecordingLibrary, load
 from pilotage.device.providers.replay import ReplayLibrary, replay_provider
 from pilotage.errors import DecodeError
 
@@ -58,10 +58,10 @@ def test_recording_holds_each_answer_once_until_it_changes() -> None:
         library,
         {"rest": lambda: None, "warm": lambda: gpu.update(temperature=40), "hot": lambda: gpu.update(margin=-9)},
     )
-    assert recording.answers["0"]["temperature"] == [(0.0, Said(31)), (10.0, Said(40))]
-    assert recording.answers["0"]["margin"] == [(0.0, Said(55)), (20.0, Said(-9))]
-    assert recording.answers["0"]["retired_pages"] == [(0.0, Said(code=3, error="Not Supported"))]
-    assert recording.answers["-1"]["count"] == [(0.0, Said(1))]
+    assert recording.answers["0"]["temperature"] == [(0.0, RecordedResult(31)), (10.0, RecordedResult(40))]
+    assert recording.answers["0"]["margin"] == [(0.0, RecordedResult(55)), (20.0, RecordedResult(-9))]
+    assert recording.answers["0"]["retired_pages"] == [(0.0, RecordedResult(code=3, error="Not Supported"))]
+    assert recording.answers["-1"]["count"] == [(0.0, RecordedResult(1))]
     assert recording.marks == [(0.0, "rest"), (10.0, "warm"), (20.0, "hot")]
     assert recording.seconds == 60.0
     assert not library.is_open
@@ -121,7 +121,7 @@ def test_replay_that_loops_begins_again() -> None:
 
 
 def test_replay_knows_no_more_than_was_recorded() -> None:
-    replay = ReplayLibrary(Recording(answers={"-1": {"count": [(0.0, Said(1))]}}))
+    replay = ReplayLibrary(Recording(answers={"-1": {"count": [(0.0, RecordedResult(1))]}}))
     with pytest.raises(NVMLError) as raised:
         replay.ask("count")
     assert raised.value.code == Return.UNINITIALIZED

@@ -28,7 +28,7 @@ from pilotage.errors import DecodeError
 MAX_BYTES = 64 * 1024 * 1024
 
 
-class Said(msgspec.Struct, omit_defaults=True):
+class RecordedResult(msgspec.Struct, omit_defaults=True):
     """One result: a value, or the code and text of an error."""
 
     value: Any = None
@@ -51,7 +51,7 @@ class RecordedEvent(msgspec.Struct):
     data: int
 
 
-Answers: TypeAlias = dict[str, dict[str, list[tuple[float, Said]]]]
+Answers: TypeAlias = dict[str, dict[str, list[tuple[float, RecordedResult]]]]
 
 
 class Recording(msgspec.Struct):
@@ -65,12 +65,12 @@ class Recording(msgspec.Struct):
     events: list[tuple[float, RecordedEvent]] = []
     marks: list[tuple[float, str]] = []
 
-    def answer(self, call: str, device: int, at: float) -> Said | None:
+    def answer(self, call: str, device: int, at: float) -> RecordedResult | None:
         """The result at a time, or the first one if there was none yet; None if the call was never made."""
-        said = self.answers.get(str(device), {}).get(call)
-        if not said:
+        found = self.answers.get(str(device), {}).get(call)
+        if not found:
             return None
-        return said[max(bisect_right(said, at, key=lambda entry: entry[0]) - 1, 0)][1]
+        return found[max(bisect_right(found, at, key=lambda entry: entry[0]) - 1, 0)][1]
 
 
 def load(path: str | Path) -> Recording:
@@ -94,7 +94,7 @@ def anonymous(recording: Recording) -> Recording:
     """The same recording with made-up UUIDs and serial numbers."""
     for device, calls in recording.answers.items():
         for call, value in (("uuid", f"GPU-{device:0>8}-0000-4000-8000-000000000000"), ("serial", f"{device:0>13}")):
-            calls[call] = [(at, said if said.code else Said(value)) for at, said in calls.get(call, ())]
+            calls[call] = [(at, found if found.code else RecordedResult(value)) for at, found in calls.get(call, ())]
     return recording
 
 
@@ -140,15 +140,15 @@ class RecordingLibrary:
         try:
             answer = ask()
         except NVMLError as error:
-            self._note(call, device, Said(code=error.code, error=str(error)))
+            self._note(call, device, RecordedResult(code=error.code, error=str(error)))
             raise
-        self._note(call, device, Said(value=answer))
+        self._note(call, device, RecordedResult(value=answer))
         return answer
 
-    def _note(self, call: str, device: int, said: Said) -> None:
+    def _note(self, call: str, device: int, found: RecordedResult) -> None:
         answers = self.recording.answers.setdefault(str(device), {}).setdefault(call, [])
-        if not answers or answers[-1][1] != said:
-            answers.append((self._now(), said))
+        if not answers or answers[-1][1] != found:
+            answers.append((self._now(), found))
 
     def _now(self) -> float:
         return round(self._clock() - self._start, 3)

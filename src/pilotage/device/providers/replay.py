@@ -82,10 +82,10 @@ class ReplayLibrary:
 
     def _said(self, call: str, device: int) -> Answer:
         at = self._elapsed()
-        said = self._recording.answer(call, device, at % self._recording.seconds if self._loop else at)
-        if said is None:
+        found = self._recording.answer(call, device, at % self._recording.seconds if self._loop else at)
+        if found is None:
             raise NVMLError(Return.NOT_SUPPORTED, f"the recording has no result of {call}")
-        return said.result()
+        return found.result()
 
     def _elapsed(self) -> float:
         return 0.0 if self._start is None else (self._clock() - self._start) * self._speed

@@ -82,7 +82,7 @@ class OpenAPIMergeSchema:
         return found
 
     def _resolved(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The schema with what it refers to; what it says itself beside the reference goes first."""
+        """The schema with its reference resolved; its own keywords take precedence."""
         reference = schema.get("$ref")
         if reference is None and len(parts := schema.get("allOf", ())) == 1:
             reference = parts[0].get("$ref")

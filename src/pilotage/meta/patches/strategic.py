@@ -1,4 +1,4 @@
-"""Strategic merge patch: a merge patch that merges lists too, where the schema says how, and knows directives.
+"""Strategic merge patch: a merge patch that also merges lists, as the schema defines it, and has directives.
 
 In an object: `$patch` (`replace`, `delete`, `merge`), `$retainKeys` (only these keys stay),
 `$setElementOrder/LIST` (the order of the items that it names), `$deleteFromPrimitiveList/LIST`.
@@ -116,7 +116,7 @@ def _object(original: dict[str, Any], patch: dict[str, Any], schema: MergeSchema
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """What a patch says about one field."""
+    """The directives of a patch for one field."""
 
     patch: dict[str, Any]
     name: str

@@ -213,8 +213,8 @@ class Watch:
         device = self._fleet.devices[name]
         health = device.health()
         if await self._inventory.apply(name, device.identity.uuid, health, stored):
-            told = {state.type: f"{state.status} ({state.reason})" for state in health.conditions}
-            _log.info("GPU health", gpu=name, **told, action=health.action.value)
+            states = {state.type: f"{state.status} ({state.reason})" for state in health.conditions}
+            _log.info("GPU health", gpu=name, **states, action=health.action.value)
 
     def _say(self, about: str, text: str, *, warning: bool = False) -> None:
         """Log a message if it differs from the last one; an empty message means recovery."""

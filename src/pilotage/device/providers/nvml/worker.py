@@ -82,9 +82,9 @@ class WorkerThread:
             try:
                 value = work(self._library)
             except BaseException as error:
-                _tell(loop, _fail, result, error)
+                _call_soon(loop, _fail, result, error)
             else:
-                _tell(loop, _succeed, result, value)
+                _call_soon(loop, _succeed, result, value)
 
         if self._thread is None:
             self._thread = threading.Thread(target=_work, args=(self._jobs,), name="pilotage-nvml", daemon=True)
@@ -118,9 +118,9 @@ def _work(jobs: queue.SimpleQueue[Callable[[], None] | None]) -> None:
         job()
 
 
-def _tell(loop: asyncio.AbstractEventLoop, tell: Callable[..., None], *arguments: Any) -> None:
+def _call_soon(loop: asyncio.AbstractEventLoop, callback: Callable[..., None], *arguments: Any) -> None:
     with suppress(RuntimeError):  # the loop is closed
-        loop.call_soon_threadsafe(tell, *arguments)
+        loop.call_soon_threadsafe(callback, *arguments)
 
 
 def _succeed(result: asyncio.Future[T], value: T) -> None:
