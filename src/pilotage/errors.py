@@ -166,6 +166,8 @@ class ApiError(PilotageError):
         self.kind = ""
         self.namespace = ""
         self.name = ""
+        self.warnings: tuple[str, ...] = ()
+        """The server's warnings about the request that it refused."""
         super().__init__(self.status.message)
 
     @property

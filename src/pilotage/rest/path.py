@@ -21,6 +21,7 @@ from pilotage.errors import (
     StatusDetails,
     UnsupportedMediaType,
 )
+from pilotage.meta import gojson
 from pilotage.meta.causes import invalid, invalid_error, not_supported, shown
 from pilotage.meta.kinds import GroupKind, GroupVersionKind, GroupVersionResource
 from pilotage.rest import query as queries
@@ -182,7 +183,7 @@ def parse(http: HTTPRequest) -> Request:
         subresource=subresource,
         form=requested_form(headers.get("accept", "")) if not deleting else Form.OBJECT,
         options=_options(verb, query, headers),
-        write=_write_options(query, _OPTIONS[verb]) if verb in _WRITES else WriteOptions(),
+        write=_write_options(query, queries.values(text, "dryRun"), verb) if verb in _WRITES else WriteOptions(),
         delete=_delete_options(query, http.body, _media(headers.get("content-type", "")))
         if deleting
         else DeleteOptions(),
@@ -254,9 +255,9 @@ def _options(verb: Verb, query: Mapping[str, str], headers: Mapping[str, str]) -
     )
 
 
-def _write_options(query: Mapping[str, str], kind: str) -> WriteOptions:
+def _write_options(query: Mapping[str, str], dry_run: list[str], verb: Verb) -> WriteOptions:
     return WriteOptions(
-        dry_run=_dry_run([query["dryRun"]] if "dryRun" in query else [], kind),
+        dry_run=_dry_run(dry_run, _OPTIONS[verb]),
         field_manager=query.get("fieldManager", ""),
         field_validation=query.get("fieldValidation", ""),
         force=queries.boolean(query, "force") if "force" in query else None,
@@ -270,6 +271,7 @@ class _Preconditions(msgspec.Struct, rename="camel"):
 
 class _DeleteOptions(msgspec.Struct, rename="camel"):
     kind: str = ""
+    api_version: str = ""
     dry_run: list[str] | None = None
     grace_period_seconds: int | None = None
     propagation_policy: str | None = None
@@ -282,8 +284,9 @@ def _delete_options(query: Mapping[str, str], body: bytes, media: str) -> Delete
     if body:
         options = _read_delete_options(body, media)
         if options.kind not in ("", "DeleteOptions"):
+            kind, version = options.kind[:100], options.api_version[:100]
             raise BadRequest(
-                f"the body of the delete request is not a DeleteOptions document: its kind is {options.kind[:100]!r}"
+                f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
             )
     else:
         options = _DeleteOptions(
@@ -314,7 +317,11 @@ def _read_delete_options(body: bytes, media: str) -> _DeleteOptions:
                 f"the body of the request was in an unknown format - accepted media types include: {accepted}"
             )
         return msgspec.convert(document, _DeleteOptions)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, DecodeError) as error:
+    except DecodeError as error:
+        raise BadRequest(str(error)) from None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        if not media and (problem := gojson.syntax_error(body)):
+            raise BadRequest(f"couldn't get version/kind; json parse error: {problem}") from None
         raise BadRequest(f"the body of the delete request is not a DeleteOptions document: {error}") from None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from urllib.parse import unquote_plus
 
 from pilotage.errors import BadRequest
@@ -18,16 +18,25 @@ _MAX_DIGITS = 100
 
 def parse(text: str) -> dict[str, str]:
     """The first value of each parameter. A pair with a broken escape or a semicolon is ignored. Raises BadRequest."""
+    found: dict[str, str] = {}
+    for name, value in _pairs(text):
+        found.setdefault(name, value)
+    return found
+
+
+def values(text: str, name: str) -> list[str]:
+    """All values of a parameter."""
+    return [value for given, value in _pairs(text) if given == name] if name in text else []
+
+
+def _pairs(text: str) -> Iterator[tuple[str, str]]:
     pairs = [pair for pair in text.split("&") if pair]
     if len(pairs) > _MAX_FIELDS:
         raise BadRequest(f"the query of the request has more than {_MAX_FIELDS} parameters; send fewer")
-    found: dict[str, str] = {}
     for pair in pairs:
-        if ";" in pair or _BAD_ESCAPE.search(pair):
-            continue
-        name, _, value = pair.partition("=")
-        found.setdefault(unquote_plus(name, errors="replace"), unquote_plus(value, errors="replace"))
-    return found
+        if ";" not in pair and not _BAD_ESCAPE.search(pair):
+            name, _, value = pair.partition("=")
+            yield unquote_plus(name, errors="replace"), unquote_plus(value, errors="replace")
 
 
 def integer(query: Mapping[str, str], name: str) -> int | None:

@@ -212,24 +212,6 @@ def test_an_unknown_path_is_plain_text() -> None:
     assert ("x-content-type-options", "nosniff") in answer.headers
 
 
-@pytest.mark.parametrize(
-    ("texts", "headers"),
-    [
-        (("plain", "plain"), ['299 - "plain"']),
-        (('say "no"', "a\\b"), ['299 - "say \\"no\\""', '299 - "a\\\\b"']),
-        (("line\r\nSet-Cookie: x",), ['299 - "line??Set-Cookie: x"']),
-        (("snow ☃",), ['299 - "snow ?"']),
-    ],
-)
-def test_warnings_are_headers_that_cannot_break_out(texts: tuple[str, ...], headers: list[str]) -> None:
-    assert [value for _, value in handlers._warnings(texts)] == headers
-
-
-def test_there_is_an_end_to_warnings() -> None:
-    headers = handlers._warnings(tuple(f"{number} " + "x" * 1000 for number in range(1000)))
-    assert sum(len(value) for _, value in headers) < 6000
-
-
 async def test_a_failure_inside_is_a_500_that_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     async with opened() as api:
         await api.registry.context.storage.close()

@@ -26,8 +26,11 @@ from pilotage.server.http.documents import Documents
 from pilotage.server.http.formats import STREAMS, check_shape, format_of, format_of_error
 from pilotage.server.http.rendering import Renderer, write
 from pilotage.server.http.requests import resolve, serves_any_method
+from pilotage.server.http.warnings import warning_headers
 from pilotage.server.offload import offload
 from pilotage.server.registry import Registry
+from pilotage.server.resources import ResourceInfo
+from pilotage.server.verbs.bodies import with_warnings
 from pilotage.telemetry.logs import logger
 
 OPEN = ("/healthz", "/livez", "/readyz", "/version")
@@ -36,7 +39,6 @@ _NO_CACHE = ("cache-control", "no-cache, private")
 _COMPRESSED_FROM = 128 * 1024
 """Bytes of a body from which on it is compressed."""
 _PLAIN = Format()
-_MAX_WARNINGS = 4096
 _log = logger("pilotage.server")
 
 
@@ -83,6 +85,13 @@ class HTTPHandler:
                 raise routes.no_method()
             return answer
         request, info = await resolve(self._registry, incoming, user)
+        with with_warnings(info.warnings):
+            return await self._served(incoming, request, info)
+
+    async def _served(
+        self, incoming: http.Request, request: Request, info: ResourceInfo
+    ) -> http.Response | http.StreamingResponse:
+        """The answer to a request for a resource."""
         asked = format_of(incoming.headers, incoming.target, info, request)
         request = replace(request, form=_registry_form(asked, request))
         renderer = Renderer(asked, info, request, self._registry.context.clock)
@@ -102,7 +111,7 @@ class HTTPHandler:
         self, incoming: http.Request, code: int, asked: Format, body: bytes, warnings: tuple[str, ...]
     ) -> http.Response:
         """An answer, compressed if it is large and the client can read it so."""
-        headers = [("content-type", asked.media), _NO_CACHE, *_warnings(warnings)]
+        headers = [("content-type", asked.media), _NO_CACHE, *warning_headers(warnings)]
         if len(body) > _COMPRESSED_FROM and _takes_gzip(incoming.headers):
             body = await offload(len(body), gzip.compress, body, compresslevel=1, mtime=0)
             headers += [("content-encoding", "gzip"), ("vary", "Accept-Encoding")]
@@ -132,7 +141,7 @@ class HTTPHandler:
         exits = AsyncExitStack()
         events = await exits.enter_async_context(self._registry.watch(request))
         media = STREAMS[1] if asked.media == PROTOBUF else asked.media
-        headers = [("content-type", media), _NO_CACHE, *_warnings(warnings)]
+        headers = [("content-type", media), _NO_CACHE, *warning_headers(warnings)]
         return http.StreamingResponse(200, headers, _chunks(events, renderer, exits), endless=True)
 
 
@@ -146,7 +155,7 @@ async def _chunks(
 
 def failure(error: ApiError, asked: Format = _PLAIN) -> http.Response:
     """An error as HTTP: a Status, or plain text where the path itself is unknown."""
-    headers = [_NO_CACHE]
+    headers = [_NO_CACHE, *warning_headers(error.warnings)]
     if error.retry_after_seconds:
         headers.append(("retry-after", str(error.retry_after_seconds)))
     if isinstance(error, NotFound) and error.status.details is None:
@@ -183,16 +192,3 @@ def version() -> dict[str, str]:
         "compiler": "",
         "platform": "python",
     }
-
-
-def _warnings(texts: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Warning headers, each once; cut where there would be too much of them."""
-    unique = list(dict.fromkeys(texts))
-    if sum(map(len, unique)) > _MAX_WARNINGS:
-        unique = [text[:256] for text in unique][: _MAX_WARNINGS // 256]
-    return [("warning", f'299 - "{_escaped(text)}"') for text in unique]
-
-
-def _escaped(text: str) -> str:
-    printable = "".join(character if character.isprintable() and ord(character) < 256 else "?" for character in text)
-    return printable.replace("\\", "\\\\").replace('"', '\\"')

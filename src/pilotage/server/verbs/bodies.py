@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -19,19 +21,19 @@ from pilotage.errors import (
     StatusDetails,
     UnsupportedMediaType,
 )
-from pilotage.meta import jsontext
+from pilotage.meta import gojson, jsontext
 from pilotage.meta.causes import invalid, invalid_error, not_supported, too_long
 from pilotage.meta.documents import Document
-from pilotage.meta.kinds import GroupKind, GroupVersion
+from pilotage.meta.kinds import GroupKind, GroupVersion, GroupVersionKind
 from pilotage.meta.models import ManagedFieldsEntry, ObjectMeta, OwnerReference, shapes
-from pilotage.rest.negotiation import PROTOBUF
+from pilotage.rest.negotiation import PROTOBUF, YAML
 from pilotage.rest.query import parse_int
 from pilotage.rest.request import Request, Verb
 from pilotage.server.codec.scalars import Mismatch
 from pilotage.server.resources import ResourceInfo
+from pilotage.types import builtin
 
 ACCEPTED = f"application/json, application/yaml, {PROTOBUF}"
-YAML = ("application/yaml", "application/x-yaml", "text/yaml")
 MAX_UNKNOWN = 100
 """How many unknown fields are named."""
 VALIDATIONS = ("", "Ignore", "Strict", "Warn")
@@ -44,6 +46,9 @@ _PARTS = {
     "ownerReferences": frozenset(shapes(OwnerReference)),
     "managedFields": frozenset(shapes(ManagedFieldsEntry)),
 }
+_TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+SCHEME = "pkg/runtime/scheme.go:111"
+"""What kube-apiserver calls the list of its kinds in messages."""
 JSON_TYPES = ("string", "integer", "number", "boolean", "object", "array", "null")
 NO_KIND = "Object 'Kind' is missing"
 _OTHER_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
@@ -62,13 +67,23 @@ class FieldProblems:
     def report(self, request: Request, info: ResourceInfo) -> list[str]:
         """The warnings to give. Raises BadRequest where the request asked to be strict."""
         validation = request.write.field_validation
-        lines = [f'unknown field "{path}"' for path in sorted(self.unknown)]
-        lines += [f'duplicate field "{path}"' for path in self.duplicate]
+        lines = [f"unknown field {gojson.quoted(path)}" for path in sorted(self.unknown)]
+        lines += [f"duplicate field {gojson.quoted(path)}" for path in self.duplicate]
         if not lines or validation == "Ignore":
             return []
         if validation == "Strict":
             raise undecodable(info, request, f"strict decoding error: {', '.join(lines)}")
         return lines
+
+
+@contextmanager
+def with_warnings(warnings: Iterable[str]) -> Iterator[None]:
+    """Errors of the block have these warnings."""
+    try:
+        yield
+    except ApiError as error:
+        error.warnings = (*warnings, *error.warnings)
+        raise
 
 
 def check_options(request: Request) -> None:
@@ -79,6 +94,10 @@ def check_options(request: Request) -> None:
         raise invalid_error(kind, "", [not_supported("fieldValidation", write.field_validation, VALIDATIONS)])
     if len(write.field_manager.encode()) > 128:
         raise invalid_error(kind, "", [too_long("fieldManager", 128)])
+    for position, character in enumerate(write.field_manager):
+        if not character.isprintable():
+            detail = f"invalid character U+{ord(character):04X} (at position {position})"
+            raise invalid_error(kind, "", [invalid("fieldManager", write.field_manager, detail)])
 
 
 def read(request: Request, info: ResourceInfo) -> tuple[Document, FieldProblems]:
@@ -93,7 +112,8 @@ def read(request: Request, info: ResourceInfo) -> tuple[Document, FieldProblems]
     if not isinstance(document, dict):
         if document is None:
             raise unrecognized(info, "Object 'Kind' is missing in 'null'", request.body)
-        raise unrecognized(info, f"a JSON object is needed, not {jsontext.json_type(document)}", request.body)
+        reason = f"json: cannot unmarshal {jsontext.json_type(document)} into Go value of type {_TYPE_META}"
+        raise unrecognized(info, f"couldn't get version/kind; json parse error: {reason}", request.body)
     check_kind(document, info, request)
     return fitted(document, info, request, problems), problems
 
@@ -173,11 +193,12 @@ def version_number(text: str) -> int:
 def _decoded(request: Request, info: ResourceInfo, problems: FieldProblems) -> Any:
     media = request.content_type or "application/json"
     if media == "application/json":
-        document = jsontext.read(request.body)
+        document = gojson.read(request.body)
         if request.write.field_validation != "Ignore":
-            problems.duplicate = duplicate_fields(request.body, document)
+            with suppress(UnicodeDecodeError):  # such a body was read leniently
+                problems.duplicate = duplicate_fields(request.body, document)
         return document
-    if media in YAML:
+    if media == YAML:
         from pilotage.meta import yamltext  # few bodies are: not worth an import
 
         return yamltext.read(request.body.decode())
@@ -205,9 +226,13 @@ def _protobuf(request: Request, info: ResourceInfo) -> Document:
 
 def check_kind(document: Document, info: ResourceInfo, request: Request) -> None:
     """apiVersion and kind must be those of the path; a built-in kind may leave them out."""
+    for field_name in ("apiVersion", "kind"):
+        if not isinstance(found := document.get(field_name) or "", str):
+            reason = (
+                f"json: cannot unmarshal {jsontext.json_type(found)} into Go struct field .{field_name} of type string"
+            )
+            raise unrecognized(info, f"couldn't get version/kind; json parse error: {reason}", request.body)
     api_version, kind = document.get("apiVersion") or "", document.get("kind") or ""
-    if not isinstance(api_version, str) or not isinstance(kind, str):
-        raise unrecognized(info, "apiVersion and kind must be strings", request.body)
     if not info.custom:
         _check_builtin_kind(api_version or info.gvk.api_version, kind or info.gvk.kind, info, request)
     elif not kind and request.verb is Verb.PATCH:
@@ -222,12 +247,16 @@ def check_kind(document: Document, info: ResourceInfo, request: Request) -> None
 def _check_builtin_kind(api_version: str, kind: str, info: ResourceInfo, request: Request) -> None:
     if (api_version, kind) == (info.gvk.api_version, info.gvk.kind):
         return
-    reason = f'no kind "{kind}" is registered for version "{api_version}"'
-    if api_version == info.gvk.api_version:
-        reason = f"a {kind} is no {info.gvk.kind}"
+    _check_api_version(api_version, info, request)
+    gvk = GroupVersionKind.of(api_version, kind)
+    if builtin.definition_name(gvk) is not None or (api_version, kind) == ("v1", "List"):
+        version, group = gvk.version, info.gvk.group.partition(".")[0] or "core"
+        reason = f"converting ({version}.{kind}) to ({group}.{info.gvk.kind}): unknown conversion"
+    else:
+        reason = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{SCHEME}"'
     if request.verb is Verb.PATCH:
         raise undecodable(info, request, reason)
-    raise unhandled(info, reason, kind, api_version)
+    raise unhandled(info, reason, kind, gvk.version)
 
 
 def _check_custom_kind(api_version: str, kind: str, document: Document, info: ResourceInfo, request: Request) -> None:

@@ -57,6 +57,17 @@ class Creator:
         if not tracked:
             track_create(info, request, document, now=context.now())
         attributes = Attributes(Operation.CREATE, request, document, None, warnings)
+        with bodies.with_warnings(tuple(warnings)):
+            return await self._admitted(info, attributes, document)
+
+    async def _admitted(self, info: ResourceInfo, attributes: Attributes, document: Document) -> Response:
+        """Admit, prepare and store an object; again with another name where a generated one is taken."""
+        context, request, warnings, metadata = (
+            self.context,
+            attributes.request,
+            attributes.warnings,
+            document["metadata"],
+        )
         admission = context.admission.of(info.group_resource)
         if admission.mutating:
             await admission.mutate(attributes)

@@ -18,7 +18,7 @@ from pilotage.errors import (
     StatusDetails,
     UnsupportedMediaType,
 )
-from pilotage.meta import jsontext, limits
+from pilotage.meta import gojson, jsontext, limits
 from pilotage.meta.causes import forbidden, invalid, invalid_error, json_shown
 from pilotage.meta.documents import Document
 from pilotage.meta.gotext import go_text
@@ -102,10 +102,9 @@ def _refused(error: PatchError, kind: PatchType) -> ApiError:
 def _read(request: Request, kind: PatchType) -> Any:
     prefix = "" if kind is PatchType.STRATEGIC else "error decoding patch: "
     try:
-        patch = jsontext.read(request.body)
+        patch = gojson.read(request.body)
     except DecodeError as error:
-        reason = "unexpected end of JSON input" if _is_cut_off(request.body) else str(error)
-        raise BadRequest(prefix + reason) from None
+        raise BadRequest(f"{prefix}{error}") from None
     if kind is PatchType.JSON:
         _check_operations(patch)
         if len(patch) > json_patch.MAX_OPERATIONS:
@@ -132,12 +131,6 @@ def _check_operations(patch: Any) -> None:
             if value is not None and not isinstance(value, str):
                 field = f"Go struct field jsonPatchOp.{name} of type string"
                 raise BadRequest(f"{subject} {jsontext.json_type(value)} into {field}")
-
-
-def _is_cut_off(body: bytes) -> bool:
-    """Whether a body that is not JSON is the beginning of a document."""
-    text = body.strip()
-    return not text or (text[:1] in b"[{" and text[-1:] not in b"]}")
 
 
 def _applied(info: ResourceInfo, kind: PatchType, patch: Any, old: Document) -> Any:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import msgspec
 
 from pilotage.errors import BadRequest
+from pilotage.meta import gojson
 
 _OUTSIDE = re.compile(r"[^A-Za-z0-9_-]")
 _VERSION = "meta.k8s.io/v1"
@@ -43,7 +44,7 @@ def read(text: str) -> ContinueToken:
     try:
         token = msgspec.json.decode(data, type=_Token)
     except (msgspec.MsgspecError, UnicodeError) as error:
-        raise invalid(str(error)) from None
+        raise invalid(gojson.syntax_error(data) or str(error)) from None
     if token.v != _VERSION:
         raise invalid(f"server does not recognize this encoded version {token.v[:40]}")
     if not token.start:

@@ -93,20 +93,21 @@ class Updater:
             entry = await self.context.entry(info, request)
             size = max(len(entry.value), len(request.body)) * info.strategy.weight
             data, old, wanted, warnings = await offload(size, _next_state, info, entry, next_state)
-            if not tracked:
-                track_update(info, request, wanted, old, now=self.context.now())
-            if request.subresource == "status":
-                info.strategy.stamp_status(wanted, old, self.context.now())
-            if admission.mutating:
-                await admission.mutate(Attributes(Operation.UPDATE, request, wanted, old, warnings))
-            document, unchanged = await offload(size, _prepare, info, request, entry, wanted, old, warnings)
-            if admission.validating:
-                await admission.validate(Attributes(Operation.UPDATE, request, document, old, warnings))
-            if not unchanged:
-                try:
-                    data = await store.update(self.context, info, document, entry, dry_run=request.write.dry_run)
-                except RevisionConflict:
-                    continue  # another writer was faster: decide again on what is stored now
+            with bodies.with_warnings(tuple(warnings)):
+                if not tracked:
+                    track_update(info, request, wanted, old, now=self.context.now())
+                if request.subresource == "status":
+                    info.strategy.stamp_status(wanted, old, self.context.now())
+                if admission.mutating:
+                    await admission.mutate(Attributes(Operation.UPDATE, request, wanted, old, warnings))
+                document, unchanged = await offload(size, _prepare, info, request, entry, wanted, old, warnings)
+                if admission.validating:
+                    await admission.validate(Attributes(Operation.UPDATE, request, document, old, warnings))
+                if not unchanged:
+                    try:
+                        data = await store.update(self.context, info, document, entry, dry_run=request.write.dry_run)
+                    except RevisionConflict:
+                        continue  # another writer was faster: decide again on what is stored now
             return Response(shaped(info, data, request.form), warnings=(*info.warnings, *warnings))
 
 
