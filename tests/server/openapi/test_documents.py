@@ -76,7 +76,7 @@ async def test_version_2_leaves_open_what_it_has_no_words_for() -> None:
 
 
 def test_version_2_has_every_definition_that_it_refers_to() -> None:
-    text = documents.version_2([])
+    text = documents.version_2_json([])
     assert references(text, "#/definitions/") <= set(json.loads(text)["definitions"])
     assert b"#/components" not in text
 
@@ -127,3 +127,14 @@ async def test_there_is_no_document_of_what_is_not_served(target: str) -> None:
 
 def test_a_definition_that_is_not_established_has_no_schema() -> None:
     assert list(resources_of(definition(), "key", 1)) == []
+
+
+async def test_version_2_is_protobuf_for_who_asks_for_it() -> None:
+    async with opened() as api:
+        for media in (
+            "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+            "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+        ):
+            answer = await ask(api, "/openapi/v2", accept=media)
+            assert answer.body.startswith(b"\x0a\x032.0")  # swagger, in field 1
+        assert (await ask(api, "/openapi/v2", accept="text/html")).status == 406

@@ -15,12 +15,16 @@ from pilotage.rest import negotiation
 from pilotage.server.http import discovery
 from pilotage.server.offload import offload
 from pilotage.server.openapi import documents as openapi
+from pilotage.server.openapi import protobuf
 from pilotage.server.registry import Registry
 from pilotage.server.resources import ResourceInfo
 
-JSON = ("content-type", "application/json")
+_JSON_MEDIA = "application/json"
+JSON = ("content-type", _JSON_MEDIA)
 _NO_CACHE = ("cache-control", "no-cache, private")
 _V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2"
+_WHOLE = 1024 * 1024
+"""Bytes of a document about everything, roughly."""
 _PATHS = ("/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/readyz", "/version")
 
 
@@ -95,11 +99,22 @@ class Documents:
         return _tagged(headers, [JSON, _NO_CACHE, ("vary", "Accept")], content, digest)
 
     async def _version_2(self, custom: Sequence[ResourceInfo], headers: http.Headers) -> http.Response:
-        accept = headers.get("accept")
-        if accept.strip() and all(clause.media.startswith(_V2_PROTOBUF) for clause in negotiation.clauses(accept)):
-            raise NotAcceptable("only the following media types are accepted: application/json")
-        content = await offload(len(custom) * 65536 + 65536, openapi.version_2, custom)
-        return _tagged(headers, [JSON, _NO_CACHE, ("vary", "Accept")], content)
+        media, write = _JSON_MEDIA, openapi.version_2_json
+        if _prefers_protobuf(headers.get("accept")):
+            media, write = protobuf.MEDIA, openapi.version_2_protobuf
+        content = await offload(_WHOLE, write, custom)
+        return _tagged(headers, [("content-type", media), _NO_CACHE, ("vary", "Accept")], content)
+
+
+def _prefers_protobuf(accept: str) -> bool:
+    for clause in negotiation.clauses(accept):
+        if clause.media.startswith(_V2_PROTOBUF):
+            return True
+        if clause.media in (_JSON_MEDIA, "*/*", "application/*"):
+            return False
+    if accept.strip():
+        raise NotAcceptable(f"only the following media types are accepted: {_JSON_MEDIA}, {protobuf.MEDIA}")
+    return False
 
 
 def _size(custom: Sequence[ResourceInfo]) -> int:

@@ -15,7 +15,7 @@ import msgspec
 
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersion
-from pilotage.server.openapi import schemas
+from pilotage.server.openapi import protobuf, schemas
 from pilotage.server.openapi.paths import ResourcePaths, root_path
 from pilotage.server.resources import ResourceInfo
 from pilotage.types import builtin
@@ -42,15 +42,23 @@ def document(custom: Sequence[ResourceInfo], group_version: GroupVersion) -> tup
     return (_custom_document(found), custom_hash(found)) if found else None
 
 
-def version_2(custom: Sequence[ResourceInfo]) -> bytes:
-    """`/openapi/v2`: everything in one document. It has the definitions, and the paths of objects."""
+def version_2(custom: Sequence[ResourceInfo]) -> Document:
+    """`/openapi/v2`: everything in one document."""
     definitions: dict[str, Any] = dict(_builtin_definitions())
     paths = dict(_builtin_v2_paths())
     for info in custom:
         for name, raw in schemas.custom_schemas(info).items():
             definitions[name] = schemas.v2_schema(msgspec.json.decode(raw), builtin_kind=False)
         paths |= _v2_paths(ResourcePaths(info.mapping, schemas.component_name(info.gvk), custom=True))
-    return _encode({"swagger": "2.0", "info": _BUILTIN_INFO, "paths": paths, "definitions": definitions})
+    return {"swagger": "2.0", "info": _BUILTIN_INFO, "paths": paths, "definitions": definitions}
+
+
+def version_2_json(custom: Sequence[ResourceInfo]) -> bytes:
+    return _encode(version_2(custom))
+
+
+def version_2_protobuf(custom: Sequence[ResourceInfo]) -> bytes:
+    return protobuf.encode(version_2(custom))
 
 
 def custom_hash(infos: Iterable[ResourceInfo]) -> str:

@@ -1,0 +1,109 @@
+"""kubectl command lines as plain text, run on two servers; what kubectl prints must be the same.
+
+A transcript is a file of lines. `$ get pods` runs `kubectl get pods` in a namespace of the transcript's own. A line may
+end with `<<END`: the lines up to `END` are its standard input. `<ns>` is the namespace. Lines that begin with `#` are
+comments. What differs from run to run (ages, times, uids, versions, addresses) is masked before the comparison.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER = Path(__file__).parent / "transcripts"
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command line, and where it is."""
+
+    line: int
+    text: str
+    stdin: str | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command line did, masked."""
+
+    code: int
+    output: str
+    errors: str
+
+
+@dataclass(frozen=True)
+class Server:
+    """How kubectl reaches a server."""
+
+    kubectl: Path
+    kubeconfig: Path
+    cache: Path
+
+    def run(self, command: Command, namespace: str) -> Result:
+        """Run a command line in a namespace."""
+        words = shlex.split(command.text.replace("<ns>", namespace))
+        stdin = command.stdin.replace("<ns>", namespace) if command.stdin is not None else None
+        ran = subprocess.run(
+            [
+                str(self.kubectl),
+                "--kubeconfig",
+                str(self.kubeconfig),
+                "--cache-dir",
+                str(self.cache),
+                "--namespace",
+                namespace,
+                *words,
+            ],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        return Result(ran.returncode, mask(ran.stdout, namespace), mask(ran.stderr, namespace))
+
+
+def parse(text: str) -> Iterator[Command]:
+    """The command lines of a transcript."""
+    lines = iter(enumerate(text.splitlines(), start=1))
+    for number, line in lines:
+        if not line.startswith("$ "):
+            continue
+        words, _, here = line[2:].partition(" <<")
+        stdin = None
+        if here:
+            stdin = ""
+            for _, content in lines:
+                if content == here.strip():
+                    break
+                stdin += content + "\n"
+        yield Command(number, words, stdin)
+
+
+_MASKS = (
+    (re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "<uid>"),
+    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"), "<time>"),
+    (re.compile(r"\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}"), "<time>"),
+    (re.compile(r"resourceVersion: \"?\d+\"?"), "resourceVersion: <version>"),
+    (re.compile(r"Resource Version: +\d+"), "Resource Version: <version>"),
+    (re.compile(r"\"resourceVersion\": \"\d+\""), '"resourceVersion": "<version>"'),
+    (re.compile(r"(?<![\w.])(\d+d)?(\d+h)?(\d+m)?\d+[smhd](?![\w.])"), "<age>"),
+    (re.compile(r"(https?://)?127\.0\.0\.1:\d+"), "<server>"),
+    (re.compile(r"10\.0\.0\.\d+"), "<address>"),
+    (re.compile(r"\b3[012]\d{3}\b"), "<node port>"),
+    (re.compile(r"/tmp/\S+"), "<path>"),
+    (re.compile(r"(-)[bcdfghjklmnpqrstvwxz2456789]{5}\b"), r"\1<random>"),
+)
+_SPACES = re.compile(r"[ \t]+")
+
+
+def mask(text: str, namespace: str) -> str:
+    """Text without what differs from run to run; columns are separated by one space."""
+    text = text.replace(namespace, "<ns>")
+    for pattern, name in _MASKS:
+        text = pattern.sub(name, text)
+    return "\n".join(_SPACES.sub(" ", line).rstrip() for line in text.splitlines())
