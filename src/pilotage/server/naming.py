@@ -5,13 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pilotage.errors import RevisionConflict
-from pilotage.meta.documents import Document
+from pilotage.meta.documents import Document, same
+from pilotage.meta.kinds import GroupVersionResource
+from pilotage.rest.request import Request, Verb
 from pilotage.server import records
 from pilotage.server.catalogue import DEFINITIONS
 from pilotage.server.context import RegistryContext
+from pilotage.server.ownership.track import track_update
 from pilotage.server.strategies import apiextensions
-from pilotage.storage.interface import Operation, Put
+from pilotage.storage.interface import Entry, Put
 
+_DEFINITIONS = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+_OWN_WRITE = Request(Verb.UPDATE, _DEFINITIONS, subresource="status", user_agent="kube-apiserver")
 NAMES = "names/"
 """One key for each group: every commit that accepts names writes it, so that no two accept the same ones."""
 
@@ -22,30 +27,39 @@ class DefinitionNames:
 
     context: RegistryContext
 
-    async def accept(self, document: Document) -> tuple[Document, list[Operation]]:
-        """A definition that is about to be stored, with its accepted names and conditions.
+    async def accept(self, key: str) -> None:
+        """Set the accepted names and conditions of a definition that was just stored, in a commit of its own.
 
-        The operations belong into the same commit: it fails if the names of the group have changed meanwhile.
+        Watchers see the definition first as it was written, then with its names, as on a kube-apiserver.
         """
-        if "deletionTimestamp" in document["metadata"]:
-            return document, []
-        document = document | {"status": dict(document["status"])}  # the caller may have to try again with its own
-        return document, [await self._set_names(document)]
+        while True:
+            entry = await self.context.storage.get(key)
+            if entry is None:
+                return
+            try:
+                await self._accept(entry)
+            except RevisionConflict:
+                continue  # another write to it, or to the names of the group: decide again
+            return
 
     async def accept_waiting(self) -> None:
-        """After one is removed: accept the names of those that waited for its names."""
+        """Accept the names of all that wait: for names of one that was removed, or since their process ended."""
         snapshot = await self.context.storage.list(self.context.prefix + DEFINITIONS)
         for entry in snapshot.entries:
-            document = records.decode(entry.value)
-            if "deletionTimestamp" in document["metadata"]:
-                continue
-            try:
-                claim = await self._set_names(document)
-                value = records.encode(document)
-                if value != entry.value:
-                    await self.context.commit(Put(entry.key, value, expected=entry.revision), claim)
-            except RevisionConflict:
-                continue  # the other writer has decided on its names as well
+            await self.accept(entry.key)
+
+    async def _accept(self, entry: Entry) -> None:
+        old = records.decode(entry.value)
+        if "deletionTimestamp" in old["metadata"]:
+            return
+        document = records.decode(entry.value)
+        document["status"] = document.get("status") or {}
+        claim = await self._set_names(document)
+        if same(document["status"], old.get("status")):
+            return
+        info = await self.context.catalogue.find(_DEFINITIONS)
+        track_update(info, _OWN_WRITE, document, old, now=self.context.now())
+        await self.context.commit(Put(entry.key, records.encode(document), expected=entry.revision), claim)
 
     async def _set_names(self, document: Document) -> Put:
         claim = await self._claim(document)  # read before the other definitions, so that it fails if they change

@@ -38,6 +38,8 @@ async def create(context: RegistryContext, info: ResourceInfo, request: Request,
             if conflict.key == info.definition_key:
                 raise Redefined from None
             continue  # the key was taken, or the namespace has changed: look again
+        if info.strategy.names_resources:
+            await DefinitionNames(context).accept(key)
         return records.reread(value, info, revision)
 
 
@@ -53,6 +55,8 @@ async def update(
             await context.commit(Delete(entry.key, expected=revision))
         else:
             revision = await context.commit(Put(entry.key, value, expected=revision), *operations)
+            if info.strategy.names_resources:
+                await DefinitionNames(context).accept(entry.key)
     return records.reread(value, info, revision)
 
 
@@ -70,8 +74,6 @@ async def _claimed(
     context: RegistryContext, info: ResourceInfo, document: Document, *, dry_run: bool
 ) -> tuple[Document, list[Operation]]:
     """The object with what it has alone among all others, and what the commit has to include for that."""
-    if info.strategy.names_resources:
-        return await DefinitionNames(context).accept(document)
     if info.strategy.allocates:
         return await ServiceAllocations(context).allocate(info, document, dry_run=dry_run)
     return document, []

@@ -91,7 +91,8 @@ async def test_initial_events_wait_for_a_version_that_is_near() -> None:
 async def test_a_bookmark_follows_the_changes_of_other_kinds() -> None:
     async with opened() as api, api.watch(CONFIG_MAPS, allow_watch_bookmarks=True) as events:
         await anext(events)
-        made = await api.create(DEFINITIONS, definition())
+        await api.create(DEFINITIONS, definition())
+        made = await api.get(DEFINITIONS, "widgets.test.example.com")
         _, bookmark = await anext(events)
         assert bookmark["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
 

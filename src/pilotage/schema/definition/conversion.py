@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from pilotage.errors import Cause
 from pilotage.meta import causes
+from pilotage.meta.clientconfig import client_config_causes
 from pilotage.schema.definition.names import label_rule
 
 
@@ -26,31 +26,9 @@ def conversion_causes(conversion: Mapping[str, Any]) -> Iterator[Cause]:
         return
     if client is None:
         yield causes.required(f"{at}.webhookClientConfig", "required when strategy is set to Webhook")
-    elif ("url" in client) == ("service" in client):
-        yield causes.required(f"{at}.webhookClientConfig", "exactly one of url or service is required")
-    elif "url" in client:
-        yield from _url_causes(f"{at}.webhookClientConfig.url", client["url"])
+    else:
+        yield from client_config_causes(client, f"{at}.webhookClientConfig")
     yield from _review_causes(reviews, f"{at}.conversionReviewVersions")
-
-
-def _url_causes(at: str, url: str) -> Iterator[Cause]:
-    wanted = "desired format: https://host[/path]"
-    try:
-        parts = urlsplit(url)
-    except ValueError as error:
-        yield causes.required(at, f"url must be a valid URL: {error}; {wanted}")
-        return
-    if parts.scheme != "https":
-        yield causes.invalid(at, parts.scheme, f"'https' is the only allowed URL scheme; {wanted}")
-    if not parts.netloc:
-        yield causes.invalid(at, parts.netloc, f"host must be specified; {wanted}")
-    for value, name in (
-        (parts.username, "user information"),
-        (parts.fragment, "fragments"),
-        (parts.query, "query parameters"),
-    ):
-        if value:
-            yield causes.invalid(at, value, f"{name} are not permitted in the URL")
 
 
 def _review_causes(reviews: list[str], at: str) -> Iterator[Cause]:

@@ -59,6 +59,13 @@ def definition_causes(definition: Any) -> list[Cause]:
     return [*_metadata_causes(definition), *_spec_causes(definition.get("spec") or {})]
 
 
+def stored_version_causes(definition: Any) -> list[Cause]:
+    """What is wrong with the versions that a new definition says objects are stored in."""
+    stored = (definition.get("status") or {}).get("storedVersions") or []
+    at = "status.storedVersions"
+    return [] if stored else [causes.invalid(at, None, "must have at least one stored version")]
+
+
 def definition_update_causes(definition: Any, old: Any) -> list[Cause]:
     """What is wrong with the update of a definition, in addition to `definition_causes`.
 
@@ -81,14 +88,28 @@ def definition_update_causes(definition: Any, old: Any) -> list[Cause]:
 def _metadata_causes(definition: Mapping[str, Any]) -> Iterator[Cause]:
     spec, metadata = definition.get("spec") or {}, definition.get("metadata") or {}
     group, plural = spec.get("group") or "", _at(spec, ("names", "plural")) or ""
-    name = metadata.get("name") or ""
-    if name != f"{plural}.{group}":
-        yield causes.invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
+    wanted, detail = f"{plural}.{group}", 'must be spec.names.plural+"."+spec.group'
+    for key in ("generateName", "name"):
+        if (name := metadata.get(key)) and name != wanted:
+            yield causes.invalid(f"metadata.{key}", name, detail)
     if group in ("k8s.io", "kubernetes.io") or group.endswith((".k8s.io", ".kubernetes.io")):
         yield from _approval_causes((metadata.get("annotations") or {}).get(APPROVAL) or "")
     if spec.get("preserveUnknownFields") is True:
+        strategy = _at(spec, ("conversion", "strategy")) or "None"
+        if any(_has_default(version.get("schema")) for version in spec.get("versions") or ()):
+            text = "must be false in order to use defaults in the schema"
+            yield causes.invalid("spec.preserveUnknownFields", True, text)
+        if strategy != "None":
+            text = "must be None if spec.preserveUnknownFields is true"
+            yield causes.invalid("spec.conversion.strategy", strategy, text)
         text = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
         yield causes.invalid("spec.preserveUnknownFields", True, text)
+
+
+def _has_default(schema: Any) -> bool:
+    if isinstance(schema, Mapping):
+        return "default" in schema or any(map(_has_default, schema.values()))
+    return isinstance(schema, list) and any(map(_has_default, schema))
 
 
 def _approval_causes(approval: str) -> Iterator[Cause]:
@@ -117,9 +138,9 @@ def _spec_causes(spec: Mapping[str, Any]) -> Iterator[Cause]:
     program_budget = ProgramBudget()
     for index, version in enumerate(versions):
         yield from _version_causes(version, f"spec.versions[{index}]", shared, program_budget)
-    yield from _version_list_causes(versions)
-    if versions and (broken := label_rule(versions[0].get("name") or "")):
-        yield causes.invalid("spec.version", versions[0].get("name") or "", broken)
+    yield from _version_list_causes(versions, spec.get("versions"))
+    if versions and (first := versions[0].get("name")) and (broken := label_rule(first)):
+        yield causes.invalid("spec.version", first, broken)
     names = spec.get("names") or {}
     yield from names_causes(names)
     if versions:
@@ -177,13 +198,13 @@ def _shared_causes(
         yield from selectable_causes(version, "spec")
 
 
-def _version_list_causes(versions: list[Any]) -> Iterator[Cause]:
+def _version_list_causes(versions: list[Any], raw: list[Any] | None) -> Iterator[Cause]:
     names = [version.get("name") for version in versions]
     if len(set(names)) != len(names):
         yield causes.invalid("spec.versions", versions, "must contain unique version names")
     if sum(version.get("storage") is True for version in versions) != 1:
         text = "must have exactly one version marked as storage version"
-        yield causes.invalid("spec.versions", versions, text)
+        yield causes.invalid("spec.versions", versions or raw, text, whole=not versions)
 
 
 def _schema_causes(version: Mapping[str, Any], at: str, program_budget: ProgramBudget) -> Iterator[Cause]:

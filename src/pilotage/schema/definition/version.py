@@ -62,9 +62,14 @@ def status_root_causes(schema: Mapping[str, Any], at: str) -> Iterator[Cause]:
     if schema.get("type") not in (None, "", "object"):
         text = f'only "object" is allowed as the type at the root of the schema {only}'
         yield causes.invalid(f"{at}.type", schema["type"], text)
-    elif any(keyword not in _AT_ROOT and value not in (None, "", [], {}, False) for keyword, value in schema.items()):
+    elif any(keyword not in _AT_ROOT and not _is_unset(keyword, value) for keyword, value in schema.items()):
         text = f"only [{' '.join(_AT_ROOT.values())}] fields are allowed at the root of the schema {only}"
         yield causes.invalid(at, schema, text)
+
+
+def _is_unset(keyword: str, value: Any) -> bool:
+    """Whether Kubernetes counts a keyword as absent: texts and flags that are empty, but not empty lists and zeros."""
+    return value is None or value is False or (value == "" and not keyword.startswith("x-"))
 
 
 def subresource_causes(subresources: Mapping[str, Any], at: str) -> Iterator[Cause]:
@@ -110,7 +115,12 @@ def columns_causes(version: Mapping[str, Any], at: str) -> Iterator[Cause]:
 
 def selectable_causes(version: Mapping[str, Any], at: str) -> Iterator[Cause]:
     fields = version.get("selectableFields") or []
-    schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+    schema = (version.get("schema") or {}).get("openAPIV3Schema")
+    if fields and schema is None:
+        detail = "may only be set when `version.schema.openAPIV3Schema` is not included"
+        yield causes.invalid(f"{at}.selectableFields", "", detail)
+        return
+    schema = schema or {}
     seen: set[str] = set()
     for index, field in enumerate(fields):
         where, path = f"{at}.selectableFields[{index}].jsonPath", field.get("jsonPath") or ""

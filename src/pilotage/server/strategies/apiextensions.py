@@ -9,8 +9,9 @@ from pilotage.errors import Cause
 from pilotage.meta.documents import Document
 from pilotage.schema import definition as rules
 from pilotage.server.offload import COMPILED
-from pilotage.server.strategies.strategy import Strategy
+from pilotage.server.strategies.strategy import Strategy, mapping
 
+_NO_NAMES = {"plural": "", "kind": ""}
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 
 
@@ -28,12 +29,13 @@ class DefinitionStrategy(Strategy):
 
     def prepare_for_create(self, document: Document) -> None:
         super().prepare_for_create(document)
-        document["status"] = {"storedVersions": _with_storage_version(document, ())}
+        stored = _with_storage_version(document, ())
+        document["status"] = {"acceptedNames": dict(_NO_NAMES), "storedVersions": stored}
 
     def prepare_for_update(self, document: Document, old: Document) -> None:
         super().prepare_for_update(document, old)
         status = dict(old.get("status", {}))
-        status["storedVersions"] = _with_storage_version(document, status.get("storedVersions", ()))
+        status["storedVersions"] = _with_storage_version(document, status.get("storedVersions") or ())
         document["status"] = status
 
     def prepare_for_delete(self, document: Document, now: str) -> None:
@@ -44,16 +46,16 @@ class DefinitionStrategy(Strategy):
         document["metadata"]["finalizers"] = [*(name for name in finalizers if name != CLEANUP), CLEANUP]
 
     def validate(self, document: Document) -> list[Cause]:
-        return rules.definition_causes(document)
+        return [*rules.definition_causes(document), *rules.stored_version_causes(document)]
 
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
         # The name cannot change. If it no longer matches, the field that has changed is reported anyway.
-        found = [cause for cause in self.validate(document) if cause.field != "metadata.name"]
+        found = [cause for cause in rules.definition_causes(document) if not cause.field.startswith("metadata.")]
         return found + rules.definition_update_causes(document, old)
 
 
 def _with_storage_version(document: Document, stored: Iterable[str]) -> list[str]:
-    storage = [version["name"] for version in versions_of(document) if version.get("storage") is True]
+    storage = [version.get("name") or "" for version in versions_of(document) if version.get("storage") is True]
     return list(dict.fromkeys([*stored, *storage[:1]]))
 
 
@@ -63,10 +65,10 @@ def accept_names(document: Document, others: Iterable[Document], now: str) -> No
     What was accepted before stays accepted; of several conflicts the last one is told, as Kubernetes does.
     """
     names, status = document["spec"]["names"], document["status"]
-    rivals = [other["status"].get("acceptedNames", {}) for other in others if _rivals(document, other)]
+    rivals = [mapping(other.get("status")).get("acceptedNames") or {} for other in others if _rivals(document, other)]
     resources = {name for rival in rivals for name in _resource_names(rival)}
     kinds = {rival.get(key) for rival in rivals for key in ("kind", "listKind")}
-    accepted = dict(status.get("acceptedNames", {}))
+    accepted = dict(status.get("acceptedNames") or {})
     conflict: tuple[str, str] | None = None
     for key, reason, taken in (
         ("plural", "PluralConflict", resources),
@@ -82,8 +84,7 @@ def accept_names(document: Document, others: Iterable[Document], now: str) -> No
         else:
             accepted[key] = wanted
     accepted["categories"] = names.get("categories", [])
-    needed = {"plural": "", "kind": ""}
-    status["acceptedNames"] = needed | {key: value for key, value in accepted.items() if value}
+    status["acceptedNames"] = _NO_NAMES | {key: value for key, value in accepted.items() if value}
     _set_conditions(status, conflict, now)
 
 
@@ -116,12 +117,12 @@ def set_terminating(document: Document, now: str) -> None:
 
 def is_established(document: Document) -> bool:
     """Whether the definition's resource is served."""
-    conditions = document.get("status", {}).get("conditions", ())
+    conditions = mapping(document.get("status")).get("conditions") or ()
     return any(one.get("type") == "Established" and one.get("status") == "True" for one in conditions)
 
 
 def _condition(status: Document, kind: str, value: str, reason: str, message: str, now: str) -> None:
-    conditions = [dict(one) for one in status.get("conditions", ())]
+    conditions = [dict(one) for one in status.get("conditions") or ()]
     new = {"type": kind, "status": value, "lastTransitionTime": now, "reason": reason, "message": message}
     for index, one in enumerate(conditions):
         if one["type"] == kind:

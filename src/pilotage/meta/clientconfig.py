@@ -1,0 +1,69 @@
+"""How a webhook is called: the rules of `clientConfig`, of conversion webhooks and of admission webhooks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import invalid, required
+from pilotage.meta.names import dns_1123_subdomain
+
+_MAX_PORT = 65535
+
+
+def client_config_causes(client: Mapping[str, Any], at: str) -> Iterator[Cause]:
+    """What is wrong with the address of a webhook: a URL or a service, and not both."""
+    url, service = client.get("url"), client.get("service")
+    if (url is None) == (service is None):
+        yield required(at, "exactly one of url or service is required")
+    elif url is not None:
+        yield from _url_causes(f"{at}.url", url)
+    else:
+        yield from _service_causes(f"{at}.service", service or {})
+
+
+def _url_causes(at: str, url: str) -> Iterator[Cause]:
+    wanted = "desired format: https://host[/path]"
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        yield required(at, f"url must be a valid URL: {error}; {wanted}")
+        return
+    if parts.scheme != "https":
+        yield invalid(at, parts.scheme, f"'https' is the only allowed URL scheme; {wanted}")
+    if not parts.netloc:
+        yield invalid(at, parts.netloc, f"host must be specified; {wanted}")
+    for value, name in (
+        (parts.username, "user information"),
+        (parts.fragment, "fragments"),
+        (parts.query, "query parameters"),
+    ):
+        if value:
+            yield invalid(at, value, f"{name} are not permitted in the URL")
+
+
+def _service_causes(at: str, service: Mapping[str, Any]) -> Iterator[Cause]:
+    for key in ("name", "namespace"):
+        if not service.get(key):
+            yield required(f"{at}.{key}")
+    port = service.get("port", 443)
+    if not 1 <= port <= _MAX_PORT:
+        yield invalid(f"{at}.port", port, f"port is not valid: must be between 1 and {_MAX_PORT}, inclusive")
+    path = service.get("path")
+    if path is not None:
+        yield from _path_causes(f"{at}.path", path)
+
+
+def _path_causes(at: str, path: str) -> Iterator[Cause]:
+    if path in ("", "/"):
+        return
+    if not path.startswith("/"):
+        yield invalid(at, path, "must start with a '/'")
+    segments = path.removeprefix("/").removesuffix("/").split("/")
+    for index, segment in enumerate(segments):
+        if not segment:
+            yield invalid(at, path, f"segment[{index}] may not be empty")
+            continue
+        yield from (invalid(at, path, f"segment[{index}]: {problem}") for problem in dns_1123_subdomain(segment))
