@@ -19,6 +19,7 @@ from pilotage.server.loops.events import expire_events
 from pilotage.server.loops.history import History
 from pilotage.server.loops.progress import Note
 from pilotage.server.loops.protection import Protector
+from pilotage.server.loops.quotas import QuotaCounter
 from pilotage.server.loops.storage import check_storage
 from pilotage.server.loops.termination import Terminator
 from pilotage.telemetry.logs import logger
@@ -36,6 +37,7 @@ class BackgroundLoops:
         self._collector = Collector(context, note) if context.garbage_collection else None
         self._protector = Protector(context, note)
         self._contents = ContentsCreator(context, context.contents) if context.contents is not None else None
+        self._quotas = QuotaCounter(context) if context.contents is not None else None
         self._history = History(context)
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -48,6 +50,8 @@ class BackgroundLoops:
             "events": lambda: expire_events(self._context),
             "storage": lambda: check_storage(self._context),
         }
+        if self._quotas is not None:
+            loops["quotas"] = self._quotas.run
         if self._contents is not None:
             await self._contents.create_all()
             loops["contents"] = self._contents.run
@@ -59,7 +63,7 @@ class BackgroundLoops:
 
     def busy(self) -> list[str]:
         """What the loops still have to do because of the writes so far, as sentences; empty if there is nothing."""
-        loops = (self._terminator, self._collector, self._protector, self._contents)
+        loops = (self._terminator, self._collector, self._protector, self._contents, self._quotas)
         return [loop.busy() for loop in loops if loop is not None and not loop.idle]
 
     async def __aexit__(

@@ -84,7 +84,7 @@ _ALL = (
     _Row("MutatingAdmissionWebhook"),
     _Row("ValidatingAdmissionPolicy"),
     _Row("ValidatingAdmissionWebhook"),
-    _Row("ResourceQuota"),
+    _Row("ResourceQuota", module="quotas", phases="validate"),
     _Row("AlwaysDeny", default=False, implemented=False),
 )
 _BY_NAME = {row.name: row for row in _ALL}

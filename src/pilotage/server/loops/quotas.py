@@ -1,0 +1,70 @@
+"""Keeps the status of ResourceQuotas: what is used of them after objects were created, changed or deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pilotage.server import records
+from pilotage.server.context import RegistryContext
+from pilotage.server.loops.progress import LogReader
+from pilotage.server.plugins.plugin import PluginContext
+from pilotage.server.plugins.quotas import QUOTAS, QuotaStatus
+from pilotage.storage.interface import Event
+
+
+class QuotaCounter:
+    """Counts what is used in the namespaces that have quotas."""
+
+    def __init__(self, context: RegistryContext) -> None:
+        self._context = context
+        self._status = QuotaStatus(PluginContext(context.storage, context.prefix, context.suffix))
+        self._reader = LogReader(context.storage, context.prefix)
+        self._quotas: dict[str, str] = {}  # from their keys to their namespaces
+
+    @property
+    def idle(self) -> bool:
+        return self._reader.idle
+
+    def busy(self) -> str:
+        """What is left to do, as a sentence."""
+        return "the usage of a resource quota is being counted"
+
+    async def run(self) -> None:
+        """Read the log until cancelled. Raises StorageError, and is started again then."""
+        self._reader.start()
+        prefix = self._context.prefix + QUOTAS
+        try:
+            entries = [entry for entry in await self._reader.existing() if entry.key.startswith(prefix)]
+            self._quotas = {entry.key: _namespace(entry.key) for entry in entries}
+            dirty = set(self._quotas.values())
+            while True:
+                for namespace in sorted(dirty):
+                    await self._status.refresh(namespace)
+                dirty = self._touched(await self._reader.next())
+        finally:
+            self._reader.stop()
+
+    def _touched(self, events: Iterable[Event]) -> set[str]:
+        """The namespaces with quotas in which something has changed besides what was charged to a quota."""
+        touched: set[str] = set()
+        for event in events:
+            if event.key.startswith(self._context.prefix + QUOTAS):
+                if event.entry is None:
+                    self._quotas.pop(event.key, None)
+                elif event.previous is None or _spec(event.previous.value) != _spec(event.entry.value):
+                    self._quotas[event.key] = _namespace(event.key)
+                else:
+                    continue
+                touched.add(_namespace(event.key))
+            elif self._quotas:
+                touched.add(_namespace(event.key))
+        return touched.intersection(self._quotas.values())
+
+
+def _namespace(key: str) -> str:
+    """The namespace in a key; for a cluster-scoped object it is none that has quotas."""
+    return key.rsplit("/", 2)[-2]
+
+
+def _spec(value: bytes) -> object:
+    return records.decode(value).get("spec")
