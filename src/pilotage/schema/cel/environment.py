@@ -28,6 +28,11 @@ def typed(kind: str) -> Any:
     return _environment(dict.fromkeys(("self", "oldSelf"), _type(binding().Type, kind)))
 
 
+def with_variables(names: tuple[str, ...]) -> Any:
+    """An environment with other variables, of any type."""
+    return _environment(dict.fromkeys(names, binding().Type.DYN))
+
+
 @cache
 def wrapping() -> Any:
     """The environment of rules inside bindings that convert `self` and `oldSelf`."""

@@ -101,7 +101,7 @@ def compile_expression(text: str, node: Node, *, resource: bool = False, optiona
     """Compile an expression for a node of the schema. Raises CompileError with the compiler's message."""
     uses_old = uses_old_self(text)
     environment = environments.plain()
-    plain = _compiled(environment, text)
+    plain = compiled(environment, text)
     _check_fields(text, node, resource)
     if not (uses_old and optional_old):
         _check_types(text, node)
@@ -111,7 +111,7 @@ def compile_expression(text: str, node: Node, *, resource: bool = False, optiona
     wrapped = (uses_old and optional_old) or cel_values.typed(node, "__self") is not None
     if wrapped:
         environment = environments.wrapping()
-        program = _compiled(environment, _wrapped(text, node, uses_old, optional_old))
+        program = compiled(environment, _wrapped(text, node, uses_old, optional_old))
         serialized = program.serialize()
     if any(name.encode() in serialized for name in REPLACED):
         serialized = renamed(serialized, REPLACED)
@@ -161,7 +161,8 @@ def _wrapped(text: str, node: Node, uses_old: bool, optional_old: bool) -> str:
     return f"cel.bind(self, {conversion}, {result})" if conversion else result
 
 
-def _compiled(environment: Any, text: str) -> Any:
+def compiled(environment: Any, text: str) -> Any:
+    """The program of an expression. Raises CompileError with the compiler's message."""
     try:
         return environment.compile(text)
     except Exception as error:  # the binding raises RuntimeError

@@ -21,6 +21,7 @@ from pilotage.server.strategies import (
     flowcontrol,
     networking,
     policy,
+    resource,
     storage,
 )
 from pilotage.server.strategies.deferred import deferred
@@ -74,10 +75,7 @@ STRATEGIES: Mapping[str, Mapping[str, Strategy]] = {
             ("roles", "Role"),
         )
     },
-    "resource.k8s.io": {
-        "deviceclasses": Strategy(generation=True, generate_name_checked=False),
-        "resourceslices": Strategy(generation=True, selectable_fields=paths("spec.driver", "spec.nodeName")),
-    },
+    "resource.k8s.io": resource.STRATEGIES,
     "scheduling.k8s.io": {"priorityclasses": deferred("scheduling:PriorityClassStrategy", generation=True)},
     "storage.k8s.io": storage.STRATEGIES,
 }

@@ -1,0 +1,189 @@
+"""The status of a ResourceClaim: which devices are allocated to it, for whom, and how they are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator
+from ipaddress import ip_interface
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import duplicate, forbidden, invalid, not_supported, required, too_long, too_many
+from pilotage.meta.documents import Document, canonical, same
+from pilotage.meta.names import dns_1123_label, qualified_name
+from pilotage.server.strategies.checks.addresses import network
+from pilotage.server.strategies.checks.conditions import validate_conditions
+from pilotage.server.strategies.checks.texts import validate_text
+from pilotage.server.strategies.pods.affinity import validate_node_selector
+from pilotage.server.strategies.pods.csi import validate_driver_name
+from pilotage.server.strategies.resource.devices import (
+    MAX_CONFIGURATIONS,
+    MAX_REQUESTS,
+    validate_configuration,
+    validate_parameters,
+    validate_references,
+    validate_set,
+)
+from pilotage.server.strategies.resource.names import (
+    RequestNames,
+    request_names,
+    validate_pool_name,
+    validate_request_reference,
+    validate_share,
+)
+
+_MAX_RESERVATIONS = 256
+_MAX_CONDITIONS = 8
+_MAX_BINDING_CONDITIONS = 4
+_MAX_INTERFACE = 256
+_MAX_HARDWARE_ADDRESS = 128
+_MAX_ADDRESSES = 16
+_SOURCES = ("FromClaim", "FromClass")
+_NO_INTERFACE = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"
+
+
+def validate_claim_status(claim: Document, old: Document) -> Iterator[Cause]:
+    """What is wrong with the next status of a claim."""
+    status, was = claim.get("status") or {}, old.get("status") or {}
+    reservations, allocation = status.get("reservedFor") or (), status.get("allocation")
+    yield from validate_set(
+        reservations, "status.reservedFor", _MAX_RESERVATIONS, _validate_consumer, lambda each: each.get("uid") or ""
+    )
+    results = ((allocation or {}).get("devices") or {}).get("results") or ()
+    allocated = {_device(result) for result in results}
+
+    def check(device: Document, path: str) -> Iterator[Cause]:
+        return _validate_device_status(device, path, _device(device) in allocated)
+
+    yield from validate_set(status.get("devices") or (), "status.devices", -1, check, _device)
+    if reservations:
+        yield from _validate_reservations(claim, was)
+    if allocation is None:
+        return
+    if was.get("allocation") is None:
+        known = request_names(claim["spec"].get("devices") or {})
+        yield from _validate_allocation(allocation, "status.allocation", known)
+    elif not same(allocation, was["allocation"]):
+        yield invalid("status.allocation", allocation, "field is immutable")
+
+
+def _device(item: Document) -> Hashable:
+    return tuple(item.get(key) or "" for key in ("driver", "pool", "device", "shareID"))
+
+
+def _validate_consumer(reference: Document, path: str) -> Iterator[Cause]:
+    for name in ("resource", "name", "uid"):
+        if not reference.get(name):
+            yield required(f"{path}.{name}")
+
+
+def _validate_reservations(claim: Document, was: Document) -> Iterator[Cause]:
+    status = claim["status"]
+    if status.get("allocation") is None:
+        yield forbidden("status.reservedFor", "may not be specified when `allocated` is not set")
+    elif claim["metadata"].get("deletionTimestamp"):
+        before = Counter(canonical(each) for each in was.get("reservedFor") or ())
+        if any(canonical(each) not in before for each in status["reservedFor"]):
+            message = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
+            yield forbidden("status.reservedFor", message)
+
+
+def _validate_allocation(allocation: Document, path: str, known: RequestNames) -> Iterator[Cause]:
+    devices = allocation.get("devices") or {}
+    results, configs = devices.get("results") or (), devices.get("config") or ()
+    if len(results) > MAX_REQUESTS:
+        yield too_many(f"{path}.devices.results", len(results), MAX_REQUESTS)
+    else:
+        for index, result in enumerate(results):
+            yield from _validate_result(result, f"{path}.devices.results[{index}]", known)
+    if len(configs) > 2 * MAX_CONFIGURATIONS:
+        yield too_many(f"{path}.devices.config", len(configs), 2 * MAX_CONFIGURATIONS)
+    else:
+        for index, config in enumerate(configs):
+            yield from _validate_allocated_configuration(config, f"{path}.devices.config[{index}]", known)
+    if (selector := allocation.get("nodeSelector")) is not None:
+        yield from validate_node_selector(selector, f"{path}.nodeSelector")
+
+
+def _validate_result(result: Document, path: str, known: RequestNames) -> Iterator[Cause]:
+    yield from validate_request_reference(result.get("request") or "", f"{path}.request", known)
+    yield from validate_driver_name(result.get("driver") or "", f"{path}.driver")
+    yield from validate_pool_name(result.get("pool") or "", f"{path}.pool")
+    yield from validate_text(result.get("device") or "", f"{path}.device", dns_1123_label)
+    yield from _validate_binding_conditions(result, path)
+    if (share := result.get("shareID")) is not None:
+        yield from validate_share(share, f"{path}.shareID")
+
+
+def _validate_binding_conditions(result: Document, path: str) -> Iterator[Cause]:
+    names = ("bindingConditions", "bindingFailureConditions")
+    positive, negative = (result.get(name) or () for name in names)
+    for name, conditions in zip(names, (positive, negative), strict=True):
+        if len(conditions) > _MAX_BINDING_CONDITIONS:
+            yield too_many(f"{path}.{name}", len(conditions), _MAX_BINDING_CONDITIONS)
+        else:
+            for index, condition in enumerate(conditions):
+                yield from validate_text(condition, f"{path}.{name}[{index}]", qualified_name)
+    for name, conditions in zip(names, (positive, negative), strict=True):
+        seen: set[str] = set()
+        for index, condition in enumerate(conditions[: _MAX_BINDING_CONDITIONS * 8]):
+            place = f"{path}.{name}[{index}]"
+            if condition in seen:
+                yield duplicate(place, condition)
+            seen.add(condition)
+            if name == names[1] and condition in positive:
+                yield invalid(place, condition, "bindingFailureConditions must not overlap with bindingConditions")
+    if negative and not positive:
+        message = "bindingConditions are required to use bindingFailureConditions"
+        yield invalid(f"{path}.bindingConditions", None, message)
+    if positive and not negative:
+        message = "bindingFailureConditions are required to use bindingConditions"
+        yield invalid(f"{path}.bindingFailureConditions", None, message)
+
+
+def _validate_allocated_configuration(config: Document, path: str, known: RequestNames) -> Iterator[Cause]:
+    source = config.get("source") or ""
+    if not source:
+        yield required(f"{path}.source")
+    elif source not in _SOURCES:
+        yield not_supported(f"{path}.source", source, _SOURCES)
+    yield from validate_references(config, path, known)
+    yield from validate_configuration(config, path)
+
+
+def _validate_device_status(device: Document, path: str, allocated: bool) -> Iterator[Cause]:
+    yield from validate_driver_name(device.get("driver") or "", f"{path}.driver")
+    yield from validate_pool_name(device.get("pool") or "", f"{path}.pool")
+    yield from validate_text(device.get("device") or "", f"{path}.device", dns_1123_label)
+    if (share := device.get("shareID")) is not None:
+        yield from validate_share(share, f"{path}.shareID")
+    if not allocated:
+        keys = (("Driver", "driver"), ("Pool", "pool"), ("Device", "device"), ("ShareID", "shareID"))
+        shown = {name: device.get(key) or "" for name, key in keys}
+        yield invalid(path, shown, "must be an allocated device in the claim")
+    conditions = device.get("conditions") or ()
+    if len(conditions) > _MAX_CONDITIONS:
+        yield too_many(f"{path}.conditions", len(conditions), _MAX_CONDITIONS)
+    yield from validate_conditions(conditions, f"{path}.conditions")
+    if (data := device.get("data")) is not None:
+        yield from validate_parameters(data, f"{path}.data")
+    if (network_data := device.get("networkData")) is not None:
+        yield from _validate_network(network_data, f"{path}.networkData")
+
+
+def _validate_network(data: Document, path: str) -> Iterator[Cause]:
+    for name, most in (("interfaceName", _MAX_INTERFACE), ("hardwareAddress", _MAX_HARDWARE_ADDRESS)):
+        if len((data.get(name) or "").encode(errors="replace")) > most:
+            yield too_long(f"{path}.{name}", most)
+    yield from validate_set(data.get("ips") or (), f"{path}.ips", _MAX_ADDRESSES, _validate_interface, str)
+
+
+def _validate_interface(text: str, path: str) -> Iterator[Cause]:
+    if network(text) is None:
+        yield invalid(path, text, _NO_INTERFACE)
+        return
+    try:
+        better = ip_interface(text).with_prefixlen
+    except ValueError:
+        better = ""
+    if text != better:
+        yield invalid(path, text, f'must be in canonical form ("{better}")')

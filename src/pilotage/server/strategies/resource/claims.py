@@ -1,0 +1,57 @@
+"""ResourceClaims, which ask for devices, and the templates that they are made from."""
+
+from __future__ import annotations
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import invalid
+from pilotage.meta.documents import Document, same
+from pilotage.server.strategies.pods.claims import validate_template_metadata
+from pilotage.server.strategies.resource.allocation import validate_claim_status
+from pilotage.server.strategies.resource.devices import default_device_claim, validate_device_claim
+from pilotage.server.strategies.strategy import Strategy, copy_field
+
+_IMMUTABLE = "field is immutable"
+
+
+class ResourceClaimStrategy(Strategy):
+    """What a claim asks for cannot change; what it gets is in the status."""
+
+    schema_rules = False
+
+    def default(self, document: Document) -> None:
+        default_device_claim(document.setdefault("spec", {}).setdefault("devices", {}))
+
+    def prepare_for_status_update(self, document: Document, old: Document) -> Document:
+        result = super().prepare_for_status_update(document, old)
+        for key in ("labels", "annotations", "finalizers", "ownerReferences"):
+            copy_field(result["metadata"], old["metadata"], key)
+        return result
+
+    def validate(self, document: Document) -> list[Cause]:
+        return list(validate_device_claim(document["spec"].get("devices") or {}, "spec.devices"))
+
+    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+        return [] if same(document["spec"], old["spec"]) else [invalid("spec", document["spec"], _IMMUTABLE)]
+
+    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
+        return list(validate_claim_status(document, old))
+
+
+class ResourceClaimTemplateStrategy(Strategy):
+    """The claims that pods get; a template cannot change."""
+
+    schema_rules = False
+
+    def default(self, document: Document) -> None:
+        spec = document.setdefault("spec", {}).setdefault("spec", {})
+        default_device_claim(spec.setdefault("devices", {}))
+
+    def validate(self, document: Document) -> list[Cause]:
+        spec = document["spec"]
+        return [
+            *validate_template_metadata(spec.get("metadata") or {}, "spec.metadata"),
+            *validate_device_claim((spec.get("spec") or {}).get("devices") or {}, "spec.spec.devices"),
+        ]
+
+    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+        return [] if same(document["spec"], old["spec"]) else [invalid("spec", document["spec"], _IMMUTABLE)]
