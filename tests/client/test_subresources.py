@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from pilotage.meta.models import ObjectMeta
 from pilotage.types.apps.v1 import Deployment, DeploymentSpec
 from pilotage.types.core.v1 import Container, PodSpec, PodTemplateSpec
@@ -13,8 +11,6 @@ from ..worlds import World
 
 
 async def test_a_patch_of_the_scale_leaves_the_object_as_it_is_then(world: World) -> None:
-    if not world.real:
-        pytest.skip("the embedded server has no scale yet")
     template = PodTemplateSpec(
         metadata=ObjectMeta(labels={"a": "b"}), spec=PodSpec(containers=[Container(name="c", image="i")])
     )

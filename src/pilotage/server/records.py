@@ -40,6 +40,11 @@ def encode(document: Document) -> bytes:
     return _encode(head | {key: value for key, value in document.items() if key not in head})
 
 
+def encode_plain(document: Document) -> bytes:
+    """The bytes of a document that is not stored."""
+    return _encode(document)
+
+
 def decode(data: bytes) -> Document:
     """A private document of stored or stamped bytes."""
     document: Document = _decode(data)

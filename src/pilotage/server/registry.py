@@ -32,6 +32,7 @@ from pilotage.server.verbs.create import Creator
 from pilotage.server.verbs.delete import Deleter
 from pilotage.server.verbs.patch import patch_type
 from pilotage.server.verbs.read import Reader
+from pilotage.server.verbs.scale import Scaler
 from pilotage.server.verbs.update import Updater
 from pilotage.server.verbs.watch import Watcher
 from pilotage.storage.interface import Put
@@ -59,6 +60,7 @@ class Registry:
         self._creator = Creator(context)
         self._updater = Updater(context)
         self._applier = Applier(context)
+        self._scaler = Scaler(context)
         self._deleter = Deleter(context)
         self._watcher = Watcher(context)
         self._actions = Actions(context)
@@ -113,6 +115,8 @@ class Registry:
     async def _call(self, info: ResourceInfo, request: Request) -> Response:
         if is_action(info, request):
             return await self._actions.call(info, request)
+        if request.subresource == "scale":
+            return await self._scaler.call(info, request)
         match request.verb:
             case Verb.GET:
                 return await self._reader.get(info, request)

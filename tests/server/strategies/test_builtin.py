@@ -30,4 +30,4 @@ def test_events_are_selected_by_the_stored_fields() -> None:
 
 def test_only_subresources_that_are_served_are_named() -> None:
     served = {name for mapping in builtin.resources() for name in strategy_for(mapping).subresources}
-    assert served == {"status", "finalize", "ephemeralcontainers", "resize", "approval"}
+    assert served == {"status", "finalize", "ephemeralcontainers", "resize", "approval", "scale"}

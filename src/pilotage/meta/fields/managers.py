@@ -115,7 +115,7 @@ def renewed(entries: list[Document], manager: Manager, changes: Changes, time: s
             return None
     if own < 0 or not changes.written:
         return None if changes.written else entries
-    if entries[own].get("time") == time:
+    if entries[own].get("time", "") == time:
         return entries
     return sorted([*entries[:own], entries[own] | {"time": time}, *entries[own + 1 :]], key=_rank)
 

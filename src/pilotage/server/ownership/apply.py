@@ -17,6 +17,7 @@ from pilotage.meta.redaction import LAST_APPLIED
 from pilotage.meta.validation import MAX_ANNOTATIONS
 from pilotage.rest.request import Request
 from pilotage.server.ownership import configuration, kinds
+from pilotage.server.ownership.track import written_at
 from pilotage.server.resources import ResourceInfo
 
 KUBECTL = "kubectl"
@@ -54,7 +55,7 @@ class _Application:
         self._versions = kinds.versions_of(info, request.subresource)
         version = info.gvk.api_version
         manager = Manager.of(request.write.field_manager, managing.APPLY, version, request.subresource)
-        self._writer = Writer(manager, version, now)
+        self._writer = Writer(manager, version, written_at(request, now))
 
     def run(self, *, force: bool) -> Applied:
         managers = self._managers()

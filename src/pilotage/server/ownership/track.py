@@ -55,6 +55,11 @@ def update_manager(info: ResourceInfo, request: Request, name: str = "") -> Mana
     return Manager.of(chosen, managing.UPDATE, info.gvk.api_version, request.subresource)
 
 
+def written_at(request: Request, now: str) -> str:
+    """The time of an entry. Those of a scale have none, because a Scale is tracked as an object of its own."""
+    return "" if request.subresource == "scale" else now
+
+
 def _given(entries: Any, otherwise: Managers) -> Managers:
     """The managers that a writer sets itself; `otherwise` where it sets none, or malformed ones."""
     try:
@@ -70,7 +75,7 @@ class _Write:
         self._old = old
         self._new = new
         self._versions = kinds.versions_of(info, request.subresource)
-        self._writer = Writer(update_manager(info, request), info.gvk.api_version, now)
+        self._writer = Writer(update_manager(info, request), info.gvk.api_version, written_at(request, now))
         self._compared: dict[str, Changes | None] = {}
 
     def renewed(self, entries: list[Document]) -> list[Document] | None:

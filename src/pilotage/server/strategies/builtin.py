@@ -28,7 +28,7 @@ from pilotage.server.strategies.deferred import deferred
 from pilotage.server.strategies.metadatachecks import CHECKS
 from pilotage.server.strategies.strategy import Strategy, paths
 
-SUBRESOURCES = ("status", "finalize", "ephemeralcontainers", "resize", "approval")
+SUBRESOURCES = ("status", "finalize", "ephemeralcontainers", "resize", "approval", "scale")
 """Those that are served; a kind may name more."""
 
 _GENERATION_CONDITIONAL = Strategy(generation=True, unconditional_update=False)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from pilotage.errors import Cause
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
@@ -16,6 +17,7 @@ from pilotage.schema.structural import StructuralSchema
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.apiextensions import is_established, versions_of
 from pilotage.server.strategies.metadata import is_qualified
+from pilotage.server.strategies.scaling import ScalePaths, validate_scale
 from pilotage.server.strategies.strategy import Strategy, copy_field
 
 _VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
@@ -37,6 +39,12 @@ class CustomResourceStrategy(Strategy):
         result = dict(old)
         copy_field(result, document, "status")
         return result
+
+    def validate(self, document: Document) -> list[Cause]:
+        return list(validate_scale(document, self.scale, status=False)) if self.scale is not None else []
+
+    def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
+        return list(validate_scale(document, self.scale, status=True)) if self.scale is not None else []
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         """Finalizers without a domain are valid, but may collide."""
@@ -80,6 +88,7 @@ def _resource(definition: Document, version: Document, strategy: type[CustomReso
     group = spec["group"]
     terminating = "deletionTimestamp" in definition["metadata"]
     schema = version["schema"]["openAPIV3Schema"]
+    scale = version.get("subresources", {}).get("scale")
     gvk = GroupVersionKind(group, version["name"], names["kind"])
     return ResourceInfo(
         mapping=RESTMapping(
@@ -93,7 +102,8 @@ def _resource(definition: Document, version: Document, strategy: type[CustomReso
             subresources=tuple(name for name in ("status", "scale") if name in version.get("subresources", {})),
         ),
         strategy=strategy(
-            subresources=("status",) if "status" in version.get("subresources", {}) else (),
+            subresources=tuple(name for name in ("status", "scale") if name in version.get("subresources", {})),
+            scale=ScalePaths.of_definition(scale) if scale else None,
             selectable_fields={
                 path["jsonPath"].lstrip("."): tuple(path["jsonPath"].lstrip(".").split("."))
                 for path in version.get("selectableFields", ())

@@ -11,6 +11,7 @@ from pilotage.meta.documents import Document, same
 from pilotage.meta.names import NameForm
 from pilotage.rest.request import PatchType, User
 from pilotage.server.strategies.metadatachecks import MetadataChecks
+from pilotage.server.strategies.scaling import ScalePaths
 
 _RESET_IN_STATUS = ("deletionTimestamp", "selfLink", "labels", "annotations", "finalizers", "ownerReferences")
 
@@ -40,6 +41,8 @@ class Strategy:
     """Field selectors besides name and namespace: from a field's name to its path in the stored form."""
     metadata_checks: MetadataChecks = field(default=MetadataChecks())
     """How often an update checks metadata."""
+    scale: ScalePaths | None = None
+    """Where objects have what their scale subresource shows, if they have one."""
     subresources: tuple[str, ...] = ()
     """Those that are served: `status`, `finalize`, and others that a kind has alone."""
 
@@ -113,8 +116,14 @@ class Strategy:
         return old | {"spec": {key: value for key, value in spec.items() if value}}
 
     def prepare_for_subresource_update(self, subresource: str, document: Document, old: Document) -> Document:
-        """The next state of `old` when a subresource besides `status` and `finalize` is written."""
-        raise NotImplementedError(subresource)
+        """The next state of `old` when a subresource besides `status` and `finalize` is written.
+
+        A scale is written as the object that has it.
+        """
+        if subresource != "scale":
+            raise NotImplementedError(subresource)
+        self.prepare_for_update(document, old)
+        return document
 
     def prepare_for_delete(self, document: Document, now: str) -> None:
         """Set what the kind adds to an object that is being deleted, in place."""
@@ -133,7 +142,7 @@ class Strategy:
 
     def validate_subresource_update(self, subresource: str, document: Document, old: Document) -> list[Cause]:
         """What is wrong with the next state of an object of which another subresource is written."""
-        return []
+        return self.validate_update(document, old) if subresource == "scale" else []
 
     def canonicalize(self, document: Document) -> None:
         """Bring a valid object into its stored form, in place."""

@@ -15,6 +15,7 @@ from pilotage.meta.documents import Document
 from pilotage.rest.response import Bytes, Page, WatchEvent
 from pilotage.server import records
 from pilotage.server.resources import ResourceInfo
+from pilotage.server.strategies.scaling import SCALE
 from pilotage.server.tables import custom
 from pilotage.server.tables.cells import Printer
 from pilotage.types import builtin
@@ -53,7 +54,8 @@ class TableWriter:
         document = records.decode(bytes(data))
         if document.get("kind") == "Status":
             return bytes(data)
-        return self._table(_version(document), self._columns, (data,), now)
+        writer = _ScaleWriter(self.info, self.include) if document.get("kind") == SCALE.kind else self
+        return writer._table(_version(document), writer._columns, (data,), now)
 
     def event(self, event: WatchEvent, now: datetime, *, first: bool) -> WatchEvent:
         """The event of a watch with a Table of one row; only the first one has column definitions."""
@@ -99,6 +101,24 @@ class TableWriter:
         return [
             {"name": each.name, "type": each.type, "format": each.format, "description": "", "priority": each.priority}
             for each in builtin.columns(self.info.gvr)
+        ]
+
+
+@dataclass(frozen=True)
+class _ScaleWriter(TableWriter):
+    """Writes the Scale of an object as a Table."""
+
+    @cached_property
+    def _printer(self) -> Printer:
+        from pilotage.server.tables.workloads import scale
+
+        return scale
+
+    @cached_property
+    def _columns(self) -> list[dict[str, Any]]:
+        types = {"Name": "string", "Desired": "integer", "Available": "integer", "Age": "string"}
+        return [
+            {"name": name, "type": kind, "format": "", "description": "", "priority": 0} for name, kind in types.items()
         ]
 
 

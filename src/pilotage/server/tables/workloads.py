@@ -148,6 +148,12 @@ def pod_disruption_budget(document: Document, now: datetime) -> list[Cell]:
     ]
 
 
+def scale(document: Document, now: datetime) -> list[Cell]:
+    """The Scale of an object."""
+    desired, available = part(document, "spec").get("replicas", 0), part(document, "status").get("replicas", 0)
+    return [cells.name(document), desired, available, cells.age(document, now)]
+
+
 def horizontal_pod_autoscaler(document: Document, now: datetime) -> list[Cell]:
     """Of autoscaling/v2; another version is converted before it is printed."""
     spec, status = part(document, "spec"), part(document, "status")

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pilotage.server.strategies.deferred import deferred
+from pilotage.server.strategies.scaling import REPLICAS
 from pilotage.server.strategies.strategy import Strategy, paths
 
 STRATEGIES: Mapping[str, Strategy] = {
     "controllerrevisions": deferred("apps.controllerrevisions:ControllerRevisionStrategy"),
     "daemonsets": deferred("apps.daemonsets:DaemonSetStrategy", generation=True),
-    "deployments": deferred("apps.deployments:DeploymentStrategy", generation=True),
+    "deployments": deferred("apps.deployments:DeploymentStrategy", generation=True, scale=REPLICAS),
     "replicasets": deferred(
-        "apps.replicasets:ReplicaSetStrategy", generation=True, selectable_fields=paths("status.replicas")
+        "apps.replicasets:ReplicaSetStrategy",
+        generation=True,
+        scale=REPLICAS,
+        selectable_fields=paths("status.replicas"),
     ),
-    "statefulsets": deferred("apps.statefulsets:StatefulSetStrategy", generation=True),
+    "statefulsets": deferred("apps.statefulsets:StatefulSetStrategy", generation=True, scale=REPLICAS),
 }

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pilotage.server.strategies.core.namespaces import NamespaceStrategy
 from pilotage.server.strategies.deferred import deferred
 from pilotage.server.strategies.events import CORE_STRATEGY
+from pilotage.server.strategies.scaling import REPLICAS_BY_LABELS
 from pilotage.server.strategies.secrets import ConfigMapStrategy, SecretStrategy
 from pilotage.server.strategies.strategy import Strategy, paths
 
@@ -38,6 +39,7 @@ STRATEGIES: Mapping[str, Strategy] = {
     "podtemplates": deferred("pods.templates:PodTemplateStrategy", generation=True),
     "replicationcontrollers": deferred(
         "apps.replicationcontrollers:ReplicationControllerStrategy",
+        scale=REPLICAS_BY_LABELS,
         generate_name_checked=False,
         generation=True,
         selectable_fields=paths("status.replicas"),

@@ -1,0 +1,148 @@
+"""The scale subresource: an object read and written as its Scale."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from pilotage.errors import BadRequest, InternalError
+from pilotage.meta.causes import invalid_error
+from pilotage.meta.documents import Document
+from pilotage.meta.validation import object_meta_causes
+from pilotage.rest.request import Form, PatchType, Request, Verb
+from pilotage.rest.response import Response
+from pilotage.server import records, routes
+from pilotage.server.context import RegistryContext
+from pilotage.server.ownership import configuration
+from pilotage.server.resources import ResourceInfo
+from pilotage.server.strategies.checks.numbers import validate_counts
+from pilotage.server.strategies.scaling import (
+    SCALE,
+    ScalePaths,
+    has_replicas,
+    scale_of,
+    scaled,
+    shown_replicas_path,
+)
+from pilotage.server.strategies.strategy import Strategy
+from pilotage.server.verbs import bodies
+from pilotage.server.verbs import patch as patching
+from pilotage.server.verbs.apply import Applier
+from pilotage.server.verbs.update import Updater
+
+_UNSET = -(2**31)
+"""What a patch finds as the replicas of a custom resource that has none."""
+NextScale = Callable[[Document, Document], tuple[Document, list[str]]]
+"""From the stored object and its Scale to the Scale that is wanted instead, with warnings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scaler:
+    """Answers get, update and patch of a scale."""
+
+    context: RegistryContext
+
+    async def call(self, info: ResourceInfo, request: Request) -> Response:
+        paths = info.strategy.scale
+        assert paths is not None, "a resource without a scale has no such subresource"
+        if request.verb is Verb.GET:
+            return await self._get(info, request, paths)
+        if request.verb not in (Verb.UPDATE, Verb.PATCH):
+            raise routes.no_method()
+        if request.verb is Verb.PATCH and patching.patch_type(info, request) is PatchType.APPLY:
+            return await self._apply(info, request, paths)
+        bodies.check_options(request)
+        of_scale = _scale_info(info)
+        read = _reader_of_patch(of_scale, request) if request.verb is Verb.PATCH else _reader_of_body(of_scale, request)
+
+        def next_state(old: Document, _: bytes) -> tuple[Document, list[str]]:
+            current = scale_of(old, paths)
+            if request.verb is Verb.PATCH and not has_replicas(old, paths):
+                current["spec"]["replicas"] = _UNSET
+            scale, warnings = read(current, old)
+            bodies.check_version(of_scale, scale, old, request.name)
+            return _next_object(info, old, scale, paths), warnings
+
+        return _answer(info, await Updater(self.context).change(info, _whole(request), next_state), paths)
+
+    async def _get(self, info: ResourceInfo, request: Request, paths: ScalePaths) -> Response:
+        entry = await self.context.entry(info, request)
+        data = records.view(entry, info)
+        document = records.decode(data)
+        if info.custom and not has_replicas(document, paths):
+            problem = f'the spec replicas field "{shown_replicas_path(paths)}" does not exist'
+            raise InternalError(f"Internal error occurred: {problem}")
+        return _answer(info, Response(data, warnings=info.warnings), paths)
+
+    async def _apply(self, info: ResourceInfo, request: Request, paths: ScalePaths) -> Response:
+        """A Scale is applied as the part of the object that it stands for."""
+        config, _ = configuration.read(request.body)
+        of_scale = _scale_info(info)
+        bodies.check_kind(config, of_scale, request)
+        metadata = config.get("metadata") or {}
+        applied: Document = {"metadata": metadata, "apiVersion": info.gvk.api_version, "kind": info.gvk.kind}
+        spec = config.get("spec")
+        if isinstance(spec, dict) and isinstance(spec.get("replicas"), int):
+            applied = scaled(applied, paths, spec["replicas"])
+        response = await Applier(self.context).apply(info, replace(_whole(request), body=records.encode_plain(applied)))
+        return _answer(info, response, paths)
+
+
+def _reader_of_body(info: ResourceInfo, request: Request) -> NextScale:
+    document, problems = bodies.read(request, info)
+    warnings = problems.report(request, info)
+
+    def read(_: Document, old: Document) -> tuple[Document, list[str]]:
+        bodies.check_identity(info, request, document, old)
+        return document, warnings
+
+    return read
+
+
+def _reader_of_patch(info: ResourceInfo, request: Request) -> NextScale:
+    patch = patching.reader(info, request)
+
+    def read(current: Document, _: Document) -> tuple[Document, list[str]]:
+        document, problems = patch(records.encode_plain(current))
+        bodies.check_kind(document, info, request)
+        document = bodies.fitted(document, info, request, problems)
+        bodies.check_identity(info, request, document, None)
+        return document, problems.report(request, info)
+
+    return read
+
+
+def _next_object(info: ResourceInfo, old: Document, scale: Document, paths: ScalePaths) -> Document:
+    replicas = (scale.get("spec") or {}).get("replicas") or 0
+    if not info.custom:
+        metadata = {"namespace": old["metadata"].get("namespace")} | scale["metadata"]
+        causes = object_meta_causes(metadata, namespaced=True)
+        causes += validate_counts(scale.get("spec") or {}, "spec", ("replicas",))
+        if causes:
+            raise invalid_error(SCALE.group_kind, old["metadata"]["name"], causes)
+    elif replicas == _UNSET:
+        raise BadRequest(f'the spec replicas field "{shown_replicas_path(paths)}" cannot be empty')
+    return scaled(old, paths, replicas)
+
+
+def _scale_info(info: ResourceInfo) -> ResourceInfo:
+    """What bodies and patches of a scale are read by: the kind is Scale, the resource that of the object."""
+    return replace(
+        info,
+        mapping=replace(info.mapping, gvk=SCALE),
+        strategy=Strategy(),
+        compile_schema=lambda: None,
+        custom=False,
+        storage=None,
+        versions={},
+    )
+
+
+def _whole(request: Request) -> Request:
+    """The request for the object, whatever form of its Scale was asked for."""
+    return replace(request, form=Form.OBJECT)
+
+
+def _answer(info: ResourceInfo, response: Response, paths: ScalePaths) -> Response:
+    document = records.decode(response.body)
+    return replace(response, body=records.encode_plain(scale_of(document, paths)))
