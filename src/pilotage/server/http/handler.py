@@ -12,7 +12,7 @@ import msgspec
 
 from pilotage.errors import ApiError, InternalError, NotFound, PilotageError
 from pilotage.http import messages as http
-from pilotage.http.health import HealthHandler, ping
+from pilotage.http.health import Check, HealthHandler, ping
 from pilotage.rest import response
 from pilotage.rest.negotiation import PROTOBUF, Format
 from pilotage.rest.request import Form, Request, User, Verb
@@ -24,6 +24,7 @@ from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.access.users import impersonated, impersonation
 from pilotage.server.http.documents import Documents
 from pilotage.server.http.formats import STREAMS, check_shape, format_of, format_of_error
+from pilotage.server.http.metrics import ServerMetrics
 from pilotage.server.http.rendering import Renderer, write
 from pilotage.server.http.requests import resolve, serves_any_method
 from pilotage.server.http.warnings import warning_headers
@@ -39,6 +40,18 @@ _NO_CACHE = ("cache-control", "no-cache, private")
 _COMPRESSED_FROM = 128 * 1024
 """Bytes of a body from which on it is compressed."""
 _PLAIN = Format()
+_STARTED: dict[str, Check] = dict.fromkeys(
+    (
+        "ping",
+        "log",
+        "poststarthook/start-system-namespaces-controller",
+        "poststarthook/rbac/bootstrap-roles",
+        "poststarthook/scheduling/bootstrap-system-priority-classes",
+        "poststarthook/bootstrap-controller",
+    ),
+    ping,
+)
+"""What has been done when the first request is answered, under kube-apiserver's names."""
 _log = logger("pilotage.server")
 
 
@@ -55,11 +68,12 @@ class HTTPHandler:
         self._authenticator = authenticator
         registry.reviewer.tokens = authenticator
         self._health = {
-            "/healthz": HealthHandler("/healthz", lambda: {"ping": ping}),
-            "/livez": HealthHandler("/livez", lambda: {"ping": ping}),
-            "/readyz": HealthHandler("/readyz", lambda: {"ping": ping, "storage": registry.check}),
+            "/healthz": HealthHandler("/healthz", lambda: _STARTED),
+            "/livez": HealthHandler("/livez", lambda: _STARTED),
+            "/readyz": HealthHandler("/readyz", lambda: _STARTED | {"etcd": registry.check}),
         }
         self._documents = Documents(registry, version())
+        self._metrics = ServerMetrics(registry.context)
 
     async def __call__(self, incoming: http.Request) -> http.Response | http.StreamingResponse:
         """An `http.Handler`."""
@@ -77,6 +91,9 @@ class HTTPHandler:
         user = await self._user(incoming) if route not in OPEN else ANONYMOUS
         if health := self._health.get("/" + route.lstrip("/").partition("/")[0]):
             return await health(incoming if incoming.method == "HEAD" else replace(incoming, method="GET"))
+        if route == "/metrics" and incoming.method == "GET":
+            await self._authorizer.check(AccessAttributes(user, "get", path=route))
+            return await self._metrics.page()
         answer = await self._documents.find(route, incoming.headers)
         if answer is not None:
             if route not in OPEN:
@@ -86,7 +103,7 @@ class HTTPHandler:
             return answer
         request, info = await resolve(self._registry, incoming, user)
         with with_warnings(info.warnings):
-            return await self._served(incoming, request, info)
+            return await self._metrics.measured(request, self._served(incoming, request, info))
 
     async def _served(
         self, incoming: http.Request, request: Request, info: ResourceInfo
@@ -184,7 +201,11 @@ def version() -> dict[str, str]:
     return {
         "major": "1",
         "minor": "36",
-        "gitVersion": f"v1.36.0+pilotage.{own}",
+        "emulationMajor": "1",
+        "emulationMinor": "36",
+        "minCompatibilityMajor": "1",
+        "minCompatibilityMinor": "35",
+        "gitVersion": f"v1.36.3+pilotage.{own}",
         "gitCommit": "",
         "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z",
