@@ -4,7 +4,7 @@ import pytest
 
 from pilotage.server.strategies.apps.daemonsets import DaemonSetStrategy
 
-from ..writes import created, fields, updated
+from ..writes import created, fields, status_written, updated
 from .test_deployments import spec
 
 STRATEGY = DaemonSetStrategy(generation=True, subresources=("status",))
@@ -26,6 +26,13 @@ def test_changes_of_the_template_are_counted_in_an_annotation() -> None:
 def test_a_writer_cannot_set_the_count_later() -> None:
     old, _ = created(STRATEGY, spec=spec())
     document, _ = updated(STRATEGY, old, metadata=old["metadata"] | {"annotations": {GENERATION: "9"}})
+    assert document["metadata"]["annotations"] == {GENERATION: "1"}
+
+
+def test_the_count_cannot_be_removed_with_the_status() -> None:
+    old, _ = created(STRATEGY, spec=spec())
+    metadata = {key: value for key, value in old["metadata"].items() if key != "annotations"}
+    document, _ = status_written(STRATEGY, old, metadata=metadata, status={"numberReady": 1})
     assert document["metadata"]["annotations"] == {GENERATION: "1"}
 
 

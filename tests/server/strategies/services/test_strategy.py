@@ -71,6 +71,10 @@ def test_an_external_name_has_no_addresses() -> None:
         ({"ipFamilies": ["IPv4", "IPv4"]}, ["spec.ipFamilies[1]"]),
         ({"ipFamilyPolicy": "RequireDualStack"}, ["spec.ipFamilyPolicy"]),
         ({"ipFamilyPolicy": "Some"}, ["spec.ipFamilyPolicy"]),
+        (
+            {"type": "NodePort", "ports": [{"port": port, "nodePort": 30080} for port in (80, 81)]},
+            ["spec.ports[1].nodePort"],
+        ),
     ],
 )
 def test_addresses_and_families_agree_with_each_other_and_the_cluster(change: Any, expected: list[str]) -> None:

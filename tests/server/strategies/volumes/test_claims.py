@@ -46,7 +46,7 @@ def test_the_two_sources_of_data_agree() -> None:
     assert content["dataSource"] == source
     content["dataSource"] = source | {"name": "b"}
     assert [cause.message for cause in validate_claim_spec(content, "spec")] == [
-        'Invalid value: "spec.dataSource": must match dataSourceRef'
+        "Invalid value: {}: must match dataSourceRef"
     ]
 
 

@@ -18,5 +18,7 @@ STRATEGIES: Mapping[str, Strategy] = {
         scale=REPLICAS,
         selectable_fields=paths("status.replicas"),
     ),
-    "statefulsets": deferred("apps.statefulsets:StatefulSetStrategy", generation=True, scale=REPLICAS),
+    "statefulsets": deferred(
+        "apps.statefulsets:StatefulSetStrategy", name_form="label", generation=True, scale=REPLICAS
+    ),
 }

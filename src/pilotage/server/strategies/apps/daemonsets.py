@@ -64,6 +64,11 @@ class DaemonSetStrategy(Strategy):
         _set_template_generation(document, _template_generation(old) + int(changed))
         super().prepare_for_update(document, old)
 
+    def prepare_for_status_update(self, document: Document, old: Document) -> Document:
+        result = super().prepare_for_status_update(document, old)
+        _set_template_generation(result, _template_generation(old))  # it is part of the spec
+        return result
+
     def validate(self, document: Document) -> list[Cause]:
         return list(_validate_spec(document["spec"], "spec"))
 

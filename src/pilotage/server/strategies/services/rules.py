@@ -15,6 +15,7 @@ from pilotage.server.strategies.checks.ports import PROTOCOLS, validate_port_num
 from pilotage.server.strategies.checks.references import validate_name, validate_required_name
 from pilotage.server.strategies.services.families import validate_addresses
 from pilotage.server.strategies.services.kinds import (
+    has_node_ports,
     is_externally_accessible,
     is_headless,
     needs_health_check_port,
@@ -116,6 +117,16 @@ def _validate_unique_ports(spec: Document) -> Iterator[Cause]:
         if key in seen:
             yield duplicate(f"spec.ports[{index}]", {"port": key[1], "protocol": key[0]})
         seen.add(key)
+
+
+def validate_asked_node_ports(spec: Document) -> Iterator[Cause]:
+    """Two ports of a new Service cannot ask for one node port, unless they differ only in their protocol."""
+    asked: dict[int, int] = {}
+    for index, port in enumerate(spec.get("ports") or () if has_node_ports(spec) else ()):
+        number = port.get("nodePort") or 0
+        if number and asked.setdefault(number, port.get("port", 0)) != port.get("port", 0):
+            yield invalid(f"spec.ports[{index}].nodePort", number, "provided port is already allocated")
+            return
 
 
 def _validate_affinity(spec: Document) -> Iterator[Cause]:

@@ -17,7 +17,11 @@ from pilotage.server.strategies.services.changes import (
 )
 from pilotage.server.strategies.services.families import normalize_addresses, resolve_families
 from pilotage.server.strategies.services.kinds import is_externally_accessible
-from pilotage.server.strategies.services.rules import validate_balancer_class, validate_service
+from pilotage.server.strategies.services.rules import (
+    validate_asked_node_ports,
+    validate_balancer_class,
+    validate_service,
+)
 from pilotage.server.strategies.services.warnings import service_warnings
 from pilotage.server.strategies.strategy import Strategy
 
@@ -55,7 +59,7 @@ class ServiceStrategy(Strategy):
     def prepare_for_create(self, document: Document) -> None:
         spec = document["spec"]
         normalize_addresses(spec, None)
-        _raise_if(resolve_families(spec, None), document)
+        _raise_if(resolve_families(spec, None) or list(validate_asked_node_ports(spec)), document)
         document["status"] = {"loadBalancer": {}}
 
     def prepare_for_update(self, document: Document, old: Document) -> None:

@@ -97,11 +97,11 @@ def _validate_data_sources(spec: Document, path: str) -> Iterator[Cause]:
         yield from validate_optional_name(reference.get("namespace"), f"{path}.dataSourceRef.namespace", "label")
     if source is None or reference is None:
         return
-    shown = f"{path}.dataSource"
     if reference.get("namespace"):
-        yield invalid(path, shown, "may not be specified when dataSourceRef.namespace is specified")
+        detail = "may not be specified when dataSourceRef.namespace is specified"
+        yield invalid(path, {}, detail, whole=True)
     elif any(source.get(key) != reference.get(key) for key in ("apiGroup", "kind", "name")):
-        yield invalid(path, shown, "must match dataSourceRef")
+        yield invalid(path, {}, "must match dataSourceRef", whole=True)
 
 
 def _validate_data_source(source: Document, path: str) -> Iterator[Cause]:
