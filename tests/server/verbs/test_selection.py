@@ -75,3 +75,36 @@ async def test_unknown_fields_are_refused(resource: GroupVersionResource, messag
     kind = await info(resource)
     with pytest.raises(BadRequest, match=message):
         Selection(kind, "", "data.x=1")
+
+
+@pytest.mark.parametrize(
+    ("resource", "message"),
+    [
+        (CONFIG_MAPS, '"spec.x" is not a known field selector: only "metadata.name", "metadata.namespace"'),
+        (
+            GroupVersionResource("apps", "v1", "replicasets"),
+            '"spec.x" is not a known field selector: only "metadata.name"',
+        ),
+        (PODS, "field label not supported: spec.x"),
+        (GroupVersionResource("batch", "v1", "jobs"), 'field label "spec.x" not supported for Job'),
+        (
+            GroupVersionResource("resource.k8s.io", "v1", "resourceslices"),
+            "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: spec.x",
+        ),
+    ],
+)
+async def test_an_unknown_field_is_refused_in_the_words_of_its_kind(
+    resource: GroupVersionResource, message: str
+) -> None:
+    with pytest.raises(BadRequest) as raised:
+        Selection(await info(resource), "", "spec.x=1")
+    assert str(raised.value).startswith(message)
+
+
+async def test_a_cluster_scoped_kind_without_fields_of_its_own_takes_a_namespace_too() -> None:
+    classes = await info(GroupVersionResource("storage.k8s.io", "v1", "storageclasses"))
+    one = entry({"metadata": {"name": "one"}})
+    assert Selection(classes, "", "metadata.namespace=").matches(one)
+    assert not Selection(classes, "", "metadata.namespace=a").matches(one)
+    with pytest.raises(BadRequest):
+        Selection(await info(GroupVersionResource("", "v1", "nodes")), "", "metadata.namespace=a")

@@ -31,6 +31,13 @@ _ZEROS = {"spec.hostNetwork": "false", "spec.unschedulable": "false", "status.re
 """What absent values of built-in kinds count as; that of any other is an empty text."""
 
 
+_REFUSALS = {
+    ("batch", "Job"): 'field label "{}" not supported for Job',
+    ("resource.k8s.io", "ResourceSlice"): "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {}",
+}
+"""The messages of kinds that have their own."""
+
+
 class Selection:
     """A predicate over entries. An empty one selects everything and looks at nothing."""
 
@@ -48,15 +55,21 @@ class Selection:
             if requirement.field == "metadata.name":
                 if requirement.operator == "=":
                     self.name = requirement.value
-            elif requirement.field == "metadata.namespace" and self._info.namespaced:
+            elif requirement.field == "metadata.namespace" and (self._info.namespaced or self._plain):
                 continue
             elif requirement.field not in self._info.strategy.selectable_fields:
                 raise self._unknown(requirement.field)
 
+    @property
+    def _plain(self) -> bool:
+        """A built-in kind without fields of its own, which all have the same two."""
+        return not self._info.custom and not self._info.strategy.selectable_fields
+
     def _unknown(self, field: str) -> BadRequest:
-        if self._info.custom or self._info.strategy.selectable_fields:
-            return BadRequest(f"field label not supported: {field}")
-        return BadRequest(f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"')
+        if self._plain:
+            return BadRequest(f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"')
+        kind = (self._info.gvk.group, self._info.gvk.kind)
+        return BadRequest(_REFUSALS.get(kind, "field label not supported: {}").format(field))
 
     def matches(self, entry: Entry | None) -> bool:
         """Whether the entry is selected. None, what does not exist, never is."""

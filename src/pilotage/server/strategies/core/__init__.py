@@ -34,6 +34,7 @@ STRATEGIES: Mapping[str, Strategy] = {
             "status.nominatedNodeName",
             "status.phase",
             "status.podIP",
+            **{"status.podIPs": "status."},  # accepted, and always empty
         ),
     ),
     "podtemplates": deferred("pods.templates:PodTemplateStrategy", generation=True),
