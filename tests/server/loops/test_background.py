@@ -10,6 +10,7 @@ import pytest
 
 from pilotage.errors import Forbidden, NotFound, StorageError
 from pilotage.meta.documents import Document
+from pilotage.meta.kinds import GroupVersionResource
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops import history as histories
 from pilotage.server.loops.events import EVENT_LIFETIME, last_seen
@@ -64,7 +65,20 @@ async def test_an_object_with_a_finalizer_holds_its_namespace() -> None:
         await api.create(CONFIG_MAPS, {"metadata": {"name": "one", "finalizers": [HOLD]}}, "mine")
         await api.delete(NAMESPACES, "mine")
         await settled()
-        assert (await api.get(NAMESPACES, "mine"))["status"]["phase"] == "Terminating"
+        status = (await api.get(NAMESPACES, "mine"))["status"]
+        assert status["phase"] == "Terminating"
+        assert [(one["type"], one["status"], one["message"]) for one in status["conditions"][3:]] == [
+            (
+                "NamespaceContentRemaining",
+                "True",
+                "Some resources are remaining: configmaps. has 1 resource instances",
+            ),
+            (
+                "NamespaceFinalizersRemaining",
+                "True",
+                f"Some content in the namespace has finalizers remaining: {HOLD} in 1 resource instances",
+            ),
+        ]
         assert "deletionTimestamp" in (await api.get(CONFIG_MAPS, "one", "mine"))["metadata"]
         with pytest.raises(Forbidden):
             await api.create(CONFIG_MAPS, {"metadata": {"name": "two"}}, "mine")
@@ -273,3 +287,26 @@ async def _no_objects_without_a_definition() -> None:
         await settled()
         snapshot = await api.registry.context.storage.list("/default/test.example.com/")
         assert list(snapshot.entries) == []
+
+
+PODS = GroupVersionResource("", "v1", "pods")
+
+
+async def deleted_pod(api: Api, name: str, node: str) -> None:
+    spec = {"nodeName": node, "containers": [{"name": "c", "image": "i"}]}
+    await api.create(PODS, {"metadata": {"name": name}, "spec": spec}, "default")
+    await api.delete(PODS, name, "default")
+
+
+@pytest.mark.virtual_time
+async def test_a_pod_on_a_node_that_does_not_exist_is_removed_after_its_grace_period() -> None:
+    storage = MemoryStorage()
+    async with opened(storage) as api:
+        await deleted_pod(api, "gone", "nowhere")
+        await storage.commit(Put("/default/core/nodes/here", b"{}"))
+        await deleted_pod(api, "kept", "here")
+        await asyncio.sleep(28)
+        assert await api.names(PODS) == ["gone", "kept"]
+        assert not api.registry.busy(), "time has to pass, nothing else"
+        await asyncio.sleep(4)
+        assert await api.names(PODS) == ["kept"], "the kubelet of a node removes its pods"

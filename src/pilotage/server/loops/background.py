@@ -17,6 +17,7 @@ from pilotage.server.loops.collection import Collector
 from pilotage.server.loops.contents import ContentsCreator
 from pilotage.server.loops.events import expire_events
 from pilotage.server.loops.history import History
+from pilotage.server.loops.pods import PodRemover
 from pilotage.server.loops.progress import Note
 from pilotage.server.loops.protection import Protector
 from pilotage.server.loops.quotas import QuotaCounter
@@ -38,6 +39,7 @@ class BackgroundLoops:
         self._protector = Protector(context, note)
         self._contents = ContentsCreator(context, context.contents) if context.contents is not None else None
         self._quotas = QuotaCounter(context) if context.contents is not None else None
+        self._pods = PodRemover(context, note)
         self._history = History(context)
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -45,6 +47,7 @@ class BackgroundLoops:
         loops: dict[str, Callable[[], Awaitable[None]]] = {
             "terminate": self._terminator.run,
             "protect": self._protector.run,
+            "pods": self._pods.run,
             "history": self._history.run,
             "roles": lambda: aggregate_roles(self._context),
             "events": lambda: expire_events(self._context),
@@ -63,7 +66,7 @@ class BackgroundLoops:
 
     def busy(self) -> list[str]:
         """What the loops still have to do because of the writes so far, as sentences; empty if there is nothing."""
-        loops = (self._terminator, self._collector, self._protector, self._contents, self._quotas)
+        loops = (self._terminator, self._collector, self._protector, self._pods, self._contents, self._quotas)
         return [loop.busy() for loop in loops if loop is not None and not loop.idle]
 
     async def __aexit__(

@@ -11,6 +11,7 @@ from pilotage.rest.request import DeleteOptions, Request, Verb
 from pilotage.server import records, store
 from pilotage.server.catalogue import DEFINITIONS, NAMESPACES
 from pilotage.server.context import RegistryContext
+from pilotage.server.loops.namespaceconditions import with_remaining
 from pilotage.server.loops.progress import LogReader, Note
 from pilotage.server.naming import DefinitionNames
 from pilotage.server.resources import ResourceInfo
@@ -106,11 +107,16 @@ class Terminator:
     async def _empty_namespace(self, entry: Entry) -> None:
         document = records.decode(entry.value)
         name = document["metadata"]["name"]
-        left = 0
+        left: dict[str, list[list[str]]] = {}
         for info in await self._context.catalogue.all():
-            if info.namespaced:
-                left += await self._delete_all(info, info.prefix(name))
-        if left or "kubernetes" not in document.get("spec", {}).get("finalizers", ()):
+            if info.namespaced and (remaining := await self._delete_all(info, info.prefix(name))):
+                left[f"{info.gvr.resource}.{info.gvr.group}"] = remaining
+        if left:
+            status = dict(document.get("status") or {})
+            status["conditions"] = with_remaining(status.get("conditions") or [], left, self._context.now())
+            await self._write(_NAMESPACES, entry, document | {"status": status})
+            return
+        if "kubernetes" not in document.get("spec", {}).get("finalizers", ()):
             return
         spec = {"finalizers": [one for one in document["spec"]["finalizers"] if one != "kubernetes"]}
         await self._write(_NAMESPACES, entry, document | {"spec": spec})
@@ -120,7 +126,7 @@ class Terminator:
         finalizers = document["metadata"].get("finalizers", ())
         if apiextensions.CLEANUP not in finalizers:
             return
-        left = 0
+        left: list[list[str]] = []
         for info in self._context.catalogue.resources(entry).values():
             left = await self._delete_all(info, info.prefix(""))
             break  # all versions have the same objects
@@ -136,15 +142,15 @@ class Terminator:
             data = await store.update(self._context, info, document, entry, dry_run=False)
             self._note(Request(Verb.UPDATE, gvr, name=document["metadata"]["name"]), data)
 
-    async def _delete_all(self, info: ResourceInfo, prefix: str) -> int:
-        """Delete each object under the prefix; how many are left, waiting for their finalizers."""
+    async def _delete_all(self, info: ResourceInfo, prefix: str) -> list[list[str]]:
+        """Delete each object under the prefix. Returns the finalizers of each that is left."""
         snapshot = await self._context.storage.list(self._context.prefix + prefix)
-        left = 0
+        left: list[list[str]] = []
         for entry in snapshot.entries:
-            if records.terminating(entry.value):
-                left += 1
-                continue
             metadata = records.decode(entry.value)["metadata"]
+            if records.terminating(entry.value):
+                left.append(metadata.get("finalizers", []))
+                continue
             request = Request(
                 Verb.DELETE,
                 info.gvr,
@@ -157,5 +163,7 @@ class Terminator:
             except NotFound:
                 continue
             self._note(request, response.body)
-            left += await self._context.storage.get(entry.key) is not None
+            now = await self._context.storage.get(entry.key)
+            if now is not None:
+                left.append(records.decode(now.value)["metadata"].get("finalizers", []))
         return left
