@@ -10,6 +10,7 @@ from pilotage.meta import causes
 from pilotage.meta.names import RULES, NameForm, NameRule, as_prefix, dns_1123_label, label_value, qualified_name
 
 MAX_ANNOTATIONS = 256 * 1024
+_OPERATIONS = ("Apply", "Update")
 """Bytes of all keys and values of an object's annotations."""
 MAX_MANAGED_FIELDS = 1000
 MAX_CAUSES = 100
@@ -174,14 +175,28 @@ def managed_fields_causes(entries: Sequence[Any], field: str = "metadata.managed
             found.append(causes.type_invalid(path, entry, "must be an object"))
             continue
         operation, fields_type = entry.get("operation") or "", entry.get("fieldsType") or ""
-        if operation not in ("Apply", "Update"):
+        manager, subresource = entry.get("manager") or "", entry.get("subresource") or ""
+        if operation in _OPERATIONS and fields_type == "FieldsV1" and _is_short_name(manager, subresource):
+            continue  # as most are
+        if operation not in _OPERATIONS:
             found.append(causes.invalid(f"{path}.operation", operation, "must be `Apply` or `Update`"))
         if fields_type not in ("", "FieldsV1"):
             found.append(causes.invalid(f"{path}.fieldsType", fields_type, "must be `FieldsV1`"))
-        found += field_manager_causes(entry.get("manager") or "", f"{path}.manager")
-        if _size(str(entry.get("subresource") or "")) > 256:
+        found += field_manager_causes(manager, f"{path}.manager")
+        if _size(str(subresource)) > 256:
             found.append(causes.too_long(f"{path}.subresource", 256))
     return found
+
+
+def _is_short_name(manager: Any, subresource: Any) -> bool:
+    return (
+        isinstance(manager, str)
+        and isinstance(subresource, str)
+        and manager.isascii()
+        and len(manager) <= 128
+        and manager.isprintable()
+        and len(subresource) <= 64
+    )
 
 
 def field_manager_causes(manager: Any, field: str = "fieldManager") -> list[Cause]:

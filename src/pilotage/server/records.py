@@ -55,8 +55,11 @@ def internal(data: bytes, info: ResourceInfo) -> Document:
     """A private document of the bytes of an object, in the form that strategies work on."""
     document, codec = decode(data), info.codec
     if codec is not None:
+        entries = document["metadata"].pop("managedFields", None)  # written by this server, in the form of both
         with suppress(Mismatch):  # stored under older rules: as it is
-            return codec.decode(document, [])
+            document = codec.decode(document, [])
+        if entries:
+            document["metadata"]["managedFields"] = entries
     return document
 
 

@@ -10,6 +10,7 @@ from pilotage.meta.fields.schema import FieldType, ListRule
 from pilotage.meta.fields.sets import MEMBER, SELF, FieldSet
 
 _ABSENT: Any = object()
+_CONTAINERS = (dict, list)
 
 
 class Changes(NamedTuple):
@@ -27,82 +28,82 @@ class Changes(NamedTuple):
 
 def changes(field_type: FieldType, old: Any, new: Any) -> Changes:
     """The changes from one document to another, both of that type."""
-    found = _Comparison()
-    found.compare(field_type, old, new)
-    return Changes(found.removed, found.written)
+    found = Changes({}, {})
+    _compare(field_type, old, new, found)
+    return found
 
 
-class _Comparison:
-    """Collects the changes below one field."""
-
-    __slots__ = ("differs", "removed", "written")
-
-    def __init__(self) -> None:
-        self.removed: FieldSet = {}
-        self.written: FieldSet = {}
-        self.differs = False
-        """The field itself has another value."""
-
-    def compare(self, field_type: FieldType, old: Any, new: Any) -> None:
-        if field_type.is_map and isinstance(old, dict) and isinstance(new, dict):
-            self._maps(field_type, old, new)
-        elif field_type.list_rule is not None and isinstance(old, list) and isinstance(new, list):
-            self._lists(field_type, field_type.list_rule, old, new)
-        else:
-            self._kinds(field_type, old, new)
-
-    def _maps(self, field_type: FieldType, old: dict[str, Any], new: dict[str, Any]) -> None:
+def _compare(field_type: FieldType, old: Any, new: Any, out: Changes) -> bool:
+    """Note what differs below a field. Whether the field itself has another value."""
+    if field_type.is_map and isinstance(old, dict) and isinstance(new, dict):
         if field_type.atomic:
-            self.differs = not equal(old, new)
-            return
-        for name, value in new.items():
-            before = old.get(name, _ABSENT)
-            if before is _ABSENT:
-                self.written[f"f:{name}"] = appeared(field_type.child(name), value)
-            elif before is not value:
-                child = field_type.child(name)
-                if before != value or not (child.exact or same(before, value)):  # most are the same
-                    self._both(f"f:{name}", child, before, value)
-        for name in old.keys() - new.keys():
-            self.removed[f"f:{name}"] = appeared(field_type.child(name), old[name])
-
-    def _lists(self, field_type: FieldType, rule: ListRule, old: list[Any], new: list[Any]) -> None:
+            return not equal(old, new)
+        _compare_maps(field_type, old, new, out)
+        return False
+    rule = field_type.list_rule
+    if rule is not None and isinstance(old, list) and isinstance(new, list):
         if rule.atomic:
-            self.differs = not equal(old, new)
-            return
-        olds = items.by_element(field_type, rule, old)
-        news = items.by_element(field_type, rule, new)
-        for element in olds.keys() | news.keys():
-            self._items(element, field_type.items, olds.get(element, []), news.get(element, []))
+            return not equal(old, new)
+        _compare_lists(field_type, rule, old, new, out)
+        return False
+    # Values of two kinds, such as a scalar and a map, or null and a list: all below them differs.
+    removed, written = _below(field_type, old), _below(field_type, new)
+    out.removed.update(removed)
+    out.written.update(written)
+    absent = (old is None and written) or (new is None and removed)  # null is an empty map or list
+    return not absent and not equal(old, new)
 
-    def _items(self, element: str, field_type: FieldType, old: list[Any], new: list[Any]) -> None:
-        """Compare the items that one path element names. Duplicates are one value, without fields."""
-        if len(old) == len(new) == 1:
-            self._both(element, field_type, old[0], new[0])
-        elif len(old) > 1 and len(new) > 1:
-            if not equal(old, new):
-                self.written[element] = MEMBER
+
+def _compare_maps(field_type: FieldType, old: dict[str, Any], new: dict[str, Any], out: Changes) -> None:
+    for name, value in new.items():
+        before = old.get(name, _ABSENT)
+        if before is value:
+            continue
+        if before is _ABSENT:
+            leaf = value.__class__ not in _CONTAINERS
+            out.written[f"f:{name}"] = MEMBER if leaf else appeared(field_type.child(name), value)
+        elif value.__class__ is str and before.__class__ is str:
+            if before != value:
+                out.written[f"f:{name}"] = MEMBER
         else:
-            if old:
-                self.removed[element] = appeared(field_type, old[0]) if len(old) == 1 else MEMBER
-            if new:
-                self.written[element] = appeared(field_type, new[0]) if len(new) == 1 else MEMBER
+            child = field_type.child(name)
+            if before != value or not (child.exact or same(before, value)):  # most are the same
+                _compare_child(f"f:{name}", child, before, value, out)
+    if not old.keys() <= new.keys():
+        for name in old.keys() - new.keys():
+            out.removed[f"f:{name}"] = appeared(field_type.child(name), old[name])
 
-    def _kinds(self, field_type: FieldType, old: Any, new: Any) -> None:
-        """Compare values of two kinds, such as a scalar and a map, or null and a list: all below them differs."""
-        self.removed, self.written = _below(field_type, old), _below(field_type, new)
-        absent = (old is None and self.written) or (new is None and self.removed)  # null is an empty map or list
-        self.differs = not absent and not equal(old, new)
 
-    def _both(self, element: str, field_type: FieldType, old: Any, new: Any) -> None:
-        below = _Comparison()
-        below.compare(field_type, old, new)
-        if below.removed:
-            self.removed[element] = below.removed
-        if below.differs:
-            self.written[element] = {SELF: MEMBER, **below.written} if below.written else MEMBER
-        elif below.written:
-            self.written[element] = below.written
+def _compare_lists(field_type: FieldType, rule: ListRule, old: list[Any], new: list[Any], out: Changes) -> None:
+    olds = items.by_element(field_type, rule, old)
+    news = items.by_element(field_type, rule, new)
+    for element in olds.keys() | news.keys():
+        _compare_items(element, field_type.items, olds.get(element, []), news.get(element, []), out)
+
+
+def _compare_items(element: str, field_type: FieldType, old: list[Any], new: list[Any], out: Changes) -> None:
+    """Compare the items that one path element names. Duplicates are one value, without fields."""
+    if len(old) == len(new) == 1:
+        _compare_child(element, field_type, old[0], new[0], out)
+    elif len(old) > 1 and len(new) > 1:
+        if not equal(old, new):
+            out.written[element] = MEMBER
+    else:
+        if old:
+            out.removed[element] = appeared(field_type, old[0]) if len(old) == 1 else MEMBER
+        if new:
+            out.written[element] = appeared(field_type, new[0]) if len(new) == 1 else MEMBER
+
+
+def _compare_child(element: str, field_type: FieldType, old: Any, new: Any, out: Changes) -> None:
+    below = Changes({}, {})
+    differs = _compare(field_type, old, new, below)
+    if below.removed:
+        out.removed[element] = below.removed
+    if differs:
+        out.written[element] = {SELF: MEMBER, **below.written} if below.written else MEMBER
+    elif below.written:
+        out.written[element] = below.written
 
 
 def appeared(field_type: FieldType, value: Any) -> FieldSet:
@@ -114,7 +115,10 @@ def appeared(field_type: FieldType, value: Any) -> FieldSet:
 def _below(field_type: FieldType, value: Any) -> FieldSet:
     """The fields and items of a value; none of a value that is a leaf."""
     if isinstance(value, dict) and field_type.is_map and not field_type.atomic:
-        return {f"f:{name}": appeared(field_type.child(name), item) for name, item in value.items()}
+        return {
+            f"f:{name}": appeared(field_type.child(name), item) if item.__class__ in _CONTAINERS else MEMBER
+            for name, item in value.items()
+        }
     rule = field_type.list_rule
     if isinstance(value, list) and rule is not None and not rule.atomic:
         found = items.by_element(field_type, rule, value)

@@ -17,6 +17,8 @@ ANCIENT = "ancient-changes"
 """The manager of the updates that were merged to keep the list short."""
 BEFORE_FIRST_APPLY = "before-first-apply"
 """The manager of everything that an object without managed fields has when it is first applied to."""
+UNKNOWN = "unknown"
+"""The manager of a write that names none."""
 MAX_UPDATE_MANAGERS = 10
 MAX_NAME_BYTES = 128
 
@@ -31,7 +33,7 @@ class Manager(NamedTuple):
 
     @classmethod
     def of(cls, name: str, operation: str, api_version: str, subresource: str = "") -> Manager:
-        return cls(name or "unknown", operation, "" if operation == APPLY else api_version, subresource)
+        return cls(name or UNKNOWN, operation, "" if operation == APPLY else api_version, subresource)
 
 
 class Owned(NamedTuple):
@@ -101,20 +103,22 @@ def renewed(entries: list[Document], manager: Manager, changes: Changes, time: s
 
     None where ownership changes, or where that takes a closer look: a set at another version, another manager's field.
     """
+    name, operation, version, subresource = manager
+    removed, written = changes
     own = -1
     for index, entry in enumerate(entries):
-        fields = entry.get("fieldsV1") or {}
-        if entry["apiVersion"] != manager.api_version or sets.intersects(fields, changes.removed):
+        fields = entry["fieldsV1"]
+        if entry["apiVersion"] != version or (removed and sets.intersects(fields, removed)):
             return None
-        mine = entry.get("manager", "") == manager.name and entry.get("subresource", "") == manager.subresource
-        if mine and entry["operation"] == manager.operation:
+        mine = entry.get("manager", "") == name and entry["operation"] == operation
+        if mine and entry.get("subresource", "") == subresource:
             own = index
-            if not sets.includes(fields, changes.written):
+            if not sets.includes(fields, written):
                 return None
-        elif sets.intersects(fields, changes.written):
+        elif sets.intersects(fields, written):
             return None
-    if own < 0 or not changes.written:
-        return None if changes.written else entries
+    if own < 0 or not written:
+        return None if written else entries
     if entries[own].get("time", "") == time:
         return entries
     return sorted([*entries[:own], entries[own] | {"time": time}, *entries[own + 1 :]], key=_rank)

@@ -34,6 +34,7 @@ NEVER_OWNED: FieldSet = sets.from_paths(
 )
 """The fields that no manager owns: those that identify the object, and those that the server sets."""
 
+NEVER_OWNED_METADATA = frozenset(element.removeprefix("f:") for element in NEVER_OWNED["f:metadata"])
 ChangesAt = Callable[[str], Changes | None]
 """The changes of a write in the field names of a version; None where that version does not exist any more."""
 

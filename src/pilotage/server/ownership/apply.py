@@ -52,7 +52,7 @@ class _Application:
         self._info = info
         self._live = live
         self._config = config
-        self._versions = kinds.versions_of(info, request.subresource)
+        self._versions = kinds.ownership_of(info, request.subresource).versions
         version = info.gvk.api_version
         manager = Manager.of(request.write.field_manager, managing.APPLY, version, request.subresource)
         self._writer = Writer(manager, version, written_at(request, now))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from typing import NamedTuple
 
 from pilotage.meta.documents import Document
 from pilotage.meta.fields import sets
@@ -83,12 +84,23 @@ def ignored(info: ResourceInfo, subresource: str) -> FieldSet:
     return _STATUS if "status" in info.mapping.subresources else _NONE
 
 
-def versions_of(info: ResourceInfo, subresource: str) -> Versions:
-    """The versions of a resource, for sets that another version wrote; made once."""
-    made: dict[str, Versions] = info.__dict__.setdefault("field_versions", {})
+class Ownership(NamedTuple):
+    """What one resource, or one subresource of it, needs for its managed fields."""
+
+    api_version: str
+    field_type: FieldType
+    ignored: FieldSet
+    """The fields that a write does not set, although they are in its body."""
+    versions: Versions
+
+
+def ownership_of(info: ResourceInfo, subresource: str) -> Ownership:
+    """How fields are owned through a resource or a subresource; made once."""
+    made: dict[str, Ownership] = info.__dict__.setdefault("ownerships", {})
     found = made.get(subresource)
     if found is None:
-        found = made[subresource] = _versions(info, subresource)
+        found = Ownership(info.gvk.api_version, type_of(info), ignored(info, subresource), _versions(info, subresource))
+        made[subresource] = found
     return found
 
 

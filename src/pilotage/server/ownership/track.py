@@ -6,9 +6,10 @@ from typing import Any
 
 from pilotage.meta.documents import Document
 from pilotage.meta.fields import managers as managing
-from pilotage.meta.fields import tracking
-from pilotage.meta.fields.compare import Changes
-from pilotage.meta.fields.managers import Manager, Managers
+from pilotage.meta.fields import sets, tracking
+from pilotage.meta.fields.compare import Changes, changes
+from pilotage.meta.fields.managers import Manager, Managers, Owned
+from pilotage.meta.fields.sets import FieldSet
 from pilotage.meta.fields.tracking import Writer
 from pilotage.rest.request import Request
 from pilotage.server.ownership import kinds
@@ -24,9 +25,29 @@ def track_create(info: ResourceInfo, request: Request, document: Document, *, no
     given = metadata.pop(MANAGED_FIELDS, None)
     if not info.strategy.managed_fields or len(request.body) > MAX_VALUE_BYTES:  # there would be no room for them
         return
-    write = _Write(info, request, kinds.empty_object(info), document, now)
-    if entries := write.entries(_given(given, {}) if given else {}):
+    if given:
+        entries = _Write(info, request, kinds.empty_object(info), document, now).entries(_given(given, {}))
+    else:
+        ownership = kinds.ownership_of(info, request.subresource)
+        fields = _created_fields(ownership, kinds.empty_object(info), document)
+        manager = update_manager(ownership.api_version, request)
+        entries = managing.write({manager: Owned(fields, ownership.api_version, now)}) if fields else []
+    if entries:
         metadata[MANAGED_FIELDS] = entries
+
+
+def _created_fields(ownership: kinds.Ownership, empty: Document, document: Document) -> FieldSet:
+    """The fields of a new object. It is compared without what nobody owns: faster than to leave that out later."""
+    metadata = {name: item for name, item in document["metadata"].items() if name not in tracking.NEVER_OWNED_METADATA}
+    owned = (
+        document | {"metadata": metadata}
+        if metadata
+        else {name: item for name, item in document.items() if name != "metadata"}
+    )
+    written = changes(ownership.field_type, empty, owned).written
+    if "f:metadata" in written:
+        written["f:metadata"] = sets.below(written, "f:metadata")
+    return sets.without(written, ownership.ignored) if ownership.ignored else written
 
 
 def track_update(info: ResourceInfo, request: Request, document: Document, old: Document, *, now: str) -> None:
@@ -35,24 +56,29 @@ def track_update(info: ResourceInfo, request: Request, document: Document, old: 
     A write may set them itself, or reset them, except through a subresource. An object without any is not tracked.
     """
     metadata, before = document["metadata"], old["metadata"].get(MANAGED_FIELDS, [])
-    given, entries = metadata.get(MANAGED_FIELDS), before
+    given = metadata.get(MANAGED_FIELDS)
+    sets_them = given is not None and not request.subresource and given != before
+    if not before and not sets_them:
+        metadata.pop(MANAGED_FIELDS, None)
+        return
+    metadata[MANAGED_FIELDS] = before  # the same in both, which is seen at once
     write = _Write(info, request, old, document, now)
-    if given is not None and given != before and not request.subresource:
+    if not sets_them:
+        entries = write.renewed(before) or write.entries(managing.read(before, trusted=True))
+    else:
         live = managing.read(before, trusted=True)
         managers = {} if managing.is_reset(given) else _given(given, live)
         entries = write.entries(managers) if managers else []
-    elif before:
-        entries = write.renewed(before) or write.entries(managing.read(before, trusted=True))
     if entries:
         metadata[MANAGED_FIELDS] = entries
     else:
         metadata.pop(MANAGED_FIELDS, None)
 
 
-def update_manager(info: ResourceInfo, request: Request, name: str = "") -> Manager:
+def update_manager(api_version: str, request: Request) -> Manager:
     """The manager of a request that is not an apply: named by the request, or by its user agent."""
-    chosen = name or request.write.field_manager or managing.name_of_user_agent(request.user_agent)
-    return Manager.of(chosen, managing.UPDATE, info.gvk.api_version, request.subresource)
+    name = request.write.field_manager or managing.name_of_user_agent(request.user_agent)
+    return Manager(name or managing.UNKNOWN, managing.UPDATE, api_version, request.subresource)
 
 
 def written_at(request: Request, now: str) -> str:
@@ -74,15 +100,16 @@ class _Write:
     def __init__(self, info: ResourceInfo, request: Request, old: Document, new: Document, now: str) -> None:
         self._old = old
         self._new = new
-        self._versions = kinds.versions_of(info, request.subresource)
-        self._writer = Writer(update_manager(info, request), info.gvk.api_version, written_at(request, now))
-        self._compared: dict[str, Changes | None] = {}
+        ownership = kinds.ownership_of(info, request.subresource)
+        self._versions = ownership.versions
+        version = ownership.api_version
+        self._writer = Writer(update_manager(version, request), version, written_at(request, now))
+        self._own = changes(ownership.field_type, old, new).ignoring(ownership.ignored)
+        self._compared: dict[str, Changes | None] = {version: self._own}
 
     def renewed(self, entries: list[Document]) -> list[Document] | None:
         """The entries where ownership stays as it is; None where it does not."""
-        changes = self._changes(self._writer.api_version)
-        assert changes is not None, "the version of a write exists"
-        return managing.renewed(entries, self._writer.manager, changes, self._writer.time)
+        return managing.renewed(entries, self._writer.manager, self._own, self._writer.time)
 
     def entries(self, managers: Managers) -> list[Document]:
         """The entries after the write."""

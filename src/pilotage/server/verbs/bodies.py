@@ -51,6 +51,7 @@ SCHEME = "pkg/runtime/scheme.go:111"
 """What kube-apiserver calls the list of its kinds in messages."""
 JSON_TYPES = ("string", "integer", "number", "boolean", "object", "array", "null")
 NO_KIND = "Object 'Kind' is missing"
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 _OTHER_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
 _KEY = re.compile(rb'"\s*:')
 _GAP = re.compile(rb'"\s+:')
@@ -120,9 +121,11 @@ def read(request: Request, info: ResourceInfo) -> tuple[Document, FieldProblems]
 
 def fitted(document: Document, info: ResourceInfo, request: Request, problems: FieldProblems) -> Document:
     """The document in the form that strategies work on, with metadata; unknown fields of built-in kinds are noted."""
-    codec = info.codec
+    codec, entries = info.codec, _take_entries(document)
     if codec is None:
         normalize_metadata(document, info, request, problems)
+        if entries is not None:
+            document["metadata"]["managedFields"] = entries
         return document
     unknown: list[None] = []
     try:
@@ -131,9 +134,31 @@ def fitted(document: Document, info: ResourceInfo, request: Request, problems: F
         raise undecodable(info, request, str(mismatch)) from None
     if unknown:
         problems.unknown = list(islice(codec.unknown_fields(document), MAX_UNKNOWN))
-    if "managedFields" not in internal["metadata"] and (document.get("metadata") or {}).get("managedFields") == []:
-        internal["metadata"]["managedFields"] = []  # which is not the same as none: it resets them
+    if entries is not None:
+        document["metadata"]["managedFields"] = internal["metadata"]["managedFields"] = entries
     return internal
+
+
+def _take_entries(document: Document) -> list[Document] | None:
+    """The managed fields of a document, removed from it, if they have the form that a server gives them.
+
+    Then nothing in them has to be decoded. Also an empty list is kept: it is not the same as none, but resets them.
+    """
+    metadata = document.get("metadata")
+    entries = metadata.get("managedFields") if isinstance(metadata, dict) else None
+    if not isinstance(entries, list) or not all(map(_is_plain_entry, entries)):
+        return None
+    del document["metadata"]["managedFields"]
+    return entries
+
+
+def _is_plain_entry(entry: Any) -> bool:
+    if entry.__class__ is not dict or not entry or not entry.keys() <= _PARTS["managedFields"]:
+        return False
+    time = entry.get("time")
+    if time is not None and not (time.__class__ is str and _TIME.fullmatch(time)):
+        return False
+    return all(value.__class__ is (dict if key == "fieldsV1" else str) for key, value in entry.items())
 
 
 def set_namespace(info: ResourceInfo, request: Request, metadata: Document) -> None:
