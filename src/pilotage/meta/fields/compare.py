@@ -62,7 +62,7 @@ def _compare_maps(field_type: FieldType, old: dict[str, Any], new: dict[str, Any
         if before is _ABSENT:
             leaf = value.__class__ not in _CONTAINERS
             out.written[f"f:{name}"] = MEMBER if leaf else appeared(field_type.child(name), value)
-        elif value.__class__ is str and before.__class__ is str:
+        elif value.__class__ is before.__class__ and value.__class__ not in _CONTAINERS:
             if before != value:
                 out.written[f"f:{name}"] = MEMBER
         else:

@@ -134,6 +134,19 @@ class Types:
         return found
 
 
+def _is_exact(schema: Schema) -> bool:
+    """Whether a schema without references says of every value in it of which type it is."""
+    kind = schema.get("type")
+    if kind == "array":
+        return _is_exact(schema.get("items") or {})
+    if kind != "object":
+        return kind is not None
+    properties, extra = schema.get("properties") or {}, schema.get("additionalProperties")
+    if schema.get("x-kubernetes-preserve-unknown-fields") or (not properties and not isinstance(extra, Mapping)):
+        return False
+    return all(map(_is_exact, properties.values())) and (not isinstance(extra, Mapping) or _is_exact(extra))
+
+
 def _type(types: Types, schema: Schema, embedded: bool, preserves: bool) -> FieldType:
     kind = schema.get("type")
     if kind in _SCALARS:
@@ -158,6 +171,9 @@ class _Compiled(FieldType):
     types: Types
     embedded: bool
     preserves: bool
+
+    def __post_init__(self) -> None:
+        self.exact = not self.preserves and not self.embedded and _is_exact(self.schema)
 
     @cached_property
     def fields(self) -> Mapping[str, FieldType]:
