@@ -45,6 +45,13 @@ def test_the_count_is_a_number(text: str, problem: str) -> None:
     assert bool(problem) == bool(error)
 
 
+def test_a_rolling_update_always_has_both_limits() -> None:
+    document, _ = created(STRATEGY, spec=spec())
+    assert document["spec"]["updateStrategy"]["rollingUpdate"] == {"maxUnavailable": 1, "maxSurge": 0}
+    document, _ = created(STRATEGY, spec=spec(updateStrategy={"type": "OnDelete", "rollingUpdate": {"maxSurge": 2}}))
+    assert document["spec"]["updateStrategy"]["rollingUpdate"] == {"maxUnavailable": 0, "maxSurge": 2}
+
+
 def test_surge_and_unavailable_exclude_each_other() -> None:
     rolling = {"maxSurge": 1, "maxUnavailable": "20%"}
     _, causes = created(STRATEGY, spec=spec(updateStrategy={"rollingUpdate": rolling}))

@@ -33,6 +33,13 @@ def test_a_job_selects_its_pods_by_its_uid() -> None:
     }
 
 
+def test_a_job_without_labels_has_those_of_its_template_and_the_generated_ones() -> None:
+    template = spec()["template"] | {"metadata": {"labels": {"a": "b"}}}
+    document, _ = job(template=template)
+    assert document["metadata"]["labels"] == document["spec"]["template"]["metadata"]["labels"]
+    assert len(document["metadata"]["labels"]) == 5
+
+
 def test_a_selector_by_hand_is_kept() -> None:
     template = spec()["template"] | {"metadata": {"labels": {"a": "b"}}}
     document, causes = job(manualSelector=True, selector={"matchLabels": {"a": "b"}}, template=template)

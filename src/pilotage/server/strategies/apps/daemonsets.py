@@ -47,9 +47,9 @@ class DaemonSetStrategy(Strategy):
         if not strategy.get("type"):
             strategy["type"] = "RollingUpdate"
         if strategy["type"] == "RollingUpdate":
-            rolling = strategy.setdefault("rollingUpdate", {})
-            rolling.setdefault("maxUnavailable", 1)
-            rolling.setdefault("maxSurge", 0)
+            strategy.setdefault("rollingUpdate", {}).setdefault("maxUnavailable", 1)
+        for key in ("maxUnavailable", "maxSurge") if strategy.get("rollingUpdate") is not None else ():
+            strategy["rollingUpdate"].setdefault(key, 0)
 
     def decoding_error(self, document: Document) -> str:
         text = (document["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION)

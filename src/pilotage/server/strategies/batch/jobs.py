@@ -36,7 +36,7 @@ class JobStrategy(Strategy):
         default_counts(spec)
         labels = (spec["template"].get("metadata") or {}).get("labels")
         if labels and not document["metadata"].get("labels"):
-            document["metadata"]["labels"] = dict(labels)
+            document["metadata"]["labels"] = labels  # the same mapping: what is added to it, both get
 
     def prepare_for_create(self, document: Document) -> None:
         super().prepare_for_create(document)
@@ -78,7 +78,8 @@ def _generate_selector(document: Document) -> None:
     uid, name = metadata.get("uid", ""), metadata.get("name", "")
     template = spec["template"].setdefault("metadata", {})
     generated = dict.fromkeys(_NAME_LABELS, name) | dict.fromkeys(_UID_LABELS, uid)
-    template["labels"] = generated | (template.get("labels") or {})  # a conflict is reported by validation
+    labels = template.setdefault("labels", {})
+    labels |= generated | labels  # a conflict is reported by validation
     selector = spec["selector"] = dict(spec.get("selector") or {})
     selector["matchLabels"] = {_SELECTED: uid} | (selector.get("matchLabels") or {})
 
