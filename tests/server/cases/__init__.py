@@ -6,6 +6,7 @@ from ..differential import Scenario
 from .creating import BODIES, CREATING, METADATA, SCHEMAS
 from .definitions import FREED_NAMES, INVALID_DEFINITIONS, LIFE, NAME_CONFLICTS
 from .deleting import COLLECTIONS, DELETING, DELETING_BUILT_INS
+from .formats import FORMATS, QUERIES
 from .kindrules import CONFIG_MAP_RULES, EVENT_RULES, LEASE_RULES, SECRET_RULES
 from .namespaces import FINALIZING, NAMESPACE
 from .patching import BUILT_IN_PATCHES, JSON_PATCHES, MERGING
@@ -31,6 +32,8 @@ SCENARIOS: tuple[Scenario, ...] = (
     COLLECTIONS,
     DELETING_BUILT_INS,
     READING,
+    FORMATS,
+    QUERIES,
     PAGES,
     SELECTING,
     WATCHING,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pilotage.errors import Gone
 from pilotage.rest.request import ListOptions, Request, Verb
 from pilotage.rest.response import Page
 
@@ -40,3 +41,22 @@ async def test_the_page_of_one_name_has_no_token() -> None:
         await fill(api, "abc", "")
         one = await page(api, limit=1, field_selector="metadata.name=a")
         assert (len(one.items), one.continue_token) == (1, "")
+
+
+async def test_a_list_at_a_version_that_is_forgotten_is_expired() -> None:
+    async with opened() as api:
+        await fill(api, "abc", "")
+        first = await page(api, limit=1)
+        await fill(api, "de", "")
+        storage = api.registry.context.storage
+        await storage.compact(storage.revision)
+        exact = {"resource_version": first.resource_version, "resource_version_match": "Exact"}
+        with pytest.raises(Gone) as expired:
+            await page(api, **exact)
+        assert str(expired.value) == "The resourceVersion for the provided list is too old."
+        with pytest.raises(Gone, match=r"a new list without the continue parameter\.$"):
+            await page(api, limit=1, **exact)
+        with pytest.raises(Gone, match="use the continue token in this response") as inconsistent:
+            await page(api, limit=1, continue_token=first.continue_token)
+        rest = await page(api, continue_token=inconsistent.value.status.continue_token)
+        assert len(rest.items) == 4

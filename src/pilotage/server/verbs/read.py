@@ -31,6 +31,7 @@ from pilotage.storage.interface import Entry, Snapshot
 WAIT_SECONDS = 3.0
 """How long a read waits for a version that has not happened yet."""
 _LIST_OPTIONS = GroupKind("meta.k8s.io", "ListOptions")
+_CONTINUE_EXPIRED = "The provided continue parameter is too old to display a consistent list result."
 _CHUNK = 500
 
 
@@ -57,7 +58,7 @@ class Reader:
         try:
             page = await self._page(selection, prefix, start, limit, revision)
         except Compacted as error:
-            raise expired(options, prefix, start, error) from error
+            raise expired(options, prefix, start) from error
         except FutureRevision as error:
             raise too_large(error.revision, error.current) from error
         return self._answer(info, request, page, prefix)
@@ -188,16 +189,18 @@ def version_number_or_bad(text: str) -> int:
         raise BadRequest(f"invalid resource version: {error}") from None
 
 
-def expired(options: ListOptions, prefix: str, start: str, error: Compacted) -> Gone:
+def expired(options: ListOptions, prefix: str, start: str) -> Gone:
     """The 410 for a snapshot that is forgotten, with a token to go on from where the list was, inconsistently."""
+    if not options.continue_token and not options.limit:
+        return Gone("The resourceVersion for the provided list is too old.")
     if not options.continue_token:
-        return Gone(f"The resourceVersion for the provided list is too old: {error.revision} ({error.oldest})")
+        return Gone(f"{_CONTINUE_EXPIRED} You can start a new list without the continue parameter.")
     token = tokens.write(tokens.ContinueToken(tokens.LATEST, start[len(prefix) :]))
     message = (
-        "The provided continue parameter is too old to display a consistent list result. You can start a new list "
-        "without the continue parameter, or use the continue token in this response to retrieve the remainder of the "
-        "results. Continuing with the provided token results in an inconsistent list - objects that were created, "
-        "modified, or deleted between the time the first chunk was returned and now may show up in the list."
+        f"{_CONTINUE_EXPIRED} You can start a new list without the continue parameter, or use the continue token in "
+        "this response to retrieve the remainder of the results. Continuing with the provided token results in an "
+        "inconsistent list - objects that were created, modified, or deleted between the time the first chunk was "
+        "returned and now may show up in the list."
     )
     return Gone(status=Status(410, "Expired", message, continue_token=token))
 
