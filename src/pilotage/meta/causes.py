@@ -20,6 +20,11 @@ def invalid(field: str, value: Any, detail: str, *, whole: bool = False) -> Caus
     return Cause("FieldValueInvalid", _joined("Invalid value", shown(value, whole=whole), detail), field)
 
 
+def shown_invalid(field: str, value: Any, detail: str) -> Cause:
+    """As `invalid`, with a value that is written as JSON in the order of its keys."""
+    return Cause("FieldValueInvalid", _joined("Invalid value", json_shown(value), detail), field)
+
+
 def type_invalid(field: str, value: Any, detail: str) -> Cause:
     return Cause("FieldValueTypeInvalid", _joined("Invalid value", shown(value), detail), field)
 

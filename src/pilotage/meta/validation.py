@@ -159,7 +159,7 @@ def owner_references_causes(references: Sequence[Any], field: str = "metadata.ow
                     "Only one reference can have Controller set to true. "
                     f'Found "true" in references for {controller} and {name}'
                 )
-                found.append(causes.invalid(field, references, message))
+                found.append(causes.shown_invalid(field, [_in_order(each) for each in references], message))
             controller = controller or name
     return found
 
@@ -248,6 +248,14 @@ def _attached_causes(metadata: Mapping[str, Any]) -> list[Cause]:
     return found
 
 
+def _in_order(reference: Any) -> Any:
+    """An owner reference with its fields in the order of Kubernetes."""
+    if not isinstance(reference, dict):
+        return reference
+    names = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
+    return {name: reference[name] for name in names if name in reference}
+
+
 def _owner_reference_causes(reference: Mapping[str, Any], field: str) -> list[Cause]:
     found: list[Cause] = []
     parts: list[str] = []
@@ -260,7 +268,8 @@ def _owner_reference_causes(reference: Mapping[str, Any], field: str) -> list[Ca
             message = "version must not be empty" if key == "apiVersion" else "must not be empty"
             found.append(causes.invalid(f"{field}.{key}", value, message))
     if parts[:2] == ["v1", "Event"]:
-        found.append(causes.invalid(field, dict(reference), "/v1, Kind=Event is disallowed from being an owner"))
+        message = "/v1, Kind=Event is disallowed from being an owner"
+        found.append(causes.shown_invalid(field, _in_order(reference), message))
     return found
 
 

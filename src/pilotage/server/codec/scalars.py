@@ -17,6 +17,7 @@ _AMOUNT = re.compile(r"[+-]?0*([1-9][0-9]*)(?:\.([0-9]*))?([numkMGTPE]?|[KMGTPE]
 _DECIMAL_EXPONENTS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY_EXPONENTS = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _ZERO_TIME = "0001-01-01T00:00:00Z"
+_TWO = "[0-9]{2}"
 _LAYOUT = "2006-01-02T15:04:05Z07:00"
 _MICRO_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
 _NOT_A_QUANTITY = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -139,8 +140,8 @@ def micro_time(value: Any, _: list[None]) -> str | None:
         raise wrong_type(value, "string")
     parsed = _parsed(value, _MICRO_LAYOUT)
     if not _MICRO_TIME.fullmatch(value):
-        rest = value[19:]
-        raise Mismatch(f'parsing time "{value[:64]}" as "{_MICRO_LAYOUT}": cannot parse "{rest[:64]}" as ".000000"')
+        rest, element = _unparsed(value, _MICRO_LAYOUT)
+        raise Mismatch(f'parsing time "{value[:64]}" as "{_MICRO_LAYOUT}": cannot parse "{rest[:64]}" as "{element}"')
     text = times.MicroTime.of(parsed).format()
     return text if not text.startswith(_ZERO_TIME[:19]) else None
 
@@ -165,4 +166,23 @@ def _parsed(value: str, layout: str) -> Any:
     try:
         return times.parse(value)
     except ValueError:
-        raise Mismatch(f'parsing time "{value[:64]}" as "{layout}": cannot parse "{value[:64]}" as "2006"') from None
+        rest, element = _unparsed(value, layout)
+        raise Mismatch(
+            f'parsing time "{value[:64]}" as "{layout}": cannot parse "{rest[:64]}" as "{element}"'
+        ) from None
+
+
+def _unparsed(value: str, layout: str) -> tuple[str, str]:
+    """Where a text is no time, in Go's words: what is left of it, and the part of the layout that it does not have."""
+    elements = (("2006", r"[0-9]{4}"), ("-", "-"), ("01", _TWO), ("-", "-"), ("02", _TWO), ("T", "T"), ("15", _TWO))
+    for element, pattern in (*elements, (":", ":"), ("04", _TWO), (":", ":"), ("05", _TWO)):
+        match = re.match(pattern, value)
+        if match is None:
+            return value, element
+        value = value[match.end() :]
+    if layout == _MICRO_LAYOUT:
+        match = re.match(r"\.[0-9]{6}", value)
+        if match is None:
+            return value, ".000000"
+        value = value[match.end() :]
+    return value, "Z07:00"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
@@ -83,7 +84,9 @@ def _validate_backend(spec: Document) -> Iterator[Cause]:
     service, bundle, insecure = spec.get("service"), spec.get("caBundle"), spec.get("insecureSkipTLSVerify", False)
     if service is None:
         if bundle:
-            yield invalid("spec.caBundle", f"{len(bundle)} bytes", "local APIServices may not have a caBundle")
+            yield invalid(
+                "spec.caBundle", f"{len(base64.b64decode(bundle))} bytes", "local APIServices may not have a caBundle"
+            )
         if insecure:
             message = "local APIServices may not have insecureSkipTLSVerify"
             yield invalid("spec.insecureSkipTLSVerify", insecure, message)

@@ -8,6 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document
 from pilotage.meta.names import qualified_name
+from pilotage.server.strategies.checks.immutable import IMMUTABLE
 from pilotage.server.strategies.strategy import Strategy, paths
 
 _TO_EVENTS = {
@@ -116,9 +117,10 @@ def _update(event: Document, old: Document) -> Iterator[Cause]:
     if event.get("series") != old.get("series"):
         yield from _series(event)
     for field in _IMMUTABLE:
-        if event.get(field) != old.get(field):
+        value, before = event.get(field), old.get(field)
+        if value != before:
             name = "reportingController" if field == "reportingComponent" else field
-            yield invalid(name, event.get(field), "field is immutable", whole=True)
+            yield invalid(name, "" if value is None and isinstance(before, str) else value, IMMUTABLE, whole=True)
 
 
 def _series(event: Document) -> Iterator[Cause]:

@@ -39,6 +39,7 @@ _JSON_ERRORS = {
     "Extra data": "after top-level value",
 }
 """Python's words for what is wrong with a JSON text, and Go's."""
+_PEM = re.compile(rb"-----BEGIN [A-Z0-9 ]+-----")
 _ACCOUNT = "kubernetes.io/service-account.name"
 
 
@@ -67,6 +68,15 @@ class SecretStrategy(Strategy):
         if document.get("type") != old.get("type", "Opaque"):
             found.append(invalid("type", document.get("type"), "field is immutable"))
         return found + _frozen_causes(document, old, ("data",))
+
+    def warnings(self, document: Document, old: Document | None) -> list[str]:
+        data = document.get("data") or {}
+        if document.get("type") != "kubernetes.io/tls" or (old is not None and data == old.get("data")):
+            return []
+        for key, name in (("tls.crt", "certificate"), ("tls.key", "key")):
+            if not _PEM.search(base64.b64decode(data.get(key) or "")):
+                return [f"tls: failed to find any PEM data in {name} input"]
+        return []
 
 
 class ConfigMapStrategy(Strategy):

@@ -68,7 +68,8 @@ class FieldProblems:
     def report(self, request: Request, info: ResourceInfo) -> list[str]:
         """The warnings to give. Raises BadRequest where the request asked to be strict."""
         validation = request.write.field_validation
-        lines = [f"unknown field {gojson.quoted(path)}" for path in sorted(self.unknown)]
+        unknown = sorted(self.unknown) if info.custom else self.unknown
+        lines = [f"unknown field {gojson.quoted(path)}" for path in unknown]
         lines += [f"duplicate field {gojson.quoted(path)}" for path in self.duplicate]
         if not lines or validation == "Ignore":
             return []

@@ -14,4 +14,5 @@ IMMUTABLE = "field is immutable"
 def validate_immutable(value: Any, old: Any, path: str) -> Iterator[Cause]:
     """The value must be what it was; empty values, absent ones and null are equal."""
     if (value or None) != (old or None):
-        yield invalid(path, value, IMMUTABLE, whole=True)
+        shown = "" if value is None and isinstance(old, str) else value
+        yield invalid(path, shown, IMMUTABLE, whole=True)

@@ -9,7 +9,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, forbidden, invalid, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.meta.names import label_value, qualified_name
-from pilotage.server.strategies.checks.addresses import network, validate_network
+from pilotage.server.strategies.checks.addresses import network, network_warnings, validate_network
 from pilotage.server.strategies.checks.resourcenames import validate_resource_amount
 from pilotage.server.strategies.strategy import Strategy
 
@@ -69,6 +69,14 @@ class NodeStrategy(Strategy):
 
     def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
         return list(_validate_change(document, old))
+
+    def warnings(self, document: Document, old: Document | None) -> list[str]:
+        spec, found = document["spec"], []
+        if "externalID" in spec:
+            found.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
+        for index, text in enumerate(spec.get("podCIDRs") or ()):
+            found += network_warnings(text, f"spec.podCIDRs[{index}]")
+        return found
 
 
 def _validate_taints(taints: Sequence[Document], path: str) -> Iterator[Cause]:

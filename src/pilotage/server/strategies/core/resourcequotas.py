@@ -39,7 +39,7 @@ class ResourceQuotaStrategy(Strategy):
         found = self.validate(document)
         scopes = document["spec"].get("scopes") or []
         if set(scopes) != set(old.get("spec", {}).get("scopes") or ()):
-            found.append(invalid("spec.scopes", scopes, IMMUTABLE, whole=True))
+            found.append(invalid("spec.scopes", scopes or None, IMMUTABLE, whole=True))
         return found
 
     def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
