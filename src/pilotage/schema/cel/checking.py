@@ -3,31 +3,44 @@
 from __future__ import annotations
 
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from pilotage.errors import MissingExtra
 from pilotage.schema.cel import environment as environments
 from pilotage.schema.cel.expression import CompileError, compiled
 
+Variables = tuple[tuple[str, str], ...]
+"""The variables of an expression with CEL's names of their types: `("object", "dyn")`."""
+_SCALARS = ("bool", "int", "uint", "double", "string", "bytes")
 
-def expression_problem(text: str, variables: tuple[str, ...], returns: str = "bool") -> str:
-    """Why an expression over these variables is not one; empty if it is, or if no engine is installed to check it."""
+
+class Checked(NamedTuple):
+    """The result of a check."""
+
+    problem: str
+    """Why the expression does not compile; empty if it does, or if no engine is installed."""
+    type: str
+    """CEL's name of the type that it returns; `dyn` if that is known only when it runs."""
+
+
+def check_expression(text: str, variables: Variables) -> Checked:
+    """Compile an expression over these variables."""
     try:
-        return _problem(text, variables, returns)
+        return _checked(text, variables)
     except MissingExtra:
-        return ""
+        return Checked("", "dyn")
 
 
 @lru_cache(1024)
-def _problem(text: str, variables: tuple[str, ...], returns: str) -> str:
+def _checked(text: str, variables: Variables) -> Checked:
     try:
         program = compiled(_environment(variables), text)
     except CompileError as error:
-        return f"compilation failed: {error}"
+        return Checked(f"compilation failed: {error}", "dyn")
     found = str(program.return_type()).lower()
-    return "" if found in (returns, "dyn") else f"must evaluate to {returns} or the unknown type, not {found}"
+    return Checked("", found if found in _SCALARS or "<" in found or found == "null" else "dyn")
 
 
 @cache
-def _environment(variables: tuple[str, ...]) -> Any:
-    return environments.with_variables(variables)
+def _environment(variables: Variables) -> Any:
+    return environments.with_variables({name: kind if kind in _SCALARS else "dyn" for name, kind in variables})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -28,9 +28,9 @@ def typed(kind: str) -> Any:
     return _environment(dict.fromkeys(("self", "oldSelf"), _type(binding().Type, kind)))
 
 
-def with_variables(names: tuple[str, ...]) -> Any:
-    """An environment with other variables, of any type."""
-    return _environment(dict.fromkeys(names, binding().Type.DYN))
+def with_variables(variables: Mapping[str, str]) -> Any:
+    """An environment with other variables, by CEL's names of their types."""
+    return _environment({name: _type(binding().Type, kind) for name, kind in variables.items()})
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 _RESERVED = re.compile(
     "true|false|null|in|as|break|const|continue|else|for|function|if|import|let|loop|package|namespace|return|var|void|while"
@@ -29,6 +30,15 @@ def escaped(name: str) -> str | None:
 def without_literals(text: str) -> str:
     """An expression with empty strings in place of its strings, and without its comments."""
     return _QUOTED.sub(lambda found: "" if found.group(0).startswith("//") else "''", text)
+
+
+def replaced_outside_literals(text: str, pattern: re.Pattern[str], replacement: Callable[[re.Match[str]], str]) -> str:
+    """An expression in which what the pattern finds, except in strings and comments, is replaced."""
+    parts, at = [], 0
+    for literal in _QUOTED.finditer(text):
+        parts += [pattern.sub(replacement, text[at : literal.start()]), literal.group(0)]
+        at = literal.end()
+    return "".join([*parts, pattern.sub(replacement, text[at:])])
 
 
 def uses_old_self(text: str) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from pilotage.meta.mapper import RESTMapping
 from pilotage.server.strategies import (
+    admissionregistration,
     apiextensions,
     apps,
     autoscaling,
@@ -35,14 +36,7 @@ _GENERATION_CONDITIONAL = Strategy(generation=True, unconditional_update=False)
 
 STRATEGIES: Mapping[str, Mapping[str, Strategy]] = {
     "": core.STRATEGIES,
-    "admissionregistration.k8s.io": {
-        "mutatingadmissionpolicies": _GENERATION_CONDITIONAL,
-        "mutatingadmissionpolicybindings": _GENERATION_CONDITIONAL,
-        "mutatingwebhookconfigurations": _GENERATION_CONDITIONAL,
-        "validatingadmissionpolicies": _GENERATION_CONDITIONAL,
-        "validatingadmissionpolicybindings": _GENERATION_CONDITIONAL,
-        "validatingwebhookconfigurations": _GENERATION_CONDITIONAL,
-    },
+    "admissionregistration.k8s.io": admissionregistration.STRATEGIES,
     "apiextensions.k8s.io": apiextensions.STRATEGIES,
     "apiregistration.k8s.io": {
         "apiservices": deferred("apiregistration:APIServiceStrategy", name_form="path", unconditional_update=False),

@@ -8,7 +8,7 @@ from pilotage.meta.documents import Document, same
 from pilotage.server.strategies.pods.claims import validate_template_metadata
 from pilotage.server.strategies.resource.allocation import validate_claim_status
 from pilotage.server.strategies.resource.devices import default_device_claim, validate_device_claim
-from pilotage.server.strategies.strategy import Strategy, copy_field
+from pilotage.server.strategies.strategy import Strategy
 
 _IMMUTABLE = "field is immutable"
 
@@ -17,15 +17,10 @@ class ResourceClaimStrategy(Strategy):
     """What a claim asks for cannot change; what it gets is in the status."""
 
     schema_rules = False
+    status_metadata = "reset"
 
     def default(self, document: Document) -> None:
         default_device_claim(document.setdefault("spec", {}).setdefault("devices", {}))
-
-    def prepare_for_status_update(self, document: Document, old: Document) -> Document:
-        result = super().prepare_for_status_update(document, old)
-        for key in ("labels", "annotations", "finalizers", "ownerReferences"):
-            copy_field(result["metadata"], old["metadata"], key)
-        return result
 
     def validate(self, document: Document) -> list[Cause]:
         return list(validate_device_claim(document["spec"].get("devices") or {}, "spec.devices"))
