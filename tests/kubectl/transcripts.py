@@ -88,6 +88,7 @@ _MASKS = (
     (re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "<uid>"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"), "<time>"),
     (re.compile(r"\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}"), "<time>"),
+    (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [+-]\d{4}"), "<time>"),
     (re.compile(r"resourceVersion: \"?\d+\"?"), "resourceVersion: <version>"),
     (re.compile(r"Resource Version: +\d+"), "Resource Version: <version>"),
     (re.compile(r"\"resourceVersion\": \"\d+\""), '"resourceVersion": "<version>"'),
