@@ -43,7 +43,20 @@ _ALL = (
     _Row("TaintNodesByCondition", module="nodes", resources=(GroupResource("", "nodes"),)),
     _Row("AlwaysPullImages", default=False, module="pods", resources=(_PODS,)),
     _Row("ImagePolicyWebhook", default=False, implemented=False),
-    _Row("PodSecurity"),
+    _Row(
+        "PodSecurity",
+        module="podsecurity",
+        resources=(
+            _PODS,
+            GroupResource("", "namespaces"),
+            GroupResource("", "podtemplates"),
+            GroupResource("", "replicationcontrollers"),
+            *(GroupResource("apps", name) for name in ("daemonsets", "deployments", "replicasets", "statefulsets")),
+            GroupResource("batch", "cronjobs"),
+            GroupResource("batch", "jobs"),
+        ),
+        phases="validate",
+    ),
     _Row("PodNodeSelector", default=False, implemented=False),
     _Row(
         "Priority",

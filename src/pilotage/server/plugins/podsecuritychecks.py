@@ -1,0 +1,345 @@
+"""The Pod Security Standards: what the levels `baseline` and `restricted` forbid about a Pod. Pure functions.
+
+Messages are those of kube-apiserver. Older versions of the standards are not kept apart: the latest one decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from pilotage.meta.documents import Document
+
+_CAPABILITIES = frozenset(
+    (
+        "AUDIT_WRITE",
+        "CHOWN",
+        "DAC_OVERRIDE",
+        "FOWNER",
+        "FSETID",
+        "KILL",
+        "MKNOD",
+        "NET_BIND_SERVICE",
+        "SETFCAP",
+        "SETGID",
+        "SETPCAP",
+        "SETUID",
+        "SYS_CHROOT",
+    )
+)
+_SYSCTLS = frozenset(
+    (
+        "kernel.shm_rmid_forced",
+        "net.ipv4.ip_local_port_range",
+        "net.ipv4.ip_local_reserved_ports",
+        "net.ipv4.ip_unprivileged_port_start",
+        "net.ipv4.ping_group_range",
+        "net.ipv4.tcp_fin_timeout",
+        "net.ipv4.tcp_keepalive_intvl",
+        "net.ipv4.tcp_keepalive_probes",
+        "net.ipv4.tcp_keepalive_time",
+        "net.ipv4.tcp_rmem",
+        "net.ipv4.tcp_syncookies",
+        "net.ipv4.tcp_wmem",
+    )
+)
+_SELINUX_TYPES = ("", "container_t", "container_init_t", "container_kvm_t", "container_engine_t")
+_PROFILES = ("RuntimeDefault", "Localhost")
+_VOLUMES = frozenset(
+    ("configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret")
+)
+
+
+class Violation(NamedTuple):
+    """What a level forbids about a Pod."""
+
+    reason: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.reason} ({self.detail})" if self.detail else self.reason
+
+
+Check = Callable[[Document], Violation | None]
+
+
+def violations(level: str, spec: Document) -> list[Violation]:
+    """What a level forbids about the spec of a Pod."""
+    checks = {"baseline": (*_SHARED, *_BASELINE), "restricted": (*_SHARED, *_RESTRICTED)}.get(level, ())
+    ordered = sorted(checks, key=_ORDER.index)
+    return [found for check in ordered if (found := check(spec)) is not None]
+
+
+def _containers(spec: Document) -> Iterator[Document]:
+    for field in ("initContainers", "containers", "ephemeralContainers"):
+        yield from spec.get(field) or ()
+
+
+def _security(holder: Document) -> Document:
+    found: Document = holder.get("securityContext") or {}
+    return found
+
+
+def _quoted(items: list[str]) -> str:
+    return ", ".join(f'"{item}"' for item in items)
+
+
+def _named(names: list[str]) -> str:
+    return f"container{'s' if len(names) > 1 else ''} {_quoted(names)}"
+
+
+def _setters(spec: Document, is_bad: Callable[[Document], bool]) -> str:
+    """Who sets something bad: the Pod, containers, or both; empty if nobody does."""
+    names = [one["name"] for one in _containers(spec) if is_bad(_security(one))]
+    pod = ["pod"] if is_bad(_security(spec)) else []
+    return " and ".join(pod + ([_named(names)] if names else []))
+
+
+def _of_containers(spec: Document, reason: str, is_bad: Callable[[Document], bool], rule: str) -> Violation | None:
+    names = [one["name"] for one in _containers(spec) if is_bad(_security(one))]
+    return Violation(reason, f"{_named(names)} {rule}") if names else None
+
+
+def _app_armor(spec: Document) -> Violation | None:
+    def kind(context: Document) -> str:
+        return (context.get("appArmorProfile") or {}).get("type") or ""
+
+    setters = _setters(spec, lambda context: kind(context) not in ("", *_PROFILES))
+    holders = (spec, *_containers(spec))
+    bad = sorted({kind(_security(one)) for one in holders} - {"", *_PROFILES})
+    reason = "forbidden AppArmor profile" + ("s" if len(bad) > 1 else "")
+    return Violation(reason, f"{setters} must not set AppArmor profile type to {_quoted(bad)}") if bad else None
+
+
+def _added(container: Document, allowed: frozenset[str]) -> set[str]:
+    return set((_security(container).get("capabilities") or {}).get("add") or ()) - allowed
+
+
+def _capabilities(spec: Document) -> Violation | None:
+    names = [one["name"] for one in _containers(spec) if _added(one, _CAPABILITIES)]
+    bad = sorted({name for one in _containers(spec) for name in _added(one, _CAPABILITIES)})
+    detail = f"{_named(names)} must not include {_quoted(bad)} in securityContext.capabilities.add"
+    return Violation("non-default capabilities", detail) if names else None
+
+
+def _host_namespaces(spec: Document) -> Violation | None:
+    found = [f"{field}=true" for field in ("hostNetwork", "hostPID", "hostIPC") if spec.get(field)]
+    return Violation("host namespaces", ", ".join(found)) if found else None
+
+
+def _host_paths(spec: Document) -> Violation | None:
+    names = [one["name"] for one in spec.get("volumes") or () if one.get("hostPath") is not None]
+    detail = f"volume{'s' if len(names) > 1 else ''} {_quoted(names)}"
+    return Violation("hostPath volumes", detail) if names else None
+
+
+def _host_ports(spec: Document) -> Violation | None:
+    names, ports = [], set()
+    for container in _containers(spec):
+        used = [str(one["hostPort"]) for one in container.get("ports") or () if one.get("hostPort")]
+        if used:
+            names.append(container["name"])
+            ports.update(used)
+    uses = "use" if len(names) > 1 else "uses"
+    detail = f"{_named(names)} {uses} hostPort{'s' if len(ports) > 1 else ''} {', '.join(sorted(ports))}"
+    return Violation("hostPort", detail) if names else None
+
+
+def _probe_hosts(spec: Document) -> Violation | None:
+    names, hosts = [], set()
+    for container in _containers(spec):
+        used = {host for handler in _handlers(container) if (host := _host(handler))}
+        if used:
+            names.append(container["name"])
+            hosts |= used
+    uses = "use" if len(names) > 1 else "uses"
+    plural = "s" if len(hosts) > 1 else ""
+    detail = f"{_named(names)} {uses} probe or lifecycle host{plural} {_quoted(sorted(hosts))}"
+    return Violation("probe or lifecycle host", detail) if names else None
+
+
+def _handlers(container: Document) -> Iterator[Document]:
+    for field in ("livenessProbe", "readinessProbe", "startupProbe"):
+        yield container.get(field) or {}
+    lifecycle = container.get("lifecycle") or {}
+    for field in ("postStart", "preStop"):
+        yield lifecycle.get(field) or {}
+
+
+def _host(handler: Document) -> str:
+    found = [(handler.get(field) or {}).get("host") for field in ("httpGet", "tcpSocket")]
+    return next((host for host in found if host), "")
+
+
+def _privileged(spec: Document) -> Violation | None:
+    rule = "must not set securityContext.privileged=true"
+    return _of_containers(spec, "privileged", lambda context: context.get("privileged") is True, rule)
+
+
+def _proc_mount(spec: Document) -> Violation | None:
+    return None if _has_own_users(spec) else _proc_mount_of_all(spec)
+
+
+def _proc_mount_of_all(spec: Document) -> Violation | None:
+    rule = 'must not set securityContext.procMount to "Unmasked"'
+    return _of_containers(spec, "procMount", lambda context: context.get("procMount") == "Unmasked", rule)
+
+
+def _selinux(spec: Document) -> Violation | None:
+    def options(context: Document) -> Document:
+        found: Document = context.get("seLinuxOptions") or {}
+        return found
+
+    def is_bad(context: Document) -> bool:
+        found = options(context)
+        return found.get("type", "") not in _SELINUX_TYPES or bool(found.get("user") or found.get("role"))
+
+    setters = _setters(spec, is_bad)
+    found = [options(_security(one)) for one in (spec, *_containers(spec))]
+    types = sorted({one.get("type", "") for one in found} - set(_SELINUX_TYPES))
+    parts = [f"type{'s' if len(types) > 1 else ''} {_quoted(types)}"] if types else []
+    parts += [f"{field} may not be set" for field in ("user", "role") if any(one.get(field) for one in found)]
+    detail = f"{setters} set forbidden securityContext.seLinuxOptions: {'; '.join(parts)}"
+    return Violation("seLinuxOptions", detail) if setters else None
+
+
+def _profile(context: Document) -> str:
+    return (context.get("seccompProfile") or {}).get("type") or ""
+
+
+def _seccomp(spec: Document) -> Violation | None:
+    setters = _setters(spec, lambda context: _profile(context) not in ("", *_PROFILES))
+    bad = sorted({_profile(_security(one)) for one in (spec, *_containers(spec))} - {"", *_PROFILES})
+    detail = f"{setters} must not set securityContext.seccompProfile.type to {_quoted(bad)}"
+    return Violation("seccompProfile", detail) if bad else None
+
+
+def _sysctls(spec: Document) -> Violation | None:
+    names = [one.get("name", "") for one in _security(spec).get("sysctls") or ()]
+    bad = [name for name in names if name not in _SYSCTLS]
+    return Violation("forbidden sysctls", ", ".join(bad)) if bad else None
+
+
+def _host_process(spec: Document) -> Violation | None:
+    setters = _setters(spec, lambda context: (context.get("windowsOptions") or {}).get("hostProcess") is True)
+    rule = "must not set securityContext.windowsOptions.hostProcess=true"
+    return Violation("hostProcess", f"{setters} {rule}") if setters else None
+
+
+def _has_own_users(spec: Document) -> bool:
+    """Whether root in the Pod is not root on the node."""
+    return spec.get("hostUsers") is False
+
+
+def _is_windows(spec: Document) -> bool:
+    return (spec.get("os") or {}).get("name") == "windows"
+
+
+def _escalation(spec: Document) -> Violation | None:
+    if _is_windows(spec):
+        return None
+    rule = "must set securityContext.allowPrivilegeEscalation=false"
+    reason = "allowPrivilegeEscalation != false"
+    return _of_containers(spec, reason, lambda context: context.get("allowPrivilegeEscalation") is not False, rule)
+
+
+def _dropped_capabilities(spec: Document) -> Violation | None:
+    if _is_windows(spec):
+        return None
+    allowed = frozenset(("NET_BIND_SERVICE",))
+    keeping = [
+        one["name"]
+        for one in _containers(spec)
+        if "ALL" not in ((_security(one).get("capabilities") or {}).get("drop") or ())
+    ]
+    adding = [one["name"] for one in _containers(spec) if _added(one, allowed)]
+    bad = sorted({name for one in _containers(spec) for name in _added(one, allowed)})
+    parts = [f'{_named(keeping)} must set securityContext.capabilities.drop=["ALL"]'] if keeping else []
+    if adding:
+        parts.append(f"{_named(adding)} must not include {_quoted(bad)} in securityContext.capabilities.add")
+    return Violation("unrestricted capabilities", "; ".join(parts)) if parts else None
+
+
+def _volume_types(spec: Document) -> Violation | None:
+    names, types = [], set()
+    for volume in spec.get("volumes") or ():
+        restricted = {field for field, value in volume.items() if field != "name" and value is not None} - _VOLUMES
+        if restricted:
+            names.append(volume["name"])
+            types |= restricted
+    plural, uses = ("s", "use") if len(names) > 1 else ("", "uses")
+    kinds = f"restricted volume type{'s' if len(types) > 1 else ''} {_quoted(sorted(types))}"
+    return Violation("restricted volume types", f"volume{plural} {_quoted(names)} {uses} {kinds}") if names else None
+
+
+def _non_root(spec: Document) -> Violation | None:
+    reason = "runAsNonRoot != true"
+    if _has_own_users(spec):
+        return None
+    if setters := _setters(spec, lambda context: context.get("runAsNonRoot") is False):
+        return Violation(reason, f"{setters} must not set securityContext.runAsNonRoot=false")
+    if _security(spec).get("runAsNonRoot"):
+        return None
+    names = [one["name"] for one in _containers(spec) if _security(one).get("runAsNonRoot") is None]
+    detail = f"pod or {_named(names)} must set securityContext.runAsNonRoot=true"
+    return Violation(reason, detail) if names else None
+
+
+def _root_user(spec: Document) -> Violation | None:
+    setters = _setters(spec, lambda context: context.get("runAsUser") == 0) if not _has_own_users(spec) else ""
+    return Violation("runAsUser=0", f"{setters} must not set runAsUser=0") if setters else None
+
+
+def _required_seccomp(spec: Document) -> Violation | None:
+    if _is_windows(spec):
+        return None
+    if (found := _seccomp(spec)) is not None:
+        return found
+    if _profile(_security(spec)):
+        return None
+    names = [one["name"] for one in _containers(spec) if not _profile(_security(one))]
+    rule = 'must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"'
+    return Violation("seccompProfile", f"pod or {_named(names)} {rule}") if names else None
+
+
+_SHARED: tuple[Check, ...] = (
+    _app_armor,
+    _host_namespaces,
+    _host_ports,
+    _probe_hosts,
+    _privileged,
+    _selinux,
+    _sysctls,
+    _host_process,
+)
+_BASELINE: tuple[Check, ...] = (_capabilities, _host_paths, _proc_mount, _seccomp)
+_RESTRICTED: tuple[Check, ...] = (
+    _escalation,
+    _dropped_capabilities,
+    _proc_mount_of_all,
+    _volume_types,
+    _non_root,
+    _root_user,
+    _required_seccomp,
+)
+_ORDER: tuple[Check, ...] = (
+    _app_armor,
+    _capabilities,
+    _host_namespaces,
+    _host_paths,
+    _host_ports,
+    _probe_hosts,
+    _privileged,
+    _proc_mount,
+    _selinux,
+    _seccomp,
+    _sysctls,
+    _host_process,
+    _escalation,
+    _dropped_capabilities,
+    _proc_mount_of_all,
+    _volume_types,
+    _non_root,
+    _root_user,
+    _required_seccomp,
+)
