@@ -35,7 +35,7 @@ HTTPHandler.__call__ = never
 async def test_an_open_watch_ends_properly_and_does_not_keep_it_from_stopping(tmp_path: Path) -> None:
     with serving(tmp_path, before=PATIENT) as running:
         async with running.cluster() as cluster, asyncio.timeout(60):
-            async with cluster.client.watch(ConfigMap, namespace="default") as events:
+            async with cluster.client.watch(ConfigMap, namespace="default", labels={"a": "b"}) as events:
                 running.process.send_signal(signal.SIGINT)
                 assert [event async for event in events] == []
             assert await asyncio.to_thread(running.process.wait) == 0

@@ -25,8 +25,10 @@ from pilotage.device.server.strategy import GPUStrategy
 from pilotage.device.server.telemetry import LatestTelemetry, TelemetryOptions
 from pilotage.device.wire.tolerance import check_name
 from pilotage.errors import (
+    ApiError,
     BadRequest,
     Conflict,
+    InternalError,
     MethodNotSupported,
     NotFound,
     RequestTooLarge,
@@ -240,7 +242,13 @@ class DeviceRegistry:
 
     async def update(self, request: Request) -> Response:
         """Update or patch a GPU, or its status."""
-        response = await self.api.call(request)
+        try:
+            response = await self.api.call(request)
+        except ApiError as error:
+            if request.verb is not Verb.PATCH or error.status.code != InternalError.code:
+                raise
+            # kube-apiserver returns 500 for an unknown directive; in gRPC that would be a failure of the server.
+            raise BadRequest(error.status.message) from error
         metrics.UPDATES.labels("update_status" if request.subresource else "update").inc()
         return response
 
