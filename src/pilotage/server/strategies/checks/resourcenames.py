@@ -10,20 +10,6 @@ from pilotage.meta.names import qualified_name
 from pilotage.server.strategies.checks.quantities import is_fractional, validate_quantity_not_negative
 
 _CONTAINER = ("cpu", "memory", "ephemeral-storage")
-_NAMES_OF_QUOTAS = (
-    *(f"{part}.{name}" for part in ("requests", "limits") for name in _CONTAINER),
-    "pods",
-    "resourcequotas",
-    "services",
-    "replicationcontrollers",
-    "secrets",
-    "configmaps",
-    "persistentvolumeclaims",
-    "storage",
-    "requests.storage",
-    "services.nodeports",
-    "services.loadbalancers",
-)
 _COUNTED = (
     "pods",
     "resourcequotas",
@@ -36,6 +22,13 @@ _COUNTED = (
     "services.loadbalancers",
 )
 """Resources of which there are whole numbers."""
+_STANDARD = (
+    *_CONTAINER,
+    *_COUNTED,
+    *(f"{part}.{name}" for part in ("requests", "limits") for name in _CONTAINER),
+    "storage",
+    "requests.storage",
+)
 _PAGES = "hugepages-"
 
 
@@ -43,15 +36,11 @@ def validate_container_resource_name(name: str, path: str) -> Iterator[Cause]:
     """The name of a resource that a container can have."""
     if name in _CONTAINER:
         return
-    problems = qualified_name(name)
-    yield from (invalid(path, name, problem) for problem in problems)
+    yield from validate_resource_name(name, path)
     if "/" not in name:
-        standard = name in _NAMES_OF_QUOTAS or name.removeprefix("requests.").startswith(_PAGES)
-        if not problems and not standard:
-            yield invalid(path, name, "must be a standard resource type or fully qualified")
         if not name.startswith(_PAGES):
             yield invalid(path, name, "must be a standard resource for containers")
-    elif "kubernetes.io/" not in name and (name.startswith("requests.") or qualified_name(f"requests.{name}")):
+    elif not is_native(name) and not is_extended(name):
         yield invalid(path, name, "doesn't follow extended resource name standard")
 
 
@@ -73,7 +62,7 @@ def validate_quota_resource_name(name: str, path: str) -> Iterator[Cause]:
 def validate_resource_amount(name: str, amount: str, path: str) -> Iterator[Cause]:
     """An amount that is not negative, and whole where there are no parts of a resource."""
     yield from validate_quantity_not_negative(amount, path)
-    if (name in _COUNTED or is_extended(name)) and is_fractional(amount):
+    if is_whole(name) and is_fractional(amount):
         yield invalid(path, amount, "must be an integer")
 
 
@@ -82,16 +71,25 @@ def is_quota_resource(name: str) -> bool:
     return name != "storage" and _is_standard(name)
 
 
+def is_whole(name: str) -> bool:
+    """Whether there are only whole numbers of a resource."""
+    return name in _COUNTED or is_extended(name)
+
+
+def is_native(name: str) -> bool:
+    """Whether a resource is one of Kubernetes itself."""
+    return "/" not in name or "kubernetes.io/" in name
+
+
 def is_extended(name: str) -> bool:
     """Whether a resource is one of a device, with a domain that is not Kubernetes' own."""
-    native = "/" not in name or "kubernetes.io/" in name
-    return not native and not name.startswith("requests.") and not qualified_name(f"requests.{name}")
+    return not is_native(name) and not name.startswith("requests.") and not qualified_name(f"requests.{name}")
 
 
 def can_be_overcommitted(name: str) -> bool:
     """Whether the limit of a resource can be more than its request."""
-    return ("/" not in name or "kubernetes.io/" in name) and not name.startswith(_PAGES)
+    return is_native(name) and not name.startswith(_PAGES)
 
 
 def _is_standard(name: str) -> bool:
-    return name in _CONTAINER or name in _NAMES_OF_QUOTAS or name.removeprefix("requests.").startswith(_PAGES)
+    return name in _STANDARD or name.removeprefix("requests.").startswith(_PAGES)

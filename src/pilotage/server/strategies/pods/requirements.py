@@ -8,39 +8,24 @@ from collections.abc import Callable, Iterator, Set
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, forbidden, invalid, not_found, not_supported, required
 from pilotage.meta.documents import Document
-from pilotage.meta.names import dns_1123_label, qualified_name
+from pilotage.meta.names import dns_1123_label
 from pilotage.meta.quantity import Quantity
+from pilotage.server.strategies.checks.resourcenames import (
+    can_be_overcommitted,
+    is_whole,
+    validate_container_resource_name,
+    validate_resource_name,
+)
 from pilotage.server.strategies.checks.texts import validate_text
 from pilotage.server.strategies.pods.resources import (
     HUGE_PAGES,
     Amounts,
-    allows_overcommit,
     amounts,
-    is_native,
     of_pods,
     total,
 )
 
 NameCheck = Callable[[str, str], Iterator[Cause]]
-_CONTAINER = {"cpu", "memory", "ephemeral-storage"}
-_COUNTED = {
-    "pods",
-    "resourcequotas",
-    "services",
-    "replicationcontrollers",
-    "secrets",
-    "configmaps",
-    "persistentvolumeclaims",
-    "services.nodeports",
-    "services.loadbalancers",
-}
-_STANDARD = {
-    *_CONTAINER,
-    *_COUNTED,
-    *(f"{kind}.{name}" for kind in ("requests", "limits") for name in _CONTAINER),
-    "storage",
-    "requests.storage",
-}
 _POD = ("cpu", HUGE_PAGES, "memory")
 _ZERO = Quantity(0)
 
@@ -48,7 +33,7 @@ _ZERO = Quantity(0)
 def validate_container_resources(resources: Document, path: str, claims: Set[str] = frozenset()) -> Iterator[Cause]:
     """The resources of a container; `claims` are the names of the pod's resource claims."""
     if resources:
-        yield from _validate_requirements(resources, path, _validate_container_name)
+        yield from _validate_requirements(resources, path, validate_container_resource_name)
         yield from _validate_claims(resources, f"{path}.claims", claims)
 
 
@@ -67,18 +52,6 @@ def validate_pod_resources(spec: Document, path: str) -> Iterator[Cause]:
     names = frozenset(claim.get("name") or "" for claim in spec.get("resourceClaims") or ())
     yield from _validate_claims(resources, f"{place}.claims", names)
     yield from _validate_sums(spec, place)
-
-
-def is_integer_resource(name: str) -> bool:
-    """Whether there is only a whole number of it."""
-    return name in _COUNTED or is_extended(name)
-
-
-def is_extended(name: str) -> bool:
-    """Whether a resource is neither Kubernetes' own nor named like a part of a quota."""
-    if is_native(name) or name.startswith("requests."):
-        return False
-    return not qualified_name(f"requests.{name}")
 
 
 def _validate_requirements(resources: Document, path: str, check_name: NameCheck) -> Iterator[Cause]:
@@ -103,9 +76,9 @@ def _validate_requirements(resources: Document, path: str, check_name: NameCheck
 def _validate_against_limit(name: str, amount: Quantity, limits: Amounts, path: str) -> Iterator[Cause]:
     limit = limits.get(name)
     if limit is None:
-        if not allows_overcommit(name):
+        if not can_be_overcommitted(name):
             yield required(f"{path}.limits", "Limit must be set for non overcommitable resources")
-    elif amount != limit and not allows_overcommit(name):
+    elif amount != limit and not can_be_overcommitted(name):
         message = f"must be equal to {name} limit of {limit}"
         yield invalid(f"{path}.requests", str(amount), message)
     elif amount > limit:
@@ -116,7 +89,7 @@ def _validate_against_limit(name: str, amount: Quantity, limits: Amounts, path: 
 def _validate_amount(name: str, amount: Quantity, path: str) -> Iterator[Cause]:
     if amount < _ZERO:
         yield invalid(path, str(amount), "must be greater than or equal to 0")
-    if is_integer_resource(name) and amount.milli_value() % 1000:
+    if is_whole(name) and amount.milli_value() % 1000:
         yield invalid(path, str(amount), "must be an integer")
 
 
@@ -135,26 +108,8 @@ def _is_whole_pages(name: str, amount: Quantity) -> bool:
     return amount.value() % size.value() == 0
 
 
-def _validate_resource_name(name: str, path: str) -> Iterator[Cause]:
-    if problems := qualified_name(name):
-        yield from (invalid(path, name, problem) for problem in problems)
-    elif "/" not in name and name not in _STANDARD and not name.removeprefix("requests.").startswith(HUGE_PAGES):
-        yield invalid(path, name, "must be a standard resource type or fully qualified")
-
-
-def _validate_container_name(name: str, path: str) -> Iterator[Cause]:
-    if name in _CONTAINER:
-        return
-    yield from _validate_resource_name(name, path)
-    if "/" not in name:
-        if not name.startswith(HUGE_PAGES):
-            yield invalid(path, name, "must be a standard resource for containers")
-    elif not is_native(name) and not is_extended(name):
-        yield invalid(path, name, "doesn't follow extended resource name standard")
-
-
 def _validate_pod_name(name: str, path: str) -> Iterator[Cause]:
-    causes = list(_validate_resource_name(name, path))
+    causes = list(validate_resource_name(name, path))
     yield from causes
     if not causes and not of_pods(name):
         yield not_supported(path, name, _POD)

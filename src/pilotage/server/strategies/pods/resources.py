@@ -56,16 +56,6 @@ def of_pods(name: str) -> bool:
     return name in _COMPUTE or name.startswith(HUGE_PAGES)
 
 
-def is_native(name: str) -> bool:
-    """Whether a resource is one of Kubernetes' own."""
-    return "/" not in name or "kubernetes.io/" in name
-
-
-def allows_overcommit(name: str) -> bool:
-    """Whether the limit may be above the request."""
-    return is_native(name) and not name.startswith(HUGE_PAGES)
-
-
 def amounts(container: Document, kind: Kind) -> Amounts:
     """The limits or requests of a container."""
     found = (container.get("resources") or {}).get(kind) or {}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, too_many
 from pilotage.meta.documents import Document
-from pilotage.server.strategies.pods.requirements import is_extended
+from pilotage.server.strategies.checks.resourcenames import is_extended
 from pilotage.server.strategies.resource.devices import (
     MAX_CONFIGURATIONS,
     validate_configuration,

@@ -1,0 +1,95 @@
+"""No document of the right types crashes a strategy, whatever is missing, empty or extreme in it."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pilotage.errors import ApiError
+from pilotage.meta.documents import Document, copied
+from pilotage.meta.kinds import GroupVersionResource
+from pilotage.server.catalogue import Catalogue
+from pilotage.server.codec.scalars import Mismatch
+from pilotage.storage.memory import MemoryStorage
+
+from .writes import created, status_written, updated
+
+BASES: dict[str, Any] = json.loads((Path(__file__).parents[1] / "recordings" / "bases.json").read_text())
+GROUPS = ("apps", "batch", "autoscaling", "policy", "networking.k8s.io", "storage.k8s.io")
+CORE = ("replicationcontrollers", "services", "persistentvolumes", "persistentvolumeclaims")
+TEXTS = ("", "x", "None", "10.0.0.1", "a" * 300, "\x00", "50%", "*", "1Gi", "..", "a/b/c", "ä", "TZ=UTC")
+NUMBERS = (0, -1, 1, 2**31 - 1, -(2**31), 65536)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """All paths below the metadata."""
+    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, child in children:
+        if path or key not in ("metadata", "apiVersion", "kind"):
+            yield (*path, key)
+            yield from places(child, (*path, key))
+
+
+def mutated(document: Document, chance: random.Random) -> Document:
+    result: Document = copied(document)
+    for _ in range(chance.randint(1, 4)):
+        found = list(places(result))
+        if not found:
+            break
+        *parents, last = chance.choice(found)
+        holder = result
+        for step in parents:
+            holder = holder[step]
+        value = holder[last]
+        if chance.random() < 0.3:
+            del holder[last]
+        elif isinstance(value, bool):
+            holder[last] = not value
+        elif isinstance(value, str):
+            holder[last] = chance.choice(TEXTS)
+        elif isinstance(value, int):
+            holder[last] = chance.choice(NUMBERS)
+        elif isinstance(value, list):
+            holder[last] = chance.choice([[], value * 2, value[::-1]])
+        elif isinstance(value, dict):
+            holder[last] = {}
+    return result
+
+
+@pytest.mark.parametrize("name", [n for n, b in BASES.items() if b["group"] in GROUPS or b["resource"] in CORE])
+async def test_mutated_objects_are_stored_or_refused(name: str) -> None:
+    base = BASES[name]
+    resource = GroupVersionResource(base["group"], base["version"], base["resource"])
+    info = await Catalogue(MemoryStorage(), "/t/").find(resource)
+    assert info.codec is not None
+    chance = random.Random(name)
+    metadata = {"name": "one", "namespace": "n", "uid": "u", "creationTimestamp": "2024-01-01T00:00:00Z"}
+    text = json.dumps(base.get("live", base["stored"]))
+    for mask, value in (("<allocated>", "10.0.0.9"), ("<time>", "2024-01-01T00:00:00Z")):
+        text = text.replace(mask, value)
+    old = info.codec.decode(json.loads(text), [])
+    old["metadata"] |= metadata
+    for _ in range(40):
+        changed = mutated(base["object"], chance), mutated(old, chance)
+        try:
+            new, next_state = (info.codec.decode(document, []) for document in changed)
+        except Mismatch:
+            continue
+        for write, document, before in (
+            (created, new, ()),
+            (updated, next_state, (old,)),
+            (status_written, next_state, (old,)),
+        ):
+            content = document | {"metadata": document["metadata"] | metadata}
+            try:
+                document, causes = write(info.strategy, *before, **content)
+            except ApiError:
+                continue
+            info.strategy.warnings(document, before[0] if before else None)
+            if not causes:
+                info.codec.encode(document)
