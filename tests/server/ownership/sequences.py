@@ -31,7 +31,7 @@ _list_map = {
 }
 _texts = {"type": "object", "additionalProperties": {"type": "string"}}
 _open = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-_spec = {
+_spec: dict[str, Any] = {
     "type": "object",
     "properties": {
         "size": {"type": "integer"},
@@ -46,6 +46,9 @@ _spec = {
         "nested": {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}},
     },
 }
+_scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.replicas"}
+_other_spec = _spec | {"properties": _spec["properties"] | {"set": {"type": "array", "items": {"type": "string"}}}}
+"""In version v2 the set is an atomic list."""
 DEFINITION: dict[str, Any] = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
@@ -56,12 +59,13 @@ DEFINITION: dict[str, Any] = {
         "names": {"plural": "parts", "kind": "Part"},
         "versions": [
             {
-                "name": "v1",
+                "name": name,
                 "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": _spec, "status": _open}}},
-                "subresources": {"status": {}},
+                "storage": name == "v1",
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": _open}}},
+                "subresources": {"status": {}, "scale": _scale},
             }
+            for name, spec in (("v1", _spec), ("v2", _other_spec))
         ],
     },
 }
@@ -77,6 +81,7 @@ class Call:
     body: Any = None
     subresource: str = ""
     change: Any = None
+    version: str = ""
 
 
 @dataclass
@@ -88,7 +93,8 @@ class Sequence:
     calls: list[Call] = field(default_factory=list)
 
     def target(self, namespace: str, call: Call) -> str:
-        collection = f"{self.kind.prefix}/namespaces/{namespace}/{self.kind.resource}"
+        prefix = f"/apis/{call.version}" if "/" in call.version else f"/api/{call.version}"
+        collection = f"{prefix}/namespaces/{namespace}/{self.kind.resource}"
         path = collection if call.method == "POST" else f"{collection}/{self.name}"
         return f"{path}{'/' + call.subresource if call.subresource else ''}?{call.query}"
 
@@ -102,16 +108,18 @@ class Kind:
     resource: str
     content: Callable[[Random], dict[str, Any]]
     """Some fields of an object, each of which may be there or not."""
-    required: dict[str, Any] = field(default_factory=dict)
     status: bool = False
+    versions: tuple[str, ...] = ()
+    """Other versions at which requests are sent."""
 
     @property
-    def prefix(self) -> str:
-        return f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
+    def label(self) -> str:
+        """The kind, in names of objects and of tests."""
+        return f"{self.name}-versions" if self.versions else self.name
 
-    def document(self, name: str, content: dict[str, Any]) -> dict[str, Any]:
+    def document(self, name: str, version: str, content: dict[str, Any]) -> dict[str, Any]:
         metadata = {"name": name} | content.pop("metadata", {})
-        return {"apiVersion": self.api_version, "kind": self.name, "metadata": metadata} | content
+        return {"apiVersion": version, "kind": self.name, "metadata": metadata} | content
 
 
 def _some(chance: Random, **choices: Callable[[], Any]) -> dict[str, Any]:
@@ -220,18 +228,30 @@ def _service(chance: Random) -> dict[str, Any]:
     return {"spec": spec} | _some(chance, metadata=lambda: _metadata(chance))
 
 
+def _secret(chance: Random) -> dict[str, Any]:
+    return _some(
+        chance,
+        data=lambda: dict.fromkeys(_words(chance), "YQ=="),
+        stringData=lambda: _map(chance),
+        metadata=lambda: _metadata(chance),
+        type=lambda: "Opaque",
+    )
+
+
 KINDS = (
     Kind("v1", "ConfigMap", "configmaps", _config_map),
     Kind(f"{GROUP}/v1", "Part", "parts", _part, status=True),
+    Kind(f"{GROUP}/v1", "Part", "parts", _part, status=True, versions=(f"{GROUP}/v2",)),
     Kind("apps/v1", "Deployment", "deployments", _deployment, status=True),
     Kind("v1", "Service", "services", _service),
+    Kind("v1", "Secret", "secrets", _secret),
 )
 
 
 def sequence(kind: Kind, seed: int, length: int = 9) -> Sequence:
     """The sequence of a seed."""
-    chance = Random(f"{kind.name}-{seed}")
-    made = Sequence(kind, f"{kind.name.lower()}-{seed}")
+    chance = Random(f"{kind.label}-{seed}")
+    made = Sequence(kind, f"{kind.label.lower()}-{seed}")
     for number in range(length):
         made.calls.append(_call(chance, made, first=number == 0))
     return made
@@ -242,30 +262,32 @@ def _call(chance: Random, made: Sequence, *, first: bool) -> Call:
     query = f"fieldManager={manager}"
     status = made.kind.status and not first and chance.random() < 0.2
     subresource = "status" if status else ""
-    document = made.kind.document(made.name, made.kind.content(chance))
+    version = chance.choice((made.kind.api_version, *made.kind.versions))
+    document = made.kind.document(made.name, version, made.kind.content(chance))
     roll = chance.random()
     if first and roll < 0.5:
-        return Call("POST", query, body=document)
+        return Call("POST", query, body=document, version=version)
     if first or roll < 0.5:
         force = "&force=true" if chance.random() < 0.4 else ""
-        return Call("PATCH", query + force, APPLY, document, subresource)
+        return Call("PATCH", query + force, APPLY, document, subresource, version=version)
     content = {name: part for name, part in document.items() if name not in ("apiVersion", "kind")}
     if roll < 0.65:
-        return Call("PUT", query, change=content, subresource=subresource)
+        return Call("PUT", query, change=content, subresource=subresource, version=version)
     if roll < 0.9 or not document["metadata"].get("labels"):
-        builtin = made.kind.api_version != f"{GROUP}/v1"
-        return Call("PATCH", query, STRATEGIC if builtin and chance.random() < 0.5 else MERGE, content, subresource)
-    operations = [{"op": "add", "path": "/metadata/labels", "value": document["metadata"]["labels"]}]
+        builtin = GROUP not in version
+        kind = STRATEGIC if builtin and chance.random() < 0.5 else MERGE
+        return Call("PATCH", query, kind, content, subresource, version=version)
+    operations: list[Any] = [{"op": "add", "path": "/metadata/labels", "value": document["metadata"]["labels"]}]
     if chance.random() < 0.2:
         operations = [{"op": "replace", "path": "/metadata/managedFields", "value": [{}]}]
-    return Call("PATCH", query, JSON_PATCH, operations)
+    return Call("PATCH", query, JSON_PATCH, operations, version=version)
 
 
 def body_of(call: Call, last: Any) -> bytes:
     """The body of a request, given the last answer that was an object."""
     if call.change is None:
         return json.dumps(call.body).encode()
-    document = dict(last or {})
+    document = dict(last or {}) | {"apiVersion": call.version}
     document |= call.change | {"metadata": document.get("metadata", {}) | call.change.get("metadata", {})}
     return json.dumps(document).encode()
 

@@ -111,7 +111,7 @@ def _text(value: Any) -> str:
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.label)
 async def test_random_sequences_are_answered_as_by_the_real_server(kind: Kind, real_control_plane: RealCluster) -> None:
     send = real_sender(real_control_plane)
     install(send)

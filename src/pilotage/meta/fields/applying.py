@@ -151,7 +151,7 @@ def conflict_message(conflicts: list[Conflict]) -> str:
     if len(conflicts) == 1:
         return f"Apply failed with 1 conflict: conflict with {conflicts[0].owner}: {elements.shown(conflicts[0].path)}"
     lines: dict[str, list[str]] = {}
-    for conflict in sorted(conflicts, key=lambda each: each.manager):
+    for conflict in sorted(conflicts, key=lambda each: each.manager.rank):
         lines.setdefault(f"conflicts with {conflict.owner}:", []).append(f"- {elements.shown(conflict.path)}")
     text = "\n".join(line for owner, paths in lines.items() for line in (owner, *paths))
     return f"Apply failed with {len(conflicts)} conflicts: {text}"

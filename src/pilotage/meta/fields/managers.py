@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from pilotage.meta import causes
 from pilotage.meta.documents import Document
 from pilotage.meta.fields import elements, sets
 from pilotage.meta.fields.compare import Changes
@@ -34,6 +35,14 @@ class Manager(NamedTuple):
     @classmethod
     def of(cls, name: str, operation: str, api_version: str, subresource: str = "") -> Manager:
         return cls(name or UNKNOWN, operation, "" if operation == APPLY else api_version, subresource)
+
+    @property
+    def rank(self) -> str:
+        """What Kubernetes sorts managers by, where it does not sort their entries: themselves, as JSON."""
+        named = {"manager": self.name, "operation": self.operation, "apiVersion": self.api_version}
+        return causes.json_shown(
+            {key: value for key, value in (named | {"subresource": self.subresource}).items() if value}
+        )
 
 
 class Owned(NamedTuple):
@@ -137,7 +146,7 @@ def capped(managers: dict[Manager, Owned]) -> dict[Manager, Owned]:
         return managers
     result = dict(managers)
     first: dict[str, Manager] = {}
-    for manager in sorted(updates, key=lambda each: (managers[each].time, *each)):
+    for manager in sorted(updates, key=lambda each: (managers[each].time, each.rank)):
         owned = managers[manager]
         bucket = Manager(ANCIENT, UPDATE, owned.api_version, "")
         before = first.setdefault(owned.api_version, manager)

@@ -122,6 +122,8 @@ def _versions(info: ResourceInfo, subresource: str) -> Versions:
 
     def ignored_at(version: str) -> FieldSet:
         target = at(version)
-        return ignored(target, subresource) if target is not None else _NONE
+        if target is None or (target is not info and info.custom and not subresource):
+            return _NONE  # kube-apiserver compares other versions of a custom resource whole
+        return ignored(target, subresource)
 
     return Versions(type_at, convert, ignored_at)
