@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from tests.server.recordings.cases import FOLDER
 
-ASPECTS = ("verdicts", "causes", "defaults", "results", "words", "warnings")
+ASPECTS = ("verdicts", "causes", "defaults", "results", "cells", "words", "warnings")
 COUNTED = ASPECTS[:4]
 """The aspects with thresholds."""
 _FILE = FOLDER / "thresholds.json"

@@ -21,6 +21,7 @@ from pilotage.server.registry import Registry
 from pilotage.storage.interface import Put
 from pilotage.storage.memory import MemoryStorage
 from tests.server.recordings import cases as recording
+from tests.server.recordings import tables
 from tests.server.recordings.agreement import ASPECTS, COUNTED, Agreement, below, raise_thresholds, table
 from tests.server.recordings.cases import PARTS, Case
 from tests.server.recordings.comparing import (
@@ -37,6 +38,8 @@ NAMESPACE = "recordings"
 ADMIN = User("admin", ("system:masters", "system:authenticated"), uid="admin")
 UID = "11111111-2222-4333-8444-555555555555"
 _UNMASKED = {"<uid>": UID, "<time>": "2020-01-01T00:00:00Z", "<allocated>": "10.0.0.77"}
+Show = Callable[[Case, str, list[str]], None]
+"""Gets each difference: the case, the aspect, and lines for people."""
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
@@ -44,7 +47,7 @@ _decode = msgspec.json.Decoder().decode
 class Replay:
     """Two registries with the recordings' namespace: one for creates, one that has the objects to update."""
 
-    def __init__(self, bases: dict[str, Document], show: Callable[[Case, str, list[str]], None]) -> None:
+    def __init__(self, bases: dict[str, Document], show: Show) -> None:
         self._bases = bases
         self._show = show
         self._empty = _registry()
@@ -180,9 +183,18 @@ def _refusal(error: ApiError, generate_name: str) -> Answer:
     return Answer(status.code, status.reason, mask_generated(status.message, generate_name), pairs)
 
 
-async def replay(
-    chosen: Iterable[Case], bases: dict[str, Document], show: Callable[[Case, str, list[str]], None] | None = None
-) -> dict[str, Agreement]:
+def count_cells(bases: dict[str, Document], kinds: dict[str, Agreement], show: Show) -> None:
+    """Count the cells of the recorded Tables that agree."""
+    for record in recording.load("tables"):
+        case = Case(record, record["resource"])
+        agreement = kinds.setdefault(case.title, Agreement())
+        for cell in tables.cells(record, bases):
+            agreement.count("cells", cell.agrees)
+            if not cell.agrees:
+                show(case, "cells", [f"{cell.column}: {cell.ours!r}, not {cell.recorded!r}"])
+
+
+async def replay(chosen: Iterable[Case], bases: dict[str, Document], show: Show | None = None) -> dict[str, Agreement]:
     """The agreement for each kind."""
     playing = Replay(bases, show or (lambda case, aspect, lines: None))
     await playing.start()
@@ -217,6 +229,8 @@ def main() -> int:
         if (not options.kind or case.record["kind"] in options.kind) and options.id in case.record["id"]
     )
     kinds = asyncio.run(replay(chosen, bases, show))
+    if not (options.kind or options.part or options.id):
+        count_cells(bases, kinds, show)
     print(table(kinds))
     if options.raise_thresholds:
         raise_thresholds(kinds)
