@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 
 from hack.cluster.running import RealCluster
-from pilotage.server.context import RegistryContext
+from pilotage.server.assembly import cluster_context
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.server.registry import Registry
 from pilotage.storage.memory import MemoryStorage
@@ -39,7 +40,9 @@ by_name = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: sc
 @by_name
 @pytest.mark.virtual_time
 async def test_ours_answers_as_the_real_server_was_recorded(scenario: Scenario) -> None:
-    async with Registry(RegistryContext(MemoryStorage(), clock=lambda: NOW, garbage_collection=False)) as registry:
+    # As the recorded server: no kube-controller-manager, and all admission plugins but ServiceAccount.
+    context = cluster_context(MemoryStorage(), clock=lambda: NOW, disable=["ServiceAccount"])
+    async with Registry(replace(context, garbage_collection=False, contents=None)) as registry:
         answers = await replay_on_ours(scenario, HTTPHandler(registry, TOKEN))
     steps = [step for step in scenario.steps if step.until is None]
     wrong = []

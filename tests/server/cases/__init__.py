@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..differential import Scenario
+from .actions import BINDING, CONNECTING, EVICTING, LIMITING
 from .creating import BODIES, CREATING, METADATA, SCHEMAS
 from .definitions import FREED_NAMES, INVALID_DEFINITIONS, LIFE, NAME_CONFLICTS
 from .deleting import COLLECTIONS, DELETING, DELETING_BUILT_INS
@@ -29,7 +30,11 @@ SCENARIOS: tuple[Scenario, ...] = (
     JSON_PATCHES,
     BUILT_IN_PATCHES,
     DELETING,
+    BINDING,
     COLLECTIONS,
+    CONNECTING,
+    EVICTING,
+    LIMITING,
     DELETING_BUILT_INS,
     READING,
     FORMATS,

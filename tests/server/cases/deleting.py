@@ -100,14 +100,41 @@ COLLECTIONS = Scenario(
 )
 
 
+PODS = "/api/v1/namespaces/<namespace>/pods"
 SERVICE_ACCOUNTS = "/api/v1/namespaces/<namespace>/serviceaccounts"
 JOBS = "/apis/batch/v1/namespaces/<namespace>/jobs"
 EVENTS = "/api/v1/namespaces/<namespace>/events"
 
 
+def pod(name: str, node: str = "", **metadata: object) -> dict[str, object]:
+    spec: dict[str, object] = {"containers": [{"name": "c", "image": "i"}]}
+    return {"metadata": {"name": name, **metadata}, "spec": spec | ({"nodeName": node} if node else {})}
+
+
 DELETING_BUILT_INS = Scenario(
     "deleting-built-ins",
     [
+        post("a pod that is not scheduled", PODS, pod("a")),
+        delete("by dry run", PODS + "/a?dryRun=All"),
+        delete("it is removed at once", PODS + "/a"),
+        get("it does not exist any more", PODS + "/a"),
+        post("a pod on a node", PODS, pod("b", "n")),
+        delete("a precondition in the query", PODS + "/b?uid=1"),
+        delete("a version in the query", PODS + "/b?resourceVersion=1"),
+        delete("of the collection too", PODS + "?resourceVersion=0"),
+        delete("it has 30 seconds", PODS + "/b"),
+        delete("again", PODS + "/b"),
+        delete("with more time", PODS + "/b", {"gracePeriodSeconds": 60}),
+        delete("with less", PODS + "/b", {"gracePeriodSeconds": 10}),
+        delete("by dry run, without any", PODS + "/b?gracePeriodSeconds=0&dryRun=All"),
+        delete("without any", PODS + "/b?gracePeriodSeconds=0"),
+        post("a pod with a finalizer", PODS, pod("c", "n", finalizers=[HOLD])),
+        delete("it has time, too", PODS + "/c"),
+        patch("its finalizer is removed, but it stays", PODS + "/c", {"metadata": {"finalizers": None}}),
+        delete("it is deleted now", PODS + "/c", {"gracePeriodSeconds": 0}),
+        post("a pod, in the foreground", PODS, pod("d")),
+        delete("it waits", PODS + "/d", {"propagationPolicy": "Foreground"}),
+        delete("not any more", PODS + "/d", {"propagationPolicy": "Background"}),
         post("a service account", SERVICE_ACCOUNTS, {"metadata": {"name": "a"}}),
         delete("it waits for its dependents", SERVICE_ACCOUNTS + "/a?propagationPolicy=Foreground"),
         delete("and is returned as it was stored", SERVICE_ACCOUNTS + "/a?propagationPolicy=Background"),
@@ -122,8 +149,8 @@ DELETING_BUILT_INS = Scenario(
         delete("events have no dependents", EVENTS + "/e?propagationPolicy=Foreground"),
         post("a ConfigMap that is held", CONFIG_MAPS, {"metadata": {"name": "one", "finalizers": [HOLD]}}),
         delete("a uid in the query", CONFIG_MAPS + "/one?uid=1"),
-        delete("a version in the query", CONFIG_MAPS + "/one?resourceVersion=1"),
-        delete("of the collection too", CONFIG_MAPS + "?resourceVersion=0"),
+        delete("a version of a ConfigMap in the query", CONFIG_MAPS + "/one?resourceVersion=1"),
+        delete("of their collection too", CONFIG_MAPS + "?resourceVersion=0"),
         delete("accepted", CONFIG_MAPS + "/one?orphanDependents=false"),
         delete("a body, so the query does not count", CONFIG_MAPS + "/one?dryRun=x", {"orphanDependents": False}),
         patch(

@@ -120,6 +120,8 @@ class HTTPHandler:
             body = await offload(sum(map(len, page.items)), renderer.page, page)
             return await self._sent(incoming, 200, asked, body, page.warnings)
         result = await self._registry.call(request)
+        if result.code == 204:
+            return http.Response(204, [_NO_CACHE], b"")
         check_shape(asked, info, collection=False)
         body = await offload(len(result.body), renderer.object, result.body)
         return await self._sent(incoming, result.code, asked, body, result.warnings)

@@ -30,7 +30,7 @@ async def resolve(registry: Registry, incoming: http.Request, user: User) -> tup
     if more:
         request = replace(request, subresource=subresource)
     info = await registry.describe(request)
-    if more and not info.custom:  # of a custom resource, the rest of the path is ignored
+    if more and not info.custom and subresource != "proxy":  # of a custom resource, the rest of the path is ignored
         raise routes.no_resource()
     if incoming.method == "HEAD" and not info.custom:
         raise routes.no_method()
