@@ -4,7 +4,8 @@
     python hack/generate_types.py --into DIR    elsewhere, to compare
 
 `schemas.json` is the OpenAPI of all built-in kinds, without descriptions; `discovery.json` says which resources there
-are, the core group among them; `tables.json` says which columns they print; `messages.json` has the protobuf messages,
+are, the core group among them; `tables.json` says which columns they print, and `descriptions.json`, written by
+`columns.py`, what these mean; `messages.json` has the protobuf messages,
 written by the Go program in `messages/`; `encoding.json`, written by `encoding.go`, says what the schemas leave out
 about the encoding of the Go types. To take a new version of Kubernetes, put its files there and run this again.
 The rules by which a schema becomes a class are in `docs/types.md`.
@@ -95,6 +96,7 @@ def main() -> None:
     schemas = json.loads((SOURCE / "schemas.json").read_bytes())
     files = generate(schemas, resources(SOURCE / "discovery.json"))
     files["data/columns.json"] = compact(json.loads((SOURCE / "tables.json").read_bytes()))
+    files["data/descriptions.json"] = compact(json.loads((SOURCE / "descriptions.json").read_bytes()))
     files["data/messages.json"] = compact(messages(json.loads((SOURCE / "messages.json").read_bytes()), files))
     encoding = json.loads((SOURCE / "encoding.json").read_bytes())
     files["data/encoding.json"] = compact({name: row for name, row in encoding.items() if row and name in schemas})

@@ -25,6 +25,7 @@ __all__ = [
     "Encoding",
     "Subresource",
     "TableColumn",
+    "column_description",
     "columns",
     "definition",
     "definition_name",
@@ -63,6 +64,7 @@ class TableColumn:
     type: Literal["string", "integer", "number", "boolean", "date"]
     format: str
     priority: int
+    description: str = ""
 
 
 class Encoding(msgspec.Struct, frozen=True, rename="camel"):
@@ -151,7 +153,14 @@ def type_for(gvk: GroupVersionKind) -> type[Resource] | None:
 
 def columns(gvr: GroupVersionResource) -> tuple[TableColumn, ...]:
     """The columns of a built-in resource's table; none where it has no table of its own."""
-    return tuple(TableColumn(*row) for row in _columns().get(f"{gvr.group_version}/{gvr.resource}", ()))
+    key = f"{gvr.group_version}/{gvr.resource}"
+    texts = _descriptions()["*"] | _descriptions().get(key, {})
+    return tuple(TableColumn(*row, texts.get(row[0], "")) for row in _columns().get(key, ()))
+
+
+def column_description(name: str) -> str:
+    """What a column means that most resources have: `Name`, `Age`."""
+    return _descriptions()["*"].get(name, "")
 
 
 class _Subresource(msgspec.Struct):
@@ -235,3 +244,8 @@ def _encodings() -> dict[str, Encoding]:
 @cache
 def _columns() -> dict[str, tuple[_Row, ...]]:
     return msgspec.json.decode((_DATA / "columns.json").read_bytes(), type=dict[str, tuple[_Row, ...]])
+
+
+@cache
+def _descriptions() -> dict[str, dict[str, str]]:
+    return msgspec.json.decode((_DATA / "descriptions.json").read_bytes(), type=dict[str, dict[str, str]])

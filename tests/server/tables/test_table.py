@@ -118,3 +118,26 @@ async def test_custom_resources_have_the_columns_of_their_definition() -> None:
 async def test_an_error_is_a_status_and_no_table() -> None:
     async with filled() as api:
         assert (await table(api, "/api/v1/namespaces/default/configmaps/none"))["kind"] == "Status"
+
+
+async def test_columns_have_the_descriptions_of_kube_apiserver() -> None:
+    async with opened() as api:
+        version = definition()["spec"]["versions"][0] | {"additionalPrinterColumns": COLUMNS}
+        await api.create(DEFINITIONS, definition(versions=[version]))
+        custom = await table(api, "/apis/test.example.com/v1/widgets")
+        maps = await table(api, "/api/v1/configmaps")
+    texts = {column["name"]: column["description"] for column in custom["columnDefinitions"]}
+    assert texts["Name"].startswith("Name must be unique within a namespace.")
+    assert texts["Size"] == "How large it is"
+    assert texts["Ready"].startswith("Custom resource definition column (in JSONPath format): .status.conditions")
+    assert [column["description"][:17] for column in maps["columnDefinitions"]] == [
+        "Name must be uniq",
+        "Data contains the",
+        "CreationTimestamp",
+    ]
+
+
+async def test_an_empty_table_of_a_kind_without_columns_of_its_own_has_null_for_rows() -> None:
+    async with opened() as api:
+        assert (await table(api, "/api/v1/namespaces/default/limitranges"))["rows"] is None
+        assert (await table(api, "/api/v1/namespaces/default/pods"))["rows"] == []

@@ -14,6 +14,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.jsonpath import JSONPath, UnfitValueError, parse
 from pilotage.server.tables import cells
 from pilotage.server.tables.cells import Cell, Printer
+from pilotage.types import builtin
 
 
 class PrinterColumn(msgspec.Struct, rename={"json_path": "jsonPath"}):
@@ -29,16 +30,16 @@ class PrinterColumn(msgspec.Struct, rename={"json_path": "jsonPath"}):
 
 def columns(declared: Sequence[PrinterColumn]) -> list[dict[str, Any]]:
     """The definitions of the columns: the name, then those that are declared, else the age."""
-    shown = [_definition("Name", "string", "name")]
+    shown = [_definition("Name", "string", "name", builtin.column_description("Name"))]
     if not declared:
-        return [*shown, _definition("Age", "date", "")]
-    return [
-        *shown,
-        *(_definition(each.name, each.type, each.format, each.description, each.priority) for each in declared),
-    ]
+        return [*shown, _definition("Age", "date", "", builtin.column_description("Age"))]
+    for each in declared:
+        text = each.description or f"Custom resource definition column (in JSONPath format): {each.json_path}"
+        shown.append(_definition(each.name, each.type, each.format, text, each.priority))
+    return shown
 
 
-def _definition(name: str, kind: str, form: str, description: str = "", priority: int = 0) -> dict[str, Any]:
+def _definition(name: str, kind: str, form: str, description: str, priority: int = 0) -> dict[str, Any]:
     return {"name": name, "type": kind, "format": form, "description": description, "priority": priority}
 
 

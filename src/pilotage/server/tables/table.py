@@ -47,7 +47,10 @@ class TableWriter:
             metadata["continue"] = page.continue_token
         if page.remaining_item_count is not None:
             metadata["remainingItemCount"] = page.remaining_item_count
-        return self._table(metadata, self._columns, page.items, now)
+        table = self._table(metadata, self._columns, page.items, now)
+        if not page.items and any(column["name"] == "Created At" for column in self._columns):
+            return table.replace(b'"rows":[]', b'"rows":null')  # as Go's default for kinds without columns of their own
+        return table
 
     def single(self, data: Bytes, now: datetime) -> bytes:
         """The Table of one object. A Status stays as it is."""
@@ -99,9 +102,22 @@ class TableWriter:
         if self.info.custom:
             return custom.columns(self._declared)
         return [
-            {"name": each.name, "type": each.type, "format": each.format, "description": "", "priority": each.priority}
+            {
+                "name": each.name,
+                "type": each.type,
+                "format": each.format,
+                "description": each.description,
+                "priority": each.priority,
+            }
             for each in builtin.columns(self.info.gvr)
         ]
+
+
+_SCALE_COLUMNS = {
+    "Desired": "replicas is the desired number of instances for the scaled object.",
+    "Available": "replicas is the actual number of observed instances of the scaled object.",
+}
+"""What the columns of a Scale mean that no other Table has."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +134,14 @@ class _ScaleWriter(TableWriter):
     def _columns(self) -> list[dict[str, Any]]:
         types = {"Name": "string", "Desired": "integer", "Available": "integer", "Age": "string"}
         return [
-            {"name": name, "type": kind, "format": "", "description": "", "priority": 0} for name, kind in types.items()
+            {
+                "name": name,
+                "type": kind,
+                "format": "",
+                "description": builtin.column_description(name) or _SCALE_COLUMNS[name],
+                "priority": 0,
+            }
+            for name, kind in types.items()
         ]
 
 
