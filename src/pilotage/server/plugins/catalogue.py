@@ -92,7 +92,7 @@ _ALL = (
     _Row("PodGroupWorkloadExists"),
     _Row("NodeDeclaredFeatureValidator"),
     _Row("JobValidation"),
-    _Row("PodResizeValidator"),
+    _Row("PodResizeValidator", module="resizes", resources=(_PODS,), phases="validate"),
     _Row("MutatingAdmissionPolicy"),
     _Row("MutatingAdmissionWebhook"),
     _Row("ValidatingAdmissionPolicy"),
