@@ -35,13 +35,13 @@ def _url_causes(at: str, url: str) -> Iterator[Cause]:
         yield invalid(at, parts.scheme, f"'https' is the only allowed URL scheme; {wanted}")
     if not parts.netloc:
         yield invalid(at, parts.netloc, f"host must be specified; {wanted}")
-    for value, name in (
-        (parts.username, "user information"),
-        (parts.fragment, "fragments"),
-        (parts.query, "query parameters"),
+    for value, words in (
+        (parts.netloc.rpartition("@")[0], "user information is"),
+        (parts.fragment, "fragments are"),
+        (parts.query, "query parameters are"),
     ):
         if value:
-            yield invalid(at, value, f"{name} are not permitted in the URL")
+            yield invalid(at, value, f"{words} not permitted in the URL")
 
 
 def _service_causes(at: str, service: Mapping[str, Any]) -> Iterator[Cause]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Callable
+from functools import cache, lru_cache
 from typing import Any
 
 from pilotage.errors import MissingExtra
 from pilotage.schema.cel import library, patterns
+from pilotage.schema.cel.unevaluated import unevaluated_functions
 
 _EXTENSIONS = {"lists": 0, "optional": 0, "sets": 0, "strings": 2, "two-var-comprehensions": 0}
 """The extensions of CEL that Kubernetes has, in its versions (0: the only version)."""
@@ -28,11 +29,6 @@ def typed(kind: str) -> Any:
     return _environment(dict.fromkeys(("self", "oldSelf"), _type(binding().Type, kind)))
 
 
-def with_variables(variables: Mapping[str, str]) -> Any:
-    """An environment with other variables, by CEL's names of their types."""
-    return _environment({name: _type(binding().Type, kind) for name, kind in variables.items()})
-
-
 @cache
 def wrapping() -> Any:
     """The environment of rules inside bindings that convert `self` and `oldSelf`."""
@@ -40,24 +36,38 @@ def wrapping() -> Any:
     return _environment(variables, _EXTENSIONS | _WRAPPING_EXTENSIONS)
 
 
+@lru_cache(maxsize=64)
+def declaring(variables: frozenset[tuple[str, str]], *, bindings: bool = False) -> Any:
+    """An environment with these variables, by name and type; with `bindings` it has `cel.bind`.
+
+    It also has functions that can be compiled, not called: those of admission policies.
+    """
+    types = binding("CEL expressions").Type
+    extensions = _EXTENSIONS | {"bindings": 0} if bindings else _EXTENSIONS
+    return _environment({name: _type(types, kind) for name, kind in variables}, extensions, unevaluated=True)
+
+
 @cache
-def binding() -> Any:
-    """The module of the CEL engine. MissingExtra if it is not installed."""
+def binding(feature: str = "a schema with CEL rules (x-kubernetes-validations)") -> Any:
+    """The module of the CEL engine. MissingExtra, with the feature that needs it, if it is not installed."""
     try:
         from cel_expr_python import cel
     except ImportError as error:
-        raise MissingExtra("a schema with CEL rules (x-kubernetes-validations)", "cel") from error
+        raise MissingExtra(feature, "cel") from error
     return cel
 
 
-def _environment(variables: dict[str, Any], extensions: dict[str, int] = _EXTENSIONS) -> Any:
+def _environment(
+    variables: dict[str, Any], extensions: dict[str, int] = _EXTENSIONS, *, unevaluated: bool = False
+) -> Any:
     cel = binding()
     lines = [
         f"  - name: {name}\n" + (f"    version: {number}\n" if number else "") for name, number in extensions.items()
     ]
     config = cel.NewEnvConfigFromYaml("extensions:\n" + "".join(lines))
     functions = cel.CelExtension("kubernetes", _Declarations(cel).all())
-    return cel.NewEnv(config=config, variables=variables, extensions=[functions])
+    others = unevaluated_functions(cel) if unevaluated else []
+    return cel.NewEnv(config=config, variables=variables, extensions=[functions], functions=others)
 
 
 def _type(types: Any, kind: str) -> Any:
@@ -66,7 +76,7 @@ def _type(types: Any, kind: str) -> Any:
         return types.List(_type(types, kind[5:-1]))
     if kind.startswith("map(string, "):
         return types.Map(types.STRING, _type(types, kind[12:-1]))
-    return types(kind)
+    return types.AbstractType(kind) if "." in kind else types(kind)
 
 
 class _Declarations:

@@ -133,6 +133,12 @@ def compile_expression(text: str, node: Node, *, resource: bool = False, optiona
     )
 
 
+def compares_mixed_numbers(message: str) -> bool:
+    """Whether the only errors in a compiler's message are comparisons of int with double, which Kubernetes allows."""
+    found = message.count("ERROR: ")
+    return found > 0 and found == len(_MIXED_NUMBERS.findall(message))
+
+
 def field_steps(path: str, node: Node) -> Steps:
     """Parse a `fieldPath` (`.spec.x`, `.labels['a.b']`). Raises ValueError if the schema has no such field."""
     steps: list[str | int] = []

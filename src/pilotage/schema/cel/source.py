@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 _RESERVED = re.compile(
     "true|false|null|in|as|break|const|continue|else|for|function|if|import|let|loop|package|namespace|return|var|void|while"
 )
 _ESCAPABLE = re.compile(r"[a-zA-Z_./-][a-zA-Z0-9_./-]*")
+_IDENTIFIER = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
 _ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
 _SPECIAL = re.compile(r"__|[./-]")
 _QUOTED = re.compile(
@@ -16,6 +16,11 @@ _QUOTED = re.compile(
     re.DOTALL,
 )
 _OLD_SELF = re.compile(r"\boldSelf\b")
+
+
+def is_identifier(name: str) -> bool:
+    """Whether a name can be a variable's."""
+    return _IDENTIFIER.fullmatch(name) is not None and _RESERVED.fullmatch(name) is None
 
 
 def escaped(name: str) -> str | None:
@@ -32,13 +37,9 @@ def without_literals(text: str) -> str:
     return _QUOTED.sub(lambda found: "" if found.group(0).startswith("//") else "''", text)
 
 
-def replaced_outside_literals(text: str, pattern: re.Pattern[str], replacement: Callable[[re.Match[str]], str]) -> str:
-    """An expression in which what the pattern finds, except in strings and comments, is replaced."""
-    parts, at = [], 0
-    for literal in _QUOTED.finditer(text):
-        parts += [pattern.sub(replacement, text[at : literal.start()]), literal.group(0)]
-        at = literal.end()
-    return "".join([*parts, pattern.sub(replacement, text[at:])])
+def blanked(text: str) -> str:
+    """An expression with blanks in place of its strings and comments, so that all else is where it was."""
+    return _QUOTED.sub(lambda found: re.sub(r"[^\n]", " ", found.group(0)), text)
 
 
 def uses_old_self(text: str) -> bool:

@@ -32,8 +32,6 @@ from pilotage.server.strategies.strategy import Strategy, paths
 SUBRESOURCES = ("status", "finalize", "ephemeralcontainers", "resize", "approval", "scale")
 """Those that are served; a kind may name more."""
 
-_GENERATION_CONDITIONAL = Strategy(generation=True, unconditional_update=False)
-
 STRATEGIES: Mapping[str, Mapping[str, Strategy]] = {
     "": core.STRATEGIES,
     "admissionregistration.k8s.io": admissionregistration.STRATEGIES,

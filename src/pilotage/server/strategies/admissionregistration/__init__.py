@@ -1,4 +1,4 @@
-"""The kinds of the group admissionregistration.k8s.io: webhooks and policies that decide on writes."""
+"""The kinds of the group admissionregistration.k8s.io."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from collections.abc import Mapping
 from pilotage.server.strategies.deferred import deferred
 from pilotage.server.strategies.strategy import Strategy
 
-_FLAGS = {"generation": True, "unconditional_update": False}
-_PACKAGE = "admissionregistration"
+
+def _kind(target: str) -> Strategy:
+    return deferred(f"admissionregistration.{target}", generation=True, unconditional_update=False)
+
 
 STRATEGIES: Mapping[str, Strategy] = {
-    "mutatingadmissionpolicies": Strategy(generation=True, unconditional_update=False),
-    "mutatingadmissionpolicybindings": Strategy(generation=True, unconditional_update=False),
-    "mutatingwebhookconfigurations": deferred(f"{_PACKAGE}.webhooks:MutatingWebhookConfigurationStrategy", **_FLAGS),
-    "validatingadmissionpolicies": deferred(f"{_PACKAGE}.policies:ValidatingAdmissionPolicyStrategy", **_FLAGS),
-    "validatingadmissionpolicybindings": deferred(f"{_PACKAGE}.bindings:PolicyBindingStrategy", **_FLAGS),
-    "validatingwebhookconfigurations": deferred(f"{_PACKAGE}.webhooks:WebhookConfigurationStrategy", **_FLAGS),
+    "mutatingadmissionpolicies": _kind("policies:MutatingAdmissionPolicyStrategy"),
+    "mutatingadmissionpolicybindings": _kind("bindings:MutatingAdmissionPolicyBindingStrategy"),
+    "mutatingwebhookconfigurations": _kind("webhooks:MutatingWebhookConfigurationStrategy"),
+    "validatingadmissionpolicies": _kind("policies:ValidatingAdmissionPolicyStrategy"),
+    "validatingadmissionpolicybindings": _kind("bindings:ValidatingAdmissionPolicyBindingStrategy"),
+    "validatingwebhookconfigurations": _kind("webhooks:ValidatingWebhookConfigurationStrategy"),
 }

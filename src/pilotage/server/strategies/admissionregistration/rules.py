@@ -1,114 +1,122 @@
-"""Which requests a webhook or a policy is for: resources, operations, selectors."""
+"""Which requests a webhook or a policy is for: operations, groups, versions, resources, names, selectors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, invalid, not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.meta.names import path_segment_name
 from pilotage.server.strategies.checks.labelselectors import validate_label_selector
-from pilotage.server.strategies.checks.texts import validate_text
 
-OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
+FAILURE_POLICIES = ("Fail", "Ignore")
+MATCH_POLICIES = ("Equivalent", "Exact")
+REINVOCATION_POLICIES = ("IfNeeded", "Never")
+_OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
+_MUTATING_OPERATIONS = ("*", "CONNECT", "CREATE", "UPDATE")
 _SCOPES = ("*", "Cluster", "Namespaced")
-_MATCH_POLICIES = ("Equivalent", "Exact")
 _RULES = ("resourceRules", "excludeResourceRules")
 
 
-def default_selection(holder: Document) -> None:
-    """Fill in how the requests of a webhook or a policy are selected, in place."""
-    holder.setdefault("matchPolicy", "Equivalent")
-    holder.setdefault("namespaceSelector", {})
-    holder.setdefault("objectSelector", {})
-    for name in ("rules", *_RULES):
-        for rule in holder.get(name) or ():
-            rule.setdefault("scope", "*")
+def default_rules(rules: list[Document] | None) -> None:
+    for rule in rules or ():
+        rule.setdefault("scope", "*")
 
 
-def validate_match_policy(holder: Document, path: str) -> Iterator[Cause]:
-    """Whether requests in other versions of a resource match, too."""
-    policy = holder.get("matchPolicy")
-    if policy is not None and policy not in _MATCH_POLICIES:
-        yield not_supported(f"{path}.matchPolicy", policy, _MATCH_POLICIES)
-
-
-def validate_selectors(holder: Document, path: str) -> Iterator[Cause]:
-    for name in ("namespaceSelector", "objectSelector"):
-        yield from validate_label_selector(holder.get(name), f"{path}.{name}")
-
-
-def validate_match_resources(resources: Document | None, path: str) -> Iterator[Cause]:
-    """The resources that a policy is for, and those that it is not for."""
+def default_match_resources(resources: Document | None) -> None:
     if resources is None:
         return
-    yield from validate_match_policy(resources, path)
-    yield from validate_selectors(resources, path)
+    default_selectors(resources)
+    for name in _RULES:
+        default_rules(resources.get(name))
+
+
+def default_selectors(value: Document) -> None:
+    """What webhooks and policies have in common: they match equivalent requests, of all namespaces and objects."""
+    value.setdefault("matchPolicy", "Equivalent")
+    value.setdefault("namespaceSelector", {})
+    value.setdefault("objectSelector", {})
+
+
+def validate_choice(value: str | None, path: str, choices: tuple[str, ...]) -> Iterator[Cause]:
+    """A value that is absent or one of these."""
+    if value is not None and value not in choices:
+        yield not_supported(path, value, choices)
+
+
+def validate_match_resources(resources: Document, path: str) -> Iterator[Cause]:
+    yield from validate_choice(resources.get("matchPolicy"), f"{path}.matchPolicy", MATCH_POLICIES)
+    for name in ("namespaceSelector", "objectSelector"):
+        yield from validate_label_selector(resources.get(name), f"{path}.{name}")
     for name in _RULES:
         for index, rule in enumerate(resources.get(name) or ()):
-            place = f"{path}.{name}[{index}]"
-            yield from _validate_names(rule.get("resourceNames") or (), f"{place}.resourceNames")
-            yield from validate_rule(rule, place)
+            yield from _validate_named_rule(rule, f"{path}.{name}[{index}]")
+
+
+def validate_mutating_operations(resources: Document, path: str) -> Iterator[Cause]:
+    """Policies that change objects are for requests that write one."""
+    for rule in resources.get("resourceRules") or ():
+        for operation in rule.get("operations") or ():
+            if operation not in _MUTATING_OPERATIONS:
+                yield not_supported(f"{path}.resourceRules.operations", operation, _MUTATING_OPERATIONS)
+
+
+def _validate_named_rule(rule: Document, path: str) -> Iterator[Cause]:
+    seen: set[str] = set()
+    for index, name in enumerate(rule.get("resourceNames") or ()):
+        at = f"{path}.resourceNames[{index}]"
+        yield from (invalid(at, name, problem) for problem in path_segment_name(name))
+        if name in seen:
+            yield duplicate(at, name)
+        seen.add(name)
+    yield from validate_rule(rule, path)
 
 
 def validate_rule(rule: Document, path: str) -> Iterator[Cause]:
-    """Operations on resources."""
     operations = rule.get("operations") or []
-    yield from _validate_wildcard(operations, f"{path}.operations", "operations")
+    yield from _validate_list(operations, f"{path}.operations", "operations")
     for index, operation in enumerate(operations):
-        if operation not in OPERATIONS:
-            yield not_supported(f"{path}.operations[{index}]", operation, OPERATIONS)
-    yield from _validate_wildcard(rule.get("apiGroups") or [], f"{path}.apiGroups", "API groups")
+        yield from validate_choice(operation, f"{path}.operations[{index}]", _OPERATIONS)
+    yield from _validate_list(rule.get("apiGroups") or [], f"{path}.apiGroups", "API groups")
     versions = rule.get("apiVersions") or []
-    yield from _validate_wildcard(versions, f"{path}.apiVersions", "API versions")
-    for index, version in enumerate(versions):
-        if not version:
-            yield required(f"{path}.apiVersions[{index}]")
+    yield from _validate_list(versions, f"{path}.apiVersions", "API versions")
+    yield from (required(f"{path}.apiVersions[{index}]") for index, version in enumerate(versions) if not version)
     yield from _validate_resources(rule.get("resources") or [], f"{path}.resources")
-    if (scope := rule.get("scope")) is not None and scope not in _SCOPES:
-        yield not_supported(f"{path}.scope", scope, _SCOPES)
+    yield from validate_choice(rule.get("scope"), f"{path}.scope", _SCOPES)
 
 
-def _validate_names(names: Sequence[str], path: str) -> Iterator[Cause]:
-    seen: set[str] = set()
-    for index, name in enumerate(names):
-        yield from validate_text(name, f"{path}[{index}]", path_segment_name)
-        if name in seen:
-            yield duplicate(f"{path}[{index}]", name)
-        seen.add(name)
-
-
-def _validate_wildcard(values: list[str], path: str, what: str) -> Iterator[Cause]:
+def _validate_list(values: list[str], path: str, words: str) -> Iterator[Cause]:
     if not values:
         yield required(path)
-    elif len(values) > 1 and "*" in values:
-        yield invalid(path, values, f"if '*' is present, must not specify other {what}", whole=True)
+    if len(values) > 1 and "*" in values:
+        yield invalid(path, values, f"if '*' is present, must not specify other {words}", whole=True)
 
 
 def _validate_resources(resources: list[str], path: str) -> Iterator[Cause]:
+    """Names of resources, with a subresource after a slash. What a wildcard includes must not be named after it."""
     if not resources:
         yield required(path)
-    whole: set[str] = set()  # resources of which all subresources are meant
-    anywhere: set[str] = set()  # subresources of all resources
-    plain = False
-    for index, name in enumerate(resources):
-        resource, slash, subresource = name.partition("/")
-        if not name:
-            yield required(f"{path}[{index}]")
-        elif not slash:
-            plain = name != "*"
-        else:
-            if resource in whole:
-                yield invalid(f"{path}[{index}]", name, f"if '{resource}/*' is present, must not specify {name}")
-            if subresource in anywhere:
-                yield invalid(f"{path}[{index}]", name, f"if '*/{subresource}' is present, must not specify {name}")
-            if subresource == "*":
-                whole.add(resource)
-            if resource == "*":
-                anywhere.add(subresource)
+    plain = [resource for resource in resources if resource and "/" not in resource]
+    all_of_resource: set[str] = set()
+    of_all_resources: set[str] = set()
+    for index, each in enumerate(resources):
+        at = f"{path}[{index}]"
+        if not each:
+            yield required(at)
+        resource, slash, subresource = each.partition("/")
+        if not slash:
+            continue
+        if resource in all_of_resource:
+            yield invalid(at, each, f"if '{resource}/*' is present, must not specify {each}")
+        if subresource in of_all_resources:
+            yield invalid(at, each, f"if '*/{subresource}' is present, must not specify {each}")
+        if subresource == "*":
+            all_of_resource.add(resource)
+        if resource == "*":
+            of_all_resources.add(subresource)
     if len(resources) > 1 and "*/*" in resources:
         yield invalid(path, resources, "if '*/*' is present, must not specify other resources", whole=True)
-    if plain and "*" in resources:
-        message = "if '*' is present, must not specify other resources without subresources"
-        yield invalid(path, resources, message, whole=True)
+    if "*" in plain and plain[-1] != "*":  # kube-apiserver looks at the last one only
+        words = "if '*' is present, must not specify other resources without subresources"
+        yield invalid(path, resources, words, whole=True)

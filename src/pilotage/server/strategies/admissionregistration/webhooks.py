@@ -1,97 +1,139 @@
-"""Configurations of webhooks, which are asked about writes."""
+"""MutatingWebhookConfigurations and ValidatingWebhookConfigurations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from urllib.parse import urlsplit
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
 
 from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, invalid, not_supported, required
-from pilotage.meta.documents import Document
+from pilotage.meta.clientconfig import client_config_causes
+from pilotage.meta.documents import Document, same
 from pilotage.meta.names import dns_1035_label, dns_1123_subdomain
-from pilotage.server.strategies.admissionregistration.expressions import Scope, validate_match_conditions
+from pilotage.server.offload import COMPILED
+from pilotage.server.strategies.admissionregistration.conditions import validate_match_conditions
 from pilotage.server.strategies.admissionregistration.rules import (
-    default_selection,
-    validate_match_policy,
+    FAILURE_POLICIES,
+    MATCH_POLICIES,
+    REINVOCATION_POLICIES,
+    default_rules,
+    default_selectors,
+    validate_choice,
     validate_rule,
-    validate_selectors,
 )
-from pilotage.server.strategies.checks.texts import validate_text
+from pilotage.server.strategies.checks.labelselectors import validate_label_selector
 from pilotage.server.strategies.strategy import Strategy
 
-FAILURE_POLICIES = ("Fail", "Ignore")
-_REINVOCATIONS = ("IfNeeded", "Never")
-_SIDE_EFFECTS = ("None", "NoneOnDryRun")
 _VERSIONS = ("v1", "v1beta1")
-_LONGEST_TIMEOUT = 30
-_FORMAT = "; desired format: https://host[/path]"
+_SIDE_EFFECTS = ("None", "NoneOnDryRun", "Some", "Unknown")
+_NO_SIDE_EFFECTS = ("None", "NoneOnDryRun")
+_MAX_TIMEOUT = 30
 
 
-class WebhookConfigurationStrategy(Strategy):
-    """Webhooks that validate."""
+@dataclass(frozen=True)
+class _Tolerated:
+    """What an update may leave wrong, because the object had it before."""
+
+    conditions: bool = False
+    side_effects: bool = False
+    versions: bool = False
+    names: bool = False
+    selectors: bool = False
+
+
+class ValidatingWebhookConfigurationStrategy(Strategy):
+    """Webhooks that can refuse requests."""
 
     schema_rules = False
     qualified_finalizers = False
+    weight = COMPILED
+    mutating: ClassVar[bool] = False
 
     def default(self, document: Document) -> None:
-        for hook in document.get("webhooks") or ():
-            default_selection(hook)
-            hook.setdefault("failurePolicy", "Fail")
-            hook.setdefault("timeoutSeconds", 10)
-            service = (hook.get("clientConfig") or {}).get("service")
+        for webhook in document.get("webhooks") or ():
+            webhook.setdefault("failurePolicy", "Fail")
+            default_selectors(webhook)
+            webhook.setdefault("timeoutSeconds", 10)
+            if self.mutating:
+                webhook.setdefault("reinvocationPolicy", "Never")
+            default_rules(webhook.get("rules"))
+            service = (webhook.get("clientConfig") or {}).get("service")
             if service is not None:
                 service.setdefault("port", 443)
 
     def validate(self, document: Document) -> list[Cause]:
-        return list(_validate_webhooks(document.get("webhooks") or ()))
+        return list(_validate(document.get("webhooks") or [], _Tolerated()))
 
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        hooks, before = document.get("webhooks") or (), old.get("webhooks") or ()
-        conditions = [[hook.get("matchConditions") for hook in each] for each in (hooks, before)]
-        return list(_validate_webhooks(hooks, conditions_changed=conditions[0] != conditions[1]))
+        webhooks, before = document.get("webhooks") or [], old.get("webhooks") or []
+        return list(_validate(webhooks, _tolerated(webhooks, before)))
 
 
-class MutatingWebhookConfigurationStrategy(WebhookConfigurationStrategy):
-    """Webhooks that change objects, and can be asked again after others have."""
+class MutatingWebhookConfigurationStrategy(ValidatingWebhookConfigurationStrategy):
+    """Webhooks that can change what requests write."""
 
-    def default(self, document: Document) -> None:
-        super().default(document)
-        for hook in document.get("webhooks") or ():
-            hook.setdefault("reinvocationPolicy", "Never")
+    mutating = True
 
 
-def _validate_webhooks(hooks: Sequence[Document], *, conditions_changed: bool = True) -> Iterator[Cause]:
-    names: set[str] = set()
-    for index, hook in enumerate(hooks):
-        path, name = f"webhooks[{index}]", hook.get("name") or ""
-        yield from _validate_webhook(hook, name, path)
-        if conditions_changed:
-            conditions = hook.get("matchConditions") or ()
-            yield from validate_match_conditions(conditions, f"{path}.matchConditions", Scope())
-        yield from _validate_versions(hook.get("admissionReviewVersions") or [], f"{path}.admissionReviewVersions")
-        if name and name in names:
+def _tolerated(webhooks: list[Document], old: list[Document]) -> _Tolerated:
+    names = [webhook.get("name") or "" for webhook in old]
+    return _Tolerated(
+        conditions=same(
+            [webhook.get("matchConditions") or [] for webhook in webhooks],
+            [webhook.get("matchConditions") or [] for webhook in old],
+        ),
+        side_effects=any(webhook.get("sideEffects") not in _NO_SIDE_EFFECTS for webhook in old),
+        versions=any(
+            webhook.get("admissionReviewVersions") and not _has_version(webhook["admissionReviewVersions"])
+            for webhook in old
+        ),
+        names=len(set(names)) < len(names),
+        selectors=any(any(_validate_selectors(webhook, "", any_value=False)) for webhook in old),
+    )
+
+
+def _validate(webhooks: list[Document], tolerated: _Tolerated) -> Iterator[Cause]:
+    seen: set[str] = set()
+    for index, webhook in enumerate(webhooks):
+        path, name = f"webhooks[{index}]", webhook.get("name") or ""
+        yield from _validate_webhook(webhook, path, tolerated)
+        versions = webhook.get("admissionReviewVersions") or []
+        yield from _validate_versions(versions, f"{path}.admissionReviewVersions", known=tolerated.versions)
+        if name and name in seen and not tolerated.names:
             yield duplicate(f"{path}.name", name)
-        names.add(name)
+        seen.add(name)
 
 
-def _validate_webhook(hook: Document, name: str, path: str) -> Iterator[Cause]:
-    yield from _validate_name(name, f"{path}.name")
-    for index, rule in enumerate(hook.get("rules") or ()):
+def _validate_webhook(webhook: Document, path: str, tolerated: _Tolerated) -> Iterator[Cause]:
+    yield from _validate_name(webhook.get("name") or "", f"{path}.name")
+    for index, rule in enumerate(webhook.get("rules") or ()):
         yield from validate_rule(rule, f"{path}.rules[{index}]")
-    yield from _validate_choice(hook, path, "failurePolicy", FAILURE_POLICIES)
-    yield from validate_match_policy(hook, path)
-    if hook.get("sideEffects") is None:
-        yield required(f"{path}.sideEffects", f"must specify one of {', '.join(_SIDE_EFFECTS)}")
-    yield from _validate_choice(hook, path, "sideEffects", _SIDE_EFFECTS)
-    timeout = hook.get("timeoutSeconds")
-    if timeout is not None and not 1 <= timeout <= _LONGEST_TIMEOUT:
-        yield invalid(f"{path}.timeoutSeconds", timeout, "the timeout value must be between 1 and 30 seconds")
-    yield from validate_selectors(hook, path)
-    yield from _validate_choice(hook, path, "reinvocationPolicy", _REINVOCATIONS)
-    yield from _validate_client(hook.get("clientConfig") or {}, f"{path}.clientConfig")
+    yield from validate_choice(webhook.get("failurePolicy"), f"{path}.failurePolicy", FAILURE_POLICIES)
+    yield from validate_choice(webhook.get("matchPolicy"), f"{path}.matchPolicy", MATCH_POLICIES)
+    yield from _validate_side_effects(webhook, path, _SIDE_EFFECTS if tolerated.side_effects else _NO_SIDE_EFFECTS)
+    timeout = webhook.get("timeoutSeconds")
+    if timeout is not None and not 1 <= timeout <= _MAX_TIMEOUT:
+        words = f"the timeout value must be between 1 and {_MAX_TIMEOUT} seconds"
+        yield invalid(f"{path}.timeoutSeconds", timeout, words)
+    yield from _validate_selectors(webhook, f"{path}.", any_value=tolerated.selectors)
+    yield from validate_choice(webhook.get("reinvocationPolicy"), f"{path}.reinvocationPolicy", REINVOCATION_POLICIES)
+    yield from client_config_causes(_client_config(webhook), f"{path}.clientConfig")
+    if not tolerated.conditions:
+        yield from validate_match_conditions(webhook.get("matchConditions") or [], f"{path}.matchConditions")
+
+
+def _client_config(webhook: Document) -> Document:
+    """The address of a webhook. kube-apiserver reports a missing name as a missing namespace, and the reverse."""
+    config: Document = webhook.get("clientConfig") or {}
+    service = config.get("service")
+    if service is None:
+        return config
+    return config | {"service": service | {"name": service.get("namespace"), "namespace": service.get("name")}}
 
 
 def _validate_name(name: str, path: str) -> Iterator[Cause]:
+    """A domain of at least three parts, so that names of different owners differ."""
     if not name:
         yield required(path)
     elif problems := dns_1123_subdomain(name):
@@ -100,13 +142,20 @@ def _validate_name(name: str, path: str) -> Iterator[Cause]:
         yield invalid(path, name, "should be a domain with at least three segments separated by dots")
 
 
-def _validate_choice(hook: Document, path: str, name: str, allowed: tuple[str, ...]) -> Iterator[Cause]:
-    value = hook.get(name)
-    if value is not None and value not in allowed:
-        yield not_supported(f"{path}.{name}", value, allowed)
+def _validate_side_effects(webhook: Document, path: str, allowed: tuple[str, ...]) -> Iterator[Cause]:
+    effects = webhook.get("sideEffects")
+    if effects is None:
+        yield required(f"{path}.sideEffects", f"must specify one of {', '.join(allowed)}")
+    elif effects not in allowed:
+        yield not_supported(f"{path}.sideEffects", effects, allowed)
 
 
-def _validate_versions(versions: list[str], path: str) -> Iterator[Cause]:
+def _validate_selectors(webhook: Document, prefix: str, *, any_value: bool) -> Iterator[Cause]:
+    for name in ("namespaceSelector", "objectSelector"):
+        yield from validate_label_selector(webhook.get(name), f"{prefix}{name}", any_value=any_value)
+
+
+def _validate_versions(versions: list[str], path: str, *, known: bool) -> Iterator[Cause]:
     if not versions:
         yield required(path, f"must specify one of {', '.join(_VERSIONS)}")
         return
@@ -114,60 +163,12 @@ def _validate_versions(versions: list[str], path: str) -> Iterator[Cause]:
     for index, version in enumerate(versions):
         if version in seen:
             yield invalid(f"{path}[{index}]", version, "duplicate version")
-        else:
-            yield from validate_text(version, f"{path}[{index}]", dns_1035_label)
+            continue
         seen.add(version)
-    if not seen & set(_VERSIONS):
+        yield from (invalid(f"{path}[{index}]", version, problem) for problem in dns_1035_label(version))
+    if not known and not _has_version(versions):
         yield invalid(path, versions, f"must include at least one of {', '.join(_VERSIONS)}", whole=True)
 
 
-def _validate_client(config: Document, path: str) -> Iterator[Cause]:
-    url, service = config.get("url"), config.get("service")
-    if (url is None) == (service is None):
-        yield required(path, "exactly one of url or service is required")
-    elif url is not None:
-        yield from _validate_url(url, f"{path}.url")
-    elif service is not None:
-        yield from _validate_service(service, f"{path}.service")
-
-
-def _validate_url(text: str, path: str) -> Iterator[Cause]:
-    try:
-        parts = urlsplit(text)
-        _ = parts.port  # raises for one that is not a number
-    except ValueError as error:
-        yield required(path, f"url must be a valid URL: {error}{_FORMAT}")
-        return
-    user, at, host = parts.netloc.rpartition("@")
-    if parts.scheme != "https":
-        yield invalid(path, parts.scheme, f"'https' is the only allowed URL scheme{_FORMAT}")
-    if not host:
-        yield invalid(path, "", f"host must be specified{_FORMAT}")
-    if at:
-        yield invalid(path, user, "user information is not permitted in the URL")
-    if parts.fragment:
-        yield invalid(path, parts.fragment, "fragments are not permitted in the URL")
-    if parts.query:
-        yield invalid(path, parts.query, "query parameters are not permitted in the URL")
-
-
-def _validate_service(service: Document, path: str) -> Iterator[Cause]:
-    # Kubernetes names the two fields the wrong way round.
-    for name, other in (("name", "namespace"), ("namespace", "name")):
-        if not service.get(other):
-            yield required(f"{path}.{name}")
-    port, url_path = service.get("port") or 0, service.get("path") or ""
-    if not 1 <= port <= 65535:
-        yield invalid(f"{path}.port", port, "port is not valid: must be between 1 and 65535, inclusive")
-    if url_path in ("", "/"):
-        return
-    if url_path == "//":
-        yield invalid(f"{path}.path", url_path, "segment[0] may not be empty")
-        return
-    if not url_path.startswith("/"):
-        yield invalid(f"{path}.path", url_path, "must start with a '/'")
-    for index, segment in enumerate(url_path[1:].removesuffix("/").split("/")):
-        if not segment:
-            yield invalid(f"{path}.path", url_path, f"segment[{index}] may not be empty")
-        for problem in dns_1123_subdomain(segment) if segment else ():
-            yield invalid(f"{path}.path", url_path, f"segment[{index}]: {problem}")
+def _has_version(versions: list[str]) -> bool:
+    return any(version in _VERSIONS for version in versions)

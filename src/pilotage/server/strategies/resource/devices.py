@@ -9,7 +9,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, invalid, not_supported, required, too_long, too_many
 from pilotage.meta.documents import Document, canonical
 from pilotage.meta.names import dns_1123_label, dns_1123_subdomain, label_value, qualified_name
-from pilotage.schema.cel.checking import check_expression
+from pilotage.schema.cel.devices import selector_problem
 from pilotage.server.strategies.checks.texts import validate_required_text, validate_text
 from pilotage.server.strategies.pods.csi import validate_driver_name
 from pilotage.server.strategies.resource.names import (
@@ -130,12 +130,8 @@ def validate_selectors(selectors: Sequence[Document], path: str) -> Iterator[Cau
         expression, place = cel.get("expression") or "", f"{path}[{index}].cel.expression"
         if len(expression.encode(errors="replace")) > _MAX_EXPRESSION:
             yield too_long(place, _MAX_EXPRESSION)
-        else:
-            problem, kind = check_expression(expression, (("device", "dyn"),))
-            if not problem and kind not in ("bool", "dyn"):
-                problem = f"must evaluate to bool or the unknown type, not {kind}"
-            if problem:
-                yield invalid(place, expression, problem)
+        elif problem := selector_problem(expression):
+            yield invalid(place, expression, problem)
 
 
 def _validate_request(request: Document, path: str) -> Iterator[Cause]:

@@ -1,0 +1,35 @@
+"""Match conditions: CEL expressions that decide whether a webhook or a policy is for a request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import duplicate, invalid, required, too_many
+from pilotage.meta.documents import Document
+from pilotage.meta.names import qualified_name
+from pilotage.schema.cel.admission import AdmissionCompiler
+
+_MAX_CONDITIONS = 64
+
+
+def validate_match_conditions(conditions: list[Document], path: str, *, params: bool = False) -> Iterator[Cause]:
+    """What is wrong with match conditions; with `params` they may use the parameters of a policy."""
+    if len(conditions) > _MAX_CONDITIONS:
+        yield too_many(path, len(conditions), _MAX_CONDITIONS)
+    compiler = AdmissionCompiler(params=params)
+    seen: set[str] = set()
+    for index, condition in enumerate(conditions):
+        at, name = f"{path}[{index}]", condition.get("name") or ""
+        expression = (condition.get("expression") or "").strip()
+        if not expression:
+            yield required(f"{at}.expression")
+        elif problem := compiler.problem(expression, "bool"):
+            yield invalid(f"{at}.expression", expression, problem)
+        if not name:
+            yield required(f"{at}.name")
+            continue
+        yield from (invalid(f"{at}.name", name, problem) for problem in qualified_name(name))
+        if name in seen:
+            yield duplicate(f"{at}.name", name)
+        seen.add(name)
