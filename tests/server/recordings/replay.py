@@ -7,6 +7,7 @@ import asyncio
 import random
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -16,7 +17,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import Request, User, Verb, WriteOptions
 from pilotage.server import records
-from pilotage.server.context import RegistryContext
+from pilotage.server.assembly import cluster_context
 from pilotage.server.registry import Registry
 from pilotage.storage.interface import Put
 from pilotage.storage.memory import MemoryStorage
@@ -38,6 +39,18 @@ NAMESPACE = "recordings"
 ADMIN = User("admin", ("system:masters", "system:authenticated"), uid="admin")
 UID = "11111111-2222-4333-8444-555555555555"
 _UNMASKED = {"<uid>": UID, "<time>": "2020-01-01T00:00:00Z", "<allocated>": "10.0.0.77"}
+_DISABLED = (
+    "DefaultIngressClass",
+    "DefaultStorageClass",
+    "DefaultTolerationSeconds",
+    "PersistentVolumeClaimResize",
+    "Priority",
+    "RuntimeClass",
+    "ServiceAccount",
+    "StorageObjectInUseProtection",
+    "TaintNodesByCondition",
+)
+"""The admission plugins that the recorded server did not run."""
 Show = Callable[[Case, str, list[str]], None]
 """Gets each difference: the case, the aspect, and lines for people."""
 _encode = msgspec.json.Encoder().encode
@@ -155,7 +168,8 @@ class Replay:
 
 
 def _registry() -> Registry:
-    return Registry(RegistryContext(MemoryStorage(), chance=random.Random(1)))
+    context = cluster_context(MemoryStorage(), disable=_DISABLED)
+    return Registry(replace(context, chance=random.Random(1), contents=None))
 
 
 def _resource(base: Document) -> GroupVersionResource:

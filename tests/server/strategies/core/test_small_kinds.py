@@ -48,15 +48,6 @@ def test_a_namespace_has_the_standard_finalizer_and_a_label_with_its_name() -> N
     assert fields(created(NAMESPACE, spec={"finalizers": ["bare"]})[1]) == ["spec.finalizers"]
 
 
-def test_labels_of_pod_security_have_known_values() -> None:
-    label = "pod-security.kubernetes.io/enforce"
-    bad = {"labels": {label: "strict", f"{label}-version": "v9x"}}
-    wanted = [f"metadata.labels[{label}]", f"metadata.labels[{label}-version]"]
-    assert fields(created(NAMESPACE, metadata={"name": "one"} | bad, spec={})[1]) == wanted
-    old, _ = created(NAMESPACE, spec={})
-    assert fields(updated(NAMESPACE, old, metadata=old["metadata"] | bad)[1]) == wanted
-
-
 def test_the_phase_of_a_namespace_follows_from_its_deletion() -> None:
     old, _ = created(NAMESPACE, spec={})
     assert fields(status_written(NAMESPACE, old, status={"phase": "Terminating"})[1]) == ["status.Phase"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from pilotage.errors import Cause
@@ -13,9 +12,6 @@ from pilotage.server.strategies.metadata import UNQUALIFIED, is_qualified
 from pilotage.server.strategies.strategy import Strategy, mapping
 
 _NAME_LABEL = "kubernetes.io/metadata.name"
-_SECURITY = "pod-security.kubernetes.io/"
-_LEVELS = ("privileged", "baseline", "restricted")
-_is_version = re.compile(r"latest|v1\.(0|[1-9][0-9]*)").fullmatch
 
 
 class NamespaceStrategy(Strategy):
@@ -50,13 +46,10 @@ class NamespaceStrategy(Strategy):
         document["status"] = mapping(document.get("status")) | {"phase": "Terminating"}
 
     def validate(self, document: Document) -> list[Cause]:
-        found = list(_validate_finalizers(document["spec"].get("finalizers") or ()))
-        return found or list(_validate_security(document["metadata"].get("labels") or {}))
+        return list(_validate_finalizers(document["spec"].get("finalizers") or ()))
 
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        labels, was = (each["metadata"].get("labels") or {} for each in (document, old))
-        changed = {key: value for key, value in labels.items() if was.get(key) != value}
-        return list(_validate_security(changed))
+        return []  # an update cannot change the spec
 
     def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
         phase = document["status"].get("phase", "")
@@ -80,13 +73,3 @@ def _validate_finalizers(finalizers: Sequence[str]) -> Iterator[Cause]:
         yield from finalizers_causes([name], "spec.finalizers")
         if not is_qualified(name):
             yield invalid("spec.finalizers", name, UNQUALIFIED)
-
-
-def _validate_security(labels: Document) -> Iterator[Cause]:
-    """The labels that say which pods a namespace may have."""
-    for mode in ("enforce", "audit", "warn"):
-        level, version = labels.get(_SECURITY + mode), labels.get(f"{_SECURITY}{mode}-version")
-        if level and level not in _LEVELS:
-            yield invalid(f"metadata.labels[{_SECURITY}{mode}]", level, f"must be one of {', '.join(_LEVELS)}")
-        if version and not _is_version(version):
-            yield invalid(f"metadata.labels[{_SECURITY}{mode}-version]", version, 'must be "latest" or "v1.x"')
