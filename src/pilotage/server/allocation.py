@@ -22,7 +22,7 @@ from pilotage.server.strategies.services.kinds import (
     needs_node_ports,
 )
 from pilotage.server.strategies.services.ranges import CLUSTER_NETWORK, NODE_PORTS
-from pilotage.storage.interface import Operation, Put
+from pilotage.storage.interface import Entry, Operation, Put
 
 CLAIM = "allocations/services"
 """Every commit that allocates writes this key, so that no two allocate the same."""
@@ -49,6 +49,9 @@ class _Service(msgspec.Struct):
     spec: _Spec
 
 
+_decode = msgspec.json.Decoder(_Service).decode
+
+
 @dataclass(slots=True)
 class _Taken:
     """What other Services have."""
@@ -56,7 +59,16 @@ class _Taken:
     addresses: set[str] = field(default_factory=set)
     ports: set[int] = field(default_factory=set)
 
-    def add(self, spec: _Spec) -> None:
+    @classmethod
+    def of(cls, value: bytes) -> _Taken:
+        """What one Service has."""
+        taken = cls()
+        taken.add(value)
+        return taken
+
+    def add(self, value: bytes) -> None:
+        """Add what a stored Service has."""
+        spec = _decode(value).spec
         self.addresses.update(spec.cluster_ips or ())
         self.ports.update(port.node_port for port in spec.ports or ())
         self.ports.add(spec.health_check_node_port)
@@ -76,30 +88,41 @@ class ServiceAllocations:
         The operations belong into the same commit: it fails if another Service was given something meanwhile.
         """
         name = document["metadata"]["name"]
+        own = await self.context.storage.get(self.context.key(info, document["metadata"].get("namespace", ""), name))
+        had = _Taken.of(own.value) if own is not None else None
+        if not _lacks(document["spec"], had):
+            return document, []
         key = f"{self.context.prefix}{CLAIM}"
         entry = await self.context.storage.get(key)  # read before the Services, so that it fails if they change
-        own = self.context.key(info, document["metadata"].get("namespace", ""), name)
-        taken, had = await self._taken(info, own)
+        taken = await self._taken(info, own)
         document = copied(document)  # the caller may have to try again with its own
         choice = _Choice(taken, had, self.context.chance, dry_run)
         causes = choice.fill(document["spec"])
         if causes:
             raise info.invalid(name, causes)
-        if not choice.changed:
-            return document, []
         return document, [Put(key, b"", expected=entry.revision if entry is not None else 0)]
 
-    async def _taken(self, info: ResourceInfo, own: str) -> tuple[_Taken, _Taken | None]:
-        """What other Services have, and what this one has already, unless it is new."""
-        taken, had = _Taken(), None
+    async def _taken(self, info: ResourceInfo, own: Entry | None) -> _Taken:
+        """What other Services have."""
+        taken = _Taken()
         for entry in (await self.context.storage.list(self.context.prefix + info.collection)).entries:
-            spec = msgspec.json.decode(entry.value, type=_Service).spec
-            if entry.key == own:
-                had = _Taken()
-                had.add(spec)
-            else:
-                taken.add(spec)
-        return taken, had
+            if own is None or entry.key != own.key:
+                taken.add(entry.value)
+        return taken
+
+
+def _lacks(spec: Document, had: _Taken | None) -> bool:
+    """Whether a Service needs an address or a port that it had not before."""
+    known = had or _Taken()
+    addresses, ports = spec.get("clusterIPs") or [], spec.get("ports") or []
+    if needs_cluster_ip(spec) and not is_headless(spec) and not (addresses and known.addresses.issuperset(addresses)):
+        return True
+    wanted = [port.get("nodePort") or 0 for port in ports] if has_node_ports(spec) else []
+    if not needs_node_ports(spec):
+        wanted = [number for number in wanted if number]
+    if needs_health_check_port(spec):
+        wanted.append(spec.get("healthCheckNodePort") or 0)
+    return not all(number and number in known.ports for number in wanted)
 
 
 @dataclass(slots=True)
@@ -108,7 +131,6 @@ class _Choice:
     had: _Taken | None
     chance: random.Random
     dry_run: bool
-    changed: bool = False
 
     def fill(self, spec: Document) -> list[Cause]:
         """Set the addresses and ports that are absent, in place. What is wrong with those that are there."""
@@ -126,7 +148,6 @@ class _Choice:
         for text in addresses:
             if text in had:
                 continue
-            self.changed = True
             if text in self.taken.addresses and not self.dry_run:
                 detail = f"failed to allocate IP {text}: provided IP is already allocated"
                 return [invalid("spec.clusterIPs", addresses, detail, whole=True)]
@@ -170,7 +191,6 @@ class _Choice:
         """Why a port that a writer asks for cannot be given; a dry run does not look at the range."""
         if self.had is not None and port in self.had.ports:
             return ""
-        self.changed = True
         if port in self.taken.ports:
             return _ALLOCATED_PORT
         return "" if self.dry_run or port in NODE_PORTS else _PORT_RANGE
@@ -182,7 +202,6 @@ class _Choice:
         return port
 
     def _next(self, values: Sequence[Value], reserved: int, taken: Container[Value]) -> Value | None:
-        self.changed = True
         for part in (values[reserved:], values[:reserved]):
             free = [value for value in part if value not in taken]
             if free:
