@@ -261,3 +261,15 @@ def test_a_dry_run_that_does_not_exist_is_invalid(method: str, kind: str) -> Non
 def test_the_media_type_is_read_without_its_parameters() -> None:
     headers = (("Content-Type", "application/JSON; charset=utf-8"),)
     assert parse(HTTPRequest("POST", "/api/v1/namespaces/a/pods", headers, b"{}")).content_type == ""
+
+
+def test_the_old_path_of_a_watch_is_a_watch() -> None:
+    request = parse(HTTPRequest("GET", "/api/v1/watch/namespaces/a/configmaps?timeoutSeconds=1"))
+    assert (request.verb, request.resource, request.namespace) == (Verb.WATCH, CONFIG_MAPS, "a")
+    assert request.options.timeout_seconds == 1
+    named = parse(HTTPRequest("GET", "/api/v1/watch/namespaces/a/configmaps/b"))
+    assert (named.verb, named.name, named.options.field_selector) == (Verb.WATCH, "", "metadata.name=b")
+    with pytest.raises(MethodNotSupported):
+        parse(HTTPRequest("POST", "/api/v1/watch/namespaces/a/configmaps"))
+    with pytest.raises(NotFound):
+        parse(HTTPRequest("GET", "/api/v1/watch/namespaces/a/configmaps/b/status"))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,6 +40,7 @@ from pilotage.rest.users import impersonation_headers
 
 FREQUENT_BOOKMARKS = "pilotage-frequent-bookmarks"
 """The preference (RFC 7240) of a client that detects a dead connection by the bookmarks. Other servers ignore it."""
+_WATCH_PATH = re.compile(r"(/api/[^/]+|/apis/[^/]+/[^/]+)/watch(/.+)")
 _METHODS = {
     Verb.GET: "GET",
     Verb.LIST: "GET",
@@ -170,8 +172,10 @@ def parse(http: HTTPRequest) -> Request:
     """The request value of an HTTP request. Raises ApiError if there is none."""
     path, _, text = http.target.partition("?")
     headers = {name.lower(): value for name, value in http.headers}
-    resource, namespace, name, subresource = split(path)
     query = queries.parse(text)
+    if old := _WATCH_PATH.fullmatch(path):
+        path, query = _list_path(old, query, http.method)
+    resource, namespace, name, subresource = split(path)
     watch = queries.boolean(query, "watch") and http.method in ("GET", "HEAD") and not name
     verb = _verb(http.method, name, watch)
     deleting = verb in (Verb.DELETE, Verb.DELETE_COLLECTION)
@@ -192,6 +196,19 @@ def parse(http: HTTPRequest) -> Request:
         user_agent=headers.get("user-agent", ""),
         parameters=query if subresource in _CONNECTIONS else {},
     )
+
+
+def _list_path(old: re.Match[str], query: Mapping[str, str], method: str) -> tuple[str, dict[str, str]]:
+    """The path and query of a list that mean the same as the old form of a watch, `/api/v1/watch/…`."""
+    _, _, name, subresource = split(old[1] + old[2])
+    if subresource:
+        raise NotFound("the server could not find the requested resource", details=StatusDetails())
+    if method not in ("GET", "HEAD"):
+        raise _no_method()
+    if not name:
+        return old[1] + old[2], {**query, "watch": "true"}
+    selector = f"metadata.name={unquote(name)}"
+    return (old[1] + old[2]).rstrip("/").rpartition("/")[0], {**query, "watch": "true", "fieldSelector": selector}
 
 
 def split(path: str) -> tuple[GroupVersionResource, str, str, str]:
@@ -229,8 +246,12 @@ def _verb(method: str, name: str, watch: bool) -> Verb:
             return Verb.PATCH
         case "DELETE":
             return Verb.DELETE if name else Verb.DELETE_COLLECTION
+    raise _no_method()
+
+
+def _no_method() -> MethodNotSupported:
     message = "the server does not allow this method on the requested resource"
-    raise MethodNotSupported(message, details=StatusDetails())
+    return MethodNotSupported(message, details=StatusDetails())
 
 
 def _options(verb: Verb, query: Mapping[str, str], headers: Mapping[str, str]) -> ListOptions:

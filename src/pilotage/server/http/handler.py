@@ -169,6 +169,8 @@ async def _chunks(
 ) -> AsyncIterator[bytes]:
     async with exits:
         async for event in events:
+            if not renderer.has_events:
+                return
             yield renderer.event(event)
 
 

@@ -81,6 +81,11 @@ class Renderer:
         items = b",".join(self._item(bytes(item)) for item in page.items)
         return self._written(b'%b,"items":[%b]}' % (head[:-1], items))
 
+    @property
+    def has_events(self) -> bool:
+        """Whether events can have the form that was asked for: none is a list, and such a watch ends with the first."""
+        return self._asked.kind != "PartialObjectMetadataList"
+
     def event(self, event: WatchEvent) -> bytes:
         """One event of a watch: a line, or a frame."""
         if self._table is not None:

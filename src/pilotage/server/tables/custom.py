@@ -46,9 +46,14 @@ def _definition(name: str, kind: str, form: str, description: str, priority: int
 def printer(declared: Sequence[PrinterColumn]) -> Printer:
     """The function from an object to its cells."""
     if not declared:
-        return lambda document, now: [cells.name(document), cells.age(document, now)]
+        return lambda document, now: [cells.name(document), _age(document, now)]
     printed = [_column(each) for each in declared]
     return lambda document, now: [cells.name(document), *(cell(document, now) for cell in printed)]
+
+
+def _age(document: Document, now: datetime) -> Cell:
+    """Nothing for a bookmark, which has no time."""
+    return cells.age(document, now) if document["metadata"].get("creationTimestamp") else None
 
 
 def _column(column: PrinterColumn) -> Callable[[Document, datetime], Cell]:
