@@ -28,4 +28,5 @@ def cluster_context(
     names = enabled(enable, disable)
     lifecycle = NAMESPACE_LIFECYCLE in names
     context = RegistryContext(storage, tenant, clock, namespace_lifecycle=lifecycle, contents=NamespaceContents())
-    return replace(context, admission=chain(names, PluginContext(storage, context.prefix, context.suffix)))
+    plugins = PluginContext(storage, context.prefix, context.suffix, context.authorizer)
+    return replace(context, admission=chain(names, plugins))

@@ -16,6 +16,7 @@ from pilotage.storage.memory import MemoryStorage
 from ..registries import (
     CONFIG_MAPS,
     DEFINITIONS,
+    EVENTS,
     NAMESPACES,
     SECRETS,
     WIDGETS,
@@ -122,6 +123,8 @@ async def test_a_cluster_scoped_object_with_a_namespaced_owner_stays() -> None:
         await api.create(CLUSTER_ROLES, named("child", reference(owner)) | {"rules": []})
         await collected(api)
         assert "child" in await api.names(CLUSTER_ROLES)
+        [event] = await api.all(EVENTS)
+        assert (event["reason"], event["involvedObject"]["name"]) == ("OwnerRefInvalidNamespace", "child")
 
 
 async def test_an_owner_of_a_kind_that_is_not_served_keeps_its_dependents_until_it_is() -> None:

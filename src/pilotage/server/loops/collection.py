@@ -16,6 +16,7 @@ from pilotage.meta.kinds import GroupVersionKind
 from pilotage.rest.request import DeleteOptions, Request, User, Verb
 from pilotage.server.catalogue import DEFINITIONS, EVENTS, Redefined
 from pilotage.server.context import RegistryContext
+from pilotage.server.loops.ownerevents import record_invalid_owner
 from pilotage.server.loops.ownergraph import OwnerGraph
 from pilotage.server.loops.progress import LogReader, Note
 from pilotage.server.loops.references import (
@@ -196,8 +197,9 @@ class Collector:
             if owner is None:
                 self._unknown_owners.add(key)
                 return None
-            if owner.namespaced and not info.namespaced:
-                return None  # a cluster-scoped object cannot have a namespaced owner: nothing says which namespace
+            if owner.namespaced and not info.namespaced:  # nothing says which namespace its owner is in
+                await record_invalid_owner(self._context, info, metadata, reference)
+                return None
             states.append((reference, await self._owner_state(owner, reference, metadata.namespace)))
         self._unknown_owners.discard(key)
         return states

@@ -1,15 +1,51 @@
-"""The plugin about requests for certificates."""
+"""Plugins about requests for certificates: who may approve and sign them, and for whom."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 
+from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.plugins.plugin import Plugin, forbidden, section
 
 _CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
 _MASTERS = b"system:masters"
+
+
+class _SignerPlugin(Plugin):
+    """Users need a permission for the signer of a request."""
+
+    async def check(self, attributes: Attributes, verb: str) -> None:
+        """Raise Forbidden unless the user may `approve` or `sign` for the signer; in process there is no user."""
+        user, authorizer = attributes.user, self.context.authorizer
+        if not user.name or authorizer is None:
+            return
+        signer = str(section(attributes.old, "spec").get("signerName", ""))
+        for name in (signer, f"{signer.partition('/')[0]}/*"):
+            wanted = AccessAttributes(user, verb, "certificates.k8s.io", "signers", name=name)
+            if (await authorizer.authorize(wanted)).allowed:
+                return
+        raise forbidden(attributes, f'user not permitted to {verb} requests with signerName "{signer}"')
+
+
+class CertificateApproval(_SignerPlugin):
+    """Only users with the permission `approve` for a signer approve or deny its requests."""
+
+    async def validate(self, attributes: Attributes) -> None:
+        if attributes.subresource == "approval" and attributes.operation is Operation.UPDATE:
+            await self.check(attributes, "approve")
+
+
+class CertificateSigning(_SignerPlugin):
+    """Only users with the permission `sign` for a signer write certificates and conditions of its requests."""
+
+    async def validate(self, attributes: Attributes) -> None:
+        if attributes.subresource != "status" or attributes.operation is not Operation.UPDATE:
+            return
+        new, old = section(attributes.new, "status"), section(attributes.old, "status")
+        if any(new.get(field) != old.get(field) for field in ("certificate", "conditions")):
+            await self.check(attributes, "sign")
 
 
 class CertificateSubjectRestriction(Plugin):

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from pilotage.errors import Forbidden, StatusDetails
 from pilotage.meta.documents import Document
 from pilotage.server import records
+from pilotage.server.access.rbac import Authorizer
 from pilotage.server.admission import Attributes
 from pilotage.storage.interface import Entry, Storage
 
@@ -21,6 +22,8 @@ class PluginContext:
     prefix: str
     suffix: Callable[[], str]
     """Five letters that make a generated name unique."""
+    authorizer: Authorizer | None = None
+    """Decides what users may do."""
 
     async def get(self, collection: str, namespace: str, name: str) -> Document | None:
         """The object under a collection such as `core/pods/`; None if it does not exist."""
