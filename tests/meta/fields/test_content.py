@@ -10,6 +10,7 @@ from hypothesis import given
 from pilotage.meta.documents import copied
 from pilotage.meta.fields import content, sets
 from pilotage.meta.fields.compare import changes
+from pilotage.meta.fields.sets import FieldSet
 
 from .types import TYPE, documents
 
@@ -88,3 +89,14 @@ def test_declared_fields_with_something_below_them_can_be_members(document: Any)
     named = content.with_named_fields(TYPE, fields)
     assert sets.includes(named, fields)
     assert all(sets.has(named, (f"f:{name}",)) for name, item in document.items() if item or name == "size")
+
+
+def test_who_owns_an_item_of_a_list_that_has_become_atomic_owns_the_list() -> None:
+    before: FieldSet = {"f:atomicList": {'v:"a"': {}}, "f:atomicMap": {".": {}, "f:a": {}}, "f:labels": {"f:a": {}}}
+    assert content.reconciled(TYPE, before) == {"f:atomicList": {}, "f:atomicMap": {}, "f:labels": {"f:a": {}}}
+
+
+@given(documents)
+def test_a_set_by_the_schema_of_today_stays_as_it_is(document: Any) -> None:
+    fields = content.fields_of(TYPE, document)
+    assert content.reconciled(TYPE, fields) is fields

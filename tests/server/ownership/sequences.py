@@ -302,7 +302,7 @@ class Masked:
         if document.get("kind") == "Status":
             return {"code": code, "message": _message(document), "causes": _causes(document)}
         metadata = dict(document["metadata"])
-        for name in ("uid", "creationTimestamp"):
+        for name in ("uid", "creationTimestamp", "namespace"):
             metadata[name] = f"<{name}>" if name in metadata else None
         version = metadata.get("resourceVersion", "")
         metadata["resourceVersion"] = self._versions.setdefault(version, len(self._versions))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from pilotage.meta.redaction import LAST_APPLIED
 from pilotage.rest.request import PatchType, Request, Verb, WriteOptions
 from pilotage.rest.response import Response
 
-from ..registries import CONFIG_MAPS, WIDGETS, widget
+from ..registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, definition, widget
 from .test_track import Managed, config_map, managed, owners
 
 
@@ -201,3 +202,68 @@ async def test_other_media_types_are_refused_in_the_words_of_kubernetes() -> Non
             )
             with pytest.raises(UnsupportedMediaType, match=message):
                 await api.registry.call(request)
+
+
+async def test_a_list_that_becomes_atomic_is_owned_as_a_whole() -> None:
+    async with managed() as api:
+        await api.create(DEFINITIONS, _gadgets("set"))
+        await applied(api, GADGETS, _gadget(["a"]), "one", name="g")
+        await applied(api, GADGETS, _gadget(["b"]), "two", name="g")
+        changed = [{"op": "replace", "path": f"{_LIST_TYPE}", "value": "atomic"}]
+        await api.patch(DEFINITIONS, "gadgets.test.example.com", changed, kind=PatchType.JSON)
+        with pytest.raises(Conflict, match=r'conflicts? with "one":'):
+            await applied(api, GADGETS, _gadget(["c"]), "two", name="g")
+        made = await applied(api, GADGETS, _gadget(["c"]), "two", name="g", force=True)
+    assert owners(made) == {"two": {"f:spec": {"f:names": {}}}}
+
+
+GADGETS = GroupVersionResource("test.example.com", "v1", "gadgets")
+_LIST_TYPE = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/names/x-kubernetes-list-type"
+
+
+def _gadgets(list_type: str) -> Any:
+    names = {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": list_type}
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"names": names}}}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    return definition("gadgets", "Gadget", versions=[version])
+
+
+def _gadget(names: list[str]) -> Any:
+    return widget("g", kind="Gadget", spec={"names": names})
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        b"a: &a [x,x,x,x,x,x,x,x,x]\n" + b"".join(b"b%d: &b%d [%s]\n" % (n, n, b"*a," * 9) for n in range(6)),
+        b"[" * 100_000,
+        b"{" * 100_000,
+        b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{' + b'"k":{' * 3000,
+        json.dumps(config_map(data={str(n): n for n in range(50_000)})).encode(),
+        json.dumps(config_map(metadata={"name": "a", "finalizers": ["x.dev/y"] * 50_000})).encode(),
+        json.dumps(config_map(metadata={"name": "a", "ownerReferences": [{}] * 20_000})).encode(),
+    ],
+    ids=["aliases", "lists", "maps", "depth", "types", "duplicates", "keyless"],
+)
+async def test_a_hostile_configuration_is_refused_in_bounded_time(config: bytes) -> None:
+    async with managed() as api:
+        begin = time.process_time()
+        with pytest.raises(ApiError) as caught:
+            await applied(api, CONFIG_MAPS, config)
+        assert time.process_time() - begin < 5
+        assert len(str(caught.value)) < 100_000
+
+
+async def test_hostile_managed_fields_are_ignored_in_bounded_time() -> None:
+    deep: Any = {}
+    for _ in range(50):
+        deep = {"f:a": deep}
+    sets = [deep, {"k:" + "[" * 50_000: {}}, {"v:" + "9" * 5000: {}}, {f"f:{n}": {} for n in range(50_000)}, {"x": 1}]
+    async with managed() as api:
+        made = await api.create(CONFIG_MAPS, config_map())
+        for fields in sets:
+            entry = made["metadata"]["managedFields"][0] | {"fieldsV1": fields}
+            begin = time.process_time()
+            changed = await api.patch(CONFIG_MAPS, "a", {"metadata": {"managedFields": [entry]}})
+            assert time.process_time() - begin < 5
+            assert changed["data"] == made["data"]

@@ -27,6 +27,7 @@ class Versions:
 
     type_at: TypeAt
     convert: Convert
+    exists: Callable[[str], bool] = lambda version: True
     ignored: Callable[[str], FieldSet] = lambda version: {}
     """The fields that this resource or subresource does not write, at a version."""
 
@@ -36,6 +37,15 @@ class Versions:
         if before is None or after is None:
             return None
         return changes(self.type_at(version), before, after).ignoring(self.ignored(version))
+
+    def reconciled(self, managers: Managers) -> dict[Manager, Owned]:
+        """The managers by the schemas as they are now."""
+        result = {}
+        for manager, owned in managers.items():
+            if self.exists(owned.api_version):
+                fields = content.reconciled(self.type_at(owned.api_version), owned.fields)
+                result[manager] = owned if fields is owned.fields else owned._replace(fields=fields)
+        return result
 
 
 class Conflict(NamedTuple):
@@ -75,6 +85,7 @@ def apply(
     """Apply `config` to the live document. Raises ConflictsError, unless `force` takes the fields over."""
     version = writer.api_version
     field_type = versions.type_at(version)
+    managers = versions.reconciled(managers)
     fields = sets.without(content.fields_of(field_type, config), versions.ignored(version))
     last = managers.get(writer.manager)
     owners: dict[Manager, Owned] = {**managers, writer.manager: Owned(fields, version, last.time if last else "")}

@@ -61,6 +61,27 @@ def with_named_fields(field_type: FieldType, fields: FieldSet) -> FieldSet:
     return result
 
 
+def reconciled(field_type: FieldType, fields: FieldSet) -> FieldSet:
+    """The set by a schema that came later: of a list or a map that has become atomic, its owner owns the whole."""
+    result: FieldSet = {}
+    changed = False
+    for element, below in fields.items():
+        name = element[2:] if element[:2] == "f:" else None
+        child = field_type.child(name) if name is not None else field_type.items
+        kept = below
+        if below:
+            kept = MEMBER if _is_atomic(child) else reconciled(child, below)
+        changed = changed or kept is not below
+        result[element] = kept
+    return result if changed else fields
+
+
+def _is_atomic(field_type: FieldType) -> bool:
+    if field_type.scalar:
+        return False  # any type: what it is depends on the value
+    return field_type.atomic if field_type.is_map else field_type.list_rule is not None and field_type.list_rule.atomic
+
+
 def removed(field_type: FieldType, document: Any, fields: FieldSet) -> Any:
     """The document without some fields. A map or list of which nothing is left becomes null."""
     if isinstance(document, dict) and field_type.is_map:

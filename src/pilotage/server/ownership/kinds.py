@@ -126,4 +126,4 @@ def _versions(info: ResourceInfo, subresource: str) -> Versions:
             return _NONE  # kube-apiserver compares other versions of a custom resource whole
         return ignored(target, subresource)
 
-    return Versions(type_at, convert, ignored_at)
+    return Versions(type_at, convert, lambda version: at(version) is not None, ignored_at)

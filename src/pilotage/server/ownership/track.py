@@ -113,7 +113,7 @@ class _Write:
 
     def entries(self, managers: Managers) -> list[Document]:
         """The entries after the write."""
-        return managing.write(tracking.updated(managers, self._changes, self._writer))
+        return managing.write(tracking.updated(self._versions.reconciled(managers), self._changes, self._writer))
 
     def _changes(self, version: str) -> Changes | None:
         if version not in self._compared:
