@@ -6,6 +6,7 @@ import pytest
 
 from pilotage.errors import AlreadyExists, BadRequest, Conflict, Forbidden, Invalid, NotFound
 from pilotage.meta.models import ObjectMeta
+from pilotage.meta.owners import set_owner_reference
 from pilotage.meta.unstructured import metadata_only
 from pilotage.types.core.v1 import ConfigMap, Namespace
 
@@ -147,6 +148,10 @@ async def test_a_dry_run_deletes_nothing(world: World) -> None:
 async def test_foreground_deletion_waits_for_a_collector(world: World) -> None:
     await world.install(WIDGETS)
     widget = await world.client.create(new_widget(world.namespace))
+    finalizers = ["tests.pilotage.dev/hold"]
+    held = ConfigMap(metadata=ObjectMeta(name="held", namespace=world.namespace, finalizers=finalizers))
+    set_owner_reference(widget, held, block_owner_deletion=True)
+    await world.client.create(held)
     await world.client.delete(widget, propagation_policy="Foreground")
     found = await world.client.get(Widget, "one", namespace=world.namespace)
     assert found.metadata.finalizers == ["foregroundDeletion"]

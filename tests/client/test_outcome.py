@@ -268,15 +268,17 @@ async def test_other_owners_stay_and_an_owner_made_anew_takes_its_place(
 ) -> None:
     await world.install(WIDGETS)
     owner = await world.client.create(ConfigMap(metadata=ObjectMeta(name="o", namespace=world.namespace)))
+    other = await world.client.create(Secret(metadata=ObjectMeta(name="other", namespace=world.namespace)))
+    reference = OwnerReference(api_version="v1", kind="Secret", name="other", uid=other.metadata.uid)
     desired = make(world.namespace)
-    desired.metadata.owner_references = [OwnerReference(api_version="v1", kind="Secret", name="other", uid="1-2-3")]
+    desired.metadata.owner_references = [reference]
     await create_or_patch(world.client, desired, owner=owner)
     await world.client.delete(owner)
     renewed = await world.client.create(ConfigMap(metadata=ObjectMeta(name="o", namespace=world.namespace)))
     fresh = make(world.namespace)
     assert await create_or_patch(world.client, fresh, owner=renewed) is Outcome.UPDATED
     uids = [(reference.name, reference.uid) for reference in fresh.metadata.owner_references]
-    assert sorted(uids) == [("o", renewed.metadata.uid), ("other", "1-2-3")]
+    assert sorted(uids) == [("o", renewed.metadata.uid), ("other", other.metadata.uid)]
 
 
 async def test_somebody_who_creates_it_at_the_same_moment_is_no_error(world: World) -> None:

@@ -82,12 +82,13 @@ async def test_4_a_snapshot_at_version_7_and_then_a_change_at_version_8(
         storage = node.registry.context.storage
         while storage.revision < 6:
             await storage.commit(Put("/elsewhere", b""))
+        seventh, eighth = (str(storage.revision + number) for number in (1, 2))
         async with device.connect(node.server.target, provider_id="nvml") as devices:
             gpus = devices.v1alpha1.gpus
             created = await gpus.create(GPU(metadata=ObjectMeta(name="gpu-0"), spec=GPUSpec(uuid="GPU-0")))
-            assert created.metadata.resource_version == "7"
+            assert created.metadata.resource_version == seventh
             listed = await gpus.list()
-            assert [one.metadata.resource_version for one in listed] == ["7"]
+            assert [one.metadata.resource_version for one in listed] == [seventh]
             assert (await gpus.get("gpu-0")).spec.uuid == "GPU-0"
             async with gpus.watch() as events:
                 first = await anext(events)
@@ -95,8 +96,8 @@ async def test_4_a_snapshot_at_version_7_and_then_a_change_at_version_8(
                 await gpus.update_status(created)
                 second = await anext(events)
             assert [(one.type, one.object.metadata.resource_version) for one in (first, second)] == [
-                ("ADDED", "7"),
-                ("MODIFIED", "8"),
+                ("ADDED", seventh),
+                ("MODIFIED", eighth),
             ]
 
 

@@ -207,8 +207,9 @@ async def test_defaults_that_amplify_a_body_end_at_what_can_be_stored() -> None:
 
 async def test_defaults_that_a_later_definition_asks_for_are_bounded_when_objects_are_read() -> None:
     async with opened() as api:
-        made = await api.create(DEFINITIONS, with_list({"type": "array", "items": {"type": "object"}}))
+        await api.create(DEFINITIONS, with_list({"type": "array", "items": {"type": "object"}}))
         await api.create(WIDGETS, widget("one", spec={"list": [{}] * 100_000}), "default")
+        made = await api.get(DEFINITIONS, "widgets.test.example.com")
         made["spec"] = with_list(AMPLIFYING)["spec"]
         await api.update(DEFINITIONS, made)
         found = await api.get(WIDGETS, "one", "default")
