@@ -36,7 +36,7 @@ _ALL = (
     _Row("NamespaceAutoProvision", default=False, implemented=False),
     _Row(NAMESPACE_LIFECYCLE),
     _Row("NamespaceExists", default=False),
-    _Row("LimitPodHardAntiAffinityTopology", default=False, implemented=False),
+    _Row("LimitPodHardAntiAffinityTopology", default=False, module="optional", resources=(_PODS,), phases="validate"),
     _Row("LimitRanger", module="limits", resources=(_PODS, _CLAIMS), phases="mutate validate"),
     _Row("ServiceAccount", module="serviceaccounts", resources=(_PODS,), phases="mutate validate"),
     _Row("NodeRestriction", default=False, implemented=False),
@@ -67,7 +67,7 @@ _ALL = (
     _Row("DefaultTolerationSeconds", module="pods", resources=(_PODS,)),
     _Row("PodTolerationRestriction", default=False, implemented=False),
     _Row("EventRateLimit", default=False, implemented=False),
-    _Row("ExtendedResourceToleration", default=False, implemented=False),
+    _Row("ExtendedResourceToleration", default=False, module="optional", resources=(_PODS,)),
     _Row("DefaultStorageClass", module="classes", resources=(_CLAIMS,)),
     _Row(
         "StorageObjectInUseProtection",
@@ -87,7 +87,13 @@ _ALL = (
     _Row("ClusterTrustBundleAttest"),
     _Row("CertificateSubjectRestriction", module="certificates", resources=(_REQUESTS,), phases="validate"),
     _Row("DefaultIngressClass", module="classes", resources=(GroupResource("networking.k8s.io", "ingresses"),)),
-    _Row("DenyServiceExternalIPs", default=False, implemented=False),
+    _Row(
+        "DenyServiceExternalIPs",
+        default=False,
+        module="optional",
+        resources=(GroupResource("", "services"),),
+        phases="validate",
+    ),
     _Row("PodTopologyLabels"),
     _Row("PodGroupWorkloadExists"),
     _Row("NodeDeclaredFeatureValidator"),
@@ -98,7 +104,7 @@ _ALL = (
     _Row("ValidatingAdmissionPolicy"),
     _Row("ValidatingAdmissionWebhook"),
     _Row("ResourceQuota", module="quotas", phases="validate"),
-    _Row("AlwaysDeny", default=False, implemented=False),
+    _Row("AlwaysDeny", default=False, module="optional", phases="validate"),
 )
 _BY_NAME = {row.name: row for row in _ALL}
 DEFAULT = frozenset(row.name for row in _ALL if row.default)
