@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -171,3 +172,32 @@ async def test_the_table_of_a_scale_has_its_own_columns() -> None:
     table = json.loads(TableWriter(info, "").single(json.dumps(found).encode(), now))
     assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Desired", "Available", "Age"]
     assert table["rows"][0]["cells"][:3] == ["one", 3, 0]
+
+
+WRONG: list[Any] = [5, [], None, "x"]
+MANAGER = WriteOptions(field_manager="m")
+HOSTILE = [
+    b"",
+    b"null",
+    b"[]",
+    b"{",
+    b"\xff",
+    b"[" * 100_000,
+    *(json.dumps(scale(**{key: value})).encode() for key in ("metadata", "spec") for value in WRONG),
+    *(json.dumps(scale(spec={"replicas": value})).encode() for value in (*WRONG, 1.5, 10**30, True, 2**40)),
+]
+
+
+@pytest.mark.parametrize("media", ["application/json", "application/yaml", *(kind.value for kind in PatchType)])
+async def test_every_body_of_a_scale_is_answered(media: str) -> None:
+    codes = set()
+    async with opened() as api:
+        await deployed(api)
+        for body in HOSTILE:
+            for verb in (Verb.UPDATE, Verb.PATCH):
+                request = Request(verb, DEPLOYMENTS, namespace="default", name="one", subresource="scale", body=body)
+                try:
+                    codes.add((await api.registry.call(replace(request, content_type=media, write=MANAGER))).code)
+                except ApiError as error:
+                    codes.add(error.code)
+    assert codes <= {200, 400, 409, 415, 422} | ({500} if media == PatchType.APPLY.value else set())

@@ -107,7 +107,7 @@ def _read(request: Request, kind: PatchType) -> Any:
         raise BadRequest(f"{prefix}{error}") from None
     if kind is PatchType.JSON:
         _check_operations(patch)
-        if len(patch) > json_patch.MAX_OPERATIONS:
+        if patch and len(patch) > json_patch.MAX_OPERATIONS:
             bound = f"The allowed maximum operations in a JSON patch is {json_patch.MAX_OPERATIONS}, got {len(patch)}"
             raise RequestTooLarge(f"Request entity too large: {bound}")
     elif patch is None and kind is PatchType.MERGE:
