@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tracemalloc
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from pilotage.types import protobuf
 
 from ..registries import DEFINITIONS, WIDGETS, definition, opened, widget
 
+JSON = "application/json"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 MAPS = "/api/v1/namespaces/default/configmaps"
 WIDGET_PATH = "/apis/test.example.com/v1/namespaces/default/widgets"
@@ -176,3 +178,46 @@ async def test_a_schema_nested_without_end_is_refused() -> None:
         answer = await send(face, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", schemas(5000))
     assert answer.status == 400
     assert "nested deeper than 64 levels" in json.loads(answer.body)["message"]
+
+
+BASES = json.loads((Path(__file__).parents[1] / "recordings" / "bases.json").read_bytes())
+
+
+@pytest.mark.parametrize("name", [name for name, base in BASES.items() if "object" in base])
+async def test_every_kind_is_the_same_as_protobuf_and_as_json(name: str) -> None:
+    base = BASES[name]
+    root = f"/apis/{base['group']}/{base['version']}" if base["group"] else f"/api/{base['version']}"
+    target = f"{root}{'/namespaces/default' if base['namespaced'] else ''}/{base['resource']}"
+    metadata = {key: value for key, value in base["object"]["metadata"].items() if key != "namespace"}
+    document = {**base["object"], "metadata": metadata}
+    async with opened() as api:
+        face = HTTPHandler(api.registry, "secret")
+        plain = await send(face, "POST", f"{target}?dryRun=All", json.dumps(document).encode(), content_type=JSON)
+        sent = await send(face, "POST", target, protobuf.encode(document))
+        assert sent.status == plain.status
+        if sent.status == 201:
+            created = json.loads(sent.body)
+            assert _steady(created) == _steady(json.loads(plain.body))
+            read = await send(face, "GET", f"{target}/{created['metadata']['name']}", accept=PROTOBUF)
+            decoded = protobuf.decode(protobuf.unwrap(read.body, POD))
+            as_json = json.loads((await send(face, "GET", f"{target}/{created['metadata']['name']}")).body)
+            assert _steady(decoded) == _steady(as_json)
+
+
+def _steady(document: dict[str, Any]) -> Any:
+    """Without nulls, what is new in each object, and what messages do not have."""
+    uid = document["metadata"].get("uid", "<uid>")
+    for template in document.get("spec", {}).get("volumeClaimTemplates") or ():
+        template.pop("apiVersion", None), template.pop("kind", None)
+    for address in ("clusterIP", "clusterIPs"):
+        document.get("spec", {}).pop(address, None)
+    document = {**document, "metadata": {**document["metadata"]}}
+    for key in ("resourceVersion", "managedFields", "uid", "creationTimestamp"):
+        document["metadata"].pop(key, None)
+    return _without_nulls(json.loads(json.dumps(document).replace(uid, "<uid>")))
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
