@@ -110,6 +110,9 @@ class Strategy:
     def stamp_status(self, document: Document, old: Document, now: str) -> None:
         """Set times in what a write of the status wants, in place."""
 
+    def stamp_update(self, document: Document, old: Document, now: str) -> None:
+        """Set times in what an update wants, in place."""
+
     def prepare_for_finalize_update(self, document: Document, old: Document) -> Document:
         """The next state of `old` when only the finalizers in its spec are written."""
         spec = document.get("spec") or {}

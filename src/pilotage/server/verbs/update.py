@@ -98,6 +98,8 @@ class Updater:
                     track_update(info, request, wanted, old, now=self.context.now())
                 if request.subresource == "status":
                     info.strategy.stamp_status(wanted, old, self.context.now())
+                elif not request.subresource:
+                    info.strategy.stamp_update(wanted, old, self.context.now())
                 if admission.mutating:
                     await admission.mutate(Attributes(Operation.UPDATE, request, wanted, old, warnings))
                 document, unchanged = await offload(size, _prepare, info, request, entry, wanted, old, warnings)

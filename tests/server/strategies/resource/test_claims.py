@@ -115,3 +115,30 @@ def test_a_template_has_a_claim_and_only_labels_and_annotations() -> None:
 def test_a_device_class_is_checked(spec: Document, where: str) -> None:
     _, causes = created(DeviceClassStrategy(generation=True), spec=spec)
     assert fields(causes) == [where]
+
+
+def test_the_status_of_a_device_goes_with_its_allocation() -> None:
+    old, _ = created(STRATEGY, spec=claim())
+    device = {key: ALLOCATED[key] for key in ("driver", "pool", "device")}
+    status = {"allocation": {"devices": {"results": [ALLOCATED]}}, "devices": [device]}
+    allocated, causes = status_written(STRATEGY, old, status=status)
+    assert not causes
+    document, causes = status_written(STRATEGY, allocated, status={"devices": [device]})
+    assert not causes
+    assert not document["status"].get("devices")
+
+
+@pytest.mark.parametrize(
+    ("expression", "accepted"),
+    [
+        ("device.driver == 'd' && device.attributes['d'].cores > 4", True),
+        ("device.attributes['d'].healthy", True),
+        ("cel.bind(own, device.capacity['d'], own.memory.compareTo(quantity('1Gi')) >= 0)", True),
+        ("device.drivers == 'd'", False),
+        ("device.driver", False),
+        ("object.spec == 1", False),
+    ],
+)
+def test_selectors_are_expressions_over_a_device(expression: str, accepted: bool) -> None:
+    _, causes = created(STRATEGY, spec=claim(request(selectors=[{"cel": {"expression": expression}}])))
+    assert (not causes) == accepted

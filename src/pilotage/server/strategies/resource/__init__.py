@@ -11,5 +11,9 @@ STRATEGIES: Mapping[str, Strategy] = {
     "deviceclasses": deferred("resource.classes:DeviceClassStrategy", generation=True, generate_name_checked=False),
     "resourceclaims": deferred("resource.claims:ResourceClaimStrategy"),
     "resourceclaimtemplates": deferred("resource.claims:ResourceClaimTemplateStrategy"),
-    "resourceslices": Strategy(generation=True, selectable_fields=paths("spec.driver", "spec.nodeName")),
+    "resourceslices": deferred(
+        "resource.slices:ResourceSliceStrategy",
+        generation=True,
+        selectable_fields=paths("spec.driver", "spec.nodeName"),
+    ),
 }

@@ -41,6 +41,14 @@ _SOURCES = ("FromClaim", "FromClass")
 _NO_INTERFACE = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"
 
 
+def drop_deallocated_devices(claim: Document, old: Document) -> None:
+    """Drop the status of devices that the claim had and does not have any more, in place."""
+    status, gone = claim.get("status") or {}, _allocated(old) - _allocated(claim)
+    if gone and status.get("devices"):
+        claim["status"] = dict(status)
+        claim["status"]["devices"] = [device for device in status["devices"] if _device(device) not in gone]
+
+
 def validate_claim_status(claim: Document, old: Document) -> Iterator[Cause]:
     """What is wrong with the next status of a claim."""
     status, was = claim.get("status") or {}, old.get("status") or {}
@@ -48,8 +56,7 @@ def validate_claim_status(claim: Document, old: Document) -> Iterator[Cause]:
     yield from validate_set(
         reservations, "status.reservedFor", _MAX_RESERVATIONS, _validate_consumer, lambda each: each.get("uid") or ""
     )
-    results = ((allocation or {}).get("devices") or {}).get("results") or ()
-    allocated = {_device(result) for result in results}
+    allocated = _allocated(claim)
 
     def check(device: Document, path: str) -> Iterator[Cause]:
         return _validate_device_status(device, path, _device(device) in allocated)
@@ -64,6 +71,11 @@ def validate_claim_status(claim: Document, old: Document) -> Iterator[Cause]:
         yield from _validate_allocation(allocation, "status.allocation", known)
     elif not same(allocation, was["allocation"]):
         yield invalid("status.allocation", allocation, "field is immutable")
+
+
+def _allocated(claim: Document) -> set[Hashable]:
+    devices = ((claim.get("status") or {}).get("allocation") or {}).get("devices") or {}
+    return {_device(result) for result in devices.get("results") or ()}
 
 
 def _device(item: Document) -> Hashable:
@@ -109,12 +121,13 @@ def _validate_result(result: Document, path: str, known: RequestNames) -> Iterat
     yield from validate_driver_name(result.get("driver") or "", f"{path}.driver")
     yield from validate_pool_name(result.get("pool") or "", f"{path}.pool")
     yield from validate_text(result.get("device") or "", f"{path}.device", dns_1123_label)
-    yield from _validate_binding_conditions(result, path)
+    yield from validate_binding_conditions(result, path)
     if (share := result.get("shareID")) is not None:
         yield from validate_share(share, f"{path}.shareID")
 
 
-def _validate_binding_conditions(result: Document, path: str) -> Iterator[Cause]:
+def validate_binding_conditions(result: Document, path: str) -> Iterator[Cause]:
+    """Conditions that must be true, and others that must not be, before a pod is bound to a node."""
     names = ("bindingConditions", "bindingFailureConditions")
     positive, negative = (result.get(name) or () for name in names)
     for name, conditions in zip(names, (positive, negative), strict=True):

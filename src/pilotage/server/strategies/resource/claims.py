@@ -6,7 +6,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import invalid
 from pilotage.meta.documents import Document, same
 from pilotage.server.strategies.pods.claims import validate_template_metadata
-from pilotage.server.strategies.resource.allocation import validate_claim_status
+from pilotage.server.strategies.resource.allocation import drop_deallocated_devices, validate_claim_status
 from pilotage.server.strategies.resource.devices import default_device_claim, validate_device_claim
 from pilotage.server.strategies.strategy import Strategy
 
@@ -21,6 +21,11 @@ class ResourceClaimStrategy(Strategy):
 
     def default(self, document: Document) -> None:
         default_device_claim(document.setdefault("spec", {}).setdefault("devices", {}))
+
+    def prepare_for_status_update(self, document: Document, old: Document) -> Document:
+        result = super().prepare_for_status_update(document, old)
+        drop_deallocated_devices(result, old)
+        return result
 
     def validate(self, document: Document) -> list[Cause]:
         return list(validate_device_claim(document["spec"].get("devices") or {}, "spec.devices"))

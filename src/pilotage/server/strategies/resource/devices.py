@@ -28,7 +28,7 @@ _MAX_EXPRESSION = 10 * 1024
 _MAX_PARAMETERS = 10 * 1024
 _MODES = ("All", "ExactCount")
 _OPERATORS = ("Equal", "Exists")
-_EFFECTS = ("NoExecute", "NoSchedule", "None")
+EFFECTS = ("NoExecute", "NoSchedule", "None")
 _ONE_OF = "exactly one of `exactly` or `firstAvailable` is required"
 
 Check = Callable[[Any, str], Iterator[Cause]]
@@ -181,8 +181,8 @@ def _validate_toleration(toleration: Document, path: str) -> Iterator[Cause]:
         yield required(f"{path}.operator")
     else:
         yield not_supported(f"{path}.operator", operator, _OPERATORS)
-    if (effect := toleration.get("effect")) and effect not in _EFFECTS:
-        yield not_supported(f"{path}.effect", effect, _EFFECTS)
+    if (effect := toleration.get("effect")) and effect not in EFFECTS:
+        yield not_supported(f"{path}.effect", effect, EFFECTS)
 
 
 def _validate_constraint(constraint: Document, path: str, known: RequestNames) -> Iterator[Cause]:

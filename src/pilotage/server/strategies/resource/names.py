@@ -71,12 +71,13 @@ def validate_share(uid: str, path: str) -> Iterator[Cause]:
         yield invalid(path, uid, _NORMALIZED)
 
 
-def validate_attribute_name(name: str, path: str) -> Iterator[Cause]:
-    """The name of an attribute with its domain: `example.com/numa`."""
+def validate_attribute_name(name: str, path: str, *, full: bool = True) -> Iterator[Cause]:
+    """The name of an attribute with its domain: `example.com/numa`. Unless it is `full`, the domain can be left out."""
     parts = name.split("/")
     if len(parts) == 1:
         yield from _validate_identifier(name, path)
-        yield invalid(path, name, "a fully qualified name must be a domain and a name separated by a slash")
+        if full:
+            yield invalid(path, name, "a fully qualified name must be a domain and a name separated by a slash")
     elif len(parts) == 2:
         domain, own = parts
         if domain:

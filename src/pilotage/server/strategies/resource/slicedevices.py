@@ -1,0 +1,192 @@
+"""A device in a ResourceSlice: its attributes and capacity, its taints, the counters that it consumes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from enum import Enum
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import forbidden, invalid, not_found, not_supported, required, too_long, too_many
+from pilotage.meta.documents import Document, same
+from pilotage.meta.names import dns_1123_label, label_value, qualified_name
+from pilotage.server.strategies.checks.quantities import quantity
+from pilotage.server.strategies.checks.references import validate_name, validate_required_name
+from pilotage.server.strategies.checks.resourcenames import is_native
+from pilotage.server.strategies.checks.texts import validate_text
+from pilotage.server.strategies.pods.affinity import validate_node_selector
+from pilotage.server.strategies.resource.allocation import validate_binding_conditions
+from pilotage.server.strategies.resource.capacities import validate_request_policy
+from pilotage.server.strategies.resource.devices import EFFECTS, validate_set
+from pilotage.server.strategies.resource.names import validate_attribute_name
+
+LISTS = ("bools", "ints", "strings", "versions")
+_SCALARS = ("bool", "int", "string", "version")
+_MAX_PROPERTIES = 32
+_MAX_VALUES = 48
+_MAX_VALUE = 64
+_MAX_TAINTS = 16
+_MAX_CONSUMPTIONS = 2
+_MAX_COUNTERS = 32
+_MAX_KEY = 63 + 1 + 32
+_PRERELEASE = r"(?:0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)"
+_is_version = re.compile(
+    r"(?:0|[1-9][0-9]*)(?:\.(?:0|[1-9][0-9]*)){2}"
+    rf"(?:-{_PRERELEASE}(?:\.{_PRERELEASE})*)?(?:\+[0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*)?"
+).fullmatch
+_NO_VERSION = "must be a string compatible with semver.org spec 2.0.0"
+_WHERE = (
+    "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to true "
+    "in the ResourceSlice spec"
+)
+_NOWHERE = (
+    "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true in the "
+    "ResourceSlice spec"
+)
+
+
+class Selection(Enum):
+    """What says on which nodes a device can be used."""
+
+    BY_SLICE = "slice"
+    BY_DEVICE = "device"
+
+
+def validate_device(device: Document, old: Document | None, path: str, selection: Selection) -> Iterator[Cause]:
+    yield from validate_text(device.get("name") or "", f"{path}.name", dns_1123_label)
+    attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
+    yield from _validate_sizes(attributes, capacity, path)
+    for name, attribute in attributes.items():
+        yield from validate_attribute_name(name, f"{path}.attributes", full=False)
+        yield from _validate_attribute(attribute, f"{path}.attributes[{_shortened(name, _MAX_KEY)}]")
+    for name, amount in capacity.items():
+        yield from validate_attribute_name(name, f"{path}.capacity", full=False)
+        place = f"{path}.capacity[{_shortened(name, _MAX_KEY)}]"
+        yield from _validate_capacity(amount, place, shared=device.get("allowMultipleAllocations") is True)
+    taints = device.get("taints") or []
+    if old is None or not same(taints, old.get("taints") or []):
+        yield from _validate_taints(taints, f"{path}.taints")
+    consumptions = device.get("consumesCounters") or []
+    yield from validate_set(
+        consumptions, f"{path}.consumesCounters", _MAX_CONSUMPTIONS, _validate_consumption, _counter_set
+    )
+    yield from _validate_nodes(device, path, selection)
+    yield from validate_binding_conditions(device, path)
+    mappings = device.get("nodeAllocatableResourceMappings") or {}
+    yield from _validate_mappings(mappings, capacity, f"{path}.nodeAllocatableResourceMappings")
+
+
+def validate_counters(counters: Document, path: str) -> Iterator[Cause]:
+    """Counters by their names."""
+    if not counters:
+        yield required(path)
+    elif len(counters) > _MAX_COUNTERS:
+        yield too_many(path, len(counters), _MAX_COUNTERS)
+    else:
+        for name in counters:
+            yield from validate_text(name, path, dns_1123_label)
+
+
+def _validate_sizes(attributes: Document, capacity: Document, path: str) -> Iterator[Cause]:
+    properties = len(attributes) + len(capacity)
+    if properties > _MAX_PROPERTIES:
+        words = f"the total number of attributes and capacities must not exceed {_MAX_PROPERTIES}"
+        yield invalid(path, properties, words)
+    values = sum(sum(len(each.get(name) or ()) for name in LISTS) or 1 for each in attributes.values())
+    if values > _MAX_VALUES:
+        yield invalid(path, values, f"the total number of attribute values must not exceed {_MAX_VALUES}")
+
+
+def _validate_attribute(attribute: Document, path: str) -> Iterator[Cause]:
+    """One value, or a list of values of one type."""
+    for name, plural in (("string", "strings"), ("version", "versions")):
+        values = [(attribute[name], f"{path}.{name}")] if attribute.get(name) is not None else []
+        values += [(value, f"{path}.{plural}[{index}]") for index, value in enumerate(attribute.get(plural) or ())]
+        for value, place in values:
+            if name == "version" and not _is_version(value):
+                yield invalid(place, value, _NO_VERSION)
+            if len(value.encode(errors="replace")) > _MAX_VALUE:
+                yield too_long(place, _MAX_VALUE)
+    given = [name for name in (*_SCALARS, *LISTS) if attribute.get(name) is not None]
+    if len(given) != 1:
+        yield invalid(path, "" if not given else attribute, "exactly one value must be specified", whole=True)
+
+
+def _validate_capacity(amount: Document, path: str, *, shared: bool) -> Iterator[Cause]:
+    policy = amount.get("requestPolicy")
+    if policy is None:
+        return
+    if shared:
+        yield from validate_request_policy(policy, amount.get("value"), f"{path}.requestPolicy")
+    else:
+        yield forbidden(f"{path}.requestPolicy", "allowMultipleAllocations must be true")
+
+
+def _validate_taints(taints: list[Document], path: str) -> Iterator[Cause]:
+    if len(taints) > _MAX_TAINTS:
+        yield too_many(path, len(taints), _MAX_TAINTS)
+        return
+    for index, taint in enumerate(taints):
+        place, effect = f"{path}[{index}]", taint.get("effect") or ""
+        yield from validate_text(taint.get("key") or "", f"{place}.key", qualified_name)
+        yield from validate_text(taint.get("value") or "", f"{place}.value", label_value)
+        if not effect:
+            yield required(f"{place}.effect")
+        elif effect not in EFFECTS:
+            yield not_supported(f"{place}.effect", effect, EFFECTS)
+
+
+def _validate_consumption(consumption: Document, path: str) -> Iterator[Cause]:
+    yield from validate_required_name(consumption.get("counterSet"), f"{path}.counterSet", "label")
+    yield from validate_counters(consumption.get("counters") or {}, f"{path}.counters")
+
+
+def _counter_set(consumption: Document) -> str:
+    return consumption.get("counterSet") or ""
+
+
+def _validate_nodes(device: Document, path: str, selection: Selection) -> Iterator[Cause]:
+    node, selector, everywhere = (device.get(name) for name in ("nodeName", "nodeSelector", "allNodes"))
+    if selection is Selection.BY_SLICE:
+        if not node is selector is everywhere is None:
+            yield invalid(path, None, _NOWHERE)
+        return
+    chosen: list[str] = []
+    if node == "":
+        yield invalid(f"{path}.nodeName", node, "must not be empty")
+    elif node is not None:
+        chosen.append("`nodeName`")
+        yield from validate_name(node, f"{path}.nodeName")
+    if selector is not None:
+        chosen.append("`nodeSelector`")
+        yield from validate_node_selector(selector, f"{path}.nodeSelector")
+    if everywhere:
+        chosen.append("`allNodes`")
+    elif everywhere is not None:
+        yield invalid(f"{path}.allNodes", everywhere, "must be either unset or set to true")
+    if not chosen:
+        yield required(path, _WHERE)
+    elif len(chosen) > 1:
+        yield invalid(path, f"{{{', '.join(chosen)}}}", _WHERE)
+
+
+def _validate_mappings(mappings: Mapping[str, Document], capacity: Document, path: str) -> Iterator[Cause]:
+    """Which resources of a node a device counts as; the release has them switched off, so only old objects have any."""
+    for name, mapping in mappings.items():
+        place, key, factor = f"{path}[{name}]", mapping.get("capacityKey"), mapping.get("allocationMultiplier")
+        if not is_native(name):
+            yield invalid(place, name, "must be a node allocatable resource name")
+        if factor is not None and quantity(factor) <= quantity(0):
+            yield invalid(f"{place}.allocationMultiplier", factor, "must be positive")
+        if key == "":
+            yield invalid(f"{place}.capacityKey", "", "capacityKey must not be an empty string")
+        elif key is not None and key not in capacity:
+            yield not_found(f"{place}.capacityKey", key)
+
+
+def _shortened(key: str, most: int) -> str:
+    """A key as paths show it: the middle of a long one is left out."""
+    if len(key) <= most:
+        return key
+    rest = most - 3
+    return f"{key[: (rest + 1) // 2]}...{key[len(key) - rest // 2 :]}"

@@ -1,0 +1,162 @@
+"""ResourceSlices: the devices that a driver offers, on one node or on several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import invalid, required, too_many
+from pilotage.meta.documents import Document
+from pilotage.server.strategies.checks.immutable import IMMUTABLE
+from pilotage.server.strategies.checks.references import validate_name, validate_required_name
+from pilotage.server.strategies.pods.affinity import validate_node_selector
+from pilotage.server.strategies.pods.csi import validate_driver_name
+from pilotage.server.strategies.resource.devices import validate_set
+from pilotage.server.strategies.resource.names import validate_pool_name
+from pilotage.server.strategies.resource.slicedevices import (
+    LISTS,
+    Selection,
+    validate_counters,
+    validate_device,
+)
+from pilotage.server.strategies.strategy import Strategy
+
+_MAX_DEVICES = 128
+_MAX_ADVANCED_DEVICES = 64
+"""How many devices there may be where one has taints or consumes counters."""
+_MAX_COUNTER_SETS = 8
+_WHERE = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
+_TRUE = "must be either unset or set to true"
+
+
+class ResourceSliceStrategy(Strategy):
+    """Drivers write slices. Taints have the time when they were added."""
+
+    schema_rules = False
+
+    def prepare_for_create(self, document: Document) -> None:
+        super().prepare_for_create(document)
+        _stamp_taints(document, document["metadata"].get("creationTimestamp") or "")
+        _drop_alpha_fields(document, None)
+
+    def prepare_for_update(self, document: Document, old: Document) -> None:
+        super().prepare_for_update(document, old)
+        _drop_alpha_fields(document, old)
+
+    def stamp_update(self, document: Document, old: Document, now: str) -> None:
+        _stamp_taints(document, now)
+
+    def validate(self, document: Document) -> list[Cause]:
+        return list(_validate_spec(document.get("spec") or {}, None))
+
+    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+        return list(_validate_spec(document.get("spec") or {}, old.get("spec") or {}))
+
+
+def _devices(document: Document) -> list[Document]:
+    return (document.get("spec") or {}).get("devices") or []
+
+
+def _stamp_taints(document: Document, now: str) -> None:
+    for device in _devices(document):
+        for taint in device.get("taints") or ():
+            if taint.get("timeAdded") is None and now:
+                taint["timeAdded"] = now
+
+
+def _drop_alpha_fields(document: Document, old: Document | None) -> None:
+    """Drop what the release has switched off, unless the object has it already."""
+    known = _devices(old) if old is not None else []
+    mapped = any(device.get("nodeAllocatableResourceMappings") for device in known)
+    listed = any(_has_lists(device) for device in known)
+    for device in _devices(document):
+        if not mapped:
+            device.pop("nodeAllocatableResourceMappings", None)
+        for attribute in (device.get("attributes") or {}).values() if not listed else ():
+            for name in LISTS:
+                attribute.pop(name, None)
+
+
+def _has_lists(device: Document) -> bool:
+    return any(attribute.get(name) for attribute in (device.get("attributes") or {}).values() for name in LISTS)
+
+
+def _validate_spec(spec: Document, old: Document | None) -> Iterator[Cause]:
+    pool = spec.get("pool") or {}
+    yield from validate_driver_name(spec.get("driver") or "", "spec.driver")
+    yield from _validate_pool(pool, "spec.pool")
+    if old is not None:
+        before = old.get("pool") or {}
+        for path, value, was in (
+            ("spec.pool.name", pool.get("name") or "", before.get("name") or ""),
+            ("spec.driver", spec.get("driver") or "", old.get("driver") or ""),
+            ("spec.nodeName", spec.get("nodeName"), old.get("nodeName")),
+        ):
+            if value != was:
+                yield invalid(path, value, IMMUTABLE)
+    yield from _validate_nodes(spec)
+    devices, counters = spec.get("devices") or [], spec.get("sharedCounters") or []
+    if devices and counters:
+        yield invalid("spec", "", "only one of `sharedCounters` or `devices` is allowed")
+    yield from _validate_devices(devices, old, by_device=spec.get("perDeviceNodeSelection") is True)
+    yield from validate_set(counters, "spec.sharedCounters", _MAX_COUNTER_SETS, _validate_counter_set, _name)
+
+
+def _validate_pool(pool: Document, path: str) -> Iterator[Cause]:
+    yield from validate_pool_name(pool.get("name") or "", f"{path}.name")
+    count, generation = pool.get("resourceSliceCount") or 0, pool.get("generation") or 0
+    if count <= 0:
+        yield invalid(f"{path}.resourceSliceCount", count, "must be greater than zero")
+    if generation < 0:
+        yield invalid(f"{path}.generation", generation, "must be greater than or equal to zero")
+
+
+def _validate_nodes(spec: Document) -> Iterator[Cause]:
+    """Where the devices can be used: exactly one field says it."""
+    chosen: list[str] = []
+    node, selector = spec.get("nodeName"), spec.get("nodeSelector")
+    if node == "":
+        yield invalid("spec.nodeName", node, "must be either unset or set to a non-empty string")
+    elif node is not None:
+        chosen.append("`nodeName`")
+        yield from validate_name(node, "spec.nodeName")
+    if selector is not None:
+        chosen.append("`nodeSelector`")
+        yield from validate_node_selector(selector, "spec.nodeSelector")
+        terms = selector.get("nodeSelectorTerms") or []
+        if len(terms) != 1:
+            path = "spec.nodeSelector.nodeSelectorTerms"
+            yield invalid(path, terms, "must have exactly one node selector term", whole=True)
+    for name in ("allNodes", "perDeviceNodeSelection"):
+        if spec.get(name):
+            chosen.append(f"`{name}`")
+        elif spec.get(name) is not None:
+            yield invalid(f"spec.{name}", False, _TRUE)
+    if not chosen:
+        yield required("spec", _WHERE)
+    elif len(chosen) > 1:
+        yield invalid("spec", f"{{{', '.join(chosen)}}}", f"{_WHERE}, but multiple fields are set")
+
+
+def _validate_devices(devices: list[Document], old: Document | None, *, by_device: bool) -> Iterator[Cause]:
+    selection = Selection.BY_DEVICE if by_device else Selection.BY_SLICE
+    known = {_name(device): device for device in reversed((old or {}).get("devices") or ())}
+    advanced = any(device.get("taints") or device.get("consumesCounters") or _has_lists(device) for device in devices)
+
+    def check(device: Document, path: str) -> Iterator[Cause]:
+        return validate_device(device, known.get(_name(device)), path, selection)
+
+    most = _MAX_ADVANCED_DEVICES if advanced else _MAX_DEVICES
+    if len(devices) > most:
+        yield too_many("spec.devices", len(devices), most)
+    else:
+        yield from validate_set(devices, "spec.devices", most, check, _name)
+
+
+def _validate_counter_set(counters: Document, path: str) -> Iterator[Cause]:
+    yield from validate_required_name(_name(counters), f"{path}.name", "label")
+    yield from validate_counters(counters.get("counters") or {}, f"{path}.counters")
+
+
+def _name(item: Document) -> str:
+    return item.get("name") or ""
