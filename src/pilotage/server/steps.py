@@ -39,7 +39,8 @@ def default(info: ResourceInfo, request: Request, document: Document, problems: 
 def prepare_create(info: ResourceInfo, document: Document, *, now: str, uid: str, dry_run: bool = False) -> list[str]:
     """Make a document a new object, in place, except for a name to be generated. The warnings."""
     metadata = document["metadata"]
-    if metadata.pop("resourceVersion", "") not in ("", "0") and not dry_run:
+    version = metadata.pop("resourceVersion", "")
+    if version.isdecimal() and int(version[:20]) and not dry_run:  # Kubernetes ignores what is not a number
         message = "resourceVersion should not be set on objects to be created"
         raise ApiError(status=Status(500, "", message))
     meta.reset(metadata, now=now, uid=uid)

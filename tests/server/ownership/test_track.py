@@ -203,3 +203,20 @@ async def test_a_namespace_owns_the_label_with_its_name() -> None:
         changed = await api.patch(NAMESPACES, "n", {"spec": {"finalizers": ["x.dev/y"]}})
     assert changed["spec"] == made["spec"]
     assert owners(changed)["patcher"] == {"f:spec": {"f:finalizers": {}}}
+
+
+async def test_an_entry_without_fields_is_not_kept() -> None:
+    entry = {"manager": "x", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {}}
+    async with managed() as api:
+        await api.create(CONFIG_MAPS, config_map())
+        changed = await api.patch(CONFIG_MAPS, "a", {"metadata": {"managedFields": [entry]}})
+    assert "managedFields" not in changed["metadata"]
+
+
+async def test_a_review_names_its_creator() -> None:
+    reviews = GroupVersionResource("authorization.k8s.io", "v1", "selfsubjectaccessreviews")
+    review = {"spec": {"nonResourceAttributes": {"path": "/x", "verb": "get"}}}
+    async with managed() as api:
+        request = Request(Verb.CREATE, reviews, body=json.dumps(review).encode(), user_agent="kubectl/v1")
+        answer = json.loads((await api.registry.call(request)).body)
+    assert owners(answer) == {"kubectl": {"f:spec": {"f:nonResourceAttributes": {".": {}, "f:path": {}, "f:verb": {}}}}}

@@ -80,10 +80,8 @@ def released(managers: Managers, changes_at: ChangesAt, keep: Manager) -> dict[M
         if changes is None:
             continue
         fields = _difference(_difference(owned.fields, changes.written), changes.removed)
-        if fields is owned.fields:
-            result[manager] = owned
-        elif fields:
-            result[manager] = owned._replace(fields=fields)
+        if fields:
+            result[manager] = owned if fields is owned.fields else owned._replace(fields=fields)
     return result
 
 

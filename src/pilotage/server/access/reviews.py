@@ -17,11 +17,13 @@ from pilotage.server import steps
 from pilotage.server.access.rbac import Authorizer
 from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.context import RegistryContext
+from pilotage.server.ownership.track import track_create
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs import bodies
 
 AUTHORIZATION = "authorization.k8s.io"
 AUTHENTICATION = "authentication.k8s.io"
+_SHOWN_METADATA = ("name", "namespace", "managedFields")
 
 
 class TokenAuthenticator(Protocol):
@@ -57,7 +59,9 @@ class Reviewer:
         document, problems = bodies.read(request, info)
         warnings = steps.default(info, request, document, problems)
         document.pop("status", None)
-        metadata = {key: value for key, value in document["metadata"].items() if key in ("name", "namespace")}
+        if info.gvr.resource != "selfsubjectreviews":
+            track_create(info, request, document, now=self._context.now())
+        metadata = {key: value for key, value in document["metadata"].items() if key in _SHOWN_METADATA}
         if request.namespace:
             metadata["namespace"] = request.namespace
         answer = {"kind": info.gvk.kind, "apiVersion": info.gvk.api_version, "metadata": metadata}

@@ -19,6 +19,7 @@ from pilotage.rest.request import Request
 from pilotage.server.ownership import configuration, kinds
 from pilotage.server.ownership.track import written_at
 from pilotage.server.resources import ResourceInfo
+from pilotage.server.strategies.scaling import SCALE
 
 KUBECTL = "kubectl"
 """The manager that may take over what kubectl's client-side apply has set, which an annotation records."""
@@ -34,7 +35,7 @@ def applied(info: ResourceInfo, request: Request, live: Document, config: Docume
     try:
         outcome = application.run(force=bool(request.write.force))
     except ConflictsError as error:
-        raise _conflict(error) from None
+        raise _conflict(error, request) from None
     document = outcome.document
     metadata = document["metadata"] = dict(document.get("metadata") or {})
     if request.write.field_manager == KUBECTL:
@@ -102,12 +103,20 @@ class _Application:
         return sets.difference(sets.difference(content.fields_of(field_type, last), since.written), since.removed)
 
 
-def _conflict(error: ConflictsError) -> Conflict:
+def _conflict(error: ConflictsError, request: Request) -> Conflict:
+    if request.subresource == "scale":
+        error = ConflictsError([_of_scale(conflict) for conflict in error.conflicts])
     causes = tuple(
         Cause("FieldManagerConflict", f"conflict with {conflict.owner}", elements.shown(conflict.path))
         for conflict in error.conflicts
     )
     return Conflict(str(error), details=StatusDetails(causes=causes))
+
+
+def _of_scale(conflict: applying.Conflict) -> applying.Conflict:
+    """A conflict about the replicas of an object as one about those of its Scale, which is what was applied."""
+    version = SCALE.api_version if conflict.manager.api_version else ""
+    return conflict._replace(manager=conflict.manager._replace(api_version=version), path=("f:spec", "f:replicas"))
 
 
 def _renew_last_applied(metadata: Document, config: Document) -> None:
