@@ -60,8 +60,10 @@ _KEPT = {
     f"{_META}ObjectMeta": frozenset(("managedFields",)),
     "io.k8s.api.core.v1.EphemeralContainer": frozenset(("ports", "resizePolicy", "restartPolicyRules")),
     "io.k8s.api.core.v1.ResourceRequirements": frozenset(("claims",)),
+    "io.k8s.api.core.v1.VolumeResourceRequirements": frozenset(("requests",)),
+    "io.k8s.api.autoscaling.v2.HPAScalingRules": frozenset(("policies",)),
 }
-"""Lists that are kept where they are empty: no managed fields at all are a reset, and others are refused by some."""
+"""What is kept where it is empty: no managed fields at all are a reset, and others are refused by some."""
 
 
 @dataclass(frozen=True, slots=True)

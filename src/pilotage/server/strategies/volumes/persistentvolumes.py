@@ -11,7 +11,7 @@ from pilotage.server.strategies.checks.immutable import IMMUTABLE, validate_immu
 from pilotage.server.strategies.pods.resources import default_quantities
 from pilotage.server.strategies.pods.volumedefaults import default_source
 from pilotage.server.strategies.pods.warnings import term_warnings
-from pilotage.server.strategies.strategy import Strategy
+from pilotage.server.strategies.strategy import Strategy, copy_field
 from pilotage.server.strategies.volumes.persistentvolumeclaims import BETA_CLASS, BETA_CLASS_WARNING
 from pilotage.server.strategies.volumes.sources import SOURCES
 from pilotage.server.strategies.volumes.volumespecs import validate_volume_spec
@@ -124,9 +124,8 @@ def _with_stable_labels(old: Document, new: Document | None) -> Document:
     for ours, theirs in zip(_terms(result), _terms(new or {}), strict=False):
         for name in ("matchExpressions", "matchFields"):
             for expression, other in zip(ours.get(name) or (), theirs.get(name) or (), strict=False):
-                stable = _STABLE_LABELS.get(expression.get("key", ""))
-                if stable is not None and stable == other.get("key"):
-                    expression["key"] = stable
+                if _STABLE_LABELS.get(expression.get("key", ""), "") == other.get("key", ""):
+                    copy_field(expression, other, "key")  # also where it is removed, which is refused elsewhere
     return result
 
 
