@@ -22,8 +22,6 @@ type encoding struct {
 	Always map[string]json.RawMessage `json:"always,omitempty"`
 	// Pointers has the optional scalars for which zero is not the same as absent.
 	Pointers []string `json:"pointers,omitempty"`
-	// OmitZero has the structures that are left out when they are empty.
-	OmitZero []string `json:"omitZero,omitempty"`
 }
 
 var (
@@ -84,8 +82,7 @@ func describe(name, options string, t reflect.Type, into *encoding) {
 		if !optional {
 			into.Always[name] = json.RawMessage("null")
 		}
-	case strings.Contains(options, ",omitzero,"):
-		into.OmitZero = append(into.OmitZero, name)
+	case strings.Contains(options, ",omitzero,"): // left out when it is empty
 	case structure && custom(t) || !structure && !optional:
 		zero, err := json.Marshal(reflect.Zero(t).Interface())
 		if err != nil {

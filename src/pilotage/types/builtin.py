@@ -74,8 +74,6 @@ class Encoding(msgspec.Struct, frozen=True, rename="camel"):
     """The fields that are never left out, with their zero value."""
     pointers: frozenset[str] = frozenset()
     """The optional scalars for which zero is not the same as absent."""
-    omit_zero: frozenset[str] = frozenset()
-    """The structures that are left out when they are empty."""
 
 
 _NO_ENCODING = Encoding()
