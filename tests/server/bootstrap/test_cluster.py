@@ -69,6 +69,8 @@ async def test_a_server_with_a_certificate_authority_publishes_it_in_each_namesp
         assert await api.names(CONFIG_MAPS) == [ROOT_CA] * 4
         await api.create(NAMESPACES, {"metadata": {"name": "mine"}})
         assert (await api.get(CONFIG_MAPS, ROOT_CA, "mine"))["data"] == {"ca.crt": "PEM"}
+        await api.registry.publish_root_ca("NEW")
+        assert {one["data"]["ca.crt"] for one in await api.all(CONFIG_MAPS)} == {"NEW"}, "as after a new authority"
 
 
 async def test_what_was_changed_or_exists_stays_at_the_next_start() -> None:

@@ -38,17 +38,27 @@ class NamespaceContents:
     async def missing(
         self, storage: Storage, prefix: str, namespace: str, *, now: str, uid: Callable[[], str]
     ) -> list[Put]:
-        """The writes that create what a namespace lacks."""
+        """The writes that create what a namespace lacks, and that replace the authority of an earlier start."""
         puts: list[Put] = []
         for key in self.keys(namespace):
-            if await storage.get(prefix + key) is None:
+            entry = await storage.get(prefix + key)
+            if entry is None:
                 document = self._document(key)
                 document["metadata"] |= {"namespace": namespace, "uid": uid(), "creationTimestamp": now}
                 puts.append(Put(prefix + key, records.encode(document), expected=0))
+            elif key.startswith(CONFIG_MAPS):
+                found = records.decode(entry.value)
+                if found.get("data") != self._data and not records.terminating(entry.value):
+                    value = records.encode(found | {"data": self._data})
+                    puts.append(Put(entry.key, value, expected=entry.revision))
         return puts
+
+    @property
+    def _data(self) -> Document:
+        return {"ca.crt": self.root_ca}
 
     def _document(self, key: str) -> Document:
         if key.startswith(SERVICE_ACCOUNTS):
             return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
         metadata = {"name": ROOT_CA, "annotations": {"kubernetes.io/description": _DESCRIPTION}}
-        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"ca.crt": self.root_ca}}
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": self._data}
