@@ -9,7 +9,7 @@ PARALLEL := --numprocesses=auto --dist=worksteal
 # Tests start some hundred Pythons: with their bytecode written once, they take two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check format cluster-tests cluster-binaries compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests short-soak-tests bench bench-device bench-abuse test-pythons lock types proto recordings clean
+.PHONY: help demo test check format cluster-tests cluster-binaries differential compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests short-soak-tests bench bench-device bench-abuse test-pythons lock types proto recordings clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 30
@@ -49,6 +49,9 @@ cluster-binaries:  ## build kube-apiserver, etcd and kubectl into the cache fold
 
 cluster-tests: $(READY) cluster-binaries  ## the client tests and generated CRDs against a real kube-apiserver
 	$(PYTEST) -m cluster
+
+differential: $(READY) cluster-binaries  ## random requests to a real kube-apiserver and to ours, for SECONDS (600), from SEED (1)
+	$(BIN)/python -m tests.differential --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1)
 
 compatibility-binaries:  ## build the Go programs of the Device API's older generations into the cache folder, once
 	@$(PYTHON) hack/device/binaries.py || test $$? -eq 3

@@ -13,7 +13,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,6 +70,8 @@ class Scenario:
     name: str
     steps: Sequence[Step]
     definitions: Sequence[Mapping[str, Any]] = ()
+    managed_fields: bool = False
+    """Whether managed fields are compared too."""
 
     @property
     def namespace(self) -> str:
@@ -150,6 +152,7 @@ class Replay:
         self._saved: dict[str, Any] = {"namespace": scenario.namespace, "group": scenario.group}
         self._names: dict[str, str] = {}
         self._prefixes: set[str] = set()
+        self._managed_fields = scenario.managed_fields
         self._step = ""
 
     def target(self, step: Step) -> str:
@@ -208,8 +211,10 @@ class Replay:
             named = {
                 name: self._comparable(item, name, version="<list version>" if listing else version)
                 for name, item in value.items()
-                if name != "managedFields"
+                if self._managed_fields or name != "managedFields"
             }
+            if "managedFields" in named:  # entries of the same second are in the order of their managers
+                named["managedFields"] = sorted(named["managedFields"], key=_sorted_text)
             return _plain_list(named) if listing else _plain(named)
         if isinstance(value, list):
             return [self._comparable(item, key) for item in value]
@@ -258,6 +263,10 @@ def _ordered(document: Any) -> Any:
     return document | {"message": document["message"].replace(found, ordered)}
 
 
+def _sorted_text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
 def _time(match: re.Match[str]) -> str:
     return "<microtime>" if match[1] else "<time>"
 
@@ -303,3 +312,15 @@ def expected_of_ours(difference: Difference | None, real: Mapping[str, Any]) -> 
     for path, value in difference.ours.items() if difference else ():
         put_at(expected, path, ABSENT if value == "<absent>" else value)
     return expected
+
+
+def differing(expected: Any, found: Any, where: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """The places where two documents differ, with both values; `<absent>` for nothing."""
+    if isinstance(expected, dict) and isinstance(found, dict):
+        for key in sorted(expected.keys() | found.keys()):
+            yield from differing(expected.get(key, "<absent>"), found.get(key, "<absent>"), f"{where}.{key}")
+    elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
+        for index, (one, other) in enumerate(zip(expected, found, strict=True)):
+            yield from differing(one, other, f"{where}[{index}]")
+    elif expected != found or isinstance(expected, bool) != isinstance(found, bool):
+        yield where, expected, found

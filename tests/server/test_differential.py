@@ -23,7 +23,7 @@ from pilotage.server.registry import Registry
 from pilotage.storage.memory import MemoryStorage
 
 from .cases import SCENARIOS
-from .differential import Difference, Scenario, expected_of_ours
+from .differential import Difference, Scenario, differing, expected_of_ours
 from .replaying import TOKEN, Answers, replay_on_ours, replay_on_real
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -98,20 +98,9 @@ def recorded(scenario: Scenario) -> Answers:
     return answers
 
 
-def difference(expected: Any, found: Any, where: str = "") -> str:
+def difference(expected: Any, found: Any) -> str:
     """The places where two documents differ, one a line."""
-    if isinstance(expected, dict) and isinstance(found, dict):
-        keys = sorted(expected.keys() | found.keys())
-        parts = [
-            difference(expected.get(key, "<absent>"), found.get(key, "<absent>"), f"{where}.{key}") for key in keys
-        ]
-    elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
-        parts = [
-            difference(one, other, f"{where}[{at}]")
-            for at, (one, other) in enumerate(zip(expected, found, strict=True))
-        ]
-    else:
-        parts = (
-            [] if expected == found else [f"  {where}\n    real: {json.dumps(expected)}\n    ours: {json.dumps(found)}"]
-        )
-    return "\n".join(part for part in parts if part)
+    return "\n".join(
+        f"  {where}\n    real: {json.dumps(one)}\n    ours: {json.dumps(other)}"
+        for where, one, other in differing(expected, found)
+    )

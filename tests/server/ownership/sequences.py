@@ -134,7 +134,7 @@ def _map(chance: Random) -> dict[str, str]:
     return {word: chance.choice(["1", "2"]) for word in _words(chance)}
 
 
-def _metadata(chance: Random) -> dict[str, Any]:
+def some_metadata(chance: Random) -> dict[str, Any]:
     made = _some(
         chance,
         labels=lambda: _map(chance),
@@ -146,7 +146,7 @@ def _metadata(chance: Random) -> dict[str, Any]:
 
 
 def _config_map(chance: Random) -> dict[str, Any]:
-    found = _some(chance, data=lambda: _map(chance), metadata=lambda: _metadata(chance))
+    found = _some(chance, data=lambda: _map(chance), metadata=lambda: some_metadata(chance))
     return found | ({"binaryData": {"z": "AAAA"}} if chance.random() < 0.2 else {})
 
 
@@ -181,7 +181,7 @@ def _part(chance: Random) -> dict[str, Any]:
     )
     found: dict[str, Any] = {"spec": spec} if chance.random() < 0.9 else {}
     return found | _some(
-        chance, metadata=lambda: _metadata(chance), status=lambda: {"phase": chance.choice("xy"), "n": anything()}
+        chance, metadata=lambda: some_metadata(chance), status=lambda: {"phase": chance.choice("xy"), "n": anything()}
     )
 
 
@@ -212,7 +212,7 @@ def _deployment(chance: Random) -> dict[str, Any]:
     )
     return {"spec": spec} | _some(
         chance,
-        metadata=lambda: _metadata(chance),
+        metadata=lambda: some_metadata(chance),
         status=lambda: {"replicas": chance.randint(0, 2), "observedGeneration": 1},
     )
 
@@ -225,7 +225,7 @@ def _service(chance: Random) -> dict[str, Any]:
     spec = {"ports": ports(), "clusterIP": "None"} | _some(
         chance, selector=lambda: {"app": chance.choice("xy")}, sessionAffinity=lambda: "None"
     )
-    return {"spec": spec} | _some(chance, metadata=lambda: _metadata(chance))
+    return {"spec": spec} | _some(chance, metadata=lambda: some_metadata(chance))
 
 
 def _secret(chance: Random) -> dict[str, Any]:
@@ -233,7 +233,7 @@ def _secret(chance: Random) -> dict[str, Any]:
         chance,
         data=lambda: dict.fromkeys(_words(chance), "YQ=="),
         stringData=lambda: _map(chance),
-        metadata=lambda: _metadata(chance),
+        metadata=lambda: some_metadata(chance),
         type=lambda: "Opaque",
     )
 
