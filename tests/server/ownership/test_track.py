@@ -220,3 +220,18 @@ async def test_a_review_names_its_creator() -> None:
         request = Request(Verb.CREATE, reviews, body=json.dumps(review).encode(), user_agent="kubectl/v1")
         answer = json.loads((await api.registry.call(request)).body)
     assert owners(answer) == {"kubectl": {"f:spec": {"f:nonResourceAttributes": {".": {}, "f:path": {}, "f:verb": {}}}}}
+
+
+async def test_a_field_that_is_never_left_out_is_owned_if_it_has_a_value() -> None:
+    classes = GroupVersionResource("scheduling.k8s.io", "v1", "priorityclasses")
+    cases: list[tuple[str, int, dict[str, Any]]] = [("a", 5, {"f:value": {}}), ("b", 0, {})]
+    async with managed() as api:
+        for name, value, fields in cases:
+            request = Request(
+                Verb.CREATE,
+                classes,
+                body=json.dumps({"metadata": {"name": name}, "value": value, "description": "x"}).encode(),
+                write=WriteOptions(field_manager="me"),
+            )
+            made = json.loads((await api.registry.call(request)).body)
+            assert owners(made)["me"] == {"f:description": {}, "f:preemptionPolicy": {}} | fields

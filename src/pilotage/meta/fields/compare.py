@@ -47,7 +47,7 @@ def _compare(field_type: FieldType, old: Any, new: Any, out: Changes) -> bool:
         _compare_lists(field_type, rule, old, new, out)
         return False
     # Values of two kinds, such as a scalar and a map, or null and a list: all below them differs.
-    removed, written = _below(field_type, old), _below(field_type, new)
+    removed, written = below(field_type, old), below(field_type, new)
     out.removed.update(removed)
     out.written.update(written)
     absent = (old is None and written) or (new is None and removed)  # null is an empty map or list
@@ -68,7 +68,7 @@ def _compare_maps(field_type: FieldType, old: dict[str, Any], new: dict[str, Any
         else:
             child = field_type.child(name)
             if before != value or not (child.exact or same(before, value)):  # most are the same
-                _compare_child(f"f:{name}", child, before, value, out)
+                compare_field(f"f:{name}", child, before, value, out)
     if not old.keys() <= new.keys():
         for name in old.keys() - new.keys():
             out.removed[f"f:{name}"] = appeared(field_type.child(name), old[name])
@@ -84,7 +84,7 @@ def _compare_lists(field_type: FieldType, rule: ListRule, old: list[Any], new: l
 def _compare_items(element: str, field_type: FieldType, old: list[Any], new: list[Any], out: Changes) -> None:
     """Compare the items that one path element names. Duplicates are one value, without fields."""
     if len(old) == len(new) == 1:
-        _compare_child(element, field_type, old[0], new[0], out)
+        compare_field(element, field_type, old[0], new[0], out)
     elif len(old) > 1 and len(new) > 1:
         if not equal(old, new):
             out.written[element] = MEMBER
@@ -95,24 +95,25 @@ def _compare_items(element: str, field_type: FieldType, old: list[Any], new: lis
             out.written[element] = appeared(field_type, new[0]) if len(new) == 1 else MEMBER
 
 
-def _compare_child(element: str, field_type: FieldType, old: Any, new: Any, out: Changes) -> None:
-    below = Changes({}, {})
-    differs = _compare(field_type, old, new, below)
-    if below.removed:
-        out.removed[element] = below.removed
+def compare_field(element: str, field_type: FieldType, old: Any, new: Any, out: Changes) -> None:
+    """Note the changes of one field, or of one item of a list, from one value to another."""
+    found = Changes({}, {})
+    differs = _compare(field_type, old, new, found)
+    if found.removed:
+        out.removed[element] = found.removed
     if differs:
-        out.written[element] = {SELF: MEMBER, **below.written} if below.written else MEMBER
-    elif below.written:
-        out.written[element] = below.written
+        out.written[element] = {SELF: MEMBER, **found.written} if found.written else MEMBER
+    elif found.written:
+        out.written[element] = found.written
 
 
 def appeared(field_type: FieldType, value: Any) -> FieldSet:
     """What is below an element whose value appears as a whole: the element is a member, and so is each field."""
-    below = _below(field_type, value)
-    return {SELF: MEMBER, **below} if below else MEMBER
+    fields = below(field_type, value)
+    return {SELF: MEMBER, **fields} if fields else MEMBER
 
 
-def _below(field_type: FieldType, value: Any) -> FieldSet:
+def below(field_type: FieldType, value: Any) -> FieldSet:
     """The fields and items of a value; none of a value that is a leaf."""
     if isinstance(value, dict) and field_type.is_map and not field_type.atomic:
         return {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from pilotage.meta.documents import Document
+from pilotage.meta.fields import compare, sets, tracking
 from pilotage.meta.fields import managers as managing
-from pilotage.meta.fields import sets, tracking
-from pilotage.meta.fields.compare import Changes, changes
+from pilotage.meta.fields.compare import Changes
 from pilotage.meta.fields.managers import Manager, Managers, Owned
 from pilotage.meta.fields.sets import FieldSet
 from pilotage.meta.fields.tracking import Writer
@@ -17,6 +17,7 @@ from pilotage.server.resources import ResourceInfo
 from pilotage.storage.transaction import MAX_VALUE_BYTES
 
 MANAGED_FIELDS = "managedFields"
+_UNOWNED = ("apiVersion", "kind")
 
 
 def track_create(info: ResourceInfo, request: Request, document: Document, *, now: str) -> None:
@@ -37,17 +38,22 @@ def track_create(info: ResourceInfo, request: Request, document: Document, *, no
 
 
 def _created_fields(ownership: kinds.Ownership, empty: Document, document: Document) -> FieldSet:
-    """The fields of a new object. It is compared without what nobody owns: faster than to leave that out later."""
-    metadata = {name: item for name, item in document["metadata"].items() if name not in tracking.NEVER_OWNED_METADATA}
-    owned = (
-        document | {"metadata": metadata}
-        if metadata
-        else {name: item for name, item in document.items() if name != "metadata"}
-    )
-    written = changes(ownership.field_type, empty, owned).written
-    if "f:metadata" in written:
-        written["f:metadata"] = sets.below(written, "f:metadata")
-    return sets.without(written, ownership.ignored) if ownership.ignored else written
+    """The fields of a new object, compared part by part: most of what nobody owns is left out before."""
+    field_type, ignored = ownership.field_type, ownership.ignored
+    found = Changes({}, {})
+    for name, value in document.items():
+        element = f"f:{name}"
+        if name in _UNOWNED or ignored.get(element) == sets.MEMBER:
+            continue
+        if name == "metadata":
+            owned = {key: item for key, item in value.items() if key not in tracking.NEVER_OWNED_METADATA}
+            if owned:
+                found.written[element] = compare.below(field_type.child(name), owned)
+        elif name in empty:
+            compare.compare_field(element, field_type.child(name), empty[name], value, found)
+        else:
+            found.written[element] = compare.appeared(field_type.child(name), value)
+    return sets.without(found.written, ignored) if ignored else found.written
 
 
 def track_update(info: ResourceInfo, request: Request, document: Document, old: Document, *, now: str) -> None:
@@ -104,7 +110,7 @@ class _Write:
         self._versions = ownership.versions
         version = ownership.api_version
         self._writer = Writer(update_manager(version, request), version, written_at(request, now))
-        self._own = changes(ownership.field_type, old, new).ignoring(ownership.ignored)
+        self._own = compare.changes(ownership.field_type, old, new).ignoring(ownership.ignored)
         self._compared: dict[str, Changes | None] = {version: self._own}
 
     def renewed(self, entries: list[Document]) -> list[Document] | None:
