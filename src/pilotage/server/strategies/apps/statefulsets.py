@@ -20,7 +20,7 @@ from pilotage.server.strategies.apps.templates import (
 from pilotage.server.strategies.checks.labelselectors import invalid_selector
 from pilotage.server.strategies.checks.numbers import validate_counts
 from pilotage.server.strategies.checks.references import validate_optional_name
-from pilotage.server.strategies.pods.defaults import default_pod_template
+from pilotage.server.strategies.pods.defaults import default_pod_template, default_template_metadata
 from pilotage.server.strategies.pods.spec import validate_pod_template
 from pilotage.server.strategies.strategy import Strategy
 from pilotage.server.strategies.volumes.claims import claim_spec_warnings, default_claim, validate_claim_spec
@@ -77,6 +77,7 @@ class StatefulSetStrategy(Strategy):
             if not policy.get(key):
                 policy[key] = "Retain"
         for claim in spec.get("volumeClaimTemplates") or ():
+            default_template_metadata(claim.get("metadata") or {})
             default_claim(claim)
             claim["apiVersion"], claim["kind"] = "v1", "PersistentVolumeClaim"
 
@@ -134,7 +135,7 @@ def _drop_unavailable(document: Document, old: Document) -> None:
 
 
 def _fixed(spec: Document) -> Document:
-    return {key: value for key, value in spec.items() if key not in _CHANGEABLE and value not in ("", [], {})}
+    return {key: value for key, value in spec.items() if key not in _CHANGEABLE}
 
 
 def _is_valid(spec: Document) -> bool:

@@ -12,6 +12,7 @@ from pilotage.server.strategies.batch.jobspecs import default_job_spec, job_spec
 from pilotage.server.strategies.batch.schedules import schedule_problem, zone_problem
 from pilotage.server.strategies.checks.labelselectors import invalid_selector
 from pilotage.server.strategies.checks.numbers import validate_counts
+from pilotage.server.strategies.pods.defaults import default_template_metadata
 from pilotage.server.strategies.strategy import Strategy
 
 _POLICIES = ("Allow", "Forbid", "Replace")
@@ -29,7 +30,9 @@ class CronJobStrategy(Strategy):
 
     def default(self, document: Document) -> None:
         spec = document.setdefault("spec", {})
-        default_job_spec(spec.setdefault("jobTemplate", {}).setdefault("spec", {}))
+        template = spec.setdefault("jobTemplate", {})
+        default_template_metadata(template.get("metadata") or {})
+        default_job_spec(template.setdefault("spec", {}))
         if not spec.get("concurrencyPolicy"):
             spec["concurrencyPolicy"] = "Allow"
         spec.setdefault("suspend", False)

@@ -47,11 +47,15 @@ def default_pod(pod: Document) -> None:
         _default_status(status)
 
 
+def default_template_metadata(metadata: Document) -> None:
+    """Drop empty managed fields, which reset those of an object, but mean nothing in a template, in place."""
+    if not metadata.get("managedFields", True):
+        del metadata["managedFields"]
+
+
 def default_pod_template(template: Document) -> None:
     """Fill in the defaults of a pod template, in place."""
-    metadata = template.setdefault("metadata", {})
-    if not metadata.get("managedFields", True):  # kept where they reset those of an object
-        del metadata["managedFields"]
+    default_template_metadata(template.setdefault("metadata", {}))
     _drop_old_annotations(template)
     default_pod_spec(template.setdefault("spec", {}))
 
