@@ -7,20 +7,18 @@ from collections.abc import Iterator
 from pilotage.meta.documents import Document
 from pilotage.server.strategies.pods.fields import default_field_reference
 from pilotage.server.strategies.pods.images import pull_policy
+from pilotage.server.strategies.pods.probes import PROBES
 from pilotage.server.strategies.pods.resources import (
     default_pod_resources,
     default_quantities,
     default_requirements,
 )
+from pilotage.server.strategies.pods.surroundings import CONTAINER_LISTS
 from pilotage.server.strategies.pods.volumedefaults import default_volume
 
-CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
-"""The lists of containers in a spec."""
-PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
 _SPEC = {"dnsPolicy": "ClusterFirst", "restartPolicy": "Always", "schedulerName": "default-scheduler"}
-
-_EPHEMERAL = "ephemeralContainerStatuses"
+_STATUSES = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 _OLD_ANNOTATIONS = {
     f"pod.{stage}.kubernetes.io/init-container{part}" for stage in ("alpha", "beta") for part in ("s", "-statuses")
 }
@@ -79,14 +77,14 @@ def default_pod_spec(spec: Document) -> None:
         default_quantities(resources.get("requests"))
 
 
-def containers(spec: Document, lists: tuple[str, ...] = CONTAINERS) -> Iterator[Document]:
+def containers(spec: Document, lists: tuple[str, ...] = CONTAINER_LISTS) -> Iterator[Document]:
     """All containers of a spec."""
     for name in lists:
         yield from spec.get(name) or ()
 
 
 def _default_status(status: Document) -> None:
-    for holder in (status, *containers(status, ("initContainerStatuses", "containerStatuses", _EPHEMERAL))):
+    for holder in (status, *containers(status, _STATUSES)):
         default_quantities(holder.get("allocatedResources"))
         default_requirements(holder.get("resources") or {})
 
