@@ -62,6 +62,7 @@ _KEPT = {
     "io.k8s.api.core.v1.ResourceRequirements": frozenset(("claims",)),
     "io.k8s.api.core.v1.VolumeResourceRequirements": frozenset(("requests",)),
     "io.k8s.api.autoscaling.v2.HPAScalingRules": frozenset(("policies",)),
+    "io.k8s.api.resource.v1.ResourceSliceSpec": frozenset(("devices", "sharedCounters")),
 }
 """What is kept where it is empty: no managed fields at all are a reset, and others are refused by some."""
 

@@ -171,3 +171,16 @@ def test_fields_that_the_release_has_switched_off_are_dropped_unless_they_are_in
     _, causes = updated(STRATEGY, old, spec=copied(old["spec"]))
     path = "spec.devices[0].nodeAllocatableResourceMappings"
     assert fields(causes) == [f"{path}[cpu].capacityKey", f"{path}[x.com/y]", f"{path}[x.com/y].allocationMultiplier"]
+
+
+def test_devices_and_counters_are_in_different_slices_be_they_empty() -> None:
+    assert causes_of(devices=[], sharedCounters=[]) == ["spec"]
+    document, _ = created(STRATEGY, spec=SPEC | {"devices": []})
+    assert "devices" not in document["spec"]
+
+
+def test_the_name_of_a_driver_should_be_lowercase() -> None:
+    document, causes = created(STRATEGY, spec=SPEC | {"driver": "GPU.example"})
+    assert not causes
+    (warning,) = STRATEGY.warnings(document, None)
+    assert warning.startswith("spec.driver: driver names should be lowercase")

@@ -52,6 +52,18 @@ class ResourceSliceStrategy(Strategy):
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
         return list(_validate_spec(document.get("spec") or {}, old.get("spec") or {}))
 
+    def canonicalize(self, document: Document) -> None:
+        spec = document["spec"]
+        for name in ("devices", "sharedCounters"):
+            if not spec.get(name, True):
+                del spec[name]
+
+    def warnings(self, document: Document, old: Document | None) -> list[str]:
+        driver = document["spec"].get("driver") or ""
+        if driver == driver.lower():
+            return []
+        return [f'spec.driver: driver names should be lowercase; "{driver}" contains uppercase characters']
+
 
 def _devices(document: Document) -> list[Document]:
     return (document.get("spec") or {}).get("devices") or []
@@ -96,7 +108,7 @@ def _validate_spec(spec: Document, old: Document | None) -> Iterator[Cause]:
                 yield invalid(path, value, IMMUTABLE)
     yield from _validate_nodes(spec)
     devices, counters = spec.get("devices") or [], spec.get("sharedCounters") or []
-    if devices and counters:
+    if spec.get("devices") is not None and spec.get("sharedCounters") is not None:  # be they empty
         yield invalid("spec", "", "only one of `sharedCounters` or `devices` is allowed")
     yield from _validate_devices(devices, old, by_device=spec.get("perDeviceNodeSelection") is True)
     yield from validate_set(counters, "spec.sharedCounters", _MAX_COUNTER_SETS, _validate_counter_set, _name)
