@@ -21,6 +21,9 @@ from pilotage.meta.yamlscalars import plain_value, tagged_value
 MAX_NODES = 100_000
 """Values in one text, each use of an alias counted in full. It bounds both time and what a small text can become."""
 
+MAX_EXPANDED = 20_000
+"""Values that the aliases of one text stand for."""
+
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _MAX_DUPLICATES = 64
@@ -122,6 +125,8 @@ class _Reader:
         self._limits = limits
         self._aliases = aliases
         self._nodes = 0
+        self._inside = 0  # how many aliases what is being read is inside of
+        self._expanded = 0  # values that were read because of aliases
         self._anchors: dict[str, list[yaml.Event]] = {}
         self._recordings: list[list[yaml.Event]] = []
         self.duplicates: list[str] | None = None
@@ -145,6 +150,10 @@ class _Reader:
         self._nodes += 1
         if self._nodes > MAX_NODES:
             raise _refused(event, f"the text has more than {MAX_NODES} values, aliases counted in full")
+        if self._inside:
+            self._expanded += 1
+            if self._expanded > MAX_EXPANDED:
+                raise _refused(event, f"the aliases of the text stand for more than {MAX_EXPANDED} values")
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event, depth)
         anchor = event.anchor if isinstance(event, yaml.NodeEvent) else None
@@ -167,7 +176,9 @@ class _Reader:
             raise _refused(event, f"the alias *{event.anchor} has no anchor before it")
         # What is inside is read again, and counted again; an anchor around it has recorded the alias, so that is all.
         replay, recordings, self._recordings = iter(recorded), self._recordings, []
+        self._inside += 1
         value = self._value(next(replay), replay, depth)
+        self._inside -= 1
         self._recordings = recordings
         return value
 

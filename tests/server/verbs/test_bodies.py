@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from pilotage.rest.request import Request, Verb, WriteOptions
 from pilotage.server.verbs import bodies
 from pilotage.server.verbs.bodies import FieldProblems, mismatch
 
-from ..registries import CONFIG_MAPS, opened
+from ..registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, definition, opened
 
 
 class Pairs(list[tuple[str, Any]]):
@@ -51,7 +52,7 @@ def test_counting_never_misses_a_key_given_twice(value: Any, gap: str, ascii_onl
 async def test_problems_are_warnings_unless_asked_otherwise(validation: str, warnings: int) -> None:
     async with opened() as api:
         info = await api.registry.context.catalogue.find(CONFIG_MAPS)
-    problems = FieldProblems(unknown=["spec.b", "spec.a"], duplicate=["spec.a"])
+    problems = FieldProblems(unknown=["spec.b", "spec.a"], duplicate=["spec.a", "spec.a.b", "spec.c"])
     request = Request(Verb.CREATE, CONFIG_MAPS, write=WriteOptions(field_validation=validation))
     assert len(problems.report(request, info)) == warnings
 
@@ -59,13 +60,67 @@ async def test_problems_are_warnings_unless_asked_otherwise(validation: str, war
 async def test_strict_problems_are_an_error_that_names_them_in_order() -> None:
     async with opened() as api:
         info = await api.registry.context.catalogue.find(CONFIG_MAPS)
-    problems = FieldProblems(unknown=["spec.b", "spec.a"], duplicate=["spec.a"])
-    words = 'strict decoding error: unknown field "spec.a", unknown field "spec.b", duplicate field "spec.a"'
+    problems = FieldProblems(unknown=["spec.b", "spec.a"], duplicate=["spec.a", "spec.c"])
+    words = 'strict decoding error: unknown field "spec.b", unknown field "spec.a", duplicate field "spec.c"'
     strict = WriteOptions(field_validation="Strict")
     with pytest.raises(BadRequest, match=words):
         problems.report(Request(Verb.CREATE, CONFIG_MAPS, write=strict), info)
     with pytest.raises(Invalid, match=words):
         problems.report(Request(Verb.PATCH, CONFIG_MAPS, name="x", write=strict), info)
+
+
+async def test_problems_of_a_custom_resource_are_duplicates_then_metadata_then_what_the_schema_drops() -> None:
+    async with opened() as api:
+        await api.create(DEFINITIONS, definition())
+        info = await api.registry.context.catalogue.find(WIDGETS)
+    problems = FieldProblems(unknown=["spec.b", "metadata.z", "a"], duplicate=["a.k"])
+    assert problems.report(Request(Verb.CREATE, WIDGETS), info) == [
+        'duplicate field "a.k"',
+        'unknown field "metadata.z"',
+        'unknown field "a"',
+        'unknown field "spec.b"',
+    ]
+
+
+YAML = "application/yaml"
+
+
+@pytest.mark.parametrize(
+    ("body", "data"),
+    [
+        (b"metadata: {name: x}\ndata: {n: a, 1: b, true: c}", {"false": "a", "1": "b", "true": "c"}),
+        (b"metadata: {name: x}\ndata: {k: a}\n---\nmetadata: {name: other}", {"k": "a"}),
+        (b"metadata: &m {name: x}\ndata: *m", {"name": "x"}),
+        (b"metadata: {name: x}\ndata: {k: a, k: b}", {"k": "b"}),
+    ],
+)
+async def test_a_yaml_body_is_read_as_kube_apiserver_reads_it(body: bytes, data: dict[str, str]) -> None:
+    async with opened() as api:
+        request = Request(Verb.CREATE, CONFIG_MAPS, namespace="default", body=body, content_type=YAML)
+        answer = await api.registry.call(request)
+    assert json.loads(answer.body)["data"] == data
+
+
+async def test_a_key_that_is_in_yaml_twice_is_a_warning_or_an_error() -> None:
+    body = b"metadata: {name: x}\ndata:\n  k: a\n  k: b\n"
+    strict = WriteOptions(field_validation="Strict", dry_run=True)
+    async with opened() as api:
+        request = Request(Verb.CREATE, CONFIG_MAPS, namespace="default", body=body, content_type=YAML)
+        assert (await api.registry.call(request)).warnings == ('line 4: key "k" already set in map',)
+        with pytest.raises(BadRequest, match='strict decoding error: yaml: unmarshal errors:\n  line 4: key "k"'):
+            await api.registry.call(replace(request, write=strict))
+
+
+async def test_what_is_no_yaml_is_refused_in_the_words_of_go() -> None:
+    async with opened() as api:
+        for body, message in (
+            (b"a: b: c", "yaml: mapping values are not allowed in this context (613a20623a2063)"),
+            (b"metadata: {name: yy", "yaml: line 1: did not find expected ',' or '}'"),
+        ):
+            request = Request(Verb.CREATE, CONFIG_MAPS, namespace="default", body=body, content_type=YAML)
+            with pytest.raises(BadRequest) as raised:
+                await api.registry.call(request)
+            assert message in str(raised.value)
 
 
 @pytest.mark.parametrize(

@@ -78,8 +78,10 @@ class Renderer:
             if self._info.custom:
                 metadata.setdefault("continue", "")  # an untyped list always has it
         head = msgspec.json.encode({"kind": kind, "apiVersion": api_version, "metadata": metadata})
-        items = b",".join(self._item(bytes(item)) for item in page.items)
-        return self._written(b'%b,"items":[%b]}' % (head[:-1], items))
+        items = b"[%b]" % b",".join(self._item(bytes(item)) for item in page.items)
+        if self._asked.form is Form.METADATA and not page.items:
+            items = b"null"  # as Go writes a slice that nothing was appended to
+        return self._written(b'%b,"items":%b}' % (head[:-1], items))
 
     @property
     def has_events(self) -> bool:

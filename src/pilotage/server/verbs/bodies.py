@@ -53,6 +53,7 @@ JSON_TYPES = ("string", "integer", "number", "boolean", "object", "array", "null
 NO_KIND = "Object 'Kind' is missing"
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 _OTHER_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
+_YAML_ERROR = re.compile(r"(?:the document is not YAML: )?(.*) \(line (\d+), column \d+\)", re.DOTALL)
 _KEY = re.compile(rb'"\s*:')
 _GAP = re.compile(rb'"\s+:')
 _encode = msgspec.json.Encoder().encode
@@ -64,18 +65,39 @@ class FieldProblems:
 
     unknown: list[str] = field(default_factory=list)
     duplicate: list[str] = field(default_factory=list)
+    repeated: list[str] = field(default_factory=list)
+    """What the YAML reader says of keys that are there twice."""
 
     def report(self, request: Request, info: ResourceInfo) -> list[str]:
         """The warnings to give. Raises BadRequest where the request asked to be strict."""
         validation = request.write.field_validation
-        unknown = sorted(self.unknown) if info.custom else self.unknown
-        lines = [f"unknown field {gojson.quoted(path)}" for path in unknown]
-        lines += [f"duplicate field {gojson.quoted(path)}" for path in self.duplicate]
-        if not lines or validation == "Ignore":
+        lines = self._custom_lines() if info.custom else self._builtin_lines()
+        if validation == "Ignore" or not (lines or self.repeated):
             return []
         if validation == "Strict":
+            if self.repeated:
+                lines = ["yaml: unmarshal errors:\n  " + "\n  ".join(self.repeated), *lines]
             raise undecodable(info, request, f"strict decoding error: {', '.join(lines)}")
-        return lines
+        return self.repeated + lines
+
+    def _custom_lines(self) -> list[str]:
+        """Kubernetes looks for duplicates first, then reads the metadata, then prunes by the schema."""
+        unknown = sorted(self.unknown, key=lambda path: (not path.startswith("metadata."), path))
+        return [*map(_duplicate, self.duplicate), *map(_unknown, unknown)]
+
+    def _builtin_lines(self) -> list[str]:
+        """What is inside an unknown field is not looked at."""
+        roots = tuple(f"{path}." for path in self.unknown) + tuple(f"{path}[" for path in self.unknown)
+        known = [path for path in self.duplicate if path not in self.unknown and not path.startswith(roots)]
+        return [*map(_unknown, self.unknown), *map(_duplicate, known)]
+
+
+def _unknown(path: str) -> str:
+    return f"unknown field {gojson.quoted(path)}"
+
+
+def _duplicate(path: str) -> str:
+    return f"duplicate field {gojson.quoted(path)}"
 
 
 @contextmanager
@@ -227,13 +249,26 @@ def _decoded(request: Request, info: ResourceInfo, problems: FieldProblems) -> A
     if media == YAML:
         from pilotage.meta import yamltext  # few bodies are: not worth an import
 
-        return yamltext.read(request.body.decode())
+        try:
+            document, problems.repeated = yamltext.read_lenient(request.body)
+        except DecodeError as error:
+            raise unrecognized(info, _yaml_error(str(error)), request.body) from None
+        return document
     if media == PROTOBUF and not info.custom:
         return _protobuf(request, info)
     accepted = ACCEPTED if media != PROTOBUF else "application/json, application/yaml"
     raise UnsupportedMediaType(
         f"the body of the request was in an unknown format - accepted media types include: {accepted}"
     )
+
+
+def _yaml_error(message: str) -> str:
+    """A message of our YAML reader in the form of Go's, which names no line for the first one."""
+    found = _YAML_ERROR.fullmatch(message)
+    if found is None:
+        return f"yaml: {message}"
+    line = int(found[2]) - 1
+    return f"yaml: {f'line {line}: ' if line else ''}{found[1]}"
 
 
 def _protobuf(request: Request, info: ResourceInfo) -> Document:
