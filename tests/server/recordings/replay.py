@@ -63,15 +63,15 @@ class Replay:
     def __init__(self, bases: dict[str, Document], show: Show) -> None:
         self._bases = bases
         self._show = show
-        self._empty = _registry()
-        self._filled = _registry()
+        self.empty = _registry()
+        self.filled = _registry()
         self._live: dict[tuple[str, str], Document | None] = {}
         self.kinds: dict[str, Agreement] = {}
 
     async def start(self) -> None:
         document = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
         request = Request(Verb.CREATE, GroupVersionResource("", "v1", "namespaces"), body=_encode(document))
-        for registry in (self._empty, self._filled):
+        for registry in (self.empty, self.filled):
             await registry.call(request)
         for base in self._bases.values():
             if "live" in base:
@@ -79,7 +79,7 @@ class Replay:
 
     async def _place(self, base: Document) -> None:
         """Put an object straight into the storage, as the recording server had it."""
-        context = self._filled.context
+        context = self.filled.context
         info = await context.catalogue.find(_resource(base))
         document = _unmask(base["live"])
         document["metadata"] |= {"uid": UID, "creationTimestamp": "2020-01-01T00:00:00Z"}
@@ -109,7 +109,7 @@ class Replay:
                 user=ADMIN,
             )
             try:
-                self._live[key] = _decode((await self._filled.call(request)).body)
+                self._live[key] = _decode((await self.filled.call(request)).body)
             except ApiError:
                 self._live[key] = None
         return self._live[key]
@@ -127,7 +127,7 @@ class Replay:
             user=ADMIN,
         )
         try:
-            response = await (self._filled if case.updates else self._empty).call(request)
+            response = await (self.filled if case.updates else self.empty).call(request)
         except ApiError as error:
             return _refusal(error, record.get("generateName", ""))
         except Exception as error:  # a defect of ours: counted and shown, so that the other cases are still played
