@@ -30,6 +30,7 @@ from pilotage.server.loops.references import (
     is_relevant,
     metadata_of,
 )
+from pilotage.server.loops.retries import Retries
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.delete import Deleter
 from pilotage.server.verbs.update import Updater
@@ -42,7 +43,6 @@ USER = User(
 )
 _AT_ONCE = 64
 """So many objects are worked on at the same time: a storage on a disk commits them together."""
-_FIRST_RETRY, _LAST_RETRY = 1.0, 60.0
 _log = logger("pilotage.server")
 
 
@@ -60,21 +60,18 @@ class Collector:
 
     def _clear(self) -> None:
         self._graph = OwnerGraph()
-        self._failed: dict[str, str] = {}
-        self._retry_seconds = _FIRST_RETRY
+        self._retries = Retries()
+        self._conflicts: set[str] = set()  # objects that had changed at the last attempt
         self._unknown_owners: set[str] = set()  # objects whose owner has a kind that is not served
         self._served: tuple[dict[str, ResourceInfo], dict[GroupVersionKind, ResourceInfo]] | None = None
 
     @property
     def idle(self) -> bool:
-        return self._reader.idle and not self._failed
+        return self._reader.idle and not self._retries
 
     def busy(self) -> str:
         """What is left to do, as a sentence."""
-        if self._failed:
-            key, reason = next(iter(self._failed.items()))
-            return f"garbage collection of {len(self._failed)} objects failed and is retried, {key}: {reason}"
-        return "garbage collection is in progress"
+        return f"garbage collection: {self._retries}" if self._retries else "garbage collection is in progress"
 
     def start(self) -> None:
         """Read the log from here on. `run` calls it if no caller has."""
@@ -85,11 +82,12 @@ class Collector:
         self._clear()
         self.start()
         try:
+            now = asyncio.get_running_loop().time
             await self._read_all()
             while True:
                 await self._work()
-                self._read(await self._reader.next(self._retry_seconds if self._failed else None))
-                self._retry_failed()
+                self._read(await self._reader.next(self._retries.seconds_left(now())))
+                self._graph.queue(self._retries.due(now()))
         finally:
             self._reader.stop()
 
@@ -105,19 +103,10 @@ class Collector:
             self._graph.read(event)
             if event.entry is None:
                 self._unknown_owners.discard(event.key)
-                self._failed.pop(event.key, None)
+                self._retries.forget(event.key)
             if event.key.startswith(self._definitions):
                 self._served = None
                 self._graph.queue(self._unknown_owners)
-
-    def _retry_failed(self) -> None:
-        """Try again what failed, less often each time, until all of it succeeds."""
-        if not self._failed:
-            self._retry_seconds = _FIRST_RETRY
-            return
-        self._retry_seconds = min(_LAST_RETRY, self._retry_seconds * 2)
-        self._graph.queue(self._failed)
-        self._failed = {}
 
     async def _work(self) -> None:
         while keys := self._graph.take(_AT_ONCE):
@@ -129,14 +118,25 @@ class Collector:
         """Do what is to be done with one object. A failure is logged once, and retried."""
         try:
             await self._collect(key)
-        except (Conflict, Redefined):
-            self._graph.queue((key,))  # it has changed meanwhile: decide again
+        except (Conflict, Redefined) as error:
+            if key in self._conflicts:
+                self._note_failure(key, error)  # not a change, then: a plugin refuses it
+            else:
+                self._conflicts.add(key)
+                self._graph.queue((key,))  # it has changed meanwhile: decide again
+            return
         except NotFound:
             pass  # deleted by another client
         except PilotageError as error:
-            if str(error) != self._failed.get(key):
-                _log.warning("Garbage collection failed, will be retried", key=key, error=error)
-            self._failed[key] = str(error)
+            self._note_failure(key, error)
+            return
+        self._conflicts.discard(key)
+        self._retries.forget(key)
+
+    def _note_failure(self, key: str, error: Exception) -> None:
+        self._conflicts.discard(key)
+        if self._retries.fail(key, str(error), asyncio.get_running_loop().time()):
+            _log.warning("Garbage collection failed, will be retried", key=key, error=error)
 
     async def _collect(self, key: str) -> None:
         entry = await self._context.storage.get(key)
