@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from pilotage.errors import Conflict, NotFound
+from pilotage.errors import ApiError, Conflict, NotFound
 from pilotage.meta import times
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
@@ -19,7 +19,9 @@ from pilotage.server.context import RegistryContext
 from pilotage.server.loops.progress import LogReader, Note
 from pilotage.server.verbs.delete import Deleter
 from pilotage.storage.interface import Entry, Event
+from pilotage.telemetry.logs import logger
 
+_log = logger("pilotage.server")
 _PODS = GroupVersionResource("", "v1", "pods")
 _PREFIX = "core/pods/"
 
@@ -93,4 +95,7 @@ class PodRemover:
             response = await self._deleter.delete(await self._context.catalogue.find(_PODS), request)
         except (NotFound, Conflict):
             return  # another process was faster
+        except ApiError as error:  # a plugin refuses it: the next change of the Pod is the retry
+            _log.warning("Cannot remove a terminating Pod", name=metadata["name"], error=error)
+            return
         self._note(request, response.body)

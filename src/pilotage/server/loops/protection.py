@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pilotage.errors import NotFound
+from pilotage.errors import ApiError, NotFound
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import Request, Verb
@@ -17,7 +17,9 @@ from pilotage.server.context import RegistryContext
 from pilotage.server.loops.progress import LogReader, Note
 from pilotage.server.verbs.update import Updater
 from pilotage.storage.interface import Entry, Event
+from pilotage.telemetry.logs import logger
 
+_log = logger("pilotage.server")
 _PODS = "core/pods/"
 _CLAIMS = "core/persistentvolumeclaims/"
 _VOLUMES = "core/persistentvolumes/"
@@ -131,6 +133,9 @@ class Protector:
             response = await self._updater.change(info, request, next_state)
         except NotFound:
             return  # another process was faster
+        except ApiError as error:  # a plugin refuses it, or the stored object is invalid: the next change is the retry
+            _log.warning("Cannot remove the protection of a volume", name=metadata["name"], error=error)
+            return
         self._note(request, response.body)
 
 
