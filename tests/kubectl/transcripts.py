@@ -87,6 +87,7 @@ def parse(text: str) -> Iterator[Command]:
 _MASKS = (
     (re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "<uid>"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"), "<time>"),
+    (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \+0000 UTC"), "<time>"),
     (re.compile(r"\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}"), "<time>"),
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [+-]\d{4}"), "<time>"),
     (re.compile(r"resourceVersion: \"?\d+\"?"), "resourceVersion: <version>"),
@@ -96,6 +97,7 @@ _MASKS = (
     (re.compile(r"(https?://)?127\.0\.0\.1:\d+"), "<server>"),
     (re.compile(r"10\.0\.0\.\d+"), "<address>"),
     (re.compile(r"\b3[012]\d{3}\b"), "<node port>"),
+    (re.compile(r"into (Go struct )?field \S+ of type \S+"), "into <field>"),
     (re.compile(r"/tmp/\S+"), "<path>"),
     (re.compile(r"(-)[bcdfghjklmnpqrstvwxz2456789]{5}\b"), r"\1<random>"),
 )

@@ -130,8 +130,6 @@ def priority_level(document: Document, now: datetime) -> list[Cell]:
         queuing = part(limited, "limitResponse", "queuing")
         if queuing:
             queues = [queuing.get(key, 0) for key in ("queues", "handSize", "queueLengthLimit")]
-    elif part(spec, "exempt"):
-        shares = part(spec, "exempt").get("nominalConcurrencyShares", 0)
     return [cells.name(document), spec.get("type", ""), shares, *queues, cells.age(document, now)]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -47,10 +47,20 @@ class TableWriter:
             metadata["continue"] = page.continue_token
         if page.remaining_item_count is not None:
             metadata["remainingItemCount"] = page.remaining_item_count
-        table = self._table(metadata, self._columns, page.items, now)
+        table = self._table(metadata, self._columns, self._sorted(page.items), now)
         if not page.items and any(column["name"] == "Created At" for column in self._columns):
             return table.replace(b'"rows":[]', b'"rows":null')  # as Go's default for kinds without columns of their own
         return table
+
+    def _sorted(self, items: Sequence[Bytes]) -> Sequence[Bytes]:
+        """The objects in the order of their rows: FlowSchemas by their precedence, all others as they come."""
+        if self.info.custom or self.info.gvr.resource != "flowschemas":
+            return items
+
+        def precedence(item: Bytes) -> int:
+            return int((records.decode(bytes(item)).get("spec") or {}).get("matchingPrecedence") or 0)
+
+        return sorted(items, key=precedence)
 
     def single(self, data: Bytes, now: datetime) -> bytes:
         """The Table of one object. A Status stays as it is."""
