@@ -77,7 +77,7 @@ def update_causes(
     """What is wrong with the metadata of an object's next state, each cause as often as Kubernetes finds it."""
     whole = object_meta_causes(metadata, namespaced=namespaced, name="path")
     changes = object_meta_update_causes(metadata, old)
-    found = whole + changes * (1 + checks.changes)
+    found = whole + changes + (changes + _finalizer_causes(metadata, strategy)) * checks.changes
     if checks.whole:
         again = create_causes(metadata, strategy, namespaced=namespaced)
         found += again * checks.whole
