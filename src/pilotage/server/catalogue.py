@@ -114,8 +114,10 @@ def _builtins() -> dict[GroupVersionResource, ResourceInfo]:
         if NEEDED_VERBS.issubset(mapping.verbs) or mapping.resource.group in REVIEWS or mapping.resource == BINDINGS
     }
     for served, stored in _STORED_ELSEWHERE.items():
-        kept = found[stored]
-        found[served] = replace(found[served], storage=kept, versions={kept.gvk.api_version: kept})
+        versions: dict[str, ResourceInfo] = {}
+        kept = found[stored] = replace(found[stored], versions=versions)
+        other = found[served] = replace(found[served], storage=kept, versions=versions)
+        versions.update({info.gvk.api_version: info for info in (kept, other)})
     return found
 
 

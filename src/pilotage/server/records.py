@@ -131,7 +131,8 @@ def _fit(document: Document, info: ResourceInfo) -> None:
 
 def turned(document: Document, info: ResourceInfo) -> Document:
     """A document of another version in the form of this one; the caller's own stays as it is."""
-    return _turned(decode(_encode(document)), info)
+    copy = decode(_encode(document))
+    return _turned(copy, info) if info.codec is None else converted(copy, info)
 
 
 def _turned(document: Document, info: ResourceInfo) -> Document:

@@ -9,7 +9,7 @@ from hypothesis import given
 
 from pilotage.meta.fields import sets
 from pilotage.meta.fields.compare import Changes, changes
-from pilotage.meta.fields.schema import DEDUCED
+from pilotage.meta.fields.schema import DEDUCED, Types
 from pilotage.meta.fields.sets import FieldSet
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.types import builtin
@@ -79,3 +79,13 @@ def test_built_in_kinds_have_the_list_types_of_their_schema() -> None:
     new = {"spec": {"containers": [{"name": "a", "image": "y", "ports": [{"containerPort": 80, "name": "web"}]}]}}
     container: FieldSet = {"f:image": {}, "f:ports": {'k:{"containerPort":80,"protocol":"TCP"}': {"f:name": {}}}}
     assert changes(pod, old, new).written == {"f:spec": {"f:containers": {'k:{"name":"a"}': container}}}
+
+
+def test_a_field_that_is_never_left_out_is_the_same_absent_or_empty() -> None:
+    named = {"Item": {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}}}
+    types = Types(named.__getitem__, lambda name: {"a": ""})
+    item = types.type_of({"$ref": "Item"})
+    assert changes(item, {}, {"a": ""}) == ({}, {})
+    assert changes(item, {"a": "x"}, {}) == ({}, {"f:a": {}})
+    listed = types.type_of({"type": "object", "additionalProperties": {"$ref": "Item"}})
+    assert changes(listed, {}, {"k": {"b": "x"}}).written == {"f:k": {".": {}, "f:a": {}, "f:b": {}}}

@@ -59,6 +59,8 @@ def _compare_maps(field_type: FieldType, old: dict[str, Any], new: dict[str, Any
         before = old.get(name, _ABSENT)
         if before is value:
             continue
+        if before is _ABSENT and field_type.always:
+            before = field_type.always.get(name, _ABSENT)
         if before is _ABSENT:
             leaf = value.__class__ not in _CONTAINERS
             out.written[f"f:{name}"] = MEMBER if leaf else appeared(field_type.child(name), value)
@@ -71,7 +73,10 @@ def _compare_maps(field_type: FieldType, old: dict[str, Any], new: dict[str, Any
                 compare_field(f"f:{name}", child, before, value, out)
     if not old.keys() <= new.keys():
         for name in old.keys() - new.keys():
-            out.removed[f"f:{name}"] = appeared(field_type.child(name), old[name])
+            if name in field_type.always:
+                compare_field(f"f:{name}", field_type.child(name), old[name], field_type.always[name], out)
+            else:
+                out.removed[f"f:{name}"] = appeared(field_type.child(name), old[name])
 
 
 def _compare_lists(field_type: FieldType, rule: ListRule, old: list[Any], new: list[Any], out: Changes) -> None:
@@ -116,10 +121,13 @@ def appeared(field_type: FieldType, value: Any) -> FieldSet:
 def below(field_type: FieldType, value: Any) -> FieldSet:
     """The fields and items of a value; none of a value that is a leaf."""
     if isinstance(value, dict) and field_type.is_map and not field_type.atomic:
-        return {
+        fields = {
             f"f:{name}": appeared(field_type.child(name), item) if item.__class__ in _CONTAINERS else MEMBER
             for name, item in value.items()
         }
+        if field_type.always:
+            fields.update({f"f:{name}": MEMBER for name in field_type.always if name not in value})
+        return fields
     rule = field_type.list_rule
     if isinstance(value, list) and rule is not None and not rule.atomic:
         found = items.by_element(field_type, rule, value)

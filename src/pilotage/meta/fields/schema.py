@@ -51,6 +51,9 @@ class FieldType:
     def __post_init__(self) -> None:
         self.exact = not self.is_map and self.list_rule is None
 
+    always: Mapping[str, Any] = field(init=False, default_factory=dict)
+    """Fields that are never left out, with the values that they have where nothing sets them: null, 0 or empty."""
+
     @property
     def fields(self) -> Mapping[str, FieldType]:
         """The declared fields of a map."""
@@ -98,11 +101,13 @@ DEDUCED: FieldType = _Deduced("untyped", _ATOMIC_LIST, is_map=True)
 class Types:
     """The types of schemas that refer to the same named schemas; each of these has one type.
 
-    `resolve` returns the schema for the last part of a `$ref`.
+    `resolve` returns the schema for the last part of a `$ref`, and `always` the fields of such a schema that are never
+    left out, with their empty values.
     """
 
-    def __init__(self, resolve: Resolve) -> None:
+    def __init__(self, resolve: Resolve, always: Callable[[str], Mapping[str, Any]] | None = None) -> None:
         self.resolve = resolve
+        self._always = always or (lambda name: {})
         self._by_name: dict[tuple[str, bool | None], FieldType] = {}
 
     def type_of(self, schema: Schema, *, embedded: bool = False, preserves: bool = False) -> FieldType:
@@ -128,6 +133,7 @@ class Types:
         found = self.type_of(self.resolve(name))
         if name == OBJECT_META:
             found.exact = True
+        found.always = {key: empty for key, empty in self._always(name).items() if empty != {}}
         if atomic is not None and found.is_map:
             found = _type(self, self.resolve(name), embedded=False, preserves=False)
             found.atomic = atomic

@@ -46,14 +46,14 @@ _IGNORED: Mapping[tuple[str, str], FieldSet] = {
 
 @cache
 def _types() -> Types:
-    return Types(builtin.definition)
+    return Types(builtin.definition, lambda name: builtin.encoding(name).always)
 
 
 def type_of(info: ResourceInfo) -> FieldType:
     """The type of a resource's objects, compiled once."""
     found = info.__dict__.get("field_type")
     if found is None:
-        schema = info.openapi if info.openapi is not None else builtin.schema(info.gvk)
+        schema = info.openapi if info.openapi is not None else {"$ref": builtin.definition_name(info.gvk)}
         found = info.__dict__["field_type"] = _types().type_of(schema, embedded=info.custom)
     return found
 
