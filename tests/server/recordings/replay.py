@@ -51,6 +51,8 @@ _DISABLED = (
     "TaintNodesByCondition",
 )
 """The admission plugins that the recorded server did not run."""
+_WITHOUT_EFFECT = ("LimitRanger", "ResourceQuota")
+"""Those whose objects were not there when others were written; here all objects to update are there at once."""
 Show = Callable[[Case, str, list[str]], None]
 """Gets each difference: the case, the aspect, and lines for people."""
 _encode = msgspec.json.Encoder().encode
@@ -168,7 +170,7 @@ class Replay:
 
 
 def _registry() -> Registry:
-    context = cluster_context(MemoryStorage(), disable=_DISABLED)
+    context = cluster_context(MemoryStorage(), disable=(*_DISABLED, *_WITHOUT_EFFECT))
     return Registry(replace(context, chance=random.Random(1), contents=None))
 
 

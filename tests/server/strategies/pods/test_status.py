@@ -33,9 +33,11 @@ def test_the_quality_of_service_follows_from_the_resources(resources: Document, 
 def test_the_status_is_written_without_the_spec_and_keeps_what_only_the_server_knows() -> None:
     old, _ = created(STRATEGY, spec=spec())
     status = {"phase": "Walking", "conditions": [{"type": "Ready", "status": "True"}], "observedGeneration": 1}
-    document, causes = status_written(STRATEGY, old, status=status, spec=spec(hostNetwork=True))
+    metadata = old["metadata"] | {"labels": {"a": "b"}, "ownerReferences": [{}], "deletionTimestamp": "now"}
+    document, causes = status_written(STRATEGY, old, status=status, spec=spec(hostNetwork=True), metadata=metadata)
     assert not causes
     assert document["spec"] == old["spec"]
+    assert document["metadata"] == old["metadata"] | {"labels": {"a": "b"}}
     assert document["status"] == status | {"qosClass": "BestEffort"}
     again, _ = status_written(STRATEGY, document, status={"phase": "Running"})
     assert again["status"] == {"phase": "Running", "qosClass": "BestEffort", "observedGeneration": 1}

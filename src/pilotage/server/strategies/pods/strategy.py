@@ -38,7 +38,8 @@ class PodStrategy(Strategy):
 
     def prepare_for_status_update(self, document: Document, old: Document) -> Document:
         result = super().prepare_for_status_update(document, old)
-        copy_field(result["metadata"], old["metadata"], "ownerReferences")
+        for key in ("ownerReferences", "deletionTimestamp"):
+            copy_field(result["metadata"], old["metadata"], key)
         carry_status_over(result.setdefault("status", {}), old.get("status") or {})
         return result
 
