@@ -147,6 +147,10 @@ class Strategy:
         """What is wrong with the next state of an object of which another subresource is written."""
         return self.validate_update(document, old) if subresource == "scale" else []
 
+    def privileges(self, document: Document, old: Document | None) -> tuple[str, list[Cause]]:
+        """What is wrong with the next state of an object unless its namespace has a label that is `true`."""
+        return "", []
+
     def canonicalize(self, document: Document) -> None:
         """Bring a valid object into its stored form, in place."""
 

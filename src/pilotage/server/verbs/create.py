@@ -13,6 +13,7 @@ from pilotage.server.admission import Attributes, Operation
 from pilotage.server.context import RegistryContext
 from pilotage.server.offload import offload
 from pilotage.server.ownership.track import track_create
+from pilotage.server.privileges import privilege_causes
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies import metadata as meta
 from pilotage.server.verbs import bodies
@@ -91,7 +92,8 @@ class Creator:
         """Validate and store a prepared object. Raises AlreadyExists."""
         context, request = self.context, attributes.request
         size = len(request.body) * info.strategy.weight
-        if causes := await offload(size, steps.validate_create, info, request, document):
+        causes = await privilege_causes(context, info, document, None)
+        if causes := causes + await offload(size, steps.validate_create, info, request, document):
             raise info.invalid(document["metadata"].get("name", ""), causes)
         await context.admission.of(info.group_resource).validate(attributes)
         data = await store.create(context, info, request, document)

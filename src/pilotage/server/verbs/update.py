@@ -15,6 +15,7 @@ from pilotage.server.admission import Attributes, Operation
 from pilotage.server.context import RegistryContext
 from pilotage.server.offload import offload
 from pilotage.server.ownership.track import only_times_differ, track_update
+from pilotage.server.privileges import privilege_causes
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs import bodies
 from pilotage.server.verbs import patch as patching
@@ -103,6 +104,8 @@ class Updater:
                 if admission.mutating:
                     await admission.mutate(Attributes(Operation.UPDATE, request, wanted, old, warnings))
                 document, unchanged = await offload(size, _prepare, info, request, entry, wanted, old, warnings)
+                if causes := await privilege_causes(self.context, info, document, old):
+                    raise info.invalid(request.name, causes)
                 if admission.validating:
                     await admission.validate(Attributes(Operation.UPDATE, request, document, old, warnings))
                 if not unchanged:

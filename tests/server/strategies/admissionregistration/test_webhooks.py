@@ -107,3 +107,11 @@ def test_an_update_may_keep_what_older_servers_accepted() -> None:
     assert fields(updated(STRATEGY, old, webhooks=changed)[1]) == [
         f"webhooks[{index}].matchConditions[0].expression" for index in (0, 1)
     ]
+
+
+def test_names_that_are_reserved_are_warned_of() -> None:
+    document, _ = created(STRATEGY, webhooks=[HOOK])
+    assert STRATEGY.warnings(document, None) == []
+    document["metadata"]["name"] = "a.static.k8s.io"
+    (warning,) = STRATEGY.warnings(document, None)
+    assert 'names ending with ".static.k8s.io" are reserved' in warning

@@ -142,3 +142,12 @@ def test_the_status_of_a_device_goes_with_its_allocation() -> None:
 def test_selectors_are_expressions_over_a_device(expression: str, accepted: bool) -> None:
     _, causes = created(STRATEGY, spec=claim(request(selectors=[{"cel": {"expression": expression}}])))
     assert (not causes) == accepted
+
+
+def test_a_device_is_allocated_with_admin_access_only_where_the_namespace_allows_it() -> None:
+    old, _ = created(STRATEGY, spec=claim())
+    results = [ALLOCATED, ALLOCATED | {"device": "d1", "adminAccess": True}]
+    granted = old | {"status": {"allocation": {"devices": {"results": results}}}}
+    _, causes = STRATEGY.privileges(granted, old)
+    assert fields(causes) == ["status.allocation.devices.results[1].adminAccess"]
+    assert STRATEGY.privileges(granted, granted)[1] == []

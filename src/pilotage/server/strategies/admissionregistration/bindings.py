@@ -10,6 +10,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.names import path_segment_name
 from pilotage.server.strategies.admissionregistration.rules import (
     default_match_resources,
+    name_warnings,
     validate_match_resources,
     validate_mutating_operations,
 )
@@ -34,6 +35,9 @@ class ValidatingAdmissionPolicyBindingStrategy(Strategy):
 
     def default(self, document: Document) -> None:
         default_match_resources((document.get("spec") or {}).get("matchResources"))
+
+    def warnings(self, document: Document, old: Document | None) -> list[str]:
+        return name_warnings(document)
 
     def validate(self, document: Document) -> list[Cause]:
         spec = document.get("spec") or {}

@@ -18,6 +18,7 @@ from pilotage.server.strategies.admissionregistration.rules import (
     FAILURE_POLICIES,
     REINVOCATION_POLICIES,
     default_match_resources,
+    name_warnings,
     validate_choice,
     validate_match_resources,
     validate_mutating_operations,
@@ -43,6 +44,9 @@ class ValidatingAdmissionPolicyStrategy(Strategy):
         spec = document.setdefault("spec", {})
         spec.setdefault("failurePolicy", "Fail")
         default_match_resources(spec.get("matchConstraints"))
+
+    def warnings(self, document: Document, old: Document | None) -> list[str]:
+        return name_warnings(document)
 
     def validate(self, document: Document) -> list[Cause]:
         return list(self._validate(document, conditions=True))

@@ -16,6 +16,7 @@ REINVOCATION_POLICIES = ("IfNeeded", "Never")
 _OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 _MUTATING_OPERATIONS = ("*", "CONNECT", "CREATE", "UPDATE")
 _SCOPES = ("*", "Cluster", "Namespaced")
+_STATIC = ".static.k8s.io"
 _RULES = ("resourceRules", "excludeResourceRules")
 
 
@@ -37,6 +38,16 @@ def default_selectors(value: Document) -> None:
     value.setdefault("matchPolicy", "Equivalent")
     value.setdefault("namespaceSelector", {})
     value.setdefault("objectSelector", {})
+
+
+def name_warnings(document: Document) -> list[str]:
+    """Names with the suffix of objects that kube-apiserver reads from files, in later releases."""
+    if not document["metadata"].get("name", "").endswith(_STATIC):
+        return []
+    return [
+        f'metadata.name: names ending with "{_STATIC}" are reserved for static manifest-based configurations and '
+        "cannot be managed via the API"
+    ]
 
 
 def validate_choice(value: str | None, path: str, choices: tuple[str, ...]) -> Iterator[Cause]:

@@ -19,6 +19,7 @@ from pilotage.server.strategies.admissionregistration.rules import (
     REINVOCATION_POLICIES,
     default_rules,
     default_selectors,
+    name_warnings,
     validate_choice,
     validate_rule,
 )
@@ -61,6 +62,9 @@ class ValidatingWebhookConfigurationStrategy(Strategy):
             service = (webhook.get("clientConfig") or {}).get("service")
             if service is not None:
                 service.setdefault("port", 443)
+
+    def warnings(self, document: Document, old: Document | None) -> list[str]:
+        return name_warnings(document)
 
     def validate(self, document: Document) -> list[Cause]:
         return list(_validate(document.get("webhooks") or [], _Tolerated()))

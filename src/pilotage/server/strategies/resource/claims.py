@@ -5,7 +5,9 @@ from __future__ import annotations
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid
 from pilotage.meta.documents import Document, same
+from pilotage.server.offload import COMPILED
 from pilotage.server.strategies.pods.claims import validate_template_metadata
+from pilotage.server.strategies.resource.access import ADMIN_ACCESS, granted_access, requested_access
 from pilotage.server.strategies.resource.allocation import drop_deallocated_devices, validate_claim_status
 from pilotage.server.strategies.resource.devices import default_device_claim, validate_device_claim
 from pilotage.server.strategies.strategy import Strategy
@@ -17,6 +19,7 @@ class ResourceClaimStrategy(Strategy):
     """What a claim asks for cannot change; what it gets is in the status."""
 
     schema_rules = False
+    weight = COMPILED
     status_metadata = "reset"
 
     def default(self, document: Document) -> None:
@@ -30,6 +33,11 @@ class ResourceClaimStrategy(Strategy):
     def validate(self, document: Document) -> list[Cause]:
         return list(validate_device_claim(document["spec"].get("devices") or {}, "spec.devices"))
 
+    def privileges(self, document: Document, old: Document | None) -> tuple[str, list[Cause]]:
+        if old is None:
+            return ADMIN_ACCESS, requested_access(document["spec"].get("devices") or {})
+        return ADMIN_ACCESS, granted_access(document, old)
+
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
         return [] if same(document["spec"], old["spec"]) else [invalid("spec", document["spec"], _IMMUTABLE)]
 
@@ -41,6 +49,7 @@ class ResourceClaimTemplateStrategy(Strategy):
     """The claims that pods get; a template cannot change."""
 
     schema_rules = False
+    weight = COMPILED
 
     def default(self, document: Document) -> None:
         spec = document.setdefault("spec", {}).setdefault("spec", {})
@@ -52,6 +61,10 @@ class ResourceClaimTemplateStrategy(Strategy):
             *validate_template_metadata(spec.get("metadata") or {}, "spec.metadata"),
             *validate_device_claim((spec.get("spec") or {}).get("devices") or {}, "spec.spec.devices"),
         ]
+
+    def privileges(self, document: Document, old: Document | None) -> tuple[str, list[Cause]]:
+        devices = (document["spec"].get("spec") or {}).get("devices") or {}
+        return ADMIN_ACCESS, requested_access(devices) if old is None else []
 
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
         return [] if same(document["spec"], old["spec"]) else [invalid("spec", document["spec"], _IMMUTABLE)]

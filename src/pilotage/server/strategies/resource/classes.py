@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, too_many
 from pilotage.meta.documents import Document
+from pilotage.server.offload import COMPILED
 from pilotage.server.strategies.checks.resourcenames import is_extended
 from pilotage.server.strategies.resource.devices import (
     MAX_CONFIGURATIONS,
@@ -20,6 +21,7 @@ class DeviceClassStrategy(Strategy):
     """Classes can change at any time."""
 
     schema_rules = False
+    weight = COMPILED
 
     def validate(self, document: Document) -> list[Cause]:
         return list(_validate_spec(document.get("spec") or {}, "spec"))
