@@ -1,4 +1,4 @@
-"""Path elements: one form for each, whoever wrote it."""
+"""Path elements: one form for each, however a client wrote it."""
 
 from __future__ import annotations
 

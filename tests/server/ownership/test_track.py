@@ -99,7 +99,7 @@ async def test_the_creator_owns_what_it_created() -> None:
     ]
 
 
-async def test_a_change_belongs_to_its_writer_and_to_nobody_else() -> None:
+async def test_a_changed_field_belongs_to_its_writer_alone() -> None:
     async with managed() as api:
         await api.create(CONFIG_MAPS, config_map(data={"k": "v", "l": "v"}))
         api.move()
@@ -114,7 +114,7 @@ async def test_a_change_belongs_to_its_writer_and_to_nobody_else() -> None:
     ]
 
 
-async def test_what_is_removed_has_no_owner_and_a_manager_without_fields_is_gone() -> None:
+async def test_what_is_removed_has_no_owner_and_a_manager_without_fields_is_removed() -> None:
     async with managed() as api:
         await api.create(CONFIG_MAPS, config_map())
         await api.patch(CONFIG_MAPS, "a", {"data": {"m": "n"}})

@@ -53,7 +53,6 @@ class Conflict(NamedTuple):
 
     manager: Manager
     path: tuple[str, ...]
-    api_version: str
 
     @property
     def owner(self) -> str:
@@ -118,12 +117,12 @@ def _conflicts(owners: Managers, changes_at: Callable[[str], Changes | None], ap
         made = changes_at(owned.api_version) if manager != applier else None
         if made is not None:
             common = sets.intersection(owned.fields, made.written)
-            found += [Conflict(manager, path, owned.api_version) for path in sets.paths(common)]
+            found += [Conflict(manager, path) for path in sets.paths(common)]
     return found
 
 
 def _pruned(merged: Document, last: Owned, owners: Managers, versions: Versions, version: str) -> Document:
-    """The merged document without what the manager applied the last time and nobody owns now."""
+    """The merged document without what the manager applied the last time and no manager owns now."""
     at_last = versions.convert(merged, last.api_version)
     if at_last is None:
         return merged
@@ -176,6 +175,6 @@ def owner_text(manager: Manager) -> str:
     return f"{text} using {manager.api_version}" if manager.operation == UPDATE else text
 
 
-def taken_over(conflicts: list[Conflict], allowed: FieldSet) -> list[Conflict]:
+def conflicts_outside(conflicts: list[Conflict], allowed: FieldSet) -> list[Conflict]:
     """The conflicts about fields that are not in a set."""
     return [conflict for conflict in conflicts if not sets.has(allowed, conflict.path)]

@@ -25,7 +25,7 @@ MAX_NAME_BYTES = 128
 
 
 class Manager(NamedTuple):
-    """What tells managers apart. An apply is the same manager at every version."""
+    """What identifies a manager. An apply is the same manager at every version."""
 
     name: str
     operation: str
@@ -172,7 +172,7 @@ def name_of_user_agent(user_agent: str) -> str:
 
 
 def union_of(managers: Iterable[Owned]) -> FieldSet:
-    """The fields that anyone owns."""
+    """The fields that any of the managers owns."""
     result: FieldSet = {}
     for owned in managers:
         result = sets.union(result, owned.fields)

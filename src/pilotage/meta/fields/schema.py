@@ -24,7 +24,7 @@ _SCALARS = {"integer": "numeric", "number": "numeric", "boolean": "boolean"}
 
 @dataclass(frozen=True, slots=True)
 class ListRule:
-    """How the items of a list are told apart. Without keys, by their value; an atomic list is one value."""
+    """What identifies the items of a list: their keys, or without keys their value; an atomic list is one value."""
 
     atomic: bool
     keys: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Who owns what after a create, an update or a patch: each changed field belongs to the writer, and to nobody else."""
+"""Managed fields after a create, an update or a patch: the writer is the only owner of each field that it changed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Writer(NamedTuple):
 
 
 def updated(managers: Managers, changes_at: ChangesAt, writer: Writer) -> dict[Manager, Owned]:
-    """The managers after an update: the writer owns what it changed, and nobody owns what it removed."""
+    """The managers after an update: the writer owns what it changed, and what it removed has no owner."""
     result = released(managers, changes_at, keep=writer.manager)
     own = changes_at(writer.api_version)
     assert own is not None, "the version of a write exists"

@@ -66,7 +66,7 @@ class _Application:
             allowed = self._last_applied() if self._writer.manager.name == KUBECTL else None
             if allowed is None:
                 raise
-            if left := applying.taken_over(error.conflicts, allowed):
+            if left := applying.conflicts_outside(error.conflicts, allowed):
                 raise ConflictsError(left) from None
         return self._applied(managers, force=True)
 
@@ -86,7 +86,7 @@ class _Application:
         )
 
     def _last_applied(self) -> FieldSet | None:
-        """The fields that kubectl's client-side apply has set and nobody has changed since; None without a record."""
+        """The fields that kubectl's client-side apply has set and no write has changed since; None without a record."""
         text = self._live.get("metadata", {}).get("annotations", {}).get(LAST_APPLIED)
         if not text:
             return None

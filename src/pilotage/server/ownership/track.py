@@ -38,7 +38,7 @@ def track_create(info: ResourceInfo, request: Request, document: Document, *, no
 
 
 def _created_fields(ownership: kinds.Ownership, empty: Document, document: Document) -> FieldSet:
-    """The fields of a new object, compared part by part: most of what nobody owns is left out before."""
+    """The fields of a new object, compared part by part: most of what has no owner is left out before."""
     field_type, ignored = ownership.field_type, ownership.ignored
     found = Changes({}, {})
     for name, value in document.items():
