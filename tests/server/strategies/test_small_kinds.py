@@ -144,3 +144,5 @@ def test_a_revision_has_an_object_as_data(content: dict[str, Any], wrong: list[s
 def test_a_revision_keeps_its_data() -> None:
     old, _ = created(REVISION, data={"a": 1})
     assert fields(updated(REVISION, old, data={"a": 2}, revision=3)[1]) == ["data"]
+    empty, _ = created(REVISION, data={})
+    assert fields(updated(REVISION, empty, data=[])[1]) == ["data"]

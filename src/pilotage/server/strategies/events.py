@@ -27,6 +27,7 @@ _IMMUTABLE = (
     "reason",
     "message",
     *_OLD_FIELDS,
+    "reason",  # twice, as Kubernetes does
     "type",
     "eventTime",
     "action",

@@ -62,6 +62,9 @@ class NodeStrategy(Strategy):
         status = document.get("status", {})
         found += _validate_resources(status)
         found += _validate_features(status.get("declaredFeatures") or (), "status.declaredFeatures")
+        swap = status.get("nodeInfo", {}).get("swap", {}).get("capacity")
+        if swap is not None and swap <= 0:
+            found.append(invalid("metadata.nodeSwapStatus.capacity", swap, "must be greater than zero"))
         return found + list(_validate_networks(spec.get("podCIDRs") or (), "spec.podCIDRs"))
 
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
