@@ -14,7 +14,8 @@ from pilotage.server.strategies.pods.surroundings import containers_of
 def prepare_pod(pod: Document) -> None:
     """Set the first status of a pod, and complete its spec, in place."""
     spec, metadata = pod["spec"], pod["metadata"]
-    status: Document = {"phase": "Pending", "qosClass": quality_of_service(spec)}
+    given = (pod.get("status") or {}).get("qosClass")  # the only field of the status that counts
+    status: Document = {"phase": "Pending", "qosClass": given or quality_of_service(spec)}
     pod["status"] = status
     if spec.get("schedulingGates"):
         status["conditions"] = [

@@ -158,7 +158,7 @@ def _validate_claims(spec: Document, path: str, metadata: Document | None) -> It
         if mirror:
             yield forbidden("[]", "static pods do not support resource claims")
             continue
-        if name in names:
+        if name and name in names:
             yield duplicate(f"{place}.name", name)
         else:
             yield from validate_required_text(name, f"{place}.name")
