@@ -24,6 +24,8 @@ def problem(text: str, *wanted: str, params: bool = False, authorizer: bool = Tr
         "authorizer.serviceAccount('default', 'robot').path('/healthz').check('get').errored()",
         "quantity(object.spec.size).isLessThan(quantity('1Gi'))",
         "size(object.spec.items) < 2.5",
+        "object.spec.requests.all(request, request.amount > 1)",
+        "object.spec.requests.all(index, request, request.amount > index)",
     ],
 )
 def test_expressions_over_requests_compile(text: str) -> None:

@@ -87,6 +87,8 @@ def _used(text: str, scope: Scope) -> Iterator[tuple[str, Any]]:
             continue
         if isinstance(kind, str):
             yield name, kind
+        elif re.search(rf"\(\s*(?:\w+\s*,\s*)?{name}\s*,", code):  # a macro has a variable of this name
+            yield name, "dyn"
         else:
             yield name, _selected(kind, _paths(name, code), text)
 
