@@ -12,7 +12,8 @@ import json
 import os
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -41,7 +42,9 @@ Answer = tuple[int, Any]
 Send = Callable[[str, str, bytes, str], Answer]
 
 
-def real_sender(cluster: RealCluster) -> Send:
+@contextmanager
+def real_sender(cluster: RealCluster) -> Iterator[Send]:
+    """What sends requests to a real server."""
     address = urlsplit(cluster.url)
     context = ssl.create_default_context(cafile=str(cluster.ca_file))
     connection = http.client.HTTPSConnection(str(address.hostname), address.port, context=context, timeout=40)
@@ -52,7 +55,8 @@ def real_sender(cluster: RealCluster) -> Send:
         response = connection.getresponse()
         return response.status, json.loads(response.read())
 
-    return send
+    with closing(connection):
+        yield send
 
 
 def install(send: Send) -> None:
@@ -119,16 +123,16 @@ def _text(value: Any) -> str:
 @pytest.mark.cluster
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.label)
 async def test_random_sequences_are_answered_as_by_the_real_server(kind: Kind, real_control_plane: RealCluster) -> None:
-    send = real_sender(real_control_plane)
-    install(send)
     wrong, recorded = [], {}
-    for seed in range(SEQUENCES):
-        made = sequence(kind, seed)
-        real = answers_of_real(send, made)
-        if seed < RECORDED:
-            recorded[made.name] = real
-        if found := difference(made, real, await answers_of_ours(made)):
-            wrong.append(found)
+    with real_sender(real_control_plane) as send:
+        install(send)
+        for seed in range(SEQUENCES):
+            made = sequence(kind, seed)
+            real = answers_of_real(send, made)
+            if seed < RECORDED:
+                recorded[made.name] = real
+            if found := difference(made, real, await answers_of_ours(made)):
+                wrong.append(found)
     if os.environ.get("PILOTAGE_RECORD"):
         _record(recorded)
     assert not wrong, f"{len(wrong)} of {SEQUENCES} sequences differ" + "".join(wrong[:5])
