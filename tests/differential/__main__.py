@@ -41,6 +41,8 @@ def main() -> int:
     print(f"\n{fuzzer.sequences} sequences, {fuzzer.requests} requests, {len(fuzzer.findings)} differences")
     if fuzzer.unstable:
         print(f"{fuzzer.unstable} more did not show again")
+    if fuzzer.unanswered:
+        print(f"{fuzzer.unanswered} times the real server closed the connection without an answer")
     for signature, count in fuzzer.counts.most_common():
         print(f"{count:6} {signature}")
     return 1 if fuzzer.findings else 0

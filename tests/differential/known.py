@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ class Known:
     place: str
     real: str
     ours: str = ""
+    errors_only: bool = False
 
     def covers(self, place: str, real: Any, ours: Any) -> bool:
         return bool(
@@ -27,19 +29,33 @@ class Known:
         )
 
 
+_DECODERS = (
+    r"json: ",
+    r"cannot (unmarshal|parse|convert|be handled as)",
+    r"failed to create typed patch",
+    r"illegal base64",
+    r"strconv",
+    r"no kind is registered",
+    r"accessor error",
+)
 KNOWN = (
-    Known(
-        "messages for a body, a number or a time that cannot be parsed",
-        r"\.body\.message",
-        r"json: |cannot (unmarshal|parse|convert|be handled as)|failed to create typed patch|illegal base64|strconv",
-    ),
+    Known("messages for a body, a number or a time that cannot be parsed", MESSAGES, "|".join(_DECODERS)),
     Known("objects and lists in messages", MESSAGES, r"Invalid value: (\{|\[|map\[|\"?<the whole|v\d|core\.|&)"),
-    Known("objects and lists in messages", MESSAGES, r"immutable[^@]*\n@@ "),
+    Known("objects and lists in messages", MESSAGES, r"\n@@ "),
+    Known("objects and lists in messages", MESSAGES, r"value: \{\}", "value: null"),
+    Known("warnings together with an error", r"\.warnings", "", errors_only=True),
+    Known(
+        "managed fields of fields behind feature gates",
+        r".*\.managedFields.*\.f:(preferredHolder|strategy|maxUnavailable|clusterTrustBundle|podCertificate)",
+        r"\{\}",
+        "<absent>",
+    ),
 )
 
 Found = tuple[str, Any, Any]
 
 
-def unknown(real: Any, ours: Any) -> list[Found]:
+def unknown(real: Mapping[str, Any], ours: Mapping[str, Any]) -> list[Found]:
     """The differences of two answers that no row explains."""
-    return [found for found in differing(real, ours) if not any(known.covers(*found) for known in KNOWN)]
+    table = [known for known in KNOWN if not known.errors_only or real.get("status", 0) >= 400]
+    return [found for found in differing(real, ours) if not any(known.covers(*found) for known in table)]

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from pilotage.errors import Cause, Invalid, StatusDetails
+from pilotage.errors import Cause, InternalError, Invalid, StatusDetails
 from pilotage.meta.kinds import GroupKind
 
 
@@ -67,6 +67,11 @@ def invalid_error(kind: GroupKind, name: str, causes: Iterable[Cause]) -> Invali
         f'{kind} "{name}" is invalid: {reasons}',
         details=StatusDetails(name=name, group=kind.group, kind=kind.kind, causes=found),
     )
+
+
+def internal_error(problem: str) -> InternalError:
+    """The 500 for a problem of the server, which is its one cause."""
+    return InternalError(f"Internal error occurred: {problem}", details=StatusDetails(causes=(Cause(message=problem),)))
 
 
 def shown(value: Any, *, whole: bool = False) -> str:

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 import msgspec
 
-from pilotage.errors import ApiError, Cause, InternalError
-from pilotage.meta.causes import invalid
+from pilotage.errors import Cause
+from pilotage.meta.causes import internal_error, invalid
 from pilotage.meta.documents import Document, copied
 from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
@@ -155,7 +155,7 @@ class _Choice:
             hosts = [str(host) for host in CLUSTER_NETWORK.hosts()]
             address = self._next(hosts, _RESERVED_ADDRESSES, self.taken.addresses)
             if address is None:
-                raise _internal("failed to allocate a serviceIP for the Service: range is full")
+                raise internal_error("failed to allocate a serviceIP for the Service: range is full")
             spec["clusterIP"], spec["clusterIPs"] = address, [address]
         return []
 
@@ -184,7 +184,7 @@ class _Choice:
     def _fill_health_check_port(self, spec: Document) -> None:
         number = spec.get("healthCheckNodePort") or 0
         if number and (problem := self._problem(number)):
-            raise _internal(f"failed to allocate requested HealthCheck NodePort {number}: {problem}")
+            raise internal_error(f"failed to allocate requested HealthCheck NodePort {number}: {problem}")
         spec["healthCheckNodePort"] = number or self._next_port()
 
     def _problem(self, port: int) -> str:
@@ -198,7 +198,7 @@ class _Choice:
     def _next_port(self) -> int:
         port = self._next(NODE_PORTS, _RESERVED_PORTS, self.taken.ports)
         if port is None:
-            raise _internal("failed to allocate a nodePort: range is full")
+            raise internal_error("failed to allocate a nodePort: range is full")
         return port
 
     def _next(self, values: Sequence[Value], reserved: int, taken: Container[Value]) -> Value | None:
@@ -207,7 +207,3 @@ class _Choice:
             if free:
                 return self.chance.choice(free)
         return None
-
-
-def _internal(message: str) -> ApiError:
-    return InternalError(f"Internal error occurred: {message}")

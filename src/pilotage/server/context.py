@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from pilotage.errors import (
-    InternalError,
     InvalidDefinition,
     RequestTooLarge,
     ServiceUnavailable,
@@ -17,6 +16,7 @@ from pilotage.errors import (
     StorageFull,
 )
 from pilotage.meta import times
+from pilotage.meta.causes import internal_error
 from pilotage.meta.names import tenant_problem
 from pilotage.rest.request import Request
 from pilotage.server.access.escalation import EscalationCheck
@@ -110,4 +110,4 @@ class RegistryContext:
         except (StorageFull, StorageBusy) as error:
             raise ServiceUnavailable(f"the object was not stored: {error}") from error
         except StorageBroken as error:
-            raise InternalError(f"Internal error occurred: {error}") from error
+            raise internal_error(str(error)) from error

@@ -77,7 +77,8 @@ def test_a_diff_says_just_what_changed(before: Any, after: Any, patch: Any) -> N
 
 
 def test_null_in_a_list_can_be_said_and_null_in_an_object_cannot() -> None:
-    assert merge.apply({}, merge_diff({}, {"a": [None, {"b": None}]})) == {"a": [None, {"b": None}]}
+    assert merge.apply({}, merge_diff({}, {"a": [None, [None]]})) == {"a": [None, [None]]}
+    assert merge.apply({}, {"a": [{"b": None, "c": [{"d": None, "e": 1}]}]}) == {"a": [{"c": [{"e": 1}]}]}
     assert merge.apply({"a": 1}, merge_diff({"a": 1}, {"a": None})) == {}
 
 

@@ -162,16 +162,13 @@ def named(*names: str) -> list[dict[str, str]]:
             {"containers": named("c")},
         ),
         ({"containers": named("a", "b")}, {"containers": [{"$patch": "replace"}]}, {"containers": []}),
-        (
-            {"containers": named("a")},
-            {"containers": [{"$patch": "merge", "name": "a", "image": "1"}]},
-            {"containers": [{"name": "a", "image": "1"}]},
-        ),
+        ({}, {"containers": [{"$patch": "merge", "name": "a"}, {"name": "b"}]}, {"containers": named("b")}),
         ({}, {"containers": [{"$patch": "delete", "name": "a"}, {"name": "b"}]}, {"containers": named("b")}),
         # $patch in objects
         ({"labels": {"a": "1"}}, {"labels": {"$patch": "replace", "b": "2"}}, {"labels": {"b": "2"}}),
         ({"labels": {"a": "1"}}, {"labels": {"$patch": "delete"}}, {"labels": {}}),
-        ({"labels": {"a": "1"}}, {"labels": {"$patch": "merge", "b": "2"}}, {"labels": {"a": "1", "b": "2"}}),
+        ({}, {"labels": {"$patch": "merge", "b": "2"}}, {}),
+        ({}, {"labels": {"$patch": "replace", "b": "2"}}, {}),
         ({}, {"labels": {"$patch": "delete"}}, {}),
         ({"containers": [{"name": "a", "image": "1"}]}, {"$patch": "replace", "labels": {}}, {"labels": {}}),
         # strategies of objects
@@ -255,6 +252,7 @@ def test_patches_do_what_kubernetes_does(schema: MergeSchema, document: Any, pat
     [
         ([], "is an object", ""),
         ({"$patch": "spin"}, "unknown patch type: spin in map: map[$patch:spin]", ""),
+        ({"$patch": "merge"}, "unknown patch type: merge in map: map[$patch:merge]", ""),
         ({"labels": {"$patch": 1}}, "unknown patch type: 1 in map: map[$patch:1]", ".labels"),
         ({"new": {"deep": {"$patch": "spin"}}}, "unknown patch type: spin", ".new.deep"),
         (

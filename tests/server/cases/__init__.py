@@ -8,6 +8,7 @@ from .creating import BODIES, CREATING, METADATA, SCHEMAS
 from .definitions import FREED_NAMES, INVALID_DEFINITIONS, LIFE, NAME_CONFLICTS
 from .deleting import COLLECTIONS, DELETING, DELETING_BUILT_INS
 from .formats import FORMATS, QUERIES
+from .fuzzed import FUZZED
 from .kindrules import CONFIG_MAP_RULES, EVENT_RULES, LEASE_RULES, SECRET_RULES
 from .namespaces import FINALIZING, NAMESPACE
 from .patching import BUILT_IN_PATCHES, JSON_PATCHES, MERGING
@@ -58,4 +59,5 @@ SCENARIOS: tuple[Scenario, ...] = (
     EVENT_RULES,
     LEASE_RULES,
     PATHS,
+    FUZZED,
 )

@@ -1,4 +1,7 @@
-"""JSON merge patch (RFC 7386): objects are merged, `null` removes, everything else replaces."""
+"""JSON merge patch (RFC 7386): objects are merged, `null` removes, everything else replaces.
+
+As in Kubernetes, and unlike in the RFC, the objects in a list are without their nulls, too.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,8 @@ def apply(document: Any, patch: Any) -> Any:
 
 
 def _merged(document: Any, patch: Any) -> Any:
+    if isinstance(patch, list):
+        return [item if item is None else _merged(None, item) for item in patch]
     if not isinstance(patch, dict):
         return patch
     result = dict(document) if isinstance(document, dict) else {}

@@ -50,7 +50,10 @@ class ListRule:
     def merged(self, original: list[Any], patch: list[Any], order: list[Any] | None = None) -> list[Any]:
         """`original` with the items of `patch`, in the order of the patch or, where given, of `order`."""
         objects = any(isinstance(item, dict) for item in (*original, *patch))
-        if objects and any(isinstance(item, dict) and _directive(item, self.path) == "replace" for item in patch):
+        directives = [_directive(item, self.path) for item in patch if isinstance(item, dict)]
+        if any(isinstance(item, dict) and item.get(PATCH) == "merge" for item in patch):
+            raise MalformedDirective("merging lists cannot yet be specified in the patch", path=self.path, code=500)
+        if "replace" in directives:
             whole: list[Any] = _plain(patch, self.path)
             return whole
         entries = [
@@ -99,6 +102,8 @@ class ListRule:
 
 def _object(original: dict[str, Any], patch: dict[str, Any], schema: MergeSchema | None, path: str) -> dict[str, Any]:
     directive = _directive(patch, path)
+    if patch.get(PATCH) == "merge":  # it is what an object does anyway, and Kubernetes does not know it
+        raise _unknown_directive(patch, path)
     if directive == "delete":
         return {}
     if directive == "replace":
@@ -133,6 +138,8 @@ class _Field:
             return self._list(original, wanted)
         if wanted is _ABSENT:
             return original
+        if original is _ABSENT and isinstance(wanted, dict) and PATCH in wanted:
+            return _ABSENT  # Kubernetes drops what has a directive but meets nothing
         if _is_deletion(wanted, self.path):
             return {} if isinstance(original, dict) else original
         made = _plain(wanted, self.path)
@@ -203,7 +210,7 @@ def _plain(value: Any, path: str) -> Any:
             if item is not None and not _is_directive(key) and not _is_deletion(item, f"{path}.{key}")
         }
     if isinstance(value, list):
-        return [_plain(item, path) for item in value if not (isinstance(item, dict) and _directive(item, path))]
+        return [_plain(item, path) for item in value if not (isinstance(item, dict) and PATCH in item)]
     return value
 
 
@@ -211,9 +218,13 @@ def _directive(patch: dict[str, Any], path: str) -> str:
     """The `$patch` of an object: `replace`, `delete`, or empty."""
     directive = patch.get(PATCH, "merge")
     if directive not in ("replace", "delete", "merge"):
-        message = f"unknown patch type: {go_text(directive)} in map: {go_text(patch)}"
-        raise MalformedDirective(message, path=path, code=500)
+        raise _unknown_directive(patch, path)
     return "" if directive == "merge" else str(directive)
+
+
+def _unknown_directive(patch: dict[str, Any], path: str) -> MalformedDirective:
+    message = f"unknown patch type: {go_text(patch[PATCH])} in map: {go_text(patch)}"
+    return MalformedDirective(message, path=path, code=500)
 
 
 def _is_deletion(item: Any, path: str) -> bool:

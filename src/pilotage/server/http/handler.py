@@ -10,9 +10,10 @@ from importlib import metadata
 
 import msgspec
 
-from pilotage.errors import ApiError, InternalError, NotFound, PilotageError
+from pilotage.errors import ApiError, NotFound, PilotageError
 from pilotage.http import messages as http
 from pilotage.http.health import Check, HealthHandler, ping
+from pilotage.meta.causes import internal_error
 from pilotage.rest import response
 from pilotage.rest.negotiation import PROTOBUF, Format
 from pilotage.rest.request import Form, Request, User, Verb
@@ -83,7 +84,7 @@ class HTTPHandler:
             return failure(error, format_of_error(incoming.headers, incoming.target))
         except PilotageError as error:
             _log.warning("Request failed", method=incoming.method, path=incoming.target.partition("?")[0], error=error)
-            failed = InternalError(f"Internal error occurred: {error}")
+            failed = internal_error(str(error))
             return failure(failed, format_of_error(incoming.headers, incoming.target))
 
     async def _answer(self, incoming: http.Request) -> http.Response | http.StreamingResponse:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from pilotage.errors import InternalError
+from pilotage.meta.causes import internal_error
 from pilotage.meta.documents import Document
 from pilotage.meta.times import Clock
 from pilotage.rest.negotiation import PROTOBUF, YAML, Format
@@ -40,7 +40,7 @@ def encoded(document: Document) -> bytes:
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         name = document.get("metadata", {}).get("name", "")
         message = f"cannot encode {document.get('kind')} {name!r} as protobuf: {error}; ask for JSON, or fix the object"
-        raise InternalError(f"Internal error occurred: {message}") from error
+        raise internal_error(message) from error
 
 
 class Renderer:

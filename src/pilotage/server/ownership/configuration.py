@@ -58,9 +58,18 @@ def check(info: ResourceInfo, configuration: Document) -> None:
     if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
         raise BadRequest("metadata.managedFields must be nil")
     if problem := typecheck.problem(kinds.type_of(info), configuration):
-        names = metadata if isinstance(metadata, dict) else {}
-        subject = f"{names.get('namespace', '')}/{names.get('name', '')}; {_shown(gvk)}"
-        raise ApiError(status=Status(500, "", f"failed to create typed patch object ({subject}): {problem}"))
+        raise ApiError(
+            status=Status(500, "", f"failed to create typed patch object ({_subject(configuration)}): {problem}")
+        )
+
+
+def unconvertible(configuration: Document, reason: str) -> ApiError:
+    """The 500, as Kubernetes answers, for content that has the types of the kind but cannot be decoded."""
+    where = f"failed to convert new object ({_subject(configuration)}) to proper version"
+    kind = _shown(_gvk(configuration))
+    if reason.startswith("illegal base64"):
+        reason = f"error decoding from json: {reason}"
+    return ApiError(status=Status(500, "", f"{where}: unable to convert unstructured object to {kind}: {reason}"))
 
 
 def report_duplicates(request: Request, duplicates: list[str]) -> list[str]:
@@ -77,6 +86,12 @@ def _gvk(configuration: Document) -> GroupVersionKind:
     api_version, kind = configuration.get("apiVersion"), configuration.get("kind")
     group, _, version = (api_version if isinstance(api_version, str) else "").rpartition("/")
     return GroupVersionKind(group, version, kind if isinstance(kind, str) else "")
+
+
+def _subject(configuration: Document) -> str:
+    metadata = configuration.get("metadata")
+    names = metadata if isinstance(metadata, dict) else {}
+    return f"{names.get('namespace', '')}/{names.get('name', '')}; {_shown(_gvk(configuration))}"
 
 
 def _shown(gvk: GroupVersionKind) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pilotage.meta.documents import Document
-from pilotage.meta.fields import compare, sets, tracking
+from pilotage.meta.documents import Document, same
+from pilotage.meta.fields import compare, sets, tracking, typecheck
 from pilotage.meta.fields import managers as managing
 from pilotage.meta.fields.compare import Changes
 from pilotage.meta.fields.managers import Manager, Managers, Owned
@@ -25,6 +25,8 @@ def track_create(info: ResourceInfo, request: Request, document: Document, *, no
     metadata = document["metadata"]
     given = metadata.pop(MANAGED_FIELDS, None)
     if not info.strategy.managed_fields or len(request.body) > MAX_VALUE_BYTES:  # there would be no room for them
+        return
+    if _untyped(info, document, {}, request.subresource):
         return
     if given:
         entries = _Write(info, request, kinds.empty_object(info), document, now).entries(_given(given, {}))
@@ -67,6 +69,9 @@ def track_update(info: ResourceInfo, request: Request, document: Document, old: 
     if not before and not sets_them:
         metadata.pop(MANAGED_FIELDS, None)
         return
+    if _untyped(info, document, old, request.subresource):
+        metadata.pop(MANAGED_FIELDS, None)
+        return
     metadata[MANAGED_FIELDS] = before  # the same in both, which is seen at once
     write = _Write(info, request, old, document, now)
     if not sets_them:
@@ -79,6 +84,20 @@ def track_update(info: ResourceInfo, request: Request, document: Document, old: 
         metadata[MANAGED_FIELDS] = entries
     else:
         metadata.pop(MANAGED_FIELDS, None)
+
+
+def _untyped(info: ResourceInfo, document: Document, old: Document, subresource: str) -> bool:
+    """Whether the part of a custom resource that the write ignores is not of its type.
+
+    It is not validated, but fields of such an object cannot be determined: Kubernetes drops all managed fields.
+    """
+    if not info.custom or "status" not in info.strategy.subresources:
+        return False
+    ignored = "spec" if subresource == "status" else "status"
+    value = document.get(ignored)
+    if value is None or same(value, old.get(ignored)):
+        return False
+    return bool(typecheck.problem(kinds.type_of(info).child(ignored), value))
 
 
 def update_manager(api_version: str, request: Request) -> Manager:
@@ -111,6 +130,8 @@ class _Write:
         version = ownership.api_version
         self._writer = Writer(update_manager(version, request), version, written_at(request, now))
         self._own = compare.changes(ownership.field_type, old, new).ignoring(ownership.ignored)
+        if request.subresource == "scale" and info.strategy.scale is not None:
+            self._own = _without_zero(self._own, new, info.strategy.scale.replicas)
         self._compared: dict[str, Changes | None] = {version: self._own}
 
     def renewed(self, entries: list[Document]) -> list[Document] | None:
@@ -125,6 +146,17 @@ class _Write:
         if version not in self._compared:
             self._compared[version] = self._versions.changes(self._old, self._new, version)
         return self._compared[version]
+
+
+def _without_zero(found: Changes, new: Document, path: tuple[str, ...]) -> Changes:
+    """The changes of a Scale. Zero replicas are left out of one, so that they are not owned by the writer or others."""
+    value: Any = new
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    replicas = sets.from_paths([tuple(f"f:{name}" for name in path)])
+    if value or sets.without(found.written, replicas) == found.written:
+        return found
+    return Changes(sets.union(found.removed, replicas), sets.without(found.written, replicas))
 
 
 def only_times_differ(entries: list[Document], others: list[Document]) -> bool:

@@ -87,7 +87,10 @@ def validate_scale(document: Document, paths: ScalePaths, *, status: bool) -> It
 
 
 def _validate_count(document: Document, path: tuple[str, ...]) -> Iterator[Cause]:
-    value = _value(document, path)
+    value, parent = _value(document, path), _value(document, path[:-1])
+    if parent is not None and not isinstance(parent, dict):
+        yield invalid(_shown(path), 0, f"{_shown(path)} accessor error: {_shown(path[:-1])} is no object")
+        return
     if value is None:
         return
     if not isinstance(value, int) or isinstance(value, bool):

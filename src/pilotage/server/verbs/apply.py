@@ -42,7 +42,10 @@ class Applier:
             try:
                 return await Updater(self.context).change(info, request, next_state, tracked=True)
             except NotFound:
+                if request.subresource and info.custom:
+                    raise
                 if request.subresource:
+                    _next_state(info, request, kinds.empty_object(info), config, self.context.now())  # its errors first
                     raise
             try:
                 return await self._create(info, request, config, duplicates)
@@ -68,6 +71,9 @@ def _next_state(
     info: ResourceInfo, request: Request, live: Document, config: Document, now: str
 ) -> tuple[Document, FieldProblems]:
     problems = FieldProblems()
-    document = bodies.fitted(applied(info, request, live, config, now), info, request, problems)
+    try:
+        document = bodies.fitted(applied(info, request, live, config, now), info, request, problems)
+    except bodies.Undecodable as error:
+        raise configuration.unconvertible(config, error.why) from None
     bodies.check_identity(info, request, document, None)
     return document, problems

@@ -353,6 +353,7 @@ def normalize_metadata(document: Document, info: ResourceInfo, request: Request,
     if not isinstance(metadata, dict):
         reason = f"json: cannot unmarshal {jsontext.json_type(metadata)} into field metadata of type object"
         raise undecodable(info, request, reason)
+    _check_empty_types(metadata, info, request)
     for key in [key for key, value in metadata.items() if not value or key not in _METADATA_FIELDS]:
         if key == "managedFields" and metadata[key] is not None:
             continue  # an empty list resets them
@@ -368,6 +369,15 @@ def normalize_metadata(document: Document, info: ResourceInfo, request: Request,
             for key in item.keys() - known:
                 del item[key]
                 problems.unknown.append(f"metadata.{part}[{index}].{key}")
+
+
+def _check_empty_types(metadata: Document, info: ResourceInfo, request: Request) -> None:
+    """What is empty is dropped, but must be of the right type: no labels are `{}`, not `false`."""
+    empty = {key: value for key, value in metadata.items() if not value and value is not None}
+    try:
+        msgspec.convert(empty, ObjectMeta)
+    except msgspec.ValidationError as error:
+        raise undecodable(info, request, mismatch(str(error), "metadata")) from None
 
 
 def _retry_without_nulls(metadata: Document, info: ResourceInfo, request: Request) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from pilotage.errors import BadRequest, InternalError
-from pilotage.meta.causes import invalid_error
+from pilotage.errors import BadRequest
+from pilotage.meta.causes import internal_error, invalid_error
 from pilotage.meta.documents import Document
 from pilotage.meta.validation import object_meta_causes
 from pilotage.rest.request import Form, PatchType, Request, Verb
 from pilotage.rest.response import Response
-from pilotage.server import records, routes
+from pilotage.server import records, routes, steps
 from pilotage.server.context import RegistryContext
 from pilotage.server.ownership import configuration
 from pilotage.server.resources import ResourceInfo
@@ -28,6 +28,7 @@ from pilotage.server.strategies.strategy import Strategy
 from pilotage.server.verbs import bodies
 from pilotage.server.verbs import patch as patching
 from pilotage.server.verbs.apply import Applier
+from pilotage.server.verbs.bodies import FieldProblems
 from pilotage.server.verbs.update import Updater
 
 _UNSET = -(2**31)
@@ -61,7 +62,10 @@ class Scaler:
                 current["spec"]["replicas"] = _UNSET
             scale, warnings = read(current, old)
             bodies.check_version(of_scale, scale, old, request.name)
-            return _next_object(info, old, scale, paths), warnings
+            document = _next_object(info, old, scale, paths)
+            if info.custom:  # what the path of the replicas leads through may be new, and has defaults
+                steps.default(info, request, document, FieldProblems())
+            return document, warnings
 
         return _answer(info, await Updater(self.context).change(info, _whole(request), next_state), paths)
 
@@ -71,7 +75,7 @@ class Scaler:
         document = records.decode(data)
         if info.custom and not has_replicas(document, paths):
             problem = f'the spec replicas field "{shown_replicas_path(paths)}" does not exist'
-            raise InternalError(f"Internal error occurred: {problem}")
+            raise internal_error(problem)
         return _answer(info, Response(data, warnings=info.warnings), paths)
 
     async def _apply(self, info: ResourceInfo, request: Request, paths: ScalePaths) -> Response:

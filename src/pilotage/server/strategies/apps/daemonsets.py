@@ -40,6 +40,8 @@ class DaemonSetStrategy(Strategy):
     schema_rules = False
 
     def default(self, document: Document) -> None:
+        if _TEMPLATE_GENERATION not in (document["metadata"].get("annotations") or {}):
+            _set_template_generation(document, 0)  # before the fields of the writer are determined: it owns this one
         spec = document.setdefault("spec", {})
         default_pod_template(spec.setdefault("template", {}))
         spec.setdefault("revisionHistoryLimit", 10)
