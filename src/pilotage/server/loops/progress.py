@@ -42,6 +42,8 @@ class LogReader:
         assert self._watch is not None, "the reader has not been started"
         self._working = False
         try:
+            if timeout is None:  # the usual case, at each commit
+                return await anext(self._watch)
             async with asyncio.timeout(timeout):
                 return await anext(self._watch)
         except TimeoutError:

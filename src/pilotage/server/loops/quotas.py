@@ -18,7 +18,9 @@ class QuotaCounter:
     def __init__(self, context: RegistryContext) -> None:
         self._context = context
         self._status = QuotaStatus(PluginContext(context.storage, context.prefix, context.suffix))
-        self._reader = LogReader(context.storage, context.prefix)
+        self._all = LogReader(context.storage, context.prefix)
+        self._few = LogReader(context.storage, context.prefix + QUOTAS)
+        self._reader = self._few
         self._quotas: dict[str, str] = {}  # from their keys to their namespaces
 
     @property
@@ -30,19 +32,28 @@ class QuotaCounter:
         return "the usage of a resource quota is being counted"
 
     async def run(self) -> None:
-        """Read the log until cancelled. Raises StorageError, and is started again then."""
-        self._reader.start()
+        """Read the log until cancelled. Raises StorageError, and is started again then.
+
+        While there are no quotas, only the log of quotas is read: most storages have none, and other writes are free.
+        """
+        while True:
+            self._reader.start()
+            try:
+                await self._count()
+            finally:
+                self._reader.stop()
+            self._reader = self._all if self._quotas else self._few
+
+    async def _count(self) -> None:
+        """Count until the first quota is created, or the last one is deleted."""
         prefix = self._context.prefix + QUOTAS
-        try:
-            entries = [entry for entry in await self._reader.existing() if entry.key.startswith(prefix)]
-            self._quotas = {entry.key: _namespace(entry.key) for entry in entries}
-            dirty = set(self._quotas.values())
-            while True:
-                for namespace in sorted(dirty):
-                    await self._status.refresh(namespace)
-                dirty = self._touched(await self._reader.next())
-        finally:
-            self._reader.stop()
+        entries = [entry for entry in await self._reader.existing() if entry.key.startswith(prefix)]
+        self._quotas = {entry.key: _namespace(entry.key) for entry in entries}
+        dirty = set(self._quotas.values())
+        while bool(self._quotas) == (self._reader is self._all):
+            for namespace in sorted(dirty):
+                await self._status.refresh(namespace)
+            dirty = self._touched(await self._reader.next())
 
     def _touched(self, events: Iterable[Event]) -> set[str]:
         """The namespaces with quotas in which something has changed besides what was charged to a quota."""
