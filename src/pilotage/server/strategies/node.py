@@ -27,7 +27,7 @@ class RuntimeClassStrategy(Strategy):
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
         return [
             *self.validate(document),
-            *validate_immutable(document.get("handler", ""), old.get("handler"), "handler"),
+            *validate_immutable(document.get("handler"), old.get("handler"), "handler"),
         ]
 
 

@@ -40,6 +40,10 @@ def test_a_small_pod_is_valid() -> None:
         ({"overhead": {"memory": "-1"}}, [("Invalid", "spec.overhead.limits[memory]")]),
         ({"resourceClaims": [{"name": "a"}]}, [("Invalid", "spec.resourceClaims[0]")]),
         (
+            {"resourceClaims": [{"resourceClaimName": "a"}, {"resourceClaimName": "b"}]},
+            [("Required", "spec.resourceClaims[0].name"), ("Required", "spec.resourceClaims[1].name")],
+        ),
+        (
             {"initContainers": [container(name="main", lifecycle={})]},
             [("Duplicate", "spec.initContainers[0].name"), ("Forbidden", "spec.initContainers[0].lifecycle")],
         ),

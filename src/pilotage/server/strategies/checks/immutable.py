@@ -12,7 +12,7 @@ IMMUTABLE = "field is immutable"
 
 
 def validate_immutable(value: Any, old: Any, path: str) -> Iterator[Cause]:
-    """The value must be what it was; empty values, absent ones and null are equal."""
-    if (value or None) != (old or None):
+    """The value must be what it was. An empty structure is not the same as none; nothing else that is empty is there."""
+    if value != old:
         shown = "" if value is None and isinstance(old, str) else value
         yield invalid(path, shown, IMMUTABLE, whole=True)
