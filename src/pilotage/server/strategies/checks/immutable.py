@@ -12,7 +12,7 @@ IMMUTABLE = "field is immutable"
 
 
 def validate_immutable(value: Any, old: Any, path: str) -> Iterator[Cause]:
-    """The value must be what it was. An empty structure is not the same as none; nothing else that is empty is there."""
+    """The value must be what it was. An empty structure, or a zero behind a pointer, is not the same as none."""
     if value != old:
         shown = "" if value is None and isinstance(old, str) else value
         yield invalid(path, shown, IMMUTABLE, whole=True)
