@@ -13,6 +13,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind, GroupResource, GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
 from pilotage.meta.validation import MAX_CAUSES
+from pilotage.rest.request import Verb
 from pilotage.server.strategies.strategy import Strategy
 
 if TYPE_CHECKING:  # compiled on use: a program that touches three kinds pays for three
@@ -65,6 +66,11 @@ class ResourceInfo:
     @property
     def gvr(self) -> GroupVersionResource:
         return self.mapping.resource
+
+    @cached_property
+    def verbs(self) -> tuple[Verb, ...]:
+        """What can be done with it."""
+        return tuple(verb for verb in Verb if verb.value in self.mapping.verbs)
 
     @property
     def namespaced(self) -> bool:

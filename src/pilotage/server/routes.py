@@ -10,6 +10,7 @@ from pilotage.server.subresources.table import action_of, verbs_of
 NO_PAGE = "404 page not found"
 NO_RESOURCE = "the server could not find the requested resource"
 _READS = (Verb.LIST, Verb.WATCH)
+_UNNAMED = (*_READS, Verb.CREATE, Verb.DELETE_COLLECTION)
 _NAMED = (Verb.UPDATE, Verb.PATCH)
 
 
@@ -64,7 +65,7 @@ def _check_builtin(info: ResourceInfo, request: Request, *, known: bool) -> None
     wrong_scope = not _in_scope(info, request)
     if not known or (wrong_scope and (request.name or not info.namespaced)):
         raise no_resource()
-    if wrong_scope or bool(request.name) != _wants_name(request) or request.verb.value not in info.mapping.verbs:
+    if wrong_scope or bool(request.name) != _wants_name(request) or request.verb not in info.verbs:
         raise no_method()
 
 
@@ -75,4 +76,4 @@ def _in_scope(info: ResourceInfo, request: Request) -> bool:
 
 
 def _wants_name(request: Request) -> bool:
-    return request.verb not in (*_READS, Verb.CREATE, Verb.DELETE_COLLECTION)
+    return request.verb not in _UNNAMED

@@ -125,11 +125,16 @@ def _is_kept(text: str) -> bool:
     return len(digits) <= 18 and scale >= -9 and scale % 3 == 0 and not digits.endswith("000")
 
 
+@lru_cache(maxsize=1024)  # most objects are read and written with the creation times that they have
+def _check_canonical(text: str) -> None:
+    _parsed(text, _LAYOUT)
+
+
 def time(value: Any, _: list[None]) -> str | None:
     if type(value) is not str:
         raise wrong_type(value, "string")
     if len(value) == 20 and value[19] == "Z" and value != _ZERO_TIME:  # canonical already, if it is a time at all
-        _parsed(value, _LAYOUT)
+        _check_canonical(value)
         return value
     text = times.format(_parsed(value, _LAYOUT))
     return text if text != _ZERO_TIME else None

@@ -78,9 +78,11 @@ def update_causes(
     whole = object_meta_causes(metadata, namespaced=namespaced, name="path")
     changes = object_meta_update_causes(metadata, old)
     found = whole + changes + (changes + _finalizer_causes(metadata, strategy)) * checks.changes
-    if checks.whole:
-        again = create_causes(metadata, strategy, namespaced=namespaced)
-        found += again * checks.whole
+    if checks.whole and not whole and metadata.get("name") == old.get("name"):
+        # The same checks once more, but for the name, which has passed them when the object was created.
+        found += _finalizer_causes(metadata, strategy) * checks.whole
+    elif checks.whole:
+        found += create_causes(metadata, strategy, namespaced=namespaced) * checks.whole
     return found
 
 

@@ -70,7 +70,9 @@ class Actions:
 
 def is_action(info: ResourceInfo, request: Request) -> bool:
     """Whether a request is to an action."""
-    return not info.custom and (info.gvr == BINDINGS or bool(action_of(request)))
+    if info.custom:
+        return False
+    return bool(action_of(request)) if request.subresource else info.gvr == BINDINGS
 
 
 def _read(request: Request, kind: GroupVersionKind) -> Document:
