@@ -67,6 +67,8 @@ def raise_thresholds(kinds: dict[str, Agreement]) -> None:
     """Write the agreement of these kinds, rounded down, where it is more than the thresholds."""
     rows = thresholds()
     for kind, agreement in kinds.items():
+        if not agreement.total["verdicts"]:
+            continue  # only recorded in Tables
         row = [math.floor(agreement.percent(aspect)) for aspect in COUNTED]
         rows[kind] = [max(pair) for pair in zip(row, rows.get(kind, row), strict=True)]
     lines = (f"  {json.dumps(kind)}: {json.dumps(rows[kind])}" for kind in sorted(rows))
