@@ -43,6 +43,7 @@ KNOWN = (
     Known("objects and lists in messages", MESSAGES, r"Invalid value: (\{|\[|map\[|\"?<the whole|v\d|core\.|&)"),
     Known("objects and lists in messages", MESSAGES, r"\n@@ "),
     Known("objects and lists in messages", MESSAGES, r"value: \{\}", "value: null"),
+    Known("paths in messages about a status", MESSAGES, r" in body "),
     Known("warnings together with an error", r"\.warnings", "", errors_only=True),
     Known(
         "managed fields of fields behind feature gates",
@@ -50,6 +51,8 @@ KNOWN = (
         r"\{\}",
         "<absent>",
     ),
+    Known("the metadata alone of a DaemonSet", r".*\.annotations.*", "<absent>", r"deprecated\.daemonset|^1$"),
+    Known("managed fields of empty lists that Go always writes", r".*\.f:topologyKeys", r"\{\}", "<absent>"),
 )
 
 Found = tuple[str, Any, Any]

@@ -5,12 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
+from hack.cluster.running import RealCluster
+
 from ..server.differential import Step
 from ..server.test_differential import DOCUMENTATION
-from .fuzzing import masked
+from .fuzzing import SEQUENCES_IN_A_BATCH, Fuzzer, masked
 from .generator import Batch
 from .known import KNOWN, unknown
 from .shrinking import shrunk
+
+SEED = 11
+BATCHES = 2
+"""About a minute; `make differential` goes on from there."""
+
+
+@pytest.mark.cluster
+async def test_random_sequences_are_answered_as_by_the_real_server(real_control_plane: RealCluster) -> None:
+    reports: list[str] = []
+    fuzzer = Fuzzer(real_control_plane, reports.append)
+    for number in range(BATCHES):
+        await fuzzer.batch(Batch(SEED, number), more=lambda: True)
+    assert fuzzer.sequences == BATCHES * SEQUENCES_IN_A_BATCH
+    assert not reports, "\n\n".join(reports)
 
 
 def test_a_seed_makes_the_same_sequences() -> None:

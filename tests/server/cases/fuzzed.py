@@ -31,8 +31,6 @@ _WIDGETS = "/apis/<group>/v1/namespaces/<namespace>/widgets"
 _CORE = "/api/v1/namespaces/<namespace>"
 _DEPLOYMENTS = "/apis/apps/v1/namespaces/<namespace>/deployments"
 _TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "a", "image": "x"}]}}
-_SERVICE = {"apiVersion": "v1", "kind": "Service"}
-_NAMED_SERVICE = {**_SERVICE, "metadata": {"name": "one"}}
 _WORKLOAD = {"selector": {"matchLabels": {"a": "b"}}, "template": _TEMPLATE}
 _DAEMON_SET = {"metadata": {"name": "one"}, "spec": _WORKLOAD}
 
@@ -90,8 +88,6 @@ FUZZED = Scenario(
         ),
         # apply
         patch("bytes that are none", _CORE + "/secrets/one?fieldManager=a", _secret(data={"k": "a/b/c"}), APPLY),
-        patch("a status without a name", _CORE + "/services/one/status?fieldManager=a", _SERVICE, APPLY),
-        patch("a status of another", _CORE + "/services/two/status?fieldManager=a", _NAMED_SERVICE, APPLY),
         patch("a status of a missing widget", _WIDGETS + "/none/status?fieldManager=a", _HEAD, APPLY),
         # others
         post("a daemon set", "/apis/apps/v1/namespaces/<namespace>/daemonsets", _DAEMON_SET),

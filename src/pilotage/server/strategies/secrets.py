@@ -71,7 +71,7 @@ class SecretStrategy(Strategy):
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         data = document.get("data") or {}
-        if document.get("type") != "kubernetes.io/tls" or (old is not None and data == old.get("data")):
+        if document.get("type") != "kubernetes.io/tls":
             return []
         for key, name in (("tls.crt", "certificate"), ("tls.key", "key")):
             if not _PEM.search(base64.b64decode(data.get(key) or "")):

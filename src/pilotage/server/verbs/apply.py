@@ -42,10 +42,7 @@ class Applier:
             try:
                 return await Updater(self.context).change(info, request, next_state, tracked=True)
             except NotFound:
-                if request.subresource and info.custom:
-                    raise
                 if request.subresource:
-                    _next_state(info, request, kinds.empty_object(info), config, self.context.now())  # its errors first
                     raise
             try:
                 return await self._create(info, request, config, duplicates)
