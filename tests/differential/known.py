@@ -40,7 +40,11 @@ _DECODERS = (
 )
 KNOWN = (
     Known("messages for a body, a number or a time that cannot be parsed", MESSAGES, "|".join(_DECODERS)),
-    Known("objects and lists in messages", MESSAGES, r"Invalid value: (\{|\[|map\[|\"?<the whole|v\d|core\.|&)"),
+    Known(
+        "objects and lists in messages",
+        MESSAGES,
+        r"(Invalid|Duplicate) value: (\{|\[|map\[|\"?<the whole|v\d|core\.|&)",
+    ),
     Known("objects and lists in messages", MESSAGES, r"\n@@ "),
     Known("objects and lists in messages", MESSAGES, r"value: \{\}", "value: null"),
     Known("paths in messages about a status", MESSAGES, r" in body "),

@@ -58,6 +58,9 @@ FUZZED = Scenario(
         get("defaults beside the replicas", _WIDGETS + "/bare"),
         patch("zero replicas", _WIDGETS + "/bare/scale?fieldManager=b", {"spec": {"replicas": None}}),
         get("zero replicas have no owner", _WIDGETS + "/bare"),
+        post("labels and no spec", _WIDGETS, {**_HEAD, "metadata": {"name": "labelled", "labels": {"a": "1"}}}),
+        patch("replicas that nobody owns", _WIDGETS + "/labelled/scale?fieldManager=a", {"spec": {"replicas": 2}}),
+        get("they have no owner after that", _WIDGETS + "/labelled"),
         post("a spec that is a list", _WIDGETS, _widget("list", spec=[])),
         # parts that a write ignores
         post("a status of a wrong type", _WIDGETS, _widget("odd", spec={"size": 1}, status={"replicas": "x"})),

@@ -72,6 +72,9 @@ def track_update(info: ResourceInfo, request: Request, document: Document, old: 
     if _untyped(info, document, old, request.subresource):
         metadata.pop(MANAGED_FIELDS, None)
         return
+    if request.subresource == "scale" and not _replicas_owned(info, before):
+        metadata[MANAGED_FIELDS] = before  # a Scale has the entries about its replicas: without any it is not tracked
+        return
     metadata[MANAGED_FIELDS] = before  # the same in both, which is seen at once
     write = _Write(info, request, old, document, now)
     if not sets_them:
@@ -98,6 +101,18 @@ def _untyped(info: ResourceInfo, document: Document, old: Document, subresource:
     if value is None or same(value, old.get(ignored)):
         return False
     return bool(typecheck.problem(kinds.type_of(info).child(ignored), value))
+
+
+def _replicas_owned(info: ResourceInfo, entries: list[Document]) -> bool:
+    """Whether any manager owns the replicas that the scale of an object shows."""
+    path = info.strategy.scale.replicas if info.strategy.scale is not None else ()
+    for entry in entries:
+        fields: Any = entry.get("fieldsV1")
+        for name in path:
+            fields = fields.get(f"f:{name}") if isinstance(fields, dict) else None
+        if fields is not None:
+            return True
+    return False
 
 
 def update_manager(api_version: str, request: Request) -> Manager:
