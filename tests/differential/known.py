@@ -43,7 +43,7 @@ KNOWN = (
     Known(
         "objects and lists in messages",
         MESSAGES,
-        r"(Invalid|Duplicate) value: (\{|\[|map\[|\"?<the whole|v\d|core\.|&)",
+        r"(Invalid|Duplicate|Unsupported) value: (\{|\[|map\[|\"?<the whole|v\d|core\.|&)",
     ),
     Known("objects and lists in messages", MESSAGES, r"\n@@ "),
     Known("objects and lists in messages", MESSAGES, r"value: \{\}", "value: null"),
