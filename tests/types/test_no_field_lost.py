@@ -45,11 +45,17 @@ def replace(document: Any, path: Path, value: str) -> Any:
     return changed
 
 
+def written(document: dict[str, Any]) -> dict[str, Any]:
+    """A document as an update sends it: without the managed fields, which a server then keeps."""
+    metadata = {key: value for key, value in document["metadata"].items() if key != "managedFields"}
+    return document | {"metadata": metadata}
+
+
 @pytest.mark.parametrize("gvk", KINDS, ids=str)
 def test_an_unchanged_object_is_written_as_it_was_read(gvk: GroupVersionKind) -> None:
     for seed in range(4):
         document = Documents(random.Random(seed)).of(gvk)
-        assert json.loads(updated(read(gvk, document))) == document
+        assert json.loads(updated(read(gvk, document))) == written(document)
 
 
 @pytest.mark.parametrize("gvk", KINDS, ids=str)
@@ -62,4 +68,4 @@ def test_a_change_of_one_field_changes_just_that(gvk: GroupVersionKind) -> None:
         for path in chance.sample(paths, min(4, len(paths))):
             obj = read(gvk, document)
             change(obj, path)
-            assert json.loads(updated(obj)) == replace(document, path, CHANGED), path
+            assert json.loads(updated(obj)) == written(replace(document, path, CHANGED)), path
