@@ -259,7 +259,7 @@ async def watch_code(channel: GRPCChannel, message: bytes, **metadata: str) -> C
 
 
 TOLERATED = ("PatchGpu of not UTF-8", "PatchGpu of half a pair", "PatchGpu of a directive that is none")
-"""As on a kube-apiserver: bytes that are not text become U+FFFD, and a directive for an item that is absent is ignored."""
+"""As on a kube-apiserver: bytes that are not text become U+FFFD, a directive for an item that is absent is ignored."""
 
 
 @pytest.mark.covers("D10")
