@@ -8,6 +8,7 @@ import msgspec
 
 Document = dict[str, Any]
 """An object as decoded from JSON: keys as they are on the wire."""
+_encode = msgspec.json.Encoder().encode
 
 
 def copied(value: Any) -> Any:
@@ -30,7 +31,12 @@ def equal(one: Any, other: Any) -> bool:
 
 def same(one: Any, other: Any) -> bool:
     """Equality to the letter, at the speed of msgspec: `true` is not 1, and 1 is not 1.0."""
-    return bool(one == other) and canonical(one) == canonical(other)
+    if one is other:
+        return True
+    if one.__class__ is str:
+        return bool(one == other)
+    # Two documents with the same history have their keys in the same order: then nothing has to be sorted.
+    return bool(one == other) and (_encode(one) == _encode(other) or canonical(one) == canonical(other))
 
 
 def canonical(value: Any) -> bytes:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol, runtime_checkable
 
+import msgspec
+
 from pilotage.meta.quantity import Quantity
 from pilotage.meta.times import Duration, MicroTime
 
@@ -18,6 +20,8 @@ class Documented(Protocol):
 
 def enc_hook(value: object) -> object:
     """The wire form of a value that msgspec does not know."""
+    if isinstance(value, msgspec.Raw):
+        return msgspec.json.decode(value)
     if isinstance(value, Documented):
         return value.document
     if isinstance(value, Quantity):

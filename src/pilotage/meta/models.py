@@ -191,15 +191,31 @@ class OwnerReference(Model):
 
 
 class ManagedFieldsEntry(Model):
-    """Which fields a manager set, by server-side apply's accounting."""
+    """Which fields a manager set, by server-side apply's accounting.
+
+    They may be half of an object, and few programs read them: they stay JSON until `fields_v1` is read.
+    """
 
     manager: str = omit("")
     operation: str = omit("")
     api_version: str = omit("")
     time: datetime | None = None
     fields_type: str = omit("")
-    fields_v1: dict[str, Any] | None = msgspec.field(name="fieldsV1", default=None)
+    raw_fields: msgspec.Raw | msgspec.UnsetType = msgspec.field(name="fieldsV1", default=msgspec.UNSET)
     subresource: str = omit("")
+
+    @property
+    def fields_v1(self) -> dict[str, Any] | None:
+        """The set of fields, decoded each time it is read."""
+        fields: dict[str, Any] | None = msgspec.json.decode(self.raw_fields) if self.raw_fields else None
+        return fields
+
+    @fields_v1.setter
+    def fields_v1(self, fields: dict[str, Any] | None) -> None:
+        self.raw_fields = msgspec.UNSET if fields is None else msgspec.Raw(msgspec.json.encode(fields))
+
+    def __repr__(self) -> str:
+        return f"ManagedFieldsEntry({msgspec.to_builtins(self, enc_hook=msgspec.json.decode)!r})"
 
 
 class ObjectMeta(Model):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pilotage.meta.models import Model, Shape, shapes
+import msgspec
+
+from pilotage.meta.models import ManagedFieldsEntry, Model, Shape, shapes
 
 
 def normalized(document: Any, model: type[Model]) -> Any:
@@ -24,6 +26,8 @@ def normalized(document: Any, model: type[Model]) -> Any:
             made.pop(name, None)
             if shape.required and shape.container:
                 made[name] = [] if shape.container == "list" else {}
+    if model is ManagedFieldsEntry and "fieldsV1" in made:
+        made["fieldsV1"] = msgspec.Raw(msgspec.json.encode(made["fieldsV1"]))
     return made
 
 

@@ -50,6 +50,14 @@ class _Metadata(Model):
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
 
 
+class _RawMetadata(Model, gc=False):
+    managed_fields: msgspec.Raw = msgspec.Raw()
+
+
+class _RawEntries(Model, gc=False):
+    metadata: _RawMetadata = msgspec.field(default_factory=_RawMetadata)
+
+
 class Envelope(Model, frozen=True, gc=False):
     """What every document has, whatever its kind: apiVersion, kind and the header of its metadata."""
 
@@ -62,6 +70,8 @@ _DECODERS: dict[type[Model], msgspec.json.Decoder[Any]] = {}
 _PREFIXES: dict[type[Resource], bytes] = {}
 _ENCODER = msgspec.json.Encoder(enc_hook=enc_hook)
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
+_RAW_ENTRIES = msgspec.json.Decoder(_RawEntries)
+_MANAGED_FIELDS = b'"managedFields":'
 _ORIGIN = "_origin"
 _MAKING = threading.Lock()
 
@@ -71,8 +81,9 @@ def decode(kind: type[R], data: Bytes) -> R:
 
     A `memoryview` is copied: it is a slice of a list or of a receive buffer, and must not keep all of that alive.
     """
+    data = data if type(data) is bytes else bytes(data)
     made = _decoded(kind, data)
-    made.__dict__[_ORIGIN] = data if type(data) is bytes else bytes(data)
+    made.__dict__[_ORIGIN] = data
     return made
 
 
@@ -123,18 +134,37 @@ def updated(obj: Resource | Documented, origin: bytes | None = None) -> bytes:
     if source is None or not isinstance(obj, Resource):
         return encode(obj)
     kind = type(obj)
-    base, read_as = msgspec.json.decode(source), _decoded(kind, source)
-    entries = obj.metadata.managed_fields
-    if entries and entries == read_as.metadata.managed_fields:
+    if obj.metadata.managed_fields and (rest := _without_managed_fields(obj.metadata, source)) is not None:
         # A server keeps managed fields that a write leaves out. They may be half of the object: not worth comparing.
-        del base["metadata"]["managedFields"]
-        read_as.metadata.managed_fields = []
+        source = rest
         obj = msgspec.structs.replace(obj, metadata=msgspec.structs.replace(obj.metadata, managed_fields=[]))
+    base, read_as = msgspec.json.decode(source), _decoded(kind, source)
     before, after = document_of(read_as), document_of(obj)
     carried = carry(base, before, after, kind)
     # Items of a list come without apiVersion and kind, but must not be written so.
     typed = {"apiVersion": after["apiVersion"], "kind": after["kind"], "metadata": carried.get("metadata", {})}
     return _ENCODER.encode(typed | {key: value for key, value in carried.items() if key not in typed})
+
+
+def _without_managed_fields(metadata: ObjectMeta, source: bytes) -> bytes | None:
+    """The bytes of an object without its managed fields; None if those of `metadata` are others.
+
+    They are compared and cut out as bytes, so those that a server wrote in another form are never the same.
+    """
+    start = source.find(_MANAGED_FIELDS)
+    text = _MANAGED_FIELDS + _ENCODER.encode(metadata.managed_fields)
+    end = start + len(text)
+    if not source.startswith(text, start) or source.find(_MANAGED_FIELDS, end) >= 0:
+        return None
+    try:
+        entries = _RAW_ENTRIES.decode(source).metadata.managed_fields
+    except msgspec.DecodeError:
+        return None
+    if len(entries) != len(text) - len(_MANAGED_FIELDS):  # those of an object inside this one
+        return None
+    if source[end : end + 1] == b",":
+        return source[:start] + source[end + 1 :]
+    return source[:start].removesuffix(b",") + source[end:]
 
 
 def header(data: Bytes) -> Header:
@@ -149,7 +179,7 @@ def envelope(data: Bytes) -> Envelope:
 
 def metadata_in(data: Bytes) -> ObjectMeta:
     """The typed metadata of an object, without reading the rest of it."""
-    return _decoded(_Metadata, data).metadata
+    return _decoded(_Metadata, data if type(data) is bytes else bytes(data)).metadata
 
 
 def metadata_of(document: Any) -> ObjectMeta:

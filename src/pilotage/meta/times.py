@@ -66,7 +66,7 @@ def _zone(hours: str | None, minutes: str) -> tzinfo:
 def _in_utc(time: datetime) -> datetime:
     if time.tzinfo is None:
         raise ValueError(f"{time!r} has no time zone; make it with datetime.now(UTC) or give it tzinfo=UTC")
-    return time.astimezone(UTC)
+    return time if time.tzinfo is UTC else time.astimezone(UTC)
 
 
 class MicroTime(datetime):

@@ -73,12 +73,13 @@ def object_meta_causes(
     return found + managed_fields_causes(metadata.get("managedFields") or ())
 
 
-def object_meta_update_causes(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[Cause]:
+def object_meta_update_causes(new: Mapping[str, Any], old: Mapping[str, Any], *, valid: bool = False) -> list[Cause]:
     """What is wrong with the metadata of an object to be updated: what may not change, and what it may not become.
 
     The server has filled in by then what callers may leave out. Whether a resource version is needed is its to say.
+    What `object_meta_causes` has found to be `valid` is only compared with the old metadata.
     """
-    found = _type_causes(new)
+    found = [] if valid else _type_causes(new)
     if found:
         return found
     if old.get("deletionTimestamp"):
@@ -88,6 +89,8 @@ def object_meta_update_causes(new: Mapping[str, Any], old: Mapping[str, Any]) ->
     for field, absent in _IMMUTABLE:
         if (new.get(field) or absent) != (old.get(field) or absent):
             found.append(causes.invalid(f"metadata.{field}", new.get(field, absent), "field is immutable"))
+    if valid:
+        return found
     entries = new.get("managedFields")
     if entries and entries is not old.get("managedFields"):
         found += managed_fields_causes(entries)

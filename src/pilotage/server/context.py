@@ -77,7 +77,7 @@ class RegistryContext:
 
     def now(self) -> str:
         """The time as objects have it."""
-        return times.format(times.now(self.clock))
+        return times.format(self.clock())
 
     def time(self) -> datetime:
         return self.clock()

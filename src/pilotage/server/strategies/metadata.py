@@ -76,7 +76,7 @@ def update_causes(
 ) -> list[Cause]:
     """What is wrong with the metadata of an object's next state, each cause as often as Kubernetes finds it."""
     whole = object_meta_causes(metadata, namespaced=namespaced, name="path")
-    changes = object_meta_update_causes(metadata, old)
+    changes = object_meta_update_causes(metadata, old, valid=not whole)
     found = whole + changes + (changes + _finalizer_causes(metadata, strategy)) * checks.changes
     if checks.whole and not whole and metadata.get("name") == old.get("name"):
         # The same checks once more, but for the name, which has passed them when the object was created.

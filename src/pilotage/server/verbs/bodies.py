@@ -59,6 +59,16 @@ _GAP = re.compile(rb'"\s+:')
 _encode = msgspec.json.Encoder().encode
 
 
+class _Entry(ManagedFieldsEntry):
+    """An entry that is checked with all that is in it."""
+
+    raw_fields: dict[str, Any] | None = msgspec.field(name="fieldsV1", default=None)  # type: ignore[assignment]
+
+
+class _Metadata(ObjectMeta):
+    managed_fields: list[_Entry] = []  # type: ignore[assignment]
+
+
 @dataclass(slots=True)
 class FieldProblems:
     """Fields that the schema does not know, and fields given twice: warnings, an error or nothing, as asked for."""
@@ -361,7 +371,7 @@ def normalize_metadata(document: Document, info: ResourceInfo, request: Request,
         if key not in _METADATA_FIELDS:
             problems.unknown.append(f"metadata.{key}")
     try:
-        msgspec.convert(metadata, ObjectMeta)
+        msgspec.convert(metadata, _Metadata)
     except msgspec.ValidationError:
         _retry_without_nulls(metadata, info, request)
     for part, known in _PARTS.items():
@@ -375,7 +385,7 @@ def _check_empty_types(metadata: Document, info: ResourceInfo, request: Request)
     """What is empty is dropped, but must be of the right type: no labels are `{}`, not `false`."""
     empty = {key: value for key, value in metadata.items() if not value and value is not None}
     try:
-        msgspec.convert(empty, ObjectMeta)
+        msgspec.convert(empty, _Metadata)
     except msgspec.ValidationError as error:
         raise undecodable(info, request, mismatch(str(error), "metadata")) from None
 
@@ -387,7 +397,7 @@ def _retry_without_nulls(metadata: Document, info: ResourceInfo, request: Reques
         if isinstance(texts, dict):
             metadata[part] = {key: "" if value is None else value for key, value in texts.items()}
     try:
-        msgspec.convert(metadata, ObjectMeta)
+        msgspec.convert(metadata, _Metadata)
     except msgspec.ValidationError as error:
         raise undecodable(info, request, mismatch(str(error), "metadata")) from None
 
