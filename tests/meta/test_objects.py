@@ -5,6 +5,7 @@ import json
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
+import msgspec
 import pytest
 
 from pilotage.errors import DecodeError, UnplacedItems
@@ -13,6 +14,7 @@ from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.markers import ListType
 from pilotage.meta.models import Model, ObjectMeta, Resource, resource
 from pilotage.meta.unstructured import PartialObjectMetadata, Unstructured
+from pilotage.types.core.v1 import ConfigMap
 
 
 class Part(Model):
@@ -248,3 +250,57 @@ def test_the_header_of_broken_metadata_is_refused() -> None:
 def test_a_plain_copy_forgets_the_origin_and_is_written_as_it_stands() -> None:
     assert objects.origin_of(copy.deepcopy(read(document()))) is None
     assert objects.origin_of(Unstructured()) is None
+
+
+MANAGED = (
+    b'[{"manager":"me","operation":"Update","apiVersion":"v1","time":"2026-01-02T03:04:05Z",'
+    b'"fieldsType":"FieldsV1","fieldsV1":{"f:data":{".":{},"f:a":{}}}}]'
+)
+WITH_MANAGED = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","managedFields":%b},"data":{"a":"b"}}'
+
+
+def test_the_fields_of_a_manager_are_decoded_when_they_are_read() -> None:
+    entry = objects.decode(ConfigMap, WITH_MANAGED % MANAGED).metadata.managed_fields[0]
+    assert entry.fields_v1 == {"f:data": {".": {}, "f:a": {}}}
+    assert "'f:a': {}" in repr(entry)
+    entry.fields_v1 = {"f:data": {}}
+    assert entry.fields_v1 == {"f:data": {}}
+    entry.fields_v1 = None
+    assert entry.fields_v1 is None
+    assert b"fieldsV1" not in objects.encode(ConfigMap(metadata=ObjectMeta(name="a", managed_fields=[entry])))
+
+
+def test_the_fields_of_a_manager_are_read_from_a_document_and_a_tolerant_reading_too() -> None:
+    with_null = WITH_MANAGED.replace(b'"name":"a"', b'"name":"a","labels":null') % MANAGED
+    entry = objects.decode(ConfigMap, with_null).metadata.managed_fields[0]
+    document = msgspec.json.decode(WITH_MANAGED % MANAGED)
+    assert entry == objects.metadata_of(document["metadata"]).managed_fields[0]
+    assert entry.fields_v1 == document["metadata"]["managedFields"][0]["fieldsV1"]
+
+
+def test_an_update_leaves_out_managed_fields_that_were_not_changed() -> None:
+    obj = objects.decode(ConfigMap, WITH_MANAGED % MANAGED)
+    obj.data["a"] = "c"
+    assert msgspec.json.decode(objects.updated(obj)) == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "a"},
+        "data": {"a": "c"},
+    }
+    assert obj.metadata.managed_fields
+
+
+def test_an_update_writes_managed_fields_that_were_changed_or_removed() -> None:
+    obj = objects.decode(ConfigMap, WITH_MANAGED % MANAGED)
+    obj.metadata.managed_fields[0].manager = "you"
+    assert msgspec.json.decode(objects.updated(obj))["metadata"]["managedFields"][0]["manager"] == "you"
+    obj.metadata.managed_fields = []
+    assert "managedFields" not in msgspec.json.decode(objects.updated(obj))["metadata"]
+
+
+def test_an_update_keeps_the_managed_fields_of_an_object_inside_another() -> None:
+    inner = b'{"apiVersion":"v1","kind":"ConfigMap","inner":{"managedFields":%b},"metadata":{"name":"a"%b}}'
+    for own in (b"", b',"managedFields":' + MANAGED):
+        obj = objects.decode(ConfigMap, inner % (MANAGED, own))
+        obj.data["a"] = "c"
+        assert msgspec.json.decode(objects.updated(obj))["inner"] == {"managedFields": msgspec.json.decode(MANAGED)}
