@@ -9,7 +9,7 @@ PARALLEL := --numprocesses=auto --dist=worksteal
 # Tests start some hundred Pythons: with their bytecode written once, they take two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check format cluster-tests cluster-binaries differential compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests short-soak-tests bench bench-device bench-abuse test-pythons lock types proto recordings clean
+.PHONY: help demo test check format cluster-tests cluster-binaries foreign-clients foreign-tests differential compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests short-soak-tests bench bench-device bench-abuse test-pythons lock types proto recordings clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 30
@@ -28,7 +28,7 @@ demo: $(READY)  ## run an example operator on the embedded server (ONCE=1 exits 
 	@$(BIN)/pilotage demo $(if $(ONCE),--once)
 
 test: $(READY)  ## all tests that need nothing but Python
-	$(PYTEST) $(PARALLEL) -m "not cluster and not go and not long"
+	$(PYTEST) $(PARALLEL) -m "not cluster and not foreign and not go and not long"
 
 recordings: $(READY)  ## replay all recorded answers of a kube-apiserver, and print the agreement for each kind
 	$(BIN)/python -m tests.server.recordings.replay --check
@@ -53,6 +53,12 @@ cluster-tests: $(READY) cluster-binaries  ## the client tests and generated CRDs
 differential: $(READY) cluster-binaries  ## random requests to a real kube-apiserver and to ours, for SECONDS (600), from SEED (1)
 	$(BIN)/python -m tests.differential --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1)
 
+foreign-clients:  ## install kopf, kr8s, lightkube and the official Python client into the cache folder, once
+	@$(PYTHON) hack/foreign/environment.py
+
+foreign-tests: $(READY) cluster-binaries foreign-clients  ## these clients on a real kube-apiserver and on ours
+	$(PYTEST) -m foreign
+
 compatibility-binaries:  ## build the Go programs of the Device API's older generations into the cache folder, once
 	@$(PYTHON) hack/device/binaries.py || test $$? -eq 3
 
@@ -67,7 +73,7 @@ kill-tests: $(READY)  ## kill -9 a SQLite-backed process 200 times under load
 
 soak-tests: $(READY)  ## every long run: kills, power loss, 100,000 reads of own writes, 1,000 examples for each property
 	$(PYTEST) $(PARALLEL) -m long
-	$(PYTEST) $(PARALLEL) -m "hypothesis and not cluster and not go and not long" --hypothesis-profile=soak
+	$(PYTEST) $(PARALLEL) -m "hypothesis and not foreign and not cluster and not go and not long" --hypothesis-profile=soak
 
 short-soak-tests: $(READY)  ## the long runs, each with one seed only
 	$(PYTEST) $(PARALLEL) -m long --one-of-each
