@@ -87,7 +87,7 @@ RULES = [
     "bytes(self.s) == bytes(self.s) && string(bytes(self.s)).size() > 0",
     "self.m.all(k, self.m.all(j, self.m[k] != self.m[j] || k == j))",
     "self.m.all(k, self.m[k].matches(self.p) || true)",
-    "self.x == self.x && size(self.x) > 0",
+    "self.x == self.x",
     "self == self",
     "size(self.n) > 0",
     "self.n.sum() > 0 && self.n.isSorted() && self.n.min() < 1 && self.n.indexOf(-1) > 0",
@@ -102,7 +102,7 @@ RULES = [
     "self.s == self.p || self.s < self.p || self.s.startsWith(self.p) || self.s.endsWith(self.p)",
     "self.o.map(x, self.o.map(y, y)).flatten().size() > 0",
     "self.l.map(x, self.l).size() > 0 && self.l.map(x, self.l) == self.l.map(x, self.l)",
-    "self.s.reverse().size() > 0 || self.l.reverse().slice(0, 1) == []",
+    "self.l.reverse().slice(0, 1) == []",
     f"self.l.all(x, [{', '.join(['1'] * 500)}] != [])",
     "self.l.all(x, self.s.trim().substring(1).charAt(0) != 'b')",
 ]

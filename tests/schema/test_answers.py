@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from pilotage.schema.structural import StructuralSchema
 ANSWERS = Path(__file__).parent / "answers"
 
 
+@cache
 def read(name: str) -> tuple[Any, list[Any]]:
     content = json.loads((ANSWERS / f"{name}.json").read_text())
     return content["schema"], content["cases"]
@@ -58,6 +60,21 @@ def test_rules_say_what_they_say_in_kubernetes(case: Any, compiled: dict[str, St
 def test_an_update_may_keep_what_it_did_not_change(case: Any, compiled: dict[str, StructuralSchema]) -> None:
     found = compiled["ratcheting"].validate(case["document"], case["old"])
     assert rows(found) == case["causes"]
+
+
+@pytest.mark.parametrize("case", cases("estimates"))
+def test_rules_with_wrong_types_or_high_costs_are_rejected_where_kubernetes_rejects_them(case: Any) -> None:
+    spec = {**read("estimates")[0], "x-kubernetes-validations": case.get("rules")}
+    schema = case.get("schema") or {"type": "object", "properties": {"spec": spec}}
+    definition = copy.deepcopy(read("definitions")[1][0]["definition"])
+    definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = schema
+    apply_definition_defaults(definition)
+    # The messages of the compilers differ in words. Those of the costs have the factor, and are the same.
+    found = [
+        [reason, field, message if reason == "FieldValueForbidden" else None]
+        for reason, field, message in rows(definition_causes(definition))
+    ]
+    assert found == case["causes"]
 
 
 @pytest.mark.parametrize("case", cases("definitions"))

@@ -21,7 +21,7 @@ TRUE = [
     "quantity('1Gi').isGreaterThan(quantity('1G')) && quantity('1m').isLessThan(quantity('1'))",
     "quantity('1').compareTo(quantity('1000m')) == 0 && quantity('1') == quantity('1000m')",
     "quantity('50k').add(quantity('20k')) == quantity('70k') && quantity('50k').sub(20000) == quantity('30k')",
-    "quantity('-3').sign() == -1 && quantity('3k').asInteger() == 3000 && !quantity('1500m').isInteger()",
+    "sign(quantity('-3')) == -1 && quantity('3k').asInteger() == 3000 && !quantity('1500m').isInteger()",
     "quantity('1500m').asApproximateFloat() == 1.5",
     "isSemver('1.2.3-rc.1+b') && !isSemver('v1.2') && isSemver('v1.2', true) && !isSemver('1.2.3-01')",
     "semver('1.2.3').major() == 1 && semver('1.2.3').minor() == 2 && semver('1.2.3').patch() == 3",
@@ -78,18 +78,17 @@ def test_what_kubernetes_does_not_offer_is_refused(rule: str) -> None:
 @pytest.mark.parametrize(
     "rule",
     [
-        "quantity('nope').sign() == 1",
+        "sign(quantity('nope')) == 1",
         "semver('1').major() == 1",
         "url('nope').getHost() == ''",
         "ip('nope').family() == 4",
         "cidr('10.0.0.0').prefixLength() == 8",
         "[].min() == 1",
         "self.isGreaterThan(quantity('1'))",
-        "quantity('1').add(ip('::1')) == quantity('1')",
         "quantity('1500m').asInteger() == 1",
         "'a'.find('(') == ''",
         "format.named('nosuch').value().validate('x').hasValue()",
-        "quantity('1e999999999').sign() == 1",
+        "sign(quantity('1e999999999')) == 1",
     ],
 )
 def test_what_cannot_be_read_is_an_error_of_the_rule(rule: str) -> None:

@@ -17,12 +17,17 @@ _CALL_PARTS, _CALL_NAME = (1, 3), 2
 _FIXED_LENGTHS = {1: 8, 5: 4}  # of wire types
 _NUMBERS_AND_TIMES = frozenset({(3, 1), (3, 2), (3, 3), (3, 4), (5, 2), (5, 3)})
 """Types whose values have a constant size: bool, int, uint, double; timestamp, duration. (Field of `Type`, value.)"""
+_CONSTANT_KINDS = {1: "null_type", 2: "bool", 3: "int", 4: "uint", 5: "double", 6: "string", 7: "bytes"}
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
     text: str | None
     """The value of a string or of bytes; None for any other constant."""
+    kind: str = ""
+    """CEL's name for its type."""
+    number: int | None = None
+    """The value of an int."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,10 @@ class Ident:
 class Select:
     operand: Expr
     field: str
+    test: bool = False
+    """Whether it is `has(operand.field)`."""
+    offset: int = 0
+    """Where it is in the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +52,9 @@ class Call:
     """The receiver of a method is the first."""
     fixed: bool
     """Whether the type of the result has a constant size: a number, a bool, a timestamp or a duration."""
+    member: bool = False
+    """Whether it is written as a method."""
+    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +87,7 @@ def read_expr(serialized: bytes) -> Expr:
     """The syntax tree of a serialized expression."""
     checked = _read(_first(_read(serialized), 2))
     fixed = frozenset(_fixed(checked))
-    return _Reader(fixed).tree(_first(checked, 4))
+    return _Reader(fixed, dict(_offsets(checked))).tree(_first(checked, 4))
 
 
 def renamed(serialized: bytes, names: Mapping[str, str]) -> bytes:
@@ -114,8 +126,9 @@ def children(node: Expr) -> tuple[Expr, ...]:
 
 
 class _Reader:
-    def __init__(self, fixed: frozenset[int]) -> None:
+    def __init__(self, fixed: frozenset[int], offsets: Mapping[int, int]) -> None:
         self._fixed = fixed
+        self._offsets = offsets
 
     def tree(self, message: bytes) -> Expr:
         identifier = 0
@@ -130,10 +143,12 @@ class _Reader:
         if number == _IDENT:
             return Ident(_text(fields, 1))
         if number == _SELECT:
-            return Select(self._part(fields, 1), _text(fields, 2))
+            test = any(key == 3 and value for key, _, value in fields)
+            return Select(self._part(fields, 1), _text(fields, 2), test, self._offsets.get(identifier, 0))
         if number == _CALL:
             targets, arguments = self._parts(fields, 1), self._parts(fields, 3)
-            return Call(_text(fields, _CALL_NAME), (*targets, *arguments), identifier in self._fixed)
+            fixed, offset = identifier in self._fixed, self._offsets.get(identifier, 0)
+            return Call(_text(fields, _CALL_NAME), (*targets, *arguments), fixed, bool(targets), offset)
         if number == _LIST:
             return MakeList(self._parts(fields, 1))
         if number == _STRUCT:
@@ -158,9 +173,19 @@ class _Reader:
 
 def _constant(fields: Fields) -> Constant:
     for number, _kind, value in fields:
+        kind = _CONSTANT_KINDS.get(number, "")
         if number in (6, 7) and isinstance(value, bytes):
-            return Constant(value.decode(errors="replace"))
+            return Constant(value.decode(errors="replace"), kind)
+        return Constant(None, kind, value if number == 3 and isinstance(value, int) else None)
     return Constant(None)
+
+
+def _offsets(checked: Fields) -> Iterator[tuple[int, int]]:
+    """Where the nodes are in the text, by their identifiers."""
+    for number, _kind, entry in _read(_first(checked, 5)):
+        if number == 4 and isinstance(entry, bytes):
+            found = {key: value for key, _, value in _read(entry) if isinstance(value, int)}
+            yield found.get(1, 0), found.get(2, 0)
 
 
 def _fixed(checked: Fields) -> Iterator[int]:

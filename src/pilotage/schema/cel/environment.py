@@ -24,12 +24,6 @@ def plain() -> Any:
 
 
 @cache
-def typed(kind: str) -> Any:
-    """The environment that checks the types of a rule. `kind` is CEL's name for a type: `list(map(string, int))`."""
-    return _environment(dict.fromkeys(("self", "oldSelf"), _type(binding().Type, kind)))
-
-
-@cache
 def wrapping() -> Any:
     """The environment of rules inside bindings that convert `self` and `oldSelf`."""
     variables = dict.fromkeys(VARIABLES, binding().Type.DYN) | {"__present": binding().Type.BOOL}
@@ -109,11 +103,10 @@ class _Declarations:
     def _quantities_and_versions(self) -> None:
         dyn, string, boolean = self._dyn, self._string, self._bool
         self._function("quantity", dyn, [string], library.quantity)
-        # Kubernetes declares `sign` as a function, though its documentation shows the method: both exist here.
+        # Kubernetes declares `sign` as a function, though its documentation shows a method.
         self._function("sign", self._int, [dyn], library.sign)
         self._function("isQuantity", boolean, [string], library.parses(library.quantity))
         for name, result, impl in (
-            ("sign", self._int, library.sign),
             ("isInteger", boolean, library.is_integer),
             ("asInteger", self._int, library.as_integer),
             ("asApproximateFloat", self._cel.Type.DOUBLE, library.as_float),

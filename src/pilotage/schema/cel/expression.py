@@ -11,16 +11,16 @@ from pilotage.schema.cel import environment as environments
 from pilotage.schema.cel import values as cel_values
 from pilotage.schema.cel.ast import Expr, read_expr, renamed
 from pilotage.schema.cel.cost import Cost, cost
+from pilotage.schema.cel.declared import Declared, most_runs
+from pilotage.schema.cel.estimate import Problem, estimate
 from pilotage.schema.cel.fields import UsedFields, only_fields, used_fields
 from pilotage.schema.cel.patterns import COST_EXCEEDED, REPLACED, Meter, constant_patterns, is_metered
 from pilotage.schema.cel.sizes import NO_EXTENT, Extent, Observed, Opaque, encoded_size
-from pilotage.schema.cel.source import escaped, uses_old_self, without_literals
+from pilotage.schema.cel.source import uses_old_self
 from pilotage.schema.structural.node import Node
 from pilotage.schema.structural.paths import MapKey, Steps
 
-_PATH = re.compile(r"(?<![\w.])(self|oldSelf)((?:\s*\.\s*\w+(?!\w|\s*\())+)")
 _MIXED_NUMBERS = re.compile(r"'_(?:<|<=|>|>=)_' applied to '\((?:int|uint|double), (?:int|uint|double)\)'")
-_METADATA = {"type": "object", "properties": {"name": {"type": "string"}, "generateName": {"type": "string"}}}
 
 
 class CompileError(errors.InvalidDefinition):
@@ -42,6 +42,11 @@ class Expression:
     """The bytes of the program. Macros can expand a short text to a large one."""
     uses_old: bool
     returns: str
+    """CEL's name for the type of the result."""
+    cost_estimate: int
+    """The most that it costs on a value of the schema, in Kubernetes' units."""
+    runs: int
+    """How often its value can be in one request, if nothing in the schema limits that."""
     wrapped: bool
     fields: UsedFields
     old_fields: UsedFields
@@ -102,11 +107,12 @@ def compile_expression(text: str, node: Node, *, resource: bool = False, optiona
     uses_old = uses_old_self(text)
     environment = environments.plain()
     plain = compiled(environment, text)
-    _check_fields(text, node, resource)
-    if not (uses_old and optional_old):
-        _check_types(text, node)
     serialized = plain.serialize()
     expr = plain_expr = read_expr(serialized)
+    declared = Declared(node, resource=resource)
+    estimated = estimate(plain_expr, declared, optional_old=optional_old)
+    if estimated.problems:
+        raise CompileError("\n".join(_diagnosis(problem, text) for problem in estimated.problems))
     program = plain
     wrapped = (uses_old and optional_old) or cel_values.typed(node, "__self") is not None
     if wrapped:
@@ -124,7 +130,9 @@ def compile_expression(text: str, node: Node, *, resource: bool = False, optiona
         expr=expr,
         size=len(serialized),
         uses_old=uses_old,
-        returns=str(plain.return_type()),
+        returns=str(estimated.type),
+        cost_estimate=estimated.cost,
+        runs=most_runs(declared),
         wrapped=wrapped,
         fields=used_fields(plain_expr, "self"),
         old_fields=None if optional_old else used_fields(plain_expr, "oldSelf"),
@@ -175,63 +183,17 @@ def compiled(environment: Any, text: str) -> Any:
         raise CompileError(_bare(str(error))) from error
 
 
-def _check_fields(text: str, node: Node, resource: bool) -> None:
-    """Raise CompileError for `self.x` if the schema has no field x: the engine would fail only when the rule runs."""
-    bare = without_literals(text)
-    for found in _PATH.finditer(bare):
-        place: Node | None = node
-        above = resource
-        for segment in re.finditer(r"\w+", found.group(2)):
-            place = _field(place, segment.group(0), above, found.start(2) + segment.start(), text)
-            above = place is not None and place.embedded
-            if place is None:
-                break
-
-
-def _field(place: Node | None, name: str, resource: bool, column: int, text: str) -> Node | None:
-    """The schema of a field; None if any field is allowed from here on."""
-    if place is None or place.int_or_string:
-        return None
-    if resource and name in ("apiVersion", "kind", "metadata"):
-        return place.tree.node(_METADATA if name == "metadata" else {"type": "string"})
-    kind = cel_values.type_name(place)
-    if place.type != "object" and kind is not None:
-        raise CompileError(_diagnosis(f"type '{kind}' does not support field selection", column, text))
-    if place.additional is not None:
-        return place.additional
-    for known, child in place.properties.items():
-        if escaped(known) == name:
-            return child
-    if place.preserves or not place.properties:
-        return None
-    raise CompileError(_diagnosis(f"undefined field '{name}'", column, text))
-
-
-def _check_types(text: str, node: Node) -> None:
-    """Compile again with the type of `self` declared, if CEL has a type for it, to find type errors.
-
-    Kubernetes allows comparisons of int with double, which this compiler does not: that error is ignored.
-    """
-    kind = cel_values.type_name(node)
-    if kind is None:
-        return
-    try:
-        environments.typed(kind).compile(text)
-    except Exception as error:  # the binding raises RuntimeError
-        message = _bare(str(error))
-        if not _MIXED_NUMBERS.search(message):
-            raise CompileError(message) from error
-
-
 def _bare(message: str) -> str:
     """The compiler's message without the status code around it."""
     return re.sub(r" \[[A-Z_]+\]$", "", re.sub(r"^[A-Z_]+: (?=ERROR)", "", message))
 
 
-def _diagnosis(problem: str, column: int, text: str) -> str:
-    if "\n" in text or without_literals(text) != text:
-        return f"ERROR: <input>: {problem}\n | {text}"
-    return f"ERROR: <input>:1:{column}: {problem}\n | {text}\n | {'.' * (column - 1)}^"
+def _diagnosis(problem: Problem, text: str) -> str:
+    lines = text[: problem.offset].split("\n")
+    line, column = len(lines), len(lines[-1])
+    return (
+        f"ERROR: <input>:{line}:{column + 1}: {problem.message}\n | {text.split(chr(10))[line - 1]}\n | {'.' * column}^"
+    )
 
 
 def _translated(message: str) -> str:

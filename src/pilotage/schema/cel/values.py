@@ -11,35 +11,12 @@ from pilotage.schema.structural.node import Node
 
 Convert = Callable[[Any], Any]
 
-_TYPE_NAMES = {"string": "string", "integer": "int", "number": "double", "boolean": "bool"}
-_FORMAT_TYPES = {
-    "datetime": "google.protobuf.Timestamp",
-    "date": "google.protobuf.Timestamp",
-    "duration": "google.protobuf.Duration",
-    "byte": "bytes",
-}
 _TYPED_FORMATS = {
     "datetime": "timestamp({})",
     "date": "timestamp({} + 'T00:00:00Z')",
     "duration": "duration({})",
     "byte": "base64.decode({})",
 }
-
-
-def type_name(node: Node) -> str | None:
-    """CEL's name for the type of a node, if it has one: scalars, and lists and maps of them."""
-    if node.int_or_string or node.nullable:
-        return None
-    if node.type in _TYPE_NAMES:
-        form = str(node.schema.get("format", "")).replace("-", "") if node.type == "string" else ""
-        return _FORMAT_TYPES.get(form, _TYPE_NAMES[node.type])
-    if node.type == "array" and node.items is not None:
-        inner = type_name(node.items)
-        return f"list({inner})" if inner else None
-    if node.type == "object" and node.additional is not None and not node.properties:
-        inner = type_name(node.additional)
-        return f"map(string, {inner})" if inner else None
-    return None
 
 
 def converter(node: Node, *, resource: bool = False) -> Convert | None:

@@ -30,6 +30,8 @@ class Place:
     uncorrelated: str = ""
     """The path of the outer list whose items cannot be matched with old ones; rules inside it cannot use oldSelf."""
     branch: bool = False
+    repetitions: int | None = 1
+    """How often the value can be in one object; None if a list or a map around it has no limit."""
 
     def below(self, at: str) -> Place:
         return replace(self, at=at, root=False, resource=False)
@@ -43,7 +45,7 @@ def places(schema: Schema, place: Place) -> Iterator[tuple[Schema, Place]]:
     for keyword in ("items", "additionalProperties"):
         child = schema.get(keyword)
         if isinstance(child, Mapping):
-            below = place.below(f"{place.at}.{keyword}")
+            below = replace(place.below(f"{place.at}.{keyword}"), repetitions=_repetitions(schema, place.repetitions))
             if keyword == "items" and schema.get(_LIST_TYPE) != "map":
                 below = replace(below, uncorrelated=below.uncorrelated or place.at)
             if keyword == "additionalProperties" and place.in_metadata:
@@ -80,6 +82,12 @@ def keyword_causes(schema: Schema, place: Place) -> Iterator[Cause]:
     if schema.get("x-kubernetes-preserve-unknown-fields") is False:
         yield causes.invalid(f"{at}.x-kubernetes-preserve-unknown-fields", False, "must be true or undefined")
     yield from _list_causes(schema, at)
+
+
+def _repetitions(schema: Schema, around: int | None) -> int | None:
+    """How often a value inside a list or a map can exist; None without a limit. `around` is how often the list can."""
+    limit = schema.get("maxItems" if schema.get("type") == "array" else "maxProperties")
+    return None if around is None or limit is None else around * max(int(limit), 0)
 
 
 def _property(schema: Schema, name: str, place: Place, child: Schema) -> Place:

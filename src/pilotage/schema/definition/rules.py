@@ -10,16 +10,16 @@ import msgspec
 
 from pilotage.errors import Cause
 from pilotage.meta import causes
-from pilotage.schema.cel.expression import CompileError, Expression, compile_expression, field_steps
+from pilotage.schema.cel.expression import CompileError, compile_expression, field_steps
+from pilotage.schema.cel.parts import LIMIT
 from pilotage.schema.definition.keywords import Place
+from pilotage.schema.definition.rulecosts import RuleCosts
 from pilotage.schema.structural import StructuralSchema
 from pilotage.schema.structural.node import Tree
 from pilotage.schema.structural.validate import NON_VALIDATING, SCALARS
 
 Schema = Mapping[str, Any]
 
-MAXIMUM_PROGRAMS = 2 * 2**20
-"""The most bytes of compiled rules in one definition. A thousand usual rules have a third of that."""
 _REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _RULES = "x-kubernetes-validations"
 _IGNORED = NON_VALIDATING - {_RULES}
@@ -31,22 +31,8 @@ def rule_form_causes(schema: Schema, place: Place) -> Iterator[Cause]:
         yield from _form_causes(rule, f"{place.at}.{_RULES}[{index}]", schema)
 
 
-class ProgramBudget:
-    """The bytes that the compiled rules of a definition may still have."""
-
-    def __init__(self) -> None:
-        self._left = MAXIMUM_PROGRAMS
-
-    def spend(self, expression: Expression) -> None:
-        self._left -= expression.size
-
-    @property
-    def exceeded(self) -> bool:
-        return self._left < 0
-
-
-def rule_compile_causes(schema: Schema, place: Place, program_budget: ProgramBudget) -> Iterator[Cause]:
-    """What does not compile, and transition rules on values that cannot be matched with old ones."""
+def rule_compile_causes(schema: Schema, place: Place, costs: RuleCosts) -> Iterator[Cause]:
+    """What does not compile or costs too much, and transition rules on values that cannot be matched with old ones."""
     if place.branch:
         return
     node = Tree(None).node(schema, root=place.root)
@@ -54,7 +40,7 @@ def rule_compile_causes(schema: Schema, place: Place, program_budget: ProgramBud
         at = f"{place.at}.{_RULES}[{index}]"
         optional = rule.get("optionalOldSelf")
         uses_old = False
-        if program_budget.exceeded:
+        if costs.programs.exceeded:
             yield causes.forbidden(
                 f"{at}.rule", "the compiled rules of the definition are too large: simplify them, or use fewer"
             )
@@ -64,11 +50,13 @@ def rule_compile_causes(schema: Schema, place: Place, program_budget: ProgramBud
         except CompileError as error:
             yield _rule_cause(f"{at}.rule", rule, f"compilation failed: {error}")
         else:
-            program_budget.spend(compiled)
+            costs.programs.spend(compiled)
             uses_old = compiled.uses_old
-            if compiled.returns not in ("BOOL", "DYN"):
+            times = compiled.runs if place.repetitions is None else place.repetitions
+            yield from costs.spend(f"{at}.rule", min(compiled.cost_estimate * times, LIMIT))
+            if compiled.returns not in ("bool", "dyn"):
                 yield _rule_cause(f"{at}.rule", rule, "cel expression must evaluate to a bool")
-        yield from _message_causes(rule, at, node, place, program_budget)
+        yield from _message_causes(rule, at, node, place, costs)
         if uses_old and place.uncorrelated:
             text = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {place.uncorrelated}"
             yield causes.invalid(f"{at}.rule", rule["rule"], text)
@@ -134,7 +122,7 @@ def _field_path_causes(path: str, at: str, schema: Schema) -> Iterator[Cause]:
         yield causes.invalid(at, path, "must be a valid path")
 
 
-def _message_causes(rule: Schema, at: str, node: Any, place: Place, program_budget: ProgramBudget) -> Iterator[Cause]:
+def _message_causes(rule: Schema, at: str, node: Any, place: Place, costs: RuleCosts) -> Iterator[Cause]:
     text = rule.get("messageExpression")
     if not text:
         return
@@ -143,9 +131,11 @@ def _message_causes(rule: Schema, at: str, node: Any, place: Place, program_budg
         compiled = compile_expression(
             text, node, resource=place.resource, optional_old=rule.get("optionalOldSelf") is True
         )
-        program_budget.spend(compiled)
-        if compiled.returns not in ("STRING", "DYN"):
+        costs.programs.spend(compiled)
+        if compiled.returns not in ("string", "dyn"):
             problem = "messageExpression must evaluate to a string"
+        else:
+            yield from costs.spend(f"{at}.messageExpression", compiled.cost_estimate, "messageExpression")
     except CompileError as error:
         problem = f"messageExpression compilation failed: {error}"
     if problem:

@@ -7,6 +7,7 @@ Causes have Kubernetes' paths. If all versions have the same schema (or subresou
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,7 +17,8 @@ from pilotage.meta.names import dns_1123_subdomain
 from pilotage.schema.definition.conversion import conversion_causes
 from pilotage.schema.definition.keywords import Place, keyword_causes, places
 from pilotage.schema.definition.names import label_rule, names_causes
-from pilotage.schema.definition.rules import ProgramBudget, default_causes, rule_compile_causes, rule_form_causes
+from pilotage.schema.definition.rulecosts import ProgramBudget, RuleCosts
+from pilotage.schema.definition.rules import default_causes, rule_compile_causes, rule_form_causes
 from pilotage.schema.definition.shape import shape_causes
 from pilotage.schema.definition.structure import structure_causes
 from pilotage.schema.definition.version import (
@@ -28,6 +30,17 @@ from pilotage.schema.definition.version import (
 )
 
 APPROVAL = "api-approved.kubernetes.io"
+
+
+@dataclass(frozen=True)
+class _RuleLimits:
+    """The limits for the rules of all versions."""
+
+    programs: ProgramBudget
+    old_schemas: Mapping[str, Any]
+
+    def costs(self, version: Any, schema: Any) -> RuleCosts:
+        return RuleCosts(self.programs, self.old_schemas.get(version) == schema)
 
 
 def apply_definition_defaults(definition: dict[str, Any]) -> None:
@@ -49,14 +62,15 @@ def apply_definition_defaults(definition: dict[str, Any]) -> None:
         service.setdefault("port", 443)
 
 
-def definition_causes(definition: Any) -> list[Cause]:
+def definition_causes(definition: Any, old: Any = None) -> list[Cause]:
     """Everything that is wrong with a definition, after `apply_definition_defaults`.
 
+    `old` is the definition that it replaces: an expensive rule in a schema that does not change is no reason to reject.
     Raises MissingExtra if it has CEL rules and CEL is not installed.
     """
     if wrong := shape_causes(definition):
         return wrong
-    return [*_metadata_causes(definition), *_spec_causes(definition.get("spec") or {})]
+    return [*_metadata_causes(definition), *_spec_causes(definition.get("spec") or {}, _schemas(old))]
 
 
 def stored_version_causes(definition: Any) -> list[Cause]:
@@ -127,7 +141,7 @@ def _approval_causes(approval: str) -> Iterator[Cause]:
         yield causes.invalid(at, approval, text)
 
 
-def _spec_causes(spec: Mapping[str, Any]) -> Iterator[Cause]:
+def _spec_causes(spec: Mapping[str, Any], old_schemas: Mapping[str, Any]) -> Iterator[Cause]:
     versions = spec.get("versions") or []
     yield from _group_and_scope_causes(spec)
     for index, version in enumerate(versions):
@@ -135,16 +149,16 @@ def _spec_causes(spec: Mapping[str, Any]) -> Iterator[Cause]:
             yield causes.required(f"spec.versions[{index}].schema.openAPIV3Schema")
     shared = {key: _shared(versions, key) for key in ("schema", "subresources", "additionalPrinterColumns")}
     shared["selectableFields"] = _shared(versions, "selectableFields")
-    program_budget = ProgramBudget()
+    limits = _RuleLimits(ProgramBudget(), old_schemas)
     for index, version in enumerate(versions):
-        yield from _version_causes(version, f"spec.versions[{index}]", shared, program_budget)
+        yield from _version_causes(version, f"spec.versions[{index}]", shared, limits)
     yield from _version_list_causes(versions, spec.get("versions"))
     if versions and (first := versions[0].get("name")) and (broken := label_rule(first)):
         yield causes.invalid("spec.version", first, broken)
     names = spec.get("names") or {}
     yield from names_causes(names)
     if versions:
-        yield from _shared_causes(versions[0], shared, program_budget)
+        yield from _shared_causes(versions[0], shared, limits)
     yield from conversion_causes(spec.get("conversion") or {"strategy": "None"})
 
 
@@ -169,14 +183,14 @@ def _shared(versions: list[Any], key: str) -> bool:
 
 
 def _version_causes(
-    version: Mapping[str, Any], at: str, shared: Mapping[str, bool], program_budget: ProgramBudget
+    version: Mapping[str, Any], at: str, shared: Mapping[str, bool], limits: _RuleLimits
 ) -> Iterator[Cause]:
     name = version.get("name") or ""
     if broken := label_rule(name):
         yield causes.invalid(f"{at}.name", name, broken)
     yield from deprecation_causes(version, at)
     if not shared["schema"]:
-        yield from _schema_causes(version, f"{at}.schema", program_budget)
+        yield from _schema_causes(version, f"{at}.schema", limits)
     if not shared["subresources"]:
         yield from subresource_causes(version.get("subresources") or {}, f"{at}.subresources")
     if not shared["additionalPrinterColumns"]:
@@ -185,11 +199,9 @@ def _version_causes(
         yield from selectable_causes(version, at)
 
 
-def _shared_causes(
-    version: Mapping[str, Any], shared: Mapping[str, bool], program_budget: ProgramBudget
-) -> Iterator[Cause]:
+def _shared_causes(version: Mapping[str, Any], shared: Mapping[str, bool], limits: _RuleLimits) -> Iterator[Cause]:
     if shared["schema"]:
-        yield from _schema_causes(version, "spec.validation", program_budget)
+        yield from _schema_causes(version, "spec.validation", limits)
     if shared["subresources"]:
         yield from subresource_causes(version.get("subresources") or {}, "spec.subresources")
     if shared["additionalPrinterColumns"]:
@@ -207,7 +219,7 @@ def _version_list_causes(versions: list[Any], raw: list[Any] | None) -> Iterator
         yield causes.invalid("spec.versions", versions or raw, text, whole=not versions)
 
 
-def _schema_causes(version: Mapping[str, Any], at: str, program_budget: ProgramBudget) -> Iterator[Cause]:
+def _schema_causes(version: Mapping[str, Any], at: str, limits: _RuleLimits) -> Iterator[Cause]:
     schema = (version.get("schema") or {}).get("openAPIV3Schema")
     if schema is None:
         return
@@ -225,13 +237,21 @@ def _schema_causes(version: Mapping[str, Any], at: str, program_budget: ProgramB
     defaults: list[Cause] = []
     compiled: list[Cause] = []
     if not (structural or keywords or forms):
-        compiled = [cause for each, place in every for cause in rule_compile_causes(each, place, program_budget)]
+        costs = limits.costs(version.get("name"), schema)
+        compiled = [cause for each, place in every for cause in rule_compile_causes(each, place, costs)]
+        compiled += costs.causes(where)
     if not (structural or keywords or forms or compiled):
         defaults = [cause for each, place in every for cause in default_causes(each, place)]
     yield from defaults
     yield from keywords
     yield from forms
     yield from compiled
+
+
+def _schemas(definition: Any) -> dict[str, Any]:
+    """The schemas of a definition, by version."""
+    versions = _at(definition, ("spec", "versions")) or []
+    return {version.get("name"): _at(version, ("schema", "openAPIV3Schema")) for version in versions}
 
 
 def _stored_causes(definition: Mapping[str, Any]) -> list[Cause]:

@@ -50,7 +50,7 @@ class DefinitionStrategy(Strategy):
 
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
         # The name cannot change. If it no longer matches, the field that has changed is reported anyway.
-        found = [cause for cause in rules.definition_causes(document) if not cause.field.startswith("metadata.")]
+        found = [cause for cause in rules.definition_causes(document, old) if not cause.field.startswith("metadata.")]
         return found + rules.definition_update_causes(document, old)
 
 
