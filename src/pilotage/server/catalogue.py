@@ -19,6 +19,7 @@ from pilotage.server.records import decode
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.builtin import strategy_for
 from pilotage.server.strategies.custom import CustomResourceStrategy, resources_of
+from pilotage.server.subresources.table import BINDINGS
 from pilotage.storage.interface import Entry, Storage
 from pilotage.types import builtin
 
@@ -32,7 +33,6 @@ _STORED_ELSEWHERE = {
     GroupVersionResource("autoscaling", "v1", _AUTOSCALERS): GroupVersionResource("autoscaling", "v2", _AUTOSCALERS),
 }
 """Built-in resources whose objects are kept in the form of another one."""
-BINDINGS = GroupVersionResource("", "v1", "bindings")
 NEEDED_VERBS = frozenset(("create", "get", "list", "watch", "update", "delete"))
 REVIEWS = ("authentication.k8s.io", "authorization.k8s.io")
 """Groups whose objects are answered at once, and never stored."""

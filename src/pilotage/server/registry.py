@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import cached_property
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from pilotage.errors import RequestTooLarge, RevisionConflict
 from pilotage.meta.documents import Document
@@ -26,17 +28,19 @@ from pilotage.server.loops.progress import Note
 from pilotage.server.offload import COMPILED, offload
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.core import SYSTEM_NAMESPACES
-from pilotage.server.subresources.actions import Actions, is_action
-from pilotage.server.verbs.apply import Applier
 from pilotage.server.verbs.create import Creator
 from pilotage.server.verbs.delete import Deleter
 from pilotage.server.verbs.patch import patch_type
 from pilotage.server.verbs.read import Reader
-from pilotage.server.verbs.scale import Scaler
 from pilotage.server.verbs.update import Updater
 from pilotage.server.verbs.watch import Watcher
 from pilotage.storage.interface import Put
 from pilotage.types import builtin
+
+if TYPE_CHECKING:
+    from pilotage.server.subresources.actions import Actions
+    from pilotage.server.verbs.apply import Applier
+    from pilotage.server.verbs.scale import Scaler
 
 FAIR_CALLS = 16
 """After so many requests, others get a turn."""
@@ -59,15 +63,32 @@ class Registry:
         self._reader = Reader(context)
         self._creator = Creator(context)
         self._updater = Updater(context)
-        self._applier = Applier(context)
-        self._scaler = Scaler(context)
         self._deleter = Deleter(context)
         self._watcher = Watcher(context)
-        self._actions = Actions(context)
         self._exits = AsyncExitStack()
         self._loops = BackgroundLoops(context, self._note)
         self._observers: list[Note] = []
         self._calls = 0
+
+    # These are not loaded before the first request that needs them: a server that starts is ready sooner.
+
+    @cached_property
+    def _applier(self) -> Applier:
+        from pilotage.server.verbs.apply import Applier
+
+        return Applier(self.context)
+
+    @cached_property
+    def _scaler(self) -> Scaler:
+        from pilotage.server.verbs.scale import Scaler
+
+        return Scaler(self.context)
+
+    @cached_property
+    def _actions(self) -> Actions:
+        from pilotage.server.subresources.actions import Actions
+
+        return Actions(self.context)
 
     async def __aenter__(self) -> Registry:
         await self._create_namespaces()
@@ -113,7 +134,7 @@ class Registry:
                 continue
 
     async def _call(self, info: ResourceInfo, request: Request) -> Response:
-        if is_action(info, request):
+        if routes.is_action(info, request):
             return await self._actions.call(info, request)
         if request.subresource == "scale":
             return await self._scaler.call(info, request)

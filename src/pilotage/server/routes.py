@@ -5,13 +5,20 @@ from __future__ import annotations
 from pilotage.errors import BadRequest, MethodNotSupported, NotFound, StatusDetails
 from pilotage.rest.request import Request, Verb
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.subresources.table import action_of, verbs_of
+from pilotage.server.subresources.table import BINDINGS, action_of, verbs_of
 
 NO_PAGE = "404 page not found"
 NO_RESOURCE = "the server could not find the requested resource"
 _READS = (Verb.LIST, Verb.WATCH)
 _UNNAMED = (*_READS, Verb.CREATE, Verb.DELETE_COLLECTION)
 _NAMED = (Verb.UPDATE, Verb.PATCH)
+
+
+def is_action(info: ResourceInfo, request: Request) -> bool:
+    """Whether a request is to an action."""
+    if info.custom:
+        return False
+    return bool(action_of(request)) if request.subresource else info.gvr == BINDINGS
 
 
 def check(info: ResourceInfo, request: Request) -> None:

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
-import hmac
-import secrets
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
@@ -73,6 +70,8 @@ class ServiceAccountTokens:
         """What a token of ours claims; None if it is not one, or has ended. The key must have been loaded."""
         if not self._key or len(token) > MAX_TOKEN_BYTES:
             return None
+        import hmac  # as `hashlib` and `secrets`: most programs have no tokens
+
         content, _, signature = token.encode(errors="replace").rpartition(b".")
         try:
             if not hmac.compare_digest(self._signature(content), _bytes(signature)):
@@ -116,6 +115,8 @@ class ServiceAccountTokens:
 
     async def _load_key(self) -> None:
         """Read the key, or create it: the first server of a storage to need one does."""
+        import secrets
+
         place = self._prefix + KEY
         while not self._key:
             entry = await self._storage.get(place)
@@ -126,7 +127,10 @@ class ServiceAccountTokens:
                 await self._storage.commit(Put(place, secrets.token_bytes(32), expected=0))
 
     def _signature(self, content: bytes) -> bytes:
-        return hmac.new(self._key, content, hashlib.sha256).digest()
+        import hashlib
+        import hmac
+
+        return hmac.digest(self._key, content, hashlib.sha256)
 
 
 class Issued(msgspec.Struct, frozen=True):

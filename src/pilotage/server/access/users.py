@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from pilotage.errors import BadRequest
-from pilotage.http.messages import Headers
 from pilotage.rest.request import User
 from pilotage.rest.users import AUTHENTICATED, SERVICE_ACCOUNT, implied_groups
 from pilotage.server.access.rules import AccessAttributes
+
+if TYPE_CHECKING:
+    from pilotage.http.messages import Headers
 
 _PREFIX = "impersonate-"
 _EXTRA = "impersonate-extra-"

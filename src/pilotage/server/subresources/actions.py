@@ -9,13 +9,13 @@ from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.rest.request import Request
 from pilotage.rest.response import Response
-from pilotage.server.catalogue import BINDINGS, body_info
+from pilotage.server.catalogue import body_info
 from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.subresources.connections import Connections
 from pilotage.server.subresources.evictions import Evictions
 from pilotage.server.subresources.scheduling import Scheduling
-from pilotage.server.subresources.table import action_of
+from pilotage.server.subresources.table import BINDINGS, action_of
 from pilotage.server.subresources.tokenrequests import TokenRequests
 from pilotage.server.verbs import bodies
 
@@ -66,13 +66,6 @@ class Actions:
         named = replace(request, resource=_PODS, name=document["metadata"].get("name", ""))
         await self._scheduling.bind(pods, named, document)
         return Response(SUCCESS, 201)
-
-
-def is_action(info: ResourceInfo, request: Request) -> bool:
-    """Whether a request is to an action."""
-    if info.custom:
-        return False
-    return bool(action_of(request)) if request.subresource else info.gvr == BINDINGS
 
 
 def _read(request: Request, kind: GroupVersionKind) -> Document:

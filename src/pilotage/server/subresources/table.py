@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pilotage.meta.kinds import GroupResource
+from pilotage.meta.kinds import GroupResource, GroupVersionResource
 from pilotage.rest.request import Request, Verb
 
+BINDINGS = GroupVersionResource("", "v1", "bindings")
 _CREATE = frozenset((Verb.CREATE,))
 _CONNECT = frozenset((Verb.CREATE, Verb.GET))
 _ANY = frozenset((Verb.CREATE, Verb.GET, Verb.UPDATE, Verb.PATCH, Verb.DELETE))
