@@ -19,7 +19,7 @@ from pilotage.meta import times
 from pilotage.meta.causes import internal_error
 from pilotage.meta.names import tenant_problem
 from pilotage.rest.request import Request
-from pilotage.server.access.escalation import EscalationCheck
+from pilotage.server.access.escalation import GRANTING, EscalationCheck
 from pilotage.server.access.rbac import Authorizer
 from pilotage.server.access.serviceaccounts import ServiceAccountTokens
 from pilotage.server.admission import Admission, AdmissionFunction, Limited
@@ -66,7 +66,7 @@ class RegistryContext:
         tokens = ServiceAccountTokens(self.storage, self.prefix, self.clock)
         object.__setattr__(self, "service_accounts", tokens)
         validating: tuple[AdmissionFunction | Limited, ...] = (
-            EscalationCheck(self.authorizer),
+            Limited(lambda: EscalationCheck(self.authorizer), GRANTING),
             *self.admission.validating,
         )
         object.__setattr__(self, "admission", replace(self.admission, validating=validating))

@@ -12,7 +12,6 @@ from pilotage.meta.fields.sets import MEMBER, SELF, FieldSet
 
 _KINDS = ("f:", "k:", "v:", "i:")
 _MAX_INDEX_DIGITS = 18
-_MAX_NAME = 253
 
 
 def field(name: str) -> str:
@@ -26,21 +25,13 @@ def value(item: Any) -> str:
 
 def key(keys: dict[str, Any]) -> str:
     """The element of an item of a list that is a map."""
-    if len(keys) == 1:
-        ((name, item),) = keys.items()
-        if item.__class__ is str and len(item) <= _MAX_NAME:
-            return _name_key(name, item)
-    return _key(keys)
+    return f"k:{causes.json_shown({name: _number(item) for name, item in keys.items()}, order='sorted')}"
 
 
 @lru_cache(maxsize=4096)
-def _name_key(name: str, item: str) -> str:
-    """The element of an item that is identified by a text, as most are: many objects have the same ones."""
-    return _key({name: item})
-
-
-def _key(keys: dict[str, Any]) -> str:
-    return f"k:{causes.json_shown({name: _number(item) for name, item in keys.items()}, order='sorted')}"
+def name_key(name: str, item: str) -> str:
+    """The element of an item whose only key is a short text, as most are: many objects have the same ones."""
+    return key({name: item})
 
 
 def shown(path: tuple[str, ...]) -> str:

@@ -7,6 +7,9 @@ from typing import Any
 from pilotage.meta.fields import elements
 from pilotage.meta.fields.schema import FieldType, ListRule
 
+_SHORT = 253
+"""Characters of a name that is worth remembering."""
+
 
 class NoIdentityError(ValueError):
     """An item of a list has nothing that identifies it."""
@@ -51,10 +54,15 @@ def by_element(field_type: FieldType, rule: ListRule, items: list[Any]) -> dict[
     Items that nothing identifies are left out.
     """
     found: dict[str, list[Any]] = {}
+    only = rule.keys[0] if len(rule.keys) == 1 else ""
     for item in items:
-        try:
-            element = element_of(field_type, rule, item)
-        except NoIdentityError:
-            continue
+        name = item.get(only) if only and item.__class__ is dict else None
+        if name.__class__ is str and len(name) <= _SHORT:
+            element = elements.name_key(only, name)
+        else:
+            try:
+                element = element_of(field_type, rule, item)
+            except NoIdentityError:
+                continue
         found.setdefault(element, []).append(item)
     return found

@@ -11,6 +11,8 @@ from pilotage.server.admission import Attributes, Operation
 
 _ROLES = ("roles", "clusterroles")
 _BINDINGS = ("rolebindings", "clusterrolebindings")
+GRANTING = frozenset(GroupResource(GROUP, resource) for resource in (*_ROLES, *_BINDINGS))
+"""The resources whose objects grant something."""
 
 
 class EscalationCheck:

@@ -19,6 +19,8 @@ from pilotage.server.strategies.strategy import Strategy, mapping
 MAX_DATA = 1024 * 1024
 """Bytes that all values together may have."""
 _KEY = re.compile(r"[-._a-zA-Z0-9]+")
+_PLAIN_KEY = re.compile(r"[-_a-zA-Z0-9][-._a-zA-Z0-9]{0,252}")
+"""What most keys are. Nothing is wrong with these."""
 _KEY_RULE = (
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.' "
     "(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
@@ -90,7 +92,8 @@ class ConfigMapStrategy(Strategy):
         both = sorted(data.keys() & binary.keys())
         found += [invalid(f"data[{key}]", key, "duplicate of key present in binaryData") for key in both]
         found += _key_causes(binary, "binaryData")
-        size = sum(len(value.encode()) for value in data.values() if isinstance(value, str))
+        texts = (value for value in data.values() if isinstance(value, str))
+        size = sum(len(text) if text.isascii() else len(text.encode()) for text in texts)
         if size + _size(binary) > MAX_DATA:
             found.append(too_long("[]", MAX_DATA))
         return found
@@ -100,7 +103,8 @@ class ConfigMapStrategy(Strategy):
 
 
 def _key_causes(data: Mapping[str, Any], field: str) -> Iterator[Cause]:
-    found = (invalid(f"{field}[{key}]", key, message) for key in data for message in _key_problems(key))
+    odd = [key for key in data if not _PLAIN_KEY.fullmatch(key)]
+    found = (invalid(f"{field}[{key}]", key, message) for key in odd for message in _key_problems(key))
     return islice(found, MAX_CAUSES + 1)
 
 

@@ -80,6 +80,8 @@ class FieldProblems:
 
     def report(self, request: Request, info: ResourceInfo) -> list[str]:
         """The warnings to give. Raises BadRequest where the request asked to be strict."""
+        if not (self.unknown or self.duplicate or self.repeated):
+            return []
         validation = request.write.field_validation
         lines = self._custom_lines() if info.custom else self._builtin_lines()
         if validation == "Ignore" or not (lines or self.repeated):
@@ -123,15 +125,18 @@ def with_warnings(warnings: Iterable[str]) -> Iterator[None]:
 def check_options(request: Request) -> None:
     """Refuse options that no write knows."""
     write = request.write
+    name = write.field_manager
+    if write.field_validation in VALIDATIONS and len(name) <= 32 and name.isprintable():
+        return  # as most are
     kind = GroupKind("meta.k8s.io", _OPTIONS[request.verb])
     if write.field_validation not in VALIDATIONS:
         raise invalid_error(kind, "", [not_supported("fieldValidation", write.field_validation, VALIDATIONS)])
-    if len(write.field_manager.encode()) > 128:
+    if len(name.encode()) > 128:
         raise invalid_error(kind, "", [too_long("fieldManager", 128)])
-    for position, character in enumerate(write.field_manager):
+    for position, character in enumerate(name):
         if not character.isprintable():
             detail = f"invalid character U+{ord(character):04X} (at position {position})"
-            raise invalid_error(kind, "", [invalid("fieldManager", write.field_manager, detail)])
+            raise invalid_error(kind, "", [invalid("fieldManager", name, detail)])
 
 
 def read(request: Request, info: ResourceInfo) -> tuple[Document, FieldProblems]:

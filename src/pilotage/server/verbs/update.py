@@ -95,12 +95,13 @@ class Updater:
             size = max(len(entry.value), len(request.body)) * info.strategy.weight
             data, old, wanted, warnings = await offload(size, _next_state, info, entry, next_state)
             with bodies.with_warnings(tuple(warnings)):
+                now = self.context.now()
                 if not tracked:
-                    track_update(info, request, wanted, old, now=self.context.now())
+                    track_update(info, request, wanted, old, now=now)
                 if request.subresource == "status":
-                    info.strategy.stamp_status(wanted, old, self.context.now())
+                    info.strategy.stamp_status(wanted, old, now)
                 elif not request.subresource:
-                    info.strategy.stamp_update(wanted, old, self.context.now())
+                    info.strategy.stamp_update(wanted, old, now)
                 if admission.mutating:
                     await admission.mutate(Attributes(Operation.UPDATE, request, wanted, old, warnings))
                 document, unchanged = await offload(size, _prepare, info, request, entry, wanted, old, warnings)
