@@ -234,7 +234,7 @@ async def test_what_their_server_does_not_have_is_an_error_that_names_it(
         for call in (lambda: gpus.telemetry("gpu-0"), gpus.list_telemetry):
             with pytest.raises(MethodNotSupported, match="the Device API server does not serve telemetry"):
                 await call()
-        with pytest.raises(BadRequest, match="does not know the option field-selector"):
+        with pytest.raises(BadRequest, match="does not support the option field-selector"):
             await gpus.list(fields={"metadata.name": "gpu-0"})
         assert (await gpus.list(limit=2)).names == GO_NAMES  # it has no pages: all of them, and no token
 
