@@ -7,7 +7,6 @@ from typing import Any
 
 from pilotage.errors import Cause
 from pilotage.meta.documents import Document
-from pilotage.schema import definition as rules
 from pilotage.server.offload import COMPILED
 from pilotage.server.strategies.strategy import Strategy, mapping
 
@@ -25,6 +24,8 @@ class DefinitionStrategy(Strategy):
     weight = COMPILED
 
     def default(self, document: Document) -> None:
+        from pilotage.schema import definition as rules  # with CEL: not loaded before there is a definition
+
         rules.apply_definition_defaults(document)
 
     def prepare_for_create(self, document: Document) -> None:
@@ -46,10 +47,14 @@ class DefinitionStrategy(Strategy):
         document["metadata"]["finalizers"] = [*(name for name in finalizers if name != CLEANUP), CLEANUP]
 
     def validate(self, document: Document) -> list[Cause]:
+        from pilotage.schema import definition as rules
+
         return [*rules.definition_causes(document), *rules.stored_version_causes(document)]
 
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
         # The name cannot change. If it no longer matches, the field that has changed is reported anyway.
+        from pilotage.schema import definition as rules
+
         found = [cause for cause in rules.definition_causes(document, old) if not cause.field.startswith("metadata.")]
         return found + rules.definition_update_causes(document, old)
 
