@@ -62,9 +62,12 @@ def test_an_update_may_keep_what_it_did_not_change(case: Any, compiled: dict[str
     assert rows(found) == case["causes"]
 
 
-@pytest.mark.parametrize("case", cases("estimates"))
-def test_rules_with_wrong_types_or_high_costs_are_rejected_where_kubernetes_rejects_them(case: Any) -> None:
-    spec = {**read("estimates")[0], "x-kubernetes-validations": case.get("rules")}
+@pytest.mark.parametrize(
+    ("name", "case"),
+    [pytest.param(name, case, id=case["title"]) for name in ("estimates", "usual_rules") for case in read(name)[1]],
+)
+def test_rules_with_wrong_types_or_high_costs_are_rejected_where_kubernetes_rejects_them(name: str, case: Any) -> None:
+    spec = {**read(name)[0], "x-kubernetes-validations": case.get("rules")}
     schema = case.get("schema") or {"type": "object", "properties": {"spec": spec}}
     definition = copy.deepcopy(read("definitions")[1][0]["definition"])
     definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = schema

@@ -126,6 +126,13 @@ def test_names_are_escaped_as_kubernetes_does(name: str, in_rules: str | None) -
     assert escaped(name) == in_rules
 
 
+@pytest.mark.parametrize("other", [{}, {"at": {"type": "string", "format": "date-time"}, "in": INTEGER}])
+def test_a_word_of_the_language_is_a_field_with_and_without_underscores(other: dict[str, Any]) -> None:
+    schema = schema_of({"namespace": TEXT, **other}, "self.namespace == 'a' && has(self.__namespace__)")
+    assert messages(schema, {"namespace": "a"}) == []
+    assert len(messages(schema, {"namespace": "b"})) == 1
+
+
 @pytest.mark.parametrize(
     ("rule", "told"),
     [

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from pilotage.schema.cel.ast import Call, Constant, Expr
-from pilotage.schema.cel.parts import ANY_SIZE, LIMIT, Part, Path, Size, fraction
+from pilotage.schema.cel.parts import ANY_SIZE, LIMIT, Part, Path, Size, exactly, fraction
 from pilotage.schema.cel.signatures import Signature
 
 Charged: TypeAlias = tuple[int, Size | None]
@@ -21,6 +21,7 @@ _TEXTS = ("string", "bytes")
 _NAMED_PATTERN = 128
 _ADDRESS = 16
 _NEW_LIST = 10
+_COMPARISONS = frozenset(("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"))
 _CHECKED_AT_ONCE = ("kubernetes.Quantity", "kubernetes.Semver", "net.IP", "net.CIDR", "kubernetes.URL")
 
 
@@ -32,19 +33,11 @@ def call_cost(node: Call, parts: Sequence[Part], matched: Sequence[Signature]) -
     if name == "_+_":
         return _addition(parts, matched)
     if name == "@in":
-        lists = any(each.parameters[1].name == "list" for each in matched)
-        return (
-            (max(parts[1].known_size.most, 1) if len(matched) > 1 else parts[1].known_size.most, None)
-            if lists
-            else (1, None)
-        )
+        return max(_membership(parts[1], each) for each in matched), None
     if name in ("string", "bytes") and len(parts) == 1:
         return _conversion(name, parts[0], matched)
     charge = _CHARGES.get(name)
     return charge(node, parts) if charge is not None else (1, None)
-
-
-_COMPARISONS = frozenset(("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"))
 
 
 def _comparison(name: str, parts: Sequence[Part], signature: Signature) -> int:
@@ -56,6 +49,10 @@ def _comparison(name: str, parts: Sequence[Part], signature: Signature) -> int:
     if name not in ("_==_", "_!=_") and signature.parameters[0].name not in _TEXTS:
         return 1
     return fraction(min(part.known_size.most for part in parts), _CHARACTER)
+
+
+def _membership(among: Part, signature: Signature) -> int:
+    return among.known_size.most if signature.parameters[1].name == "list" else 1
 
 
 def _addition(parts: Sequence[Part], matched: Sequence[Signature]) -> Charged:
@@ -186,11 +183,11 @@ def _made_list(size: Size, factor: float = 1.0) -> Charged:
 
 def _slice(node: Call, parts: Sequence[Part]) -> Charged:
     start, end = _number(node.arguments[1], 0), _number(node.arguments[2], parts[0].known_size.most)
-    return _made_list(Size(*(2 * ((end - start) % (LIMIT + 1),))))
+    return _made_list(exactly((end - start) % (LIMIT + 1)))
 
 
 def _range(node: Call, parts: Sequence[Part]) -> Charged:
-    return _made_list(Size(*(2 * (_number(node.arguments[0], LIMIT),))))
+    return _made_list(exactly(_number(node.arguments[0], LIMIT)))
 
 
 def _flatten(node: Call, parts: Sequence[Part]) -> Charged:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from pilotage.schema.cel.source import escaped
 from pilotage.schema.cel.types import DYN, STRING, Type, list_of
@@ -135,6 +135,12 @@ class Declared:
         if schema.get("enum") and not self._format and not self._node.int_or_string:
             return max((len(value.encode()) for value in values), default=0)
         return REQUEST_BYTES - 2
+
+
+@lru_cache(maxsize=8)
+def declared_at(node: Node, resource: bool) -> Declared:
+    """What a node declares, read once for all of its rules."""
+    return Declared(node, resource=resource)
 
 
 def most_runs(declared: Declared) -> int:

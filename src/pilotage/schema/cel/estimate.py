@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from pilotage.schema.cel.ast import Call, Comprehension, Constant, Expr, Ident, MakeList, MakeMap, Select
 from pilotage.schema.cel.callcosts import call_cost
 from pilotage.schema.cel.declared import Declared
-from pilotage.schema.cel.parts import LIMIT, Entry, Part, Path, Size, entry_union, type_size
+from pilotage.schema.cel.parts import LIMIT, Entry, Part, Path, Size, entry_union, exactly, type_size
 from pilotage.schema.cel.signatures import Signature, signatures
+from pilotage.schema.cel.source import names_in_rules
 from pilotage.schema.cel.types import BOOL, DYN, INT, TYPE, Match, Type, join, list_of, optional_of
 
 _NAME, _FIELD, _NEW_LIST, _NEW_MAP = 1, 1, 10, 30
@@ -82,15 +83,14 @@ class _Walk:
         for part in parts[1:]:
             wanted, found = parts[0].type, part.type
             optional = "optional_type" in (wanted.name, found.name)
-            same = Match().accepts(wanted, found) or Match().accepts(found, wanted)
-            if not (same or optional or self._formats):
+            if not (wanted.is_same(found) or optional or self._formats):
                 self.problems.append(Problem(f"expected type '{wanted}' but found '{found}'", 0))
                 return
 
     def _select(self, node: Select, operand: Part) -> Part:
         kind = self._field_type(node.field, operand.type, node.offset)
         if node.test:
-            return Part(operand.cost, BOOL, None, Size(1, 1))
+            return Part(operand.cost, BOOL, None, exactly(1))
         cost = operand.cost + (_FIELD if operand.type.name in ("map", "?") or operand.type.is_object else 0)
         path = self._below(operand.path, node.field)
         return Part(cost, kind, path, path.size or type_size(kind))
@@ -107,7 +107,8 @@ class _Walk:
             self.problems.append(Problem(f"type '{operand}' does not support field selection", offset))
             return DYN
         declared = self._root.objects[operand.name]
-        found = declared.fields.get(field)
+        names = names_in_rules(field)
+        found = declared.fields.get(field) or (declared.fields.get(names[0]) if field in names[1:] else None)
         if found is None:
             self.problems.append(Problem(f"undefined field '{field}'", offset))
             return DYN
@@ -134,7 +135,7 @@ class _Walk:
         if name == "_?_:_":
             return _conditional(kind, parts)
         if name in ("_&&_", "_||_"):
-            return Part(cost, BOOL, None, Size(1, 1))
+            return Part(cost, BOOL, None, exactly(1))
         if not matched:
             return Part(cost + 1, kind, None, type_size(kind))
         charged, size = call_cost(node, parts, matched)
@@ -223,14 +224,13 @@ class _Walk:
 def _constant(node: Constant) -> Part:
     kind = Type(node.kind) if node.kind else DYN
     if node.text is None:
-        return Part(0, kind, None, Size(1, 1))
-    length = len(node.text)
-    return Part(0, kind, None, Size(length, length))
+        return Part(0, kind, None, exactly(1))
+    return Part(0, kind, None, exactly(len(node.text)))
 
 
 def _list(items: list[Part]) -> Part:
-    size = Size(len(items), len(items))
-    entry = Entry(Size(1, 1), _union([item.known_size for item in items]))
+    size = exactly(len(items))
+    entry = Entry(exactly(1), _union([item.known_size for item in items]))
     cost = _NEW_LIST + sum(item.cost for item in items)
     return Part(cost, list_of(join([item.type for item in items])), None, size, entry)
 
@@ -240,7 +240,7 @@ def _map(entries: list[tuple[Part, Part]]) -> Part:
     kinds = [join([part.type for part in parts]) for parts in (keys, values)]
     entry = Entry(*(_union([part.known_size for part in parts]) for parts in (keys, values)))
     cost = _NEW_MAP + sum(key.cost + value.cost for key, value in entries)
-    return Part(cost, Type("map", tuple(kinds)), None, Size(len(entries), len(entries)), entry)
+    return Part(cost, Type("map", tuple(kinds)), None, exactly(len(entries)), entry)
 
 
 def _union(sizes: list[Size]) -> Size:

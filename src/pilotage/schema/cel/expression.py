@@ -11,7 +11,7 @@ from pilotage.schema.cel import environment as environments
 from pilotage.schema.cel import values as cel_values
 from pilotage.schema.cel.ast import Expr, read_expr, renamed
 from pilotage.schema.cel.cost import Cost, cost
-from pilotage.schema.cel.declared import Declared, most_runs
+from pilotage.schema.cel.declared import declared_at, most_runs
 from pilotage.schema.cel.estimate import Problem, estimate
 from pilotage.schema.cel.fields import UsedFields, only_fields, used_fields
 from pilotage.schema.cel.patterns import COST_EXCEEDED, REPLACED, Meter, constant_patterns, is_metered
@@ -109,7 +109,7 @@ def compile_expression(text: str, node: Node, *, resource: bool = False, optiona
     plain = compiled(environment, text)
     serialized = plain.serialize()
     expr = plain_expr = read_expr(serialized)
-    declared = Declared(node, resource=resource)
+    declared = declared_at(node, resource)
     estimated = estimate(plain_expr, declared, optional_old=optional_old)
     if estimated.problems:
         raise CompileError("\n".join(_diagnosis(problem, text) for problem in estimated.problems))

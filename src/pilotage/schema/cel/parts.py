@@ -30,6 +30,10 @@ class Size(NamedTuple):
         return Size(min(self.least, other.least), max(self.most, other.most))
 
 
+def exactly(size: int) -> Size:
+    return Size(size, size)
+
+
 ANY_SIZE = Size(0, LIMIT)
 
 
@@ -69,7 +73,7 @@ def type_size(kind: Type) -> Size | None:
     """The size of the values of a type, if all have the same."""
     if kind.name == "optional_type":
         return type_size(kind.parameters[0])
-    return Size(1, 1) if kind.name in _CONSTANT_SIZE else None
+    return exactly(1) if kind.name in _CONSTANT_SIZE else None
 
 
 def fraction(size: int, factor: float) -> int:

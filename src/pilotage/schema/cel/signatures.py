@@ -101,11 +101,9 @@ string:findAll(string) -> list(string)
 string:findAll(string, int) -> list(string)
 list(A):slice(int, int) -> list(A)
 list(A):reverse() -> list(A)
-list(A):flatten() -> list(dyn)
-list(A):flatten(int) -> list(dyn)
+list(list(A)):flatten() -> list(A)
+list(dyn):flatten(int) -> list(dyn)
 list(A):distinct() -> list(A)
-list(A):sort() -> list(A)
-list(A):@sortByAssociatedKeys(list(B)) -> list(A)
 lists.range(int) -> list(int)
 sets.contains(list(A), list(A)) -> bool
 sets.equivalent(list(A), list(A)) -> bool
@@ -203,6 +201,8 @@ def _generated() -> Iterator[str]:
     yield from (f"duration:get{part}() -> int" for part in _CLOCK_PARTS)
     for kind in ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes"):
         yield f"list({kind}):isSorted() -> bool"
+        yield f"list({kind}):sort() -> list({kind})"
+        yield f"list(A):@sortByAssociatedKeys(list({kind})) -> list(A)"
         if kind != "bool":
             yield f"list({kind}):min() -> {kind}"
             yield f"list({kind}):max() -> {kind}"

@@ -32,6 +32,14 @@ def escaped(name: str) -> str | None:
     return _SPECIAL.sub(lambda found: _ESCAPES[found.group(0)], name)
 
 
+def names_in_rules(name: str) -> tuple[str, ...]:
+    """The names that rules may use for a field: `namespace` and `__namespace__` for a word of the language."""
+    found = escaped(name)
+    if found is None:
+        return ()
+    return (found, name) if found == f"__{name}__" else (found,)
+
+
 def without_literals(text: str) -> str:
     """An expression with empty strings in place of its strings, and without its comments."""
     return _QUOTED.sub(lambda found: "" if found.group(0).startswith("//") else "''", text)

@@ -27,6 +27,14 @@ class Type:
     def is_object(self) -> bool:
         return self.name.startswith(".")
 
+    def is_same(self, other: Type) -> bool:
+        """Whether it is the same type, with any type for the items of empty lists."""
+        if "?" in (self.name, other.name):
+            return True
+        if self.name != other.name or len(self.parameters) != len(other.parameters):
+            return False
+        return all(one.is_same(two) for one, two in zip(self.parameters, other.parameters, strict=True))
+
     def __str__(self) -> str:
         name = "object" if self.is_object else "dyn" if self.name == "?" else self.name
         return f"{name}({', '.join(map(str, self.parameters))})" if self.parameters else name

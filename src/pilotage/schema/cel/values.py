@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pilotage.schema.cel.source import escaped
+from pilotage.schema.cel.source import names_in_rules
 from pilotage.schema.structural.lists import identity, key_of
 from pilotage.schema.structural.node import Node
 
@@ -88,10 +88,10 @@ def _map(item: Convert) -> Convert:
 
 
 def _object(node: Node, resource: bool) -> Convert | None:
-    names = {name: escaped(name) for name in node.properties}
+    names = {name: names_in_rules(name) for name in node.properties}
     compiled = {name: converter(child, resource=child.embedded) for name, child in node.properties.items()}
     children = {name: child for name, child in compiled.items() if child is not None}
-    renamed = {name: new for name, new in names.items() if name != new}
+    renamed = {name: new for name, new in names.items() if new != (name,)}
     if not children and not renamed and not resource:
         return None
 
@@ -105,8 +105,7 @@ def _object(node: Node, resource: bool) -> Convert | None:
         for name, new in renamed.items():
             if name in result:
                 moved = result.pop(name)
-                if new is not None:
-                    result[new] = moved
+                result |= dict.fromkeys(new, moved)
         if resource:
             result["metadata"] = _visible(value.get("metadata"))
         return result
@@ -131,9 +130,11 @@ def _typed_object(node: Node, variable: str, depth: int) -> str | None:
         return None
     entries: list[str] = []
     for name, expression in inner.items():
-        field = escaped(name)
-        if field is not None and not (node.embedded and name in ("apiVersion", "kind", "metadata")):
-            got = f"{variable}.?{field}"
+        if node.embedded and name in ("apiVersion", "kind", "metadata"):
+            continue
+        fields = names_in_rules(name)
+        for field in fields:
+            got = f"{variable}.?{fields[0]}"
             entries.append(f'?"{field}": ' + (f"{got}.optMap({each}, {expression})" if expression else got))
     if node.embedded:
         entries += [f'?"{name}": {variable}.?{name}' for name in ("apiVersion", "kind", "metadata")]
