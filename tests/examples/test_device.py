@@ -36,13 +36,15 @@ class Program:
 
     process: ForkedProcess
     _lines: queue.Queue[str | None] = field(default_factory=queue.Queue)
+    _seen: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         threading.Thread(target=self._read, daemon=True).start()
 
     def line(self) -> str:
         found = self._lines.get(timeout=PATIENCE)
-        assert found is not None, "the program ended"
+        assert found is not None, f"the program ended with {self.process.wait(PATIENCE)} after: {self._seen}"
+        self._seen.append(found)
         return found
 
     def event(self) -> dict[str, Any]:
