@@ -147,7 +147,7 @@ def _run(
     os.chdir(folder)
     if environment.get("PYTHONUNBUFFERED"):
         for stream in (sys.stdout, sys.stderr):
-            stream.reconfigure(write_through=True)  # type: ignore[union-attr]
+            stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     warnings.resetwarnings()
     warnings.simplefilter("error")
     match command:
