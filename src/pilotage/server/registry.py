@@ -126,12 +126,14 @@ class Registry:
         """Raise StorageError if nothing can be written now: what readiness asks."""
         await self.context.storage.check()
 
-    async def call(self, request: Request) -> Response:
+    # Who has resolved a request already, as the HTTP handler has, passes what it is about: it is not authorized again.
+
+    async def call(self, request: Request, info: ResourceInfo | None = None) -> Response:
         while True:
             try:
-                return await self._call(await self._resolve(request), request)
+                return await self._call(info or await self._resolve(request), request)
             except Redefined:
-                continue
+                info = None
 
     async def _call(self, info: ResourceInfo, request: Request) -> Response:
         if routes.is_action(info, request):
@@ -165,15 +167,17 @@ class Registry:
         """
         return await self._updater.change(await self._resolve(request), request, lambda old, _: (change(old), []))
 
-    async def list(self, request: Request) -> Page:
-        info = await self._resolve(request)
+    async def list(self, request: Request, info: ResourceInfo | None = None) -> Page:
+        info = info or await self._resolve(request)
         if request.verb is Verb.DELETE_COLLECTION:
             return await self._deleter.delete_collection(info, request)
         return await self._reader.list(info, request)
 
     @asynccontextmanager
-    async def watch(self, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
-        info = await self._resolve(request)
+    async def watch(
+        self, request: Request, info: ResourceInfo | None = None
+    ) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+        info = info or await self._resolve(request)
         async with self._watcher.open(info, request) as events:
             yield events
 
@@ -191,10 +195,10 @@ class Registry:
         return await self._catalogue.custom()
 
     async def close(self) -> None:
-        """Nothing to let go of: the storage belongs to whoever opened it."""
+        """Nothing: the storage belongs to its opener."""
 
     async def _resolve(self, request: Request) -> ResourceInfo:
-        # On memory nothing here ever waits, so a caller in a tight loop would keep everybody else from running:
+        # On memory nothing here ever waits, so a caller in a tight loop would keep all others from running:
         # reconcilers, watches, leases. Counted, not timed, so that a seeded loop repeats itself.
         self._calls += 1
         if self._calls % FAIR_CALLS == 0:

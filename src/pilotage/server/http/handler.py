@@ -114,13 +114,13 @@ class HTTPHandler:
         request = replace(request, form=_registry_form(asked, request))
         renderer = Renderer(asked, info, request, self._registry.context.clock)
         if request.verb is Verb.WATCH:
-            return await self._watch(request, asked, renderer, info.warnings)
+            return await self._watch(request, info, asked, renderer)
         if request.verb in (Verb.LIST, Verb.DELETE_COLLECTION):
             check_shape(asked, info, collection=True)
-            page = await self._registry.list(request)
+            page = await self._registry.list(request, info)
             body = await offload(sum(map(len, page.items)), renderer.page, page)
             return await self._sent(incoming, 200, asked, body, page.warnings)
-        result = await self._registry.call(request)
+        result = await self._registry.call(request, info)
         if result.code == 204:
             return http.Response(204, [_NO_CACHE], b"")
         check_shape(asked, info, collection=False)
@@ -156,12 +156,12 @@ class HTTPHandler:
         return target
 
     async def _watch(
-        self, request: Request, asked: Format, renderer: Renderer, warnings: tuple[str, ...]
+        self, request: Request, info: ResourceInfo, asked: Format, renderer: Renderer
     ) -> http.StreamingResponse:
         exits = AsyncExitStack()
-        events = await exits.enter_async_context(self._registry.watch(request))
+        events = await exits.enter_async_context(self._registry.watch(request, info))
         media = STREAMS[1] if asked.media == PROTOBUF else asked.media
-        headers = [("content-type", media), _NO_CACHE, *warning_headers(warnings)]
+        headers = [("content-type", media), _NO_CACHE, *warning_headers(info.warnings)]
         return http.StreamingResponse(200, headers, _chunks(events, renderer, exits), endless=True)
 
 
