@@ -16,7 +16,6 @@ from pilotage.meta.mapper import RESTMapping
 from pilotage.rest.request import PatchType, Request, Verb
 from pilotage.rest.response import Page, Response, WatchEvent
 from pilotage.server import records, routes, steps
-from pilotage.server.access.bootstrap import create_roles
 from pilotage.server.access.rbac import attributes_of
 from pilotage.server.access.reviews import Reviewer
 from pilotage.server.bootstrap.cluster import create_cluster_objects
@@ -92,10 +91,7 @@ class Registry:
 
     async def __aenter__(self) -> Registry:
         await self._create_namespaces()
-        if self.context.authorization:
-            await create_roles(self.context)
-        if self.context.contents is not None:
-            await create_cluster_objects(self.context)
+        await create_cluster_objects(self.context)
         await self._exits.enter_async_context(self._loops)
         return self
 

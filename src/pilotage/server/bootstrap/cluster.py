@@ -1,4 +1,4 @@
-"""The objects that a new cluster has: priority classes, flow schemas, the `kubernetes` Service, APIServices.
+"""The objects that a new cluster has: roles, priority classes, flow schemas, the `kubernetes` Service, APIServices.
 
 They were recorded from a kube-apiserver 1.36.3. They are created in one commit when a server opens a storage that lacks
 them, so their number costs one revision.
@@ -6,7 +6,9 @@ them, so their number costs one revision.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -14,6 +16,7 @@ import msgspec
 from pilotage.errors import RevisionConflict
 from pilotage.meta.documents import Document
 from pilotage.server import records
+from pilotage.server.bootstrap.roles import roles
 from pilotage.server.context import RegistryContext
 from pilotage.storage.interface import Operation, Put
 
@@ -30,15 +33,24 @@ class _Row(msgspec.Struct):
 async def create_cluster_objects(context: RegistryContext) -> None:
     """Create those that do not exist. Objects of an older version of the program stay as they are."""
     now = context.now()
-    rows = msgspec.json.decode(_DATA.read_bytes().replace(_NOW, f'"{now}"'.encode()), type=list[_Row])
+    wanted: Iterable[tuple[str, Document]] = ()
+    if context.authorization:
+        wanted = roles()
+    if context.contents is not None:
+        wanted = chain(wanted, _recorded(now))
     puts: list[Operation] = []
-    for row in rows:
-        metadata = row.object["metadata"]
+    for collection, document in wanted:
+        metadata = document["metadata"]
         namespace = f"{metadata['namespace']}/" if "namespace" in metadata else ""
-        key = f"{context.prefix}{row.collection}{namespace}{metadata['name']}"
+        key = f"{context.prefix}{collection}{namespace}{metadata['name']}"
         if await context.storage.get(key) is None:
             metadata |= {"uid": context.uid(), "creationTimestamp": now}
-            puts.append(Put(key, records.encode(row.object), expected=0))
+            puts.append(Put(key, records.encode(document), expected=0))
     if puts:
         with suppress(RevisionConflict):  # another process creates them, too
             await context.commit(*puts)
+
+
+def _recorded(now: str) -> Iterator[tuple[str, Document]]:
+    rows = msgspec.json.decode(_DATA.read_bytes().replace(_NOW, f'"{now}"'.encode()), type=list[_Row])
+    return ((row.collection, row.object) for row in rows)
