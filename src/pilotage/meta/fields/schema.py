@@ -116,7 +116,7 @@ class Types:
         If `embedded`, it is that of a whole object, whose metadata is the ObjectMeta of all kinds; if it `preserves`,
         fields that are not declared may be there.
         """
-        name = _reference(schema)
+        name = reference_of(schema)
         if name is None:
             return _type(self, schema, embedded, preserves)
         atomic = _map_type(schema)
@@ -214,7 +214,7 @@ class _Compiled(FieldType):
         return self.types.type_of(schema, preserves=self.preserves)
 
 
-def _reference(schema: Schema) -> str | None:
+def reference_of(schema: Schema) -> str | None:
     """The name that a schema refers to: its `$ref`, or that of the only schema in `allOf`."""
     branches = schema.get("allOf")
     if "$ref" not in schema and isinstance(branches, list) and len(branches) == 1:

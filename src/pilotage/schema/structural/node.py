@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from pilotage.meta.fields.schema import reference_of
+
 Schema = Mapping[str, Any]
 Resolve = Callable[[str], Schema]
 
@@ -125,7 +127,7 @@ class Tree:
         self._by_reference: dict[str, Node] = {}
 
     def node(self, schema: Schema, depth: int = 0, *, root: bool = False) -> Node:
-        reference = _reference(schema)
+        reference = reference_of(schema)
         if reference is None or self.resolve is None:
             if depth > MAXIMUM_DEPTH:
                 raise RecursionError(f"the schema has more than {MAXIMUM_DEPTH} levels")
@@ -134,12 +136,3 @@ class Tree:
         if found is None:
             found = self._by_reference[reference] = Node(self.resolve(reference), self, 0)
         return found
-
-
-def _reference(schema: Schema) -> str | None:
-    """The name that a schema refers to: its `$ref`, or that of the only schema in `allOf`."""
-    branches = schema.get("allOf")
-    if "$ref" not in schema and isinstance(branches, list) and len(branches) == 1:
-        schema = branches[0]
-    reference = schema.get("$ref")
-    return reference.rpartition("/")[2] if isinstance(reference, str) else None

@@ -10,6 +10,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersion, GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
 from pilotage.meta.versions import version_priority
+from pilotage.server.strategies.scaling import SCALE
 from pilotage.types import builtin
 from pilotage.types.builtin import Subresource
 
@@ -28,7 +29,6 @@ _STORED = {
     )
 }
 """Where a kube-apiserver stores another version than the one that it serves: clients see it in a hash."""
-_SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
 
 
 def versions(address: str) -> Document:
@@ -165,7 +165,7 @@ def _names(mapping: RESTMapping) -> Document:
 def _subresources(mapping: RESTMapping) -> Sequence[Subresource]:
     if builtin.definition_name(mapping.gvk) is not None:
         return builtin.subresources(mapping.resource)
-    kinds = {"status": mapping.gvk, "scale": _SCALE}
+    kinds = {"status": mapping.gvk, "scale": SCALE}
     return [Subresource(name, kinds[name], _CUSTOM_VERBS) for name in mapping.subresources]
 
 

@@ -9,6 +9,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersion, GroupVersionKind
 from pilotage.meta.mapper import RESTMapping
 from pilotage.rest.request import PatchType
+from pilotage.server.strategies.scaling import SCALE
 from pilotage.types import builtin
 from pilotage.types.builtin import REFERENCE, Subresource
 
@@ -19,7 +20,6 @@ _ANY = ("*/*",)
 _STREAMS = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
 _CUSTOM_PATCHES = (PatchType.APPLY.value, PatchType.JSON.value, PatchType.MERGE.value)
 _PATCHES = (*_CUSTOM_PATCHES, PatchType.STRATEGIC.value)
-_SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
 _STRING, _INTEGER, _BOOLEAN = ("string", "integer", "boolean")
 _WRITE = {"dryRun": _STRING, "fieldManager": _STRING, "fieldValidation": _STRING}
 _DELETE = {
@@ -127,7 +127,7 @@ class ResourcePaths:
         if not self.custom:
             return builtin.subresources(self.mapping.resource)
         verbs = ("get", "patch", "update")
-        kinds = {"status": self.mapping.gvk, "scale": _SCALE}
+        kinds = {"status": self.mapping.gvk, "scale": SCALE}
         return [Subresource(name, kinds[name], verbs) for name in sorted(self.mapping.subresources)]
 
     def _subresource(self, subresource: Subresource) -> Document:
@@ -149,7 +149,7 @@ class ResourcePaths:
                 case "patch":
                     operations["patch"] = self._patch(schema, suffix=name)
         for operation in operations.values():
-            operation["x-kubernetes-group-version-kind"] = _gvk(gvk)
+            operation["x-kubernetes-group-version-kind"] = gvk_document(gvk)
         return operations
 
     @property
@@ -177,7 +177,7 @@ class ResourcePaths:
                 "401": {"description": "Unauthorized"},
             },
             "x-kubernetes-action": verb,
-            "x-kubernetes-group-version-kind": _gvk(gvk),
+            "x-kubernetes-group-version-kind": gvk_document(gvk),
         }
 
 
@@ -197,7 +197,8 @@ def _words(group: str, *, lower: bool = False) -> str:
     return words[:1].lower() + words[1:] if lower else words
 
 
-def _gvk(gvk: GroupVersionKind) -> dict[str, str]:
+def gvk_document(gvk: GroupVersionKind) -> dict[str, str]:
+    """A kind as OpenAPI has it."""
     return dict(zip(("group", "version", "kind"), gvk, strict=True))
 
 

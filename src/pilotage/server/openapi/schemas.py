@@ -10,11 +10,11 @@ import msgspec
 
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
+from pilotage.server.openapi.paths import META, gvk_document
 from pilotage.server.resources import ResourceInfo
 from pilotage.types import builtin
 from pilotage.types.builtin import REFERENCE
 
-_META = "io.k8s.apimachinery.pkg.apis.meta.v1"
 _TYPE_FIELDS = {
     "apiVersion": {"type": "string", "description": "The group and version of the schema that this object has."},
     "kind": {"type": "string", "description": "The kind of this object, in CamelCase."},
@@ -50,26 +50,22 @@ def custom_schemas(info: ResourceInfo) -> dict[str, bytes]:
     """The schemas of a custom resource and of its list."""
     gvk, name = info.gvk, component_name(info.gvk)
     schema = _published(info.openapi_schema or {})
-    metadata = {"description": "Standard object metadata.", "allOf": [{"$ref": f"{REFERENCE}{_META}.ObjectMeta"}]}
+    metadata = {"description": "Standard object metadata.", "allOf": [{"$ref": f"{REFERENCE}{META}.ObjectMeta"}]}
     schema["properties"] = schema.get("properties", {}) | _TYPE_FIELDS | {"metadata": metadata}
-    schema["x-kubernetes-group-version-kind"] = [_gvk(gvk)]
+    schema["x-kubernetes-group-version-kind"] = [gvk_document(gvk)]
     if info.strategy.selectable_fields:
         schema["x-kubernetes-selectable-fields"] = [{"fieldPath": path} for path in info.strategy.selectable_fields]
     kind = f"{gvk.kind}List"
     items = {"type": "array", "items": {"$ref": f"{REFERENCE}{name}"}, "description": f"The {info.gvr.resource}."}
-    list_metadata = {"description": "Standard list metadata.", "allOf": [{"$ref": f"{REFERENCE}{_META}.ListMeta"}]}
+    list_metadata = {"description": "Standard list metadata.", "allOf": [{"$ref": f"{REFERENCE}{META}.ListMeta"}]}
     listing = {
         "description": f"{kind} is a list of {gvk.kind}",
         "type": "object",
         "required": ["items"],
         "properties": _TYPE_FIELDS | {"items": items, "metadata": list_metadata},
-        "x-kubernetes-group-version-kind": [_gvk(gvk) | {"kind": kind}],
+        "x-kubernetes-group-version-kind": [gvk_document(gvk) | {"kind": kind}],
     }
     return {name: _encode(schema), f"{name}List": _encode(listing)}
-
-
-def _gvk(gvk: GroupVersionKind) -> dict[str, str]:
-    return dict(zip(("group", "version", "kind"), gvk, strict=True))
 
 
 def _published(schema: Document) -> Document:
@@ -84,7 +80,7 @@ def _published(schema: Document) -> Document:
     if schema.get("x-kubernetes-int-or-string") and "anyOf" not in schema:
         result["anyOf"] = [{"type": "integer"}, {"type": "string"}]
     if schema.get("x-kubernetes-embedded-resource"):
-        metadata = {"description": "Standard object metadata.", "allOf": [{"$ref": f"{REFERENCE}{_META}.ObjectMeta"}]}
+        metadata = {"description": "Standard object metadata.", "allOf": [{"$ref": f"{REFERENCE}{META}.ObjectMeta"}]}
         result["properties"] = result.get("properties", {}) | _TYPE_FIELDS | {"metadata": metadata}
         result["required"] = list(dict.fromkeys([*result.get("required", ()), "kind", "apiVersion"]))
     return result

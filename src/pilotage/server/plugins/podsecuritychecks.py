@@ -65,9 +65,8 @@ Check = Callable[[Document], Violation | None]
 
 def violations(level: str, spec: Document) -> list[Violation]:
     """What a level forbids about the spec of a Pod."""
-    checks = {"baseline": (*_SHARED, *_BASELINE), "restricted": (*_SHARED, *_RESTRICTED)}.get(level, ())
-    ordered = sorted(checks, key=_ORDER.index)
-    return [found for check in ordered if (found := check(spec)) is not None]
+    checks = (check for check, levels in _CHECKS if level in levels)
+    return [found for check in checks if (found := check(spec)) is not None]
 
 
 def _containers(spec: Document) -> Iterator[Document]:
@@ -302,44 +301,27 @@ def _required_seccomp(spec: Document) -> Violation | None:
     return Violation("seccompProfile", f"pod or {_named(names)} {rule}") if names else None
 
 
-_SHARED: tuple[Check, ...] = (
-    _app_armor,
-    _host_namespaces,
-    _host_ports,
-    _probe_hosts,
-    _privileged,
-    _selinux,
-    _sysctls,
-    _host_process,
+_BASELINE, _RESTRICTED = ("baseline",), ("restricted",)
+_BOTH = _BASELINE + _RESTRICTED
+_CHECKS: tuple[tuple[Check, tuple[str, ...]], ...] = (
+    (_app_armor, _BOTH),
+    (_capabilities, _BASELINE),
+    (_host_namespaces, _BOTH),
+    (_host_paths, _BASELINE),
+    (_host_ports, _BOTH),
+    (_probe_hosts, _BOTH),
+    (_privileged, _BOTH),
+    (_proc_mount, _BASELINE),
+    (_selinux, _BOTH),
+    (_seccomp, _BASELINE),
+    (_sysctls, _BOTH),
+    (_host_process, _BOTH),
+    (_escalation, _RESTRICTED),
+    (_dropped_capabilities, _RESTRICTED),
+    (_proc_mount_of_all, _RESTRICTED),
+    (_volume_types, _RESTRICTED),
+    (_non_root, _RESTRICTED),
+    (_root_user, _RESTRICTED),
+    (_required_seccomp, _RESTRICTED),
 )
-_BASELINE: tuple[Check, ...] = (_capabilities, _host_paths, _proc_mount, _seccomp)
-_RESTRICTED: tuple[Check, ...] = (
-    _escalation,
-    _dropped_capabilities,
-    _proc_mount_of_all,
-    _volume_types,
-    _non_root,
-    _root_user,
-    _required_seccomp,
-)
-_ORDER: tuple[Check, ...] = (
-    _app_armor,
-    _capabilities,
-    _host_namespaces,
-    _host_paths,
-    _host_ports,
-    _probe_hosts,
-    _privileged,
-    _proc_mount,
-    _selinux,
-    _seccomp,
-    _sysctls,
-    _host_process,
-    _escalation,
-    _dropped_capabilities,
-    _proc_mount_of_all,
-    _volume_types,
-    _non_root,
-    _root_user,
-    _required_seccomp,
-)
+"""In the order in which violations are reported, with the levels that have the check."""

@@ -13,8 +13,8 @@ from pilotage.server.strategies.checks.addresses import (
     address_warnings,
     validate_address,
     validate_canonical_address,
+    validate_reachable_address,
 )
-from pilotage.server.strategies.checks.endpoints import validate_endpoint_address
 from pilotage.server.strategies.checks.immutable import validate_immutable
 from pilotage.server.strategies.checks.references import validate_name
 from pilotage.server.strategies.checks.texts import validate_domain, validate_text
@@ -134,7 +134,7 @@ def _validate_address(text: str, kind: str, path: str, place: int) -> Iterator[C
         if not causes and found is not None:
             if found.version != int(kind[-1]):
                 yield invalid(path, text, f"must be an {kind} address")
-            yield from validate_endpoint_address(text, at)
+            yield from validate_reachable_address(text, at)
 
 
 def _validate_hints(hints: Document, path: str) -> Iterator[Cause]:

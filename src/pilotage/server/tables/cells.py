@@ -131,3 +131,8 @@ def text(value: object, missing: str = NONE) -> str:
 
 def joined(values: Iterable[object], separator: str = ",") -> str:
     return separator.join(str(value) for value in values)
+
+
+def name_and_age(document: Document, now: datetime) -> list[Cell]:
+    """The row of a kind with nothing else to show."""
+    return [name(document), age(document, now)]

@@ -21,10 +21,6 @@ def secret(document: Document, now: datetime) -> list[Cell]:
     return [cells.name(document), document.get("type", ""), len(part(document, "data")), cells.age(document, now)]
 
 
-def name_and_age(document: Document, now: datetime) -> list[Cell]:
-    return [cells.name(document), cells.age(document, now)]
-
-
 def namespace(document: Document, now: datetime) -> list[Cell]:
     return [cells.name(document), part(document, "status").get("phase", ""), cells.age(document, now)]
 
@@ -140,7 +136,7 @@ CORE: dict[str, Printer] = {
     "nodes": node,
     "resourcequotas": resource_quota,
     "secrets": secret,
-    "serviceaccounts": name_and_age,
+    "serviceaccounts": cells.name_and_age,
 }
 COORDINATION: dict[str, Printer] = {"leases": lease}
 EVENTS: dict[str, Printer] = {"events": event}

@@ -175,10 +175,6 @@ def resource_slice(document: Document, now: datetime) -> list[Cell]:
     ]
 
 
-def name_and_age(document: Document, now: datetime) -> list[Cell]:
-    return [cells.name(document), cells.age(document, now)]
-
-
 ADMISSION: dict[str, Printer] = {
     "mutatingadmissionpolicies": mutating_policy,
     "mutatingadmissionpolicybindings": policy_binding,
@@ -192,8 +188,8 @@ CERTIFICATES: dict[str, Printer] = {"certificatesigningrequests": certificate_si
 FLOW_CONTROL: dict[str, Printer] = {"flowschemas": flow_schema, "prioritylevelconfigurations": priority_level}
 RBAC: dict[str, Printer] = {"clusterrolebindings": role_binding, "rolebindings": role_binding}
 RESOURCE: dict[str, Printer] = {
-    "deviceclasses": name_and_age,
+    "deviceclasses": cells.name_and_age,
     "resourceclaims": resource_claim,
-    "resourceclaimtemplates": name_and_age,
+    "resourceclaimtemplates": cells.name_and_age,
     "resourceslices": resource_slice,
 }

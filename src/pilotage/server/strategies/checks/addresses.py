@@ -13,7 +13,7 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 _NO_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 _NO_NETWORK = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
-_LINK_LOCAL_MULTICAST: tuple[Network, ...] = (ip_network("224.0.0.0/24"), ip_network("ff02::/16"))
+_LINK_LOCAL_MULTICAST = ip_network("224.0.0.0/24")
 _is_prefix_length = re.compile("[0-9]{1,9}", re.ASCII).fullmatch
 _leading_zeros = re.compile(r"(?<![0-9a-fA-F.:])0+(?=[0-9])|(?<=\.)0+(?=[0-9])", re.ASCII)
 
@@ -65,9 +65,15 @@ def validate_reachable_address(text: str, path: str) -> Iterator[Cause]:
         yield invalid(path, text, "may not be in the loopback range (127.0.0.0/8, ::1/128)")
     if found.is_link_local:
         yield invalid(path, text, "may not be in the link-local range (169.254.0.0/16, fe80::/10)")
-    if any(found in network for network in _LINK_LOCAL_MULTICAST if network.version == found.version):
+    if _is_link_local_multicast(found):
         detail = "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"
         yield invalid(path, text, detail)
+
+
+def _is_link_local_multicast(found: Address) -> bool:
+    if found.version == 4:
+        return found in _LINK_LOCAL_MULTICAST
+    return found.packed[0] == 0xFF and found.packed[1] & 0xF == 2  # with any flags
 
 
 def validate_canonical_address(text: str, path: str) -> Iterator[Cause]:

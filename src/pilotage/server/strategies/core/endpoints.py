@@ -8,8 +8,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import not_supported, required
 from pilotage.meta.documents import Document, same
 from pilotage.meta.names import dns_1123_label, qualified_name
-from pilotage.server.strategies.checks.addresses import validate_address
-from pilotage.server.strategies.checks.endpoints import validate_endpoint_address
+from pilotage.server.strategies.checks.addresses import validate_address, validate_reachable_address
 from pilotage.server.strategies.checks.numbers import validate_port_number
 from pilotage.server.strategies.checks.references import validate_name
 from pilotage.server.strategies.checks.texts import validate_text
@@ -56,7 +55,7 @@ def _validate_address(address: Document, path: str) -> Iterator[Cause]:
         yield from validate_text(hostname, f"{path}.hostname", dns_1123_label)
     if "nodeName" in address:
         yield from validate_name(address["nodeName"], f"{path}.nodeName")
-    yield from validate_endpoint_address(address.get("ip", ""), f"{path}.ip")
+    yield from validate_reachable_address(address.get("ip", ""), f"{path}.ip")
 
 
 def _validate_port(port: Document, path: str, *, named: bool) -> Iterator[Cause]:
