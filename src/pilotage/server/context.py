@@ -26,6 +26,7 @@ from pilotage.server.admission import Admission, AdmissionFunction, Limited
 from pilotage.server.bootstrap.contents import NamespaceContents
 from pilotage.server.catalogue import Catalogue, CustomStrategies
 from pilotage.server.resources import ResourceInfo
+from pilotage.server.webhooks.local import LocalWebhooks
 from pilotage.storage.interface import Entry, Operation, Put, Storage
 from pilotage.storage.transaction import MAX_VALUE_BYTES
 
@@ -52,6 +53,8 @@ class RegistryContext:
     """What each namespace has from its start; None: nothing, and no other objects of a cluster either."""
     garbage_collection: bool = True
     """Whether dependents are deleted with their owners, as kube-controller-manager does it."""
+    local_webhooks: LocalWebhooks = field(default_factory=LocalWebhooks)
+    """The webhooks that this program serves itself."""
     catalogue: Catalogue = field(init=False, repr=False, compare=False)
     authorizer: Authorizer = field(init=False, repr=False, compare=False)
     """Decides on requests that have a user."""

@@ -58,6 +58,7 @@ class Registry:
     def __init__(self, context: RegistryContext) -> None:
         self.context = context
         self._catalogue = context.catalogue
+        self.local_webhooks = context.local_webhooks
         self.reviewer = Reviewer(context, context.authorizer)
         self._reader = Reader(context)
         self._creator = Creator(context)
