@@ -26,7 +26,7 @@ def acting_user(
     uid: str = "",
     extra: Mapping[str, Sequence[str]] | None = None,
 ) -> User:
-    """The user that somebody acts as, with the groups that a server adds to those that are given."""
+    """The user that is impersonated, with the groups that a server adds to those that are given."""
     values = {key: tuple(found) for key, found in (extra or {}).items()}
     return User(name, implied_groups(name, tuple(groups)), values, uid)
 

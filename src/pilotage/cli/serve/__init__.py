@@ -17,12 +17,36 @@ def register(subparsers: Any) -> None:
         "a restart.",
         epilog="example: pilotage serve --storage sqlite:demo.db",
     )
+    _add_storage_options(command)
+    _add_address_options(command)
+    _add_access_options(command)
+    _add_admission_options(command)
+    command.set_defaults(run=run)
+
+
+def _add_storage_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--storage",
         default="memory:",
         metavar="URL",
         help="where to store objects: memory: (lost on exit) or sqlite:PATH (default: %(default)s)",
     )
+    command.add_argument(
+        "--tenant",
+        default="default",
+        metavar="NAME",
+        help="the tenant of the storage to serve; tenants are isolated from each other (default: %(default)s)",
+    )
+    command.add_argument(
+        "--max-history",
+        type=size,
+        default="64Mi",
+        metavar="SIZE",
+        help="how much memory replaced and deleted objects may take, which watches resume from (default: %(default)s)",
+    )
+
+
+def _add_address_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--bind",
         type=address,
@@ -38,25 +62,15 @@ def register(subparsers: Any) -> None:
         help="where to write the kubeconfig (default: %(default)s)",
     )
     command.add_argument(
-        "--tenant",
-        default="default",
-        metavar="NAME",
-        help="the tenant of the storage to serve; tenants are isolated from each other (default: %(default)s)",
-    )
-    command.add_argument(
         "--credentials",
         type=Path,
         metavar="FILE",
         help="where to store the certificate authority and the token, created at the first start (default: beside the "
         "SQLite file; with memory: they are not stored)",
     )
-    command.add_argument(
-        "--max-history",
-        type=size,
-        default="64Mi",
-        metavar="SIZE",
-        help="how much memory replaced and deleted objects may take, which watches resume from (default: %(default)s)",
-    )
+
+
+def _add_access_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--token-auth-file",
         type=Path,
@@ -75,6 +89,9 @@ def register(subparsers: Any) -> None:
         action="store_true",
         help="requests without credentials are those of the user system:anonymous (default: 401)",
     )
+
+
+def _add_admission_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--enable-admission-plugins",
         type=names,
@@ -89,7 +106,6 @@ def register(subparsers: Any) -> None:
         metavar="NAMES",
         help="default admission plugins not to run, separated by commas, as of kube-apiserver",
     )
-    command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -101,18 +117,18 @@ def run(options: argparse.Namespace) -> int:
 
     host, port = options.bind
     serving = ServeOptions(
-        options.storage,
-        options.tenant,
-        host,
-        port,
-        options.kubeconfig,
-        options.credentials,
-        options.max_history,
-        options.enable_admission_plugins,
-        options.disable_admission_plugins,
+        storage=options.storage,
+        tenant=options.tenant,
+        host=host,
+        port=port,
+        kubeconfig=options.kubeconfig,
+        credentials=options.credentials,
+        max_history_bytes=options.max_history,
+        enable_admission_plugins=options.enable_admission_plugins,
+        disable_admission_plugins=options.disable_admission_plugins,
+        access=AccessOptions(options.token_auth_file, options.client_ca_file, options.anonymous_auth),
     )
-    access = AccessOptions(options.token_auth_file, options.client_ca_file, options.anonymous_auth)
-    asyncio.run(serve(serving, access))
+    asyncio.run(serve(serving))
     return 0
 
 

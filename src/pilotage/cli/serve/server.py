@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pilotage.cli.errors import CommandError
@@ -44,9 +44,11 @@ class ServeOptions:
     """Admission plugins to run besides kube-apiserver's default ones."""
     disable_admission_plugins: tuple[str, ...] = ()
     """Default admission plugins not to run."""
+    access: AccessOptions = field(default_factory=AccessOptions)
+    """The users besides the one of the kubeconfig."""
 
 
-async def serve(options: ServeOptions, access: AccessOptions = AccessOptions()) -> None:  # noqa: B008 - immutable
+async def serve(options: ServeOptions) -> None:
     """Serve until SIGINT or SIGTERM. The line that begins with `serving` is printed once requests are answered.
 
     On the first signal watches end at once and other requests have ten seconds. A second signal ends these too.
@@ -67,10 +69,10 @@ async def serve(options: ServeOptions, access: AccessOptions = AccessOptions()) 
                 )
             )
             credentials = load_or_create(options.credentials or default_path(options.storage, options.tenant))
-            users = authenticator(access, credentials.token, cluster.registry.context)
+            users = authenticator(options.access, credentials.token, cluster.registry.context)
             handler = HTTPHandler(cluster.registry, users)
             await cluster.registry.publish_root_ca(credentials.authority.certificate.decode())
-            running = await _start_server(options, access, handler, credentials, exits)
+            running = await _start_server(options, handler, credentials, exits)
             url = f"https://{bracketed(options.host)}:{running.port}"
             authority = credentials.authority.certificate
             write_kubeconfig(options.kubeconfig, kubeconfigs.document(url, authority, credentials.token))
@@ -93,11 +95,11 @@ def _admission_plugins(options: ServeOptions) -> tuple[str, ...]:
 
 
 async def _start_server(
-    options: ServeOptions, access: AccessOptions, handler: HTTPHandler, credentials: Credentials, exits: AsyncExitStack
+    options: ServeOptions, handler: HTTPHandler, credentials: Credentials, exits: AsyncExitStack
 ) -> server.Server:
     """Start to listen. The certificate is renewed until `exits` closes."""
     certificate = ServingCertificate(credentials, options.host)
-    trust_clients(certificate.context, access)
+    trust_clients(certificate.context, options.access)
     await exits.enter_async_context(certificate.renewal())
     listening = server.serve(
         handler, options.host, options.port, ssl=certificate.context, authenticate=handler.authenticate

@@ -32,7 +32,7 @@ def service_account(namespace: str, name: str, uid: str = "") -> User:
 
 
 def impersonated(headers: Headers) -> User | None:
-    """Who a request asks to be; None if it asks for nobody. Raises BadRequest."""
+    """The user that a request impersonates; None if it does not. Raises BadRequest."""
     names = [name for name, _ in headers if name.startswith(_PREFIX)]
     if not names:
         return None

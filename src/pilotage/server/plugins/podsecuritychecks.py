@@ -88,7 +88,7 @@ def _named(names: list[str]) -> str:
 
 
 def _setters(spec: Document, is_bad: Callable[[Document], bool]) -> str:
-    """Who sets something bad: the Pod, containers, or both; empty if nobody does."""
+    """Who sets something bad: the Pod, containers, or both; empty if none does."""
     names = [one["name"] for one in _containers(spec) if is_bad(_security(one))]
     pod = ["pod"] if is_bad(_security(spec)) else []
     return " and ".join(pod + ([_named(names)] if names else []))

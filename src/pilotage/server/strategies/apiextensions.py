@@ -67,7 +67,7 @@ def _with_storage_version(document: Document, stored: Iterable[str]) -> list[str
 def accept_names(document: Document, others: Iterable[Document], now: str) -> None:
     """Set acceptedNames and the conditions, in place, by what the other definitions of the group have taken.
 
-    What was accepted before stays accepted; of several conflicts the last one is told, as Kubernetes does.
+    What was accepted before stays accepted; of several conflicts the last one is reported, as in Kubernetes.
     """
     names, status = document["spec"]["names"], document["status"]
     rivals = [mapping(other.get("status")).get("acceptedNames") or {} for other in others if _rivals(document, other)]
@@ -98,7 +98,7 @@ def _rivals(one: Document, other: Document) -> bool:
 
 
 def _in_use(wanted: str | list[str], mine: Any, taken: set[Any]) -> str:
-    """What is wrong with the names: somebody else has them, and they were not accepted before."""
+    """What is wrong with the names: another definition has them, and they were not accepted before."""
     names, before = ([wanted], [mine]) if isinstance(wanted, str) else (wanted, mine)
     found = [f'"{name}" is already in use' for name in names if name in taken and name not in before]
     return found[0] if len(found) == 1 else f"[{', '.join(found)}]" if found else ""

@@ -409,7 +409,7 @@ def _retry_without_nulls(metadata: Document, info: ResourceInfo, request: Reques
 
 def duplicate_fields(body: bytes, document: Any) -> list[str]:
     """Paths of keys given twice. The slow scan runs only where nothing cheaper can rule them out."""
-    # A key is what stands before `":`. Written anew, a document has as many of them, unless one was given twice; text
+    # A key is what stands before `":`. Encoded again, a document has as many of them, unless one was given twice; text
     # may look like a key, too, but does so in both, unless it is escaped in two ways.
     written = _encode(document)
     if written == body:  # as our own client writes

@@ -75,7 +75,7 @@ class _Stream:
         self._since = 0
 
     async def begin(self, version: int) -> None:
-        """Take the state to begin with, if it is wanted, and the version from which changes are told."""
+        """Take the state to begin with, if it is wanted, and the version from which changes are sent."""
         initial = self._options.send_initial_events
         if initial or (version == 0 and initial is None):
             snapshot = await self._storage.list(self._prefix)
