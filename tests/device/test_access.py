@@ -44,7 +44,7 @@ def test_root_and_the_servers_own_user_may_write(access: Access) -> None:
     assert access.allows_write(Peer(uid=os.geteuid(), gid=1))
 
 
-def test_by_default_the_sockets_group_may_read_and_nobody_else() -> None:
+def test_by_default_only_the_group_of_the_socket_may_read() -> None:
     access = Access.of_socket_group(5000)
     assert admits(access, Peer(uid=1000, gid=5000))
     assert admits(access, Peer(uid=1000, gid=1, groups=(4, 5000)))
@@ -78,7 +78,7 @@ def test_a_caller_without_credentials_may_do_what_was_said_of_them(remote: Remot
     assert admits(access, peer) == bool(allowed)
 
 
-def test_who_is_refused_is_told_by_what_the_server_saw() -> None:
+def test_a_refusal_has_what_the_server_saw() -> None:
     with pytest.raises(
         RPCError, match=r"^uid 65534, gid 65533 \(pid 12\) has no role on this server: .*--allow-read-uid"
     ) as raised:

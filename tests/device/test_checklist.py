@@ -360,7 +360,9 @@ async def test_a_client_that_knows_no_labels_does_not_wipe_them_and_ours_does_wh
         await channel.close()
 
 
-async def test_a_provider_is_told_that_a_condition_is_anothers(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_provider_learns_that_a_condition_belongs_to_another(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async with over_socket(folder) as node:
         await node.api("nvml").create(gpu(status=status(condition())))
         async with device.connect(node.server.target, provider_id="dcgm") as devices:

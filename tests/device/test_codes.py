@@ -93,7 +93,7 @@ def test_a_code_alone_is_an_error_that_a_caller_can_act_on(code: Code, error: ty
 
 @pytest.mark.covers("D3")
 @pytest.mark.parametrize(("code", "error"), WATCH, ids=lambda one: getattr(one, "__name__", str(one)))
-def test_a_watch_takes_what_a_list_can_mend_for_gone(code: Code, error: type[ApiError]) -> None:
+def test_a_watch_error_that_a_list_repairs_is_gone(code: Code, error: type[ApiError]) -> None:
     assert type(codes.api_error(RPCError(code, "no"), watch=True)) is error
 
 
@@ -196,7 +196,7 @@ def test_an_error_that_went_over_the_wire_is_the_same_error(status: Status) -> N
 
 
 @given(STATUSES)
-def test_who_knows_the_codes_alone_learns_the_same_kind_of_trouble(status: Status) -> None:
+def test_a_client_that_reads_codes_only_gets_the_same_kind_of_error(status: Status) -> None:
     said = codes.rpc_error(errors.from_status(status))
     came = codes.api_error(RPCError(said.code, said.message))
     assert isinstance(came, ApiError)

@@ -139,7 +139,7 @@ async def test_their_watch_without_a_version_begins_with_all_there_is(
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)
-async def test_their_watch_from_before_the_servers_beginning_is_told_that_it_is_too_old(
+async def test_their_watch_from_before_the_start_of_the_server_gets_the_error_that_it_is_too_old(
     programs: Path, ours: DeviceServerProcess, generation: str
 ) -> None:
     assert (await said(programs / generation, ours.target, "watch", "7"))["error"] == "OutOfRange"

@@ -180,7 +180,7 @@ async def test_clients_that_die_in_the_middle_of_a_stream_leave_none_behind(tmp_
                 await asyncio.sleep(0.01)
 
 
-async def test_a_client_that_stands_still_holds_up_nobody(tmp_path: Path) -> None:
+async def test_a_client_that_does_not_read_delays_no_other(tmp_path: Path) -> None:
     target = Target(path=str(tmp_path / "device-api.sock"))
     async with (
         DeviceServer(DeviceServerOptions(targets=[target], gate_seconds=0, grpc=UNLIMITED)) as server,

@@ -23,7 +23,7 @@ WRITER = {"list": "8", "watch": "ADDED", "heartbeat": "True", "delete": "None"}
 
 
 @pytest.mark.covers("S9")
-def test_nobody_is_refused_by_the_mode_of_the_directory_and_of_the_socket(public_folder: Path) -> None:
+def test_the_user_nobody_is_refused_by_the_mode_of_the_directory_and_of_the_socket(public_folder: Path) -> None:
     path = public_folder / "run" / "device-api.sock"
     with serving(path, *FAKE):
         assert connect_as(NOBODY, str(path)) == "PermissionError"
@@ -33,7 +33,7 @@ def test_nobody_is_refused_by_the_mode_of_the_directory_and_of_the_socket(public
 
 
 @pytest.mark.covers("S9")
-def test_nobody_is_refused_by_who_it_is_when_the_mode_lets_it_pass(public_folder: Path) -> None:
+def test_the_user_nobody_is_refused_by_its_credentials_when_the_mode_admits_it(public_folder: Path) -> None:
     path = public_folder / "device-api.sock"
     with serving(path, *OPEN) as server:
         assert connect_as(NOBODY, str(path)) == "connected"

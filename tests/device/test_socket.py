@@ -91,7 +91,9 @@ def test_modes_are_what_was_asked_for_whatever_the_umask(tmp_path: Path, mask: i
 
 
 @pytest.mark.covers("S9")
-def test_nobody_else_gets_at_the_socket_before_its_mode_is_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_other_user_can_open_the_socket_before_its_mode_is_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen: list[tuple[list[str], int]] = []
     change = os.chmod
 
@@ -318,14 +320,14 @@ def test_the_sticky_bit_makes_it_fit_for_use(tmp_path: Path) -> None:
 
 
 @as_root
-def test_a_directory_of_somebody_else_is_refused(tmp_path: Path) -> None:
+def test_a_directory_of_another_user_is_refused(tmp_path: Path) -> None:
     os.chown(tmp_path, NOBODY, NOBODY)
     assert f"the directory {tmp_path} belongs to uid 65534" in refusal(tmp_path / "device-api.sock")
 
 
 @pytest.mark.covers("S9")
 @as_root
-def test_a_socket_made_before_by_somebody_else_is_refused(public_folder: Path) -> None:
+def test_a_socket_that_another_user_made_before_is_refused(public_folder: Path) -> None:
     public_folder.chmod(0o1777)
     path = public_folder / "device-api.sock"
     run_as(NOBODY, "socket.socket(socket.AF_UNIX).bind(sys.argv[1])", str(path))
@@ -334,7 +336,7 @@ def test_a_socket_made_before_by_somebody_else_is_refused(public_folder: Path) -
 
 
 @as_root
-def test_a_lock_file_made_before_by_somebody_else_is_refused(public_folder: Path) -> None:
+def test_a_lock_file_that_another_user_made_before_is_refused(public_folder: Path) -> None:
     public_folder.chmod(0o1777)
     path = public_folder / "device-api.sock"
     run_as(NOBODY, "open(sys.argv[1] + '.lock', 'w').write('1')", str(path))
@@ -347,7 +349,7 @@ def test_a_lock_file_made_before_by_somebody_else_is_refused(public_folder: Path
 
 @pytest.mark.covers("S9")
 @as_root
-def test_nobody_is_refused_by_the_mode_of_the_directory(public_folder: Path) -> None:
+def test_the_user_nobody_is_refused_by_the_mode_of_the_directory(public_folder: Path) -> None:
     path = str(public_folder / "run" / "device-api.sock")
     with listen(path, mode=0o666):
         assert connect_as(NOBODY, path) == "PermissionError"
@@ -355,7 +357,7 @@ def test_nobody_is_refused_by_the_mode_of_the_directory(public_folder: Path) -> 
 
 @pytest.mark.covers("S9")
 @as_root
-def test_nobody_is_refused_by_the_mode_of_the_socket(public_folder: Path) -> None:
+def test_the_user_nobody_is_refused_by_the_mode_of_the_socket(public_folder: Path) -> None:
     path = str(public_folder / "device-api.sock")
     with listen(path):
         assert connect_as(NOBODY, path) == "PermissionError"
@@ -403,7 +405,7 @@ def test_a_plain_user_can_listen_with_a_group_it_is_in_and_no_other(public_folde
 
 
 @as_root
-def test_a_plain_user_is_told_where_root_was_before_it(public_folder: Path) -> None:
+def test_a_plain_user_gets_an_error_where_root_was_before_it(public_folder: Path) -> None:
     public_folder.chmod(0o1777)
     path = public_folder / "device-api.sock"
     with listen(str(path)):

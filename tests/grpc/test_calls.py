@@ -43,7 +43,7 @@ async def test_an_error_arrives_with_code_text_and_status() -> None:
     assert caught.value.trailers == {"details-bin": b'{"code":404}'}
 
 
-async def test_a_handler_that_fails_is_logged_and_its_text_is_not_told(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_handler_that_fails_is_logged_and_its_text_is_not_sent(caplog: pytest.LogCaptureFixture) -> None:
     async with served() as listening, channel(listening) as calling:
         with pytest.raises(RPCError) as caught:
             await calling.unary(BREAK, b"")
@@ -294,7 +294,7 @@ async def test_a_stream_may_end_with_an_error() -> None:
     assert (caught.value.code, caught.value.trailers) == (Code.OUT_OF_RANGE, {"details-bin": b"{}"})
 
 
-async def test_a_stream_that_is_refused_is_told_when_the_block_is_entered() -> None:
+async def test_a_stream_that_is_refused_raises_when_the_block_is_entered() -> None:
     async def fail(call: Call, message: bytes, outgoing: Outgoing) -> None:
         raise RPCError(Code.PERMISSION_DENIED, "not you")
 
@@ -365,7 +365,7 @@ async def test_metadata_that_headers_cannot_carry_fail_the_call_they_belong_to()
             await calling.unary(ECHO, b"", metadata={"x": "ü"})
 
 
-async def test_what_waits_for_slow_readers_is_bounded_and_nobody_spins() -> None:
+async def test_what_waits_for_slow_readers_is_bounded_without_busy_waiting() -> None:
     service = Service()
     options = replace(UNLIMITED, buffer_bytes=100_000, total_buffer_bytes=100_000)
     greeting = raw.HELLO + raw.frame(frames.SETTINGS, 0, 0, struct.pack(">HL", 4, 10))

@@ -60,7 +60,7 @@ async def test_the_error_of_a_socket_without_a_server_says_so() -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-async def test_a_socket_one_may_not_open_is_told_with_its_group() -> None:
+async def test_the_error_of_a_socket_without_permission_has_its_group() -> None:
     async with served() as listening, channel(listening) as calling:
         path = str(listening.address)
         os.chmod(os.path.dirname(path), 0o755)
@@ -93,7 +93,7 @@ async def test_where_the_servers_queue_is_full_a_client_waits_for_room() -> None
                 assert (await call).message == b"x"
 
 
-async def test_a_server_that_says_nothing_is_given_up_on() -> None:
+async def test_a_call_to_a_silent_server_fails() -> None:
     with socket_path() as path, socket.socket(socket.AF_UNIX) as mute:
         mute.bind(path)
         mute.listen()
@@ -122,7 +122,7 @@ async def test_a_refused_stream_is_sent_again() -> None:
         assert (await calling.unary(ECHO, b"")).message == b"second"
 
 
-async def test_after_a_restart_the_next_call_connects_anew() -> None:
+async def test_after_a_restart_the_next_call_connects_again() -> None:
     with socket_path() as path, socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen()
@@ -132,7 +132,7 @@ async def test_after_a_restart_the_next_call_connects_anew() -> None:
                     assert (await calling.unary(ECHO, b"x")).message == b"x"
 
 
-async def test_an_open_stream_hears_when_the_server_dies() -> None:
+async def test_an_open_stream_fails_when_the_server_dies() -> None:
     async with _scripted(_open_then_die) as path, channel(path) as calling, calling.stream(WATCH, b"") as incoming:
         with pytest.raises(ConnectionLost, match="closed the connection"):
             async for _ in incoming:

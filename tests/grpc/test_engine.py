@@ -131,7 +131,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_who_breaks_the_rules_is_told_the_code_of_the_rule(what: str) -> None:
+def test_a_peer_that_breaks_a_rule_gets_the_code_of_the_rule(what: str) -> None:
     data, code = WRONG[what]
     with pytest.raises(Violation) as caught:
         _receive_all(Recorder(), data)
@@ -159,7 +159,7 @@ def test_frames_on_a_stream_that_is_over_are_let_pass_and_data_is_answered_once(
     assert engine.take_sent() == frames.reset(1, ErrorCode.STREAM_CLOSED)
 
 
-def test_who_does_not_read_is_not_told_what_is_wrong_with_its_data() -> None:
+def test_a_peer_that_does_not_read_gets_no_error_about_its_data() -> None:
     engine = Recorder()
     engine.receive(HELLO + OPEN)
     engine.streams[1].reset()

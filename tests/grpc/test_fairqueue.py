@@ -17,7 +17,7 @@ def turns() -> FairQueue:
     return FairQueue(running, CPUShare(0.1, 0.002, running.time()))
 
 
-def test_while_there_is_time_nobody_waits() -> None:
+def test_while_there_is_time_no_caller_waits() -> None:
     async def scenario() -> None:
         ours = turns()
         assert ours.free()
@@ -53,7 +53,7 @@ def test_turns_come_in_the_order_of_asking_and_as_fast_as_the_share_allows() -> 
     assert [when for _, when in had] == [0.0, pytest.approx(0.03), pytest.approx(0.08)]
 
 
-def test_who_leaves_has_no_turn_and_holds_nobody_up() -> None:
+def test_a_caller_that_leaves_has_no_turn_and_delays_no_other() -> None:
     async def scenario() -> list[str]:
         ours, had = turns(), list[str]()
         first, second = (lambda: had.append("first")), (lambda: had.append("second"))
@@ -68,7 +68,7 @@ def test_who_leaves_has_no_turn_and_holds_nobody_up() -> None:
     assert loop.run(scenario()) == ["second"]
 
 
-def test_who_asks_again_in_its_turn_is_behind_the_others() -> None:
+def test_a_caller_that_asks_again_in_its_turn_is_behind_the_others() -> None:
     async def scenario() -> list[str]:
         ours, had = turns(), list[str]()
 

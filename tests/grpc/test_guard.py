@@ -18,7 +18,7 @@ class Clock:
 
 
 @pytest.mark.parametrize("kind", list(AbuseKind))
-def test_a_burst_is_borne_with_and_one_more_is_not(kind: AbuseKind) -> None:
+def test_a_burst_is_allowed_and_one_more_is_refused(kind: AbuseKind) -> None:
     guard = Guard(Clock())
     for _ in range(ALLOWANCES[kind].burst):
         guard.count(kind)

@@ -56,7 +56,7 @@ def test_odd_trailers_are_read_leniently(fields: dict[str, str], code: Code) -> 
 
 
 @given(st.floats(0, 1e9))
-def test_a_deadline_is_never_told_shorter_than_it_is(seconds: float) -> None:
+def test_a_deadline_is_never_sent_shorter_than_it_is(seconds: float) -> None:
     told = metadata.timeout_seconds(metadata.timeout_text(seconds))
     assert told >= seconds * 0.999999
     assert told <= max(seconds * 1.02, seconds + 1e-5)
@@ -84,7 +84,7 @@ def test_metadata_that_headers_cannot_carry_are_refused(key: str, value: str) ->
         ({}, Code.UNKNOWN),
     ],
 )
-def test_an_answer_that_is_no_grpc_is_told_as_such(fields: dict[str, str], code: Code) -> None:
+def test_an_answer_that_is_not_grpc_is_reported(fields: dict[str, str], code: Code) -> None:
     error = metadata.refused_by_http(fields)
     assert error is not None
     assert error.code is code
@@ -116,10 +116,10 @@ def test_values_are_sent_without_the_spaces_around_them() -> None:
         ([b"upgrade"], False),
     ],
 )
-def test_names_that_http2_does_not_have_are_told(names: list[bytes], fine: bool) -> None:
+def test_names_that_http2_does_not_allow_are_reported(names: list[bytes], fine: bool) -> None:
     assert metadata.well_formed([(name, b"v") for name in names], (b":path",)) is fine
 
 
 @pytest.mark.parametrize(("value", "fine"), [(b"", True), (b"\xff \t", True), (b"\n", False), (b"a\x00", False)])
-def test_values_that_http2_does_not_have_are_told(value: bytes, fine: bool) -> None:
+def test_values_that_http2_does_not_allow_are_reported(value: bytes, fine: bool) -> None:
     assert metadata.well_formed([(b"x", b""), (b"y", value)]) is fine

@@ -11,7 +11,7 @@ from pilotage.grpc.peers import Accounts, peer_of
 from pilotage.grpc.rpc import Peer
 
 
-def test_the_kernel_says_who_is_at_the_other_end() -> None:
+def test_the_credentials_of_the_peer_come_from_the_kernel() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         peer = peer_of(ours)

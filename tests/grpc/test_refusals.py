@@ -57,7 +57,7 @@ async def test_settings_come_first_and_the_reason_with_the_first_call() -> None:
         assert await words(client) == b""
 
 
-async def test_a_client_without_a_call_hears_the_reason_after_a_moment() -> None:
+async def test_a_client_without_a_call_gets_the_reason_after_a_moment() -> None:
     with saying() as farewells, refused(farewells) as client:
         client.sendall(HELLO)
         assert await words(client) == SETTINGS
@@ -136,7 +136,7 @@ async def test_of_many_the_oldest_are_closed_and_at_the_end_all() -> None:
             client.close()
 
 
-async def test_who_has_gone_already_is_not_told() -> None:
+async def test_a_peer_that_has_gone_gets_no_message() -> None:
     with saying() as farewells:
         ours, theirs = socket.socketpair()
         theirs.close()

@@ -27,7 +27,7 @@ from .ground import COUNT, ECHO, HANG, LARGE, UNLIMITED, WATCH, Service, channel
 from .raw import HELLO, connected, frame, request
 
 
-async def test_every_call_knows_who_the_kernel_says_is_calling() -> None:
+async def test_every_call_has_the_credentials_of_its_peer() -> None:
     service = Service()
     async with served(service.handlers()) as listening, channel(listening) as calling:
         await calling.unary(ECHO, b"")
@@ -41,7 +41,7 @@ async def test_every_call_knows_who_the_kernel_says_is_calling() -> None:
     assert set(service.calls[0].peer.groups) <= {*os.getgroups(), os.getgid()}
 
 
-async def test_who_is_not_admitted_is_told_why_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_peer_that_is_not_admitted_gets_the_reason_and_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     def nobody(peer: Peer) -> None:
         raise PilotageError(f"uid {peer.uid} may not read")
 
@@ -58,7 +58,7 @@ async def test_who_is_not_admitted_is_told_why_and_logged_once(caplog: pytest.Lo
     assert len([record for record in caplog.records if "may not read" in record.getMessage()]) == 1
 
 
-async def test_a_check_that_fails_admits_nobody_and_the_next_is_heard(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_check_that_fails_admits_no_peer_and_the_next_peer_is_checked(caplog: pytest.LogCaptureFixture) -> None:
     checks = iter([LookupError("a bug"), None])
 
     def admit(peer: Peer) -> None:
@@ -180,7 +180,7 @@ async def test_a_call_that_crosses_the_farewell_to_an_idle_client_may_be_sent_ag
         assert await raw.until(frames.RST_STREAM, 1) == (0, struct.pack(">L", ErrorCode.REFUSED_STREAM))
 
 
-async def test_a_silent_client_is_asked_for_a_sign_of_life_and_cut_without_one() -> None:
+async def test_a_silent_client_is_pinged_and_disconnected_without_an_answer() -> None:
     options = replace(UNLIMITED, keepalive_seconds=0.05, keepalive_timeout=0.05)
     async with served(options=options) as listening, connected(listening.address) as raw:
         await raw.until(frames.PING)
@@ -198,7 +198,7 @@ async def test_a_client_that_gives_signs_of_life_stays() -> None:
 
 
 @pytest.mark.covers("S10")
-async def test_a_client_that_pings_too_often_is_told_to_calm_down() -> None:
+async def test_a_client_that_pings_too_often_gets_enhance_your_calm() -> None:
     async with served() as listening, connected(listening.address) as raw:
         for _ in range(4):
             await raw.send(frame(frames.PING, 0, 0, b"01234567"))
@@ -232,7 +232,7 @@ async def test_a_message_that_is_too_large_is_refused_before_it_has_come() -> No
             assert await raw.until(frames.RST_STREAM, 1) == (0, bytes(4))
 
 
-async def test_an_answer_that_is_too_large_is_told_as_such() -> None:
+async def test_an_answer_that_is_too_large_is_reported() -> None:
     async with served(options=replace(UNLIMITED, reply_bytes=1000)) as listening, channel(listening) as calling:
         with pytest.raises(RPCError, match="request less") as caught:
             await calling.unary(LARGE, b"")
@@ -349,7 +349,7 @@ async def test_stopping_lets_calls_finish_tells_streams_and_takes_nothing_new() 
         assert listening.statistics().connections == 0
 
 
-async def test_calls_that_do_not_finish_in_time_are_told_that_the_server_stops() -> None:
+async def test_calls_that_do_not_finish_in_time_get_the_error_that_the_server_stops() -> None:
     service = Service()
     async with served(service.handlers()) as listening, channel(listening) as calling:
         hanging = asyncio.ensure_future(calling.unary(HANG, b""))

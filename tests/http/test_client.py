@@ -148,7 +148,7 @@ async def test_an_answer_over_the_limit_is_refused() -> None:
 
 
 @pytest.mark.parametrize("start", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"])
-async def test_a_silent_server_is_given_up(start: bytes) -> None:
+async def test_a_request_to_a_silent_server_fails(start: bytes) -> None:
     timeouts = Timeouts(response=0.05, body=0.05)
     script = [start, HOLD] if start else [HOLD]
     async with scripted(script) as server, Client("127.0.0.1", server.port, timeouts=timeouts) as client:
@@ -253,7 +253,7 @@ async def test_a_slow_consumer_stops_the_socket_and_not_the_memory() -> None:
         await anext(pieces)
 
 
-async def test_a_silent_stream_is_given_up_when_asked_to() -> None:
+async def test_a_silent_stream_fails_on_request() -> None:
     answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabc\n\r\n"
     timeouts = Timeouts(silence=0.05)
     async with (

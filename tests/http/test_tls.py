@@ -65,7 +65,7 @@ async def test_requests_and_streams_go_through_tls(authority: Authority, pair: P
         assert client.statistics().opened == 1
 
 
-async def test_a_server_with_an_unknown_authority_is_not_trusted_unless_told(pair: Pair) -> None:
+async def test_a_server_with_an_unknown_authority_is_trusted_only_on_request(pair: Pair) -> None:
     async with serve(handler, ssl=server_side(pair)) as server:
         async with Client("127.0.0.1", server.port, ssl=client_context()) as client:
             with pytest.raises(ConnectionLost, match="certificate verify failed") as lost:
@@ -123,7 +123,9 @@ async def test_half_done_handshakes_are_cut_and_do_not_hinder_others(authority: 
             await until(lambda: server.statistics().connections == 1)
 
 
-async def test_plain_http_on_a_tls_port_ends_quickly_and_harms_nobody(authority: Authority, pair: Pair) -> None:
+async def test_plain_http_on_a_tls_port_ends_quickly_and_disturbs_no_other_client(
+    authority: Authority, pair: Pair
+) -> None:
     async with serve(handler, ssl=server_side(pair)) as server:
         await raw.exchange(server.port, b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
         async with Client("127.0.0.1", server.port, ssl=client_context(authority.ca_file)) as client:

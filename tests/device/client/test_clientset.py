@@ -189,7 +189,7 @@ async def test_gpus_are_written() -> None:
             await gpus.delete("gpu-0")
 
 
-async def test_a_heartbeat_is_heard_and_says_whether_all_is_known() -> None:
+async def test_a_heartbeat_is_answered_with_whether_everything_is_known() -> None:
     async with serving(gpu("gpu-0")) as target, device.connect(target, provider_id="test") as devices:
         assert await devices.v1alpha1.gpus.heartbeat(["gpu-0"])
         assert not await devices.v1alpha1.gpus.heartbeat(["gpu-0", "gpu-1"])
@@ -214,7 +214,7 @@ async def test_a_forgotten_version_is_gone() -> None:
         assert (raised.value.group, raised.value.kind) == ("device.nvidia.com", "GPU")
 
 
-async def test_nobody_listening_is_said_with_the_place() -> None:
+async def test_the_error_of_a_missing_server_has_its_address() -> None:
     with socket_target() as target:
         async with device.connect(target) as devices:
             with pytest.raises(ConnectionLost, match=target.path) as raised:
@@ -231,7 +231,7 @@ async def test_a_call_finds_a_server_that_starts_within_a_second() -> None:
                 assert list(await listing) == []
 
 
-async def test_a_connection_is_made_anew_after_a_restart() -> None:
+async def test_a_connection_is_made_again_after_a_restart() -> None:
     with socket_target() as target:
         async with device.connect(target) as devices:
             for _ in range(3):

@@ -76,7 +76,7 @@ async def test_after_a_restart_it_goes_on_where_it_stopped() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_where_the_version_is_forgotten_the_difference_is_told() -> None:
+async def test_where_the_version_is_gone_the_difference_is_delivered() -> None:
     async with following(gpu("gpu-0"), gpu("gpu-1"), gpu("gpu-2")) as (server, events):
         await told(events, 3)
         coming = asyncio.ensure_future(told(events, 3))
@@ -161,7 +161,7 @@ async def test_an_informer_of_a_server_that_forgets_every_version_backs_off_and_
 
 
 @pytest.mark.virtual_time
-async def test_after_a_restart_of_a_server_that_counts_from_the_beginning_the_difference_is_told() -> None:
+async def test_after_a_restart_of_a_server_that_counts_from_the_beginning_the_difference_is_delivered() -> None:
     async with (
         device_server(gpu("gpu-0"), gpu("gpu-1"), knows_options=False) as server,
         Devices(channel=server) as devices,
@@ -177,7 +177,7 @@ async def test_after_a_restart_of_a_server_that_counts_from_the_beginning_the_di
         assert await coming == [("DELETED", "gpu-0")]
 
 
-async def test_what_waiting_does_not_mend_is_raised() -> None:
+async def test_an_error_that_waiting_does_not_repair_is_raised() -> None:
     async with device_server(gpu("gpu-0")) as server, Devices(channel=server) as devices:
         server.failures = [RPCError(Code.PERMISSION_DENIED, "not you")]
         async with devices.v1alpha1.gpus.follow() as events:

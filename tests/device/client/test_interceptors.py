@@ -162,7 +162,7 @@ async def test_a_call_is_logged_with_its_method_its_duration_and_its_code(
     assert isinstance(fields["duration"], float)
 
 
-async def test_that_nobody_listens_is_an_error_once() -> None:
+async def test_a_missing_server_is_an_error_once() -> None:
     lost = ConnectionLost("nobody", sent=False)
     with records() as (log, found):
         channel = InterceptedChannel(answering(lost, lost, Reply(b""), lost), [LatencyLog(log).unary])

@@ -82,7 +82,7 @@ def test_loopback_may_go_without_tls_when_asked(host: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["node.example", "10.0.0.1", "localhost.example", "0.0.0.0", "2001:db8::1"])
-def test_nobody_dials_another_machine_without_tls(host: str) -> None:
+def test_no_client_connects_to_another_machine_without_tls(host: str) -> None:
     target = Target(host=host, port=1)
     assert target.needs_tls()
     with pytest.raises(InvalidDefinition, match="TLS"):

@@ -252,7 +252,7 @@ async def test_a_server_whose_lists_have_no_version_cannot_resume() -> None:
 # Options that the wire has no field for
 
 
-async def test_a_label_selector_is_told_and_confirmed() -> None:
+async def test_a_label_selector_is_sent_and_confirmed() -> None:
     async with device_server(gpu("gpu-0", rack="a"), gpu("gpu-1", rack="b")) as server:
         transport = DeviceTransport(server)
         page = await transport.list(replace(LIST, options=ListOptions(label_selector="rack=b")))
@@ -382,7 +382,7 @@ async def test_a_watch_is_resumed_on_another_connection_only_where_the_versions_
             pass
 
 
-async def test_a_list_of_somebody_else_does_not_make_an_old_version_good_again() -> None:
+async def test_a_list_of_another_caller_does_not_make_an_old_version_valid_again() -> None:
     async with device_server(gpu("gpu-0"), knows_options=False) as server:
         transport = DeviceTransport(server)
         source = DeviceListerWatcher(transport)

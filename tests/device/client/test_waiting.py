@@ -16,7 +16,7 @@ METHOD = "/nvidia.nvsentinel.v1alpha1.GpuService/ListGpus"
 
 
 @pytest.mark.virtual_time
-async def test_a_call_waits_until_somebody_listens() -> None:
+async def test_a_call_waits_until_a_server_listens() -> None:
     async with device_server(gpu("gpu-0")) as server:
         server.down = True
         asyncio.get_running_loop().call_later(0.5, lambda: setattr(server, "down", False))

@@ -143,7 +143,7 @@ def test_options_that_cannot_work_are_refused(options: dict[str, float]) -> None
 
 
 @pytest.mark.virtual_time
-async def test_server_that_has_forgotten_the_gpus_is_told_them_again() -> None:
+async def test_gpus_are_written_again_to_a_server_that_lost_them() -> None:
     async with device_api() as world, world.running(provider(count=3, period=0)):
         await asyncio.sleep(1)
         before = await world.gpus()

@@ -21,7 +21,7 @@ def test_the_caller_is_warned_each_time_and_the_log_now_and_then(caplog: pytest.
     assert fields[0] == {"name": "gpu-0", "type": "Ready", "owner": "nvml", "provider": "dcgm"}
 
 
-def test_what_is_remembered_and_told_is_bounded() -> None:
+def test_what_is_stored_and_sent_is_bounded() -> None:
     disputes = ConditionConflicts()
     for number in range(3000):
         disputes.warnings(f"gpu-{number}", "dcgm", [("Ready", "nvml")], 0.0)
@@ -29,7 +29,7 @@ def test_what_is_remembered_and_told_is_bounded() -> None:
     assert len(disputes.warnings("gpu-0", "dcgm", [(f"C{number}", "nvml") for number in range(32)], 0.0)) == 5
 
 
-def test_only_what_says_something_new_of_anothers_condition_is_a_dispute() -> None:
+def test_only_a_changed_condition_of_another_provider_is_a_dispute() -> None:
     stored = merging.merged(
         {}, status(condition("Ready"), condition("Degraded", "False")), "nvml", "2024-01-01T00:00:00Z"
     )

@@ -402,7 +402,7 @@ async def test_10_hand_made_requests_without_object_metadata_or_a_sane_namespace
 
 
 @pytest.mark.covers("D10")
-async def test_10_a_watcher_that_does_not_read_never_blocks_writers_and_is_told(folder: Path) -> None:
+async def test_10_a_watcher_that_does_not_read_never_blocks_writers_and_gets_an_error(folder: Path) -> None:
     async with over_socket(folder) as node:
         api = node.api()
         await api.create(gpu())

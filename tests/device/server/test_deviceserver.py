@@ -55,7 +55,7 @@ async def test_end_to_end_over_a_unix_socket(folder: Path) -> None:
         assert "namespace" not in seen[0][1]["metadata"]
 
 
-async def test_a_provider_runs_inside_and_readers_come_in_once_it_has_told_its_gpus(folder: Path) -> None:
+async def test_a_provider_runs_inside_and_readers_are_admitted_after_its_gpus_are_written(folder: Path) -> None:
     provider = FakeProvider(FakeOptions(count=4, period=0, seed=1))
     async with DeviceServer(server_options(folder, providers=(provider,), gate_seconds=30)) as server:
         channel = GRPCChannel(server.target)
@@ -133,7 +133,7 @@ async def test_a_file_survives_a_restart_and_watches_go_on_where_they_were(folde
             assert (await anext(events))[1]["status"]["conditions"][0]["status"] == "True"
 
 
-async def test_memory_begins_anew_and_a_version_from_before_is_gone(folder: Path) -> None:
+async def test_memory_starts_empty_and_a_version_from_before_is_gone(folder: Path) -> None:
     async with over_socket(folder) as node:
         await node.api().create(gpu())
         _, version = await node.api().list()

@@ -30,7 +30,7 @@ async def test_ready_is_who_lets_readers_in_and_alive_is_who_answers() -> None:
     assert (await ask(health, "/healthz/")).status == 200
 
 
-async def test_metrics_and_version_are_told() -> None:
+async def test_metrics_and_version_are_served() -> None:
     health = HealthService(["a.B"])
     text = (await ask(health, "/metrics")).body.decode()
     for name in (

@@ -64,7 +64,7 @@ async def test_a_provider_that_never_sent_a_heartbeat_is_not_missed() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_who_comes_back_is_told_that_it_was_missed_and_is_back_once_it_has_written() -> None:
+async def test_a_provider_that_returns_learns_that_it_was_lost_and_is_present_after_it_has_written() -> None:
     async with registry(clock=virtual_clock) as opened:
         nvml = api(opened)
         await nvml.create(gpu(status=status(condition())))
@@ -166,7 +166,7 @@ async def test_providers_are_counted() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_who_writes_before_its_next_heartbeat_is_told_all_the_same_that_it_was_missed() -> None:
+async def test_a_provider_that_writes_before_its_next_heartbeat_still_learns_that_it_was_lost() -> None:
     async with registry(clock=virtual_clock) as opened:
         nvml = api(opened)
         for name in ("gpu-0", "gpu-1"):
@@ -179,7 +179,7 @@ async def test_who_writes_before_its_next_heartbeat_is_told_all_the_same_that_it
 
 
 @pytest.mark.virtual_time
-async def test_after_a_restart_providers_are_told_to_write_everything_again() -> None:
+async def test_after_a_restart_providers_are_asked_to_write_everything_again() -> None:
     storage = MemoryStorage(first_revision=FIRST)
     async with registry(storage, clock=virtual_clock) as opened:
         await api(opened).create(gpu(status=status(condition())))

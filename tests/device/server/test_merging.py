@@ -109,7 +109,7 @@ def test_no_type_is_there_twice(history: list[tuple[str, Document]]) -> None:
 
 
 @given(histories, providers)
-def test_a_lost_provider_takes_nobody_with_it(history: list[tuple[str, Document]], provider: str) -> None:
+def test_a_lost_provider_affects_no_other(history: list[tuple[str, Document]], provider: str) -> None:
     before = after(history)
     result = lost(before, provider, "silent", NOW)
     for kind, one in by_type(result).items():
@@ -133,7 +133,7 @@ def test_a_changed_status_with_the_old_time_gets_a_new_one_however_it_is_written
         assert by_type(result)["Ready"]["lastTransitionTime"] == NOW
 
 
-def test_a_lost_condition_may_be_taken_over_and_stays_with_whoever_took_it() -> None:
+def test_a_lost_condition_may_be_taken_over_and_stays_with_its_new_provider() -> None:
     before = lost(merged({}, status(condition(), action="RESTART_BM"), "nvml", NOW), "nvml", "silent", NOW)
     taken = merged(before, status(condition(reason="Probed")), "dcgm", NOW)
     assert by_type(taken)["Ready"]["provider"] == "dcgm"
@@ -161,7 +161,7 @@ def test_an_action_that_was_read_is_not_made_ones_own_by_sending_it_back() -> No
     assert "recommendedAction" not in merged(echoed, status(condition("A")), "nvml", NOW)
 
 
-def test_actions_that_nobody_knows_are_above_none_and_below_all_others() -> None:
+def test_unknown_actions_are_above_none_and_below_all_others() -> None:
     assert most_severe(["", "NONE", "UNKNOWN"]) == ""
     assert most_severe(["", "SING_A_SONG"]) == "SING_A_SONG"
     assert most_severe(["SING_A_SONG", "RestartApp"]) == "RestartApp"

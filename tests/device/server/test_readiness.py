@@ -57,7 +57,7 @@ async def test_the_gate_opens_after_a_while_whatever_happens() -> None:
         assert await reader.names() == []
 
 
-async def test_who_listens_hears_of_the_opening_once_and_at_once_if_it_is_over() -> None:
+async def test_a_listener_is_called_once_for_the_opening_and_at_once_if_it_is_over() -> None:
     heard: list[int] = []
     gate = ReadinessGate(5)
     gate.start()

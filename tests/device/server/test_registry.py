@@ -46,7 +46,7 @@ async def test_who_names_no_provider_writes_as_its_user() -> None:
         assert [found["type"] for found in (await one.get())["status"]["conditions"]] == ["Ready"]
 
 
-async def test_what_a_caller_says_of_providers_is_not_believed() -> None:
+async def test_the_providers_that_a_caller_claims_are_not_trusted() -> None:
     async with registry() as opened:
         forged = gpu(
             status=status(condition(provider="dcgm")) | {"providers": {"dcgm": {"recommendedAction": "RESTART_BM"}}}

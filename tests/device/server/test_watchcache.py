@@ -106,7 +106,7 @@ async def test_a_watch_gets_what_is_there_and_then_each_change_once() -> None:
         assert versions == sorted(set(versions))
 
 
-async def test_what_the_server_alone_keeps_is_not_told() -> None:
+async def test_what_only_the_server_uses_is_not_sent() -> None:
     async with stage() as here:
         watch = here.watch()
         await watch.kinds(1)
@@ -189,7 +189,7 @@ async def test_a_watch_without_room_serves_itself_and_joins_the_others_again() -
 
 
 @pytest.mark.covers("D10")
-async def test_a_watch_too_far_behind_is_told_so_and_others_are_not_touched() -> None:
+async def test_a_watch_too_far_behind_gets_an_error_and_others_go_on() -> None:
     async with stage(lag_events=50) as here:
         slow, fast = here.watch(), here.watch()
         for watch in (slow, fast):
@@ -206,7 +206,7 @@ async def test_a_watch_too_far_behind_is_told_so_and_others_are_not_touched() ->
         assert here.watch_cache.subscribers == 1
 
 
-async def test_a_watch_behind_everything_that_is_kept_is_told_so_and_skips_nothing() -> None:
+async def test_a_watch_behind_the_history_gets_an_error_and_skips_nothing() -> None:
     async with stage(log_events=8, lag_events=50) as here:
         slow = here.watch()
         await slow.kinds(1)
@@ -219,7 +219,7 @@ async def test_a_watch_behind_everything_that_is_kept_is_told_so_and_skips_nothi
         assert len(slow.out.events()) <= 2
 
 
-async def test_a_watch_that_takes_nothing_for_too_long_is_told_so() -> None:
+async def test_a_watch_that_reads_nothing_for_too_long_gets_an_error() -> None:
     async with stage(drain_seconds=30) as here:
         dropped = metrics.DROPPED.labels().value
         slow = here.watch()
@@ -234,7 +234,7 @@ async def test_a_watch_that_takes_nothing_for_too_long_is_told_so() -> None:
         assert metrics.DROPPED.labels().value == dropped + 2
 
 
-async def test_a_watch_that_never_takes_its_first_event_is_told_so() -> None:
+async def test_a_watch_that_never_reads_its_first_event_gets_an_error() -> None:
     async with stage(lag_events=10) as here:
         slow = here.watch(Out(room=0))
         await slow.out.opened.wait()
@@ -275,7 +275,7 @@ async def test_changes_from_before_a_watch_do_not_count_as_its_lag() -> None:
 
 
 @pytest.mark.covers("D8")
-async def test_a_version_that_nobody_remembers_is_gone() -> None:
+async def test_a_version_before_the_history_is_gone() -> None:
     async with stage(log_events=8) as here:
         version = (await here.api.get())["metadata"]["resourceVersion"]
         await here.toggle(20)
@@ -322,7 +322,7 @@ async def test_bookmarks_come_to_those_who_asked_after_silence_alone() -> None:
         assert len(other.out.events()) == 2
 
 
-async def test_a_bookmark_never_promises_what_has_not_been_told() -> None:
+async def test_a_bookmark_never_has_a_version_after_the_events_sent() -> None:
     async with stage(bookmark_seconds=3) as here:
         watch = here.watch(allow_watch_bookmarks=True)
         await watch.kinds(1)
@@ -402,7 +402,7 @@ async def test_one_caller_cannot_take_all_the_room_nor_all_the_turns() -> None:
         assert await here.watch(caller="uid:2").kinds(1) == ["ADDED"]
 
 
-async def test_a_change_that_cannot_be_told_ends_the_watches_instead_of_being_left_out() -> None:
+async def test_a_change_that_cannot_be_sent_ends_the_watches_instead_of_being_left_out() -> None:
     def choosy(generation: str, event: WatchEvent) -> bytes:
         if b"GPU-unspeakable" in bytes(event.object):
             raise ValueError("no words for it")
@@ -420,7 +420,7 @@ async def test_a_change_that_cannot_be_told_ends_the_watches_instead_of_being_le
         assert await again.kinds(2) == ["ADDED", "MODIFIED"]
 
 
-async def test_a_watcher_that_has_gone_hurts_nobody() -> None:
+async def test_a_watcher_that_has_gone_disturbs_no_other() -> None:
     async with stage() as here:
         gone, other = here.watch(), here.watch()
         for watch in (gone, other):
@@ -479,7 +479,7 @@ async def test_a_history_that_cannot_be_made_shorter_stops_no_watch(
         assert "cannot compact the storage" in caplog.text
 
 
-async def test_a_hub_that_fails_to_begin_anew_tries_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_hub_that_fails_to_start_again_tries_again(monkeypatch: pytest.MonkeyPatch) -> None:
     async with stage() as here:
         storage, failures = here.registry.context.storage, iter([True, True])
         whole = storage.list
@@ -506,7 +506,7 @@ async def test_a_hub_that_fails_to_begin_anew_tries_again(monkeypatch: pytest.Mo
         assert await again.kinds(2) == ["ADDED", "MODIFIED"]
 
 
-async def test_every_event_is_counted_once_however_it_was_told() -> None:
+async def test_every_event_is_counted_once_however_it_was_sent() -> None:
     def told() -> float:
         return sum(metrics.EVENTS.labels(kind).value for kind in ("ADDED", "MODIFIED", "DELETED"))
 

@@ -114,7 +114,7 @@ def _result(watch: Watch) -> BaseException | None:
 
 @pytest.mark.covers("D8")
 @pytest.mark.parametrize("seed", range(12))
-def test_what_every_watch_was_told_makes_up_what_there_is(seed: int) -> None:
+def test_the_events_of_every_watch_add_up_to_the_state(seed: int) -> None:
     async def run() -> None:
         chance = random.Random(seed)  # a test that can be repeated needs no secret
         options = {"log_events": 24, "lag_events": 20, "history_bytes": 30_000, "bookmark_seconds": 0.5}

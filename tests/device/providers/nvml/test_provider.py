@@ -171,7 +171,7 @@ async def test_many_events_do_not_make_many_polls() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_storm_of_xids_is_counted_and_not_told_or_logged_for_each(caplog: pytest.LogCaptureFixture) -> None:
+async def test_storm_of_xids_is_counted_and_not_written_or_logged_for_each(caplog: pytest.LogCaptureFixture) -> None:
     library = MockLibrary()
     library.gpus[0]["recovery_action"] = NVMLError(Return.NOT_SUPPORTED, "Not Supported")
     async with device_api() as world, world.running(provider(library)):
@@ -322,7 +322,7 @@ async def test_machine_without_gpus_has_one_clear_line_and_an_empty_list(
 
 @pytest.mark.covers("D12")
 @pytest.mark.virtual_time
-async def test_driver_without_gpus_is_an_empty_list_and_one_that_comes_later_is_told(
+async def test_driver_without_gpus_is_an_empty_list_and_one_that_appears_later_is_written(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     library = MockLibrary(0)
@@ -339,7 +339,7 @@ async def test_driver_without_gpus_is_an_empty_list_and_one_that_comes_later_is_
 
 @pytest.mark.covers("D12")
 @pytest.mark.virtual_time
-async def test_gpu_that_does_not_say_who_it_is_does_not_keep_the_others_from_being_told() -> None:
+async def test_gpu_without_a_readable_uuid_does_not_keep_the_others_from_being_written() -> None:
     library = MockLibrary(3)
     library.gpus[1]["uuid"] = NVMLError(Return.UNKNOWN, "Unknown Error")
     async with device_api() as world, world.running(provider(library)):
@@ -362,7 +362,7 @@ async def test_gpu_that_answers_nothing_is_unknown_and_the_others_are_not() -> N
 
 
 @pytest.mark.virtual_time
-async def test_start_deletes_own_gpus_that_are_gone_and_nobody_elses() -> None:
+async def test_start_deletes_own_gpus_that_are_gone_and_no_others() -> None:
     async with device_api() as world:
         async with world.running(provider(MockLibrary(3))):
             await asyncio.sleep(1)
@@ -387,7 +387,7 @@ async def test_own_gpu_may_be_the_one_that_does_not_say_who_it_is() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_gpu_that_somebody_else_has_made_is_adopted_with_its_other_conditions() -> None:
+async def test_gpu_of_another_provider_is_adopted_with_its_other_conditions() -> None:
     async with device_api() as world:
         gpu = GPU(metadata=ObjectMeta(name=name_of(0)), spec=GPUSpec(uuid=uuid_of(0)))
         gpu.status.conditions = [Condition(type="DCGMHealth", status="True", reason="Fine")]
@@ -418,7 +418,7 @@ async def test_restarted_provider_remembers_the_xids_of_the_run_before_unless_th
 
 
 @pytest.mark.virtual_time
-async def test_conditions_of_a_provider_that_was_away_are_told_anew() -> None:
+async def test_conditions_of_a_provider_that_was_away_are_written_again() -> None:
     async with device_api() as world:
         async with world.running(provider(MockLibrary())):
             await asyncio.sleep(1)
@@ -430,7 +430,7 @@ async def test_conditions_of_a_provider_that_was_away_are_told_anew() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_gpu_that_somebody_deletes_or_changes_is_told_again() -> None:
+async def test_gpu_that_another_client_deletes_or_changes_is_written_again() -> None:
     async with device_api() as world, world.running(provider(MockLibrary())):
         await asyncio.sleep(1)
         await world.client.delete(GPU, name_of(0))

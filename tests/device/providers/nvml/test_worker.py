@@ -58,7 +58,7 @@ async def test_calls_run_in_a_thread_of_their_own_and_errors_come_back(library: 
     assert library.calls[-1] == "close"
 
 
-async def test_driver_that_hangs_is_told_and_the_next_call_waits_for_it(library: HangingLibrary) -> None:
+async def test_driver_that_hangs_is_reported_and_the_next_call_waits_for_it(library: HangingLibrary) -> None:
     worker = WorkerThread(library)
     library.answers.clear()
     for _ in range(2):

@@ -118,7 +118,7 @@ async def test_an_error_carries_the_whole_status() -> None:
         assert (found.code, found.details.name, found.details.kind) == (404, "gpu-9", "gpus")
 
 
-async def test_a_failure_of_the_server_is_told_without_its_text(
+async def test_a_failure_of_the_server_is_reported_without_its_text(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def broken(request: Request) -> Response:
