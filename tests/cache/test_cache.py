@@ -84,7 +84,7 @@ async def test_a_read_before_the_start_is_an_error_and_not_a_hang() -> None:
 
 
 @pytest.mark.covers("T115")
-async def test_a_cache_may_refuse_kinds_that_nobody_has_asked_an_informer_for() -> None:
+async def test_a_cache_may_refuse_kinds_without_an_informer() -> None:
     cache = Cache(Server(), CacheOptions(reader_fail_on_missing_informer=True))
     await cache.informer_for(ConfigMap)
     async with running(cache):
@@ -116,7 +116,7 @@ async def test_one_informer_serves_typed_unstructured_and_metadata_readers() -> 
         assert (await cache.get(ConfigMap, "a", namespace="default")).data == {"k": "v"}
 
 
-async def test_who_wants_metadata_alone_keeps_no_more_until_somebody_wants_whole_objects() -> None:
+async def test_a_reader_of_metadata_stores_metadata_only_until_whole_objects_are_read() -> None:
     server = Server()
     cache = Cache(server)
     async with running(cache):
@@ -221,7 +221,7 @@ async def test_informers_of_several_namespaces_are_as_one() -> None:
 
 
 @pytest.mark.covers("T122")
-async def test_an_informer_is_the_same_for_all_and_hears_events() -> None:
+async def test_an_informer_is_shared_and_gets_events() -> None:
     cache = Cache(Server(everywhere=Scripted([page("a", version=5)], [[5.0, added("b", 6)]])))
     informer = await cache.informer_for(ConfigMap)
     assert await cache.informer_for(GVK) is informer
@@ -296,7 +296,7 @@ async def test_fields_that_are_indexed_can_be_read_by() -> None:
 
 
 @pytest.mark.covers("T123")
-async def test_index_functions_and_handlers_get_the_form_they_ask_for_whoever_came_first() -> None:
+async def test_index_functions_and_handlers_get_the_form_they_ask_for_in_any_order() -> None:
     cache = Cache(everywhere(config_map("a", 5, data={"k": "v"})))
     cache.index_field(ConfigMap, "typed", lambda found: [found.data["k"]])
     informer = await cache.informer_for(GVK)
@@ -337,7 +337,7 @@ async def test_a_cache_runs_once() -> None:
         await cache.informer_for(ConfigMap)
 
 
-async def test_an_informer_can_be_somebody_elses() -> None:
+async def test_an_informer_can_be_injected() -> None:
     server, device = Server(), Scripted([page("gpu", version=5)])
 
     def new_informer(options: InformerOptions) -> Informer[Any] | None:

@@ -191,7 +191,7 @@ async def test_our_own_server_is_recognised_over_https_and_given_ten_seconds(tmp
             assert asyncio.get_running_loop().time() - begin <= 10.5
 
 
-async def test_a_line_that_is_cut_in_two_is_heard_once_after_the_reconnect(tmp_path: Path) -> None:
+async def test_a_line_that_is_cut_in_two_is_delivered_once_after_the_reconnect(tmp_path: Path) -> None:
     async with scene(tmp_path) as stage:
         made, diary = await stage.informer(), Diary()
         made.subscribe(diary)
@@ -204,7 +204,7 @@ async def test_a_line_that_is_cut_in_two_is_heard_once_after_the_reconnect(tmp_p
     assert diary.heard == [("create", "one"), ("create", "two"), ("create", "three")]
 
 
-async def test_a_line_that_comes_twice_is_heard_once(tmp_path: Path) -> None:
+async def test_a_line_that_comes_twice_is_delivered_once(tmp_path: Path) -> None:
     async with scene(tmp_path) as stage:
         made, diary = await stage.informer(), Diary()
         made.subscribe(diary)

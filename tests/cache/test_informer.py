@@ -21,7 +21,7 @@ pytestmark = pytest.mark.virtual_time
 
 
 @pytest.mark.covers("T105")
-async def test_every_listener_hears_every_change_in_order() -> None:
+async def test_every_handler_gets_every_change_in_order() -> None:
     source = Scripted([page("a", version=1)], [[1.0, added("b", 2), modified("a", 3), deleted("b", 4)]])
     one, two = Diary(), Diary()
     made = informer(source)
@@ -95,7 +95,7 @@ async def test_handlers_get_the_objects() -> None:
 
 
 @pytest.mark.covers("T105", "T111")
-async def test_who_joins_late_hears_of_everything_that_is_there() -> None:
+async def test_a_handler_that_is_added_later_gets_every_stored_object() -> None:
     source = Scripted([page("a", "b", version=1)], [[10.0, added("c", 2)]])
     async with synced(source) as made:
         diary = Diary()
@@ -108,7 +108,7 @@ async def test_who_joins_late_hears_of_everything_that_is_there() -> None:
 
 
 @pytest.mark.covers("T111")
-async def test_a_registration_has_synced_when_its_listener_has_heard_the_whole_list() -> None:
+async def test_a_registration_has_synced_when_its_handler_has_got_the_whole_list() -> None:
     source = Scripted([ServiceUnavailable("starting"), page("a", version=1)])
     made = informer(source)
     diary = Diary()
@@ -122,7 +122,7 @@ async def test_a_registration_has_synced_when_its_listener_has_heard_the_whole_l
 
 
 @pytest.mark.covers("T111")
-async def test_who_joins_while_a_long_list_is_told_hears_each_object_once() -> None:
+async def test_a_handler_that_is_added_during_a_long_list_gets_each_object_once() -> None:
     names = [f"object-{number}" for number in range(1000)]
     made = informer(Scripted([page(*names, version=1)]))
     first, second = Diary(), Diary()
@@ -163,7 +163,7 @@ async def test_what_was_missed_appears_after_the_next_list_deletes_first() -> No
 
 
 @pytest.mark.covers("T107")
-async def test_an_object_that_was_created_anew_between_lists_is_an_update_with_another_uid() -> None:
+async def test_an_object_that_was_created_again_between_lists_is_an_update_with_another_uid() -> None:
     again = config_map("a", 8, metadata={"uid": "another"})
     source = Scripted([page("a", version=1), Page([again], "9")], [[5.0, error(Gone())]])
     diary = Diary()
@@ -178,7 +178,7 @@ async def test_an_object_that_was_created_anew_between_lists_is_an_update_with_a
     assert (event.old_header.uid, event.new_header.uid) == ("uid-a", "another")
 
 
-async def test_the_same_version_told_twice_is_told_once() -> None:
+async def test_the_same_version_sent_twice_is_delivered_once() -> None:
     source = Scripted([page("a", version=1)], [[modified("a", 2), modified("a", 2), deleted("b", 3), modified("a", 4)]])
     diary = Diary()
     made = informer(source)
@@ -206,7 +206,7 @@ async def test_the_same_version_in_another_spelling_is_no_update() -> None:
 
 @pytest.mark.covers("T105", "T110")
 @pytest.mark.parametrize("failure", [ValueError, asyncio.CancelledError, SystemExit])
-async def test_a_handler_that_fails_is_logged_by_name_and_stops_nobody(
+async def test_a_handler_that_fails_is_logged_by_name_and_stops_no_other(
     failure: type[BaseException], caplog: pytest.LogCaptureFixture
 ) -> None:
     def careless(event: InformerEvent[Any]) -> None:
@@ -226,7 +226,7 @@ async def test_a_handler_that_fails_is_logged_by_name_and_stops_nobody(
 
 
 @pytest.mark.covers("T108")
-async def test_a_listener_that_is_removed_hears_no_more() -> None:
+async def test_a_handler_that_is_removed_gets_no_more_events() -> None:
     source = Scripted([page("a", version=1)], [[5.0, modified("a", 2), modified("a", 3)]])
     async with synced(source) as made:
         diary, other = Diary(), Diary()
@@ -240,7 +240,7 @@ async def test_a_listener_that_is_removed_hears_no_more() -> None:
 
 
 @pytest.mark.covers("T108")
-async def test_a_listener_may_remove_itself_and_others_while_it_is_told() -> None:
+async def test_a_handler_may_remove_itself_and_others_while_it_is_called() -> None:
     source = Scripted([page("a", version=1)], [[5.0, modified("a", 2), modified("a", 3)]])
     made = informer(source)
     last, other = Diary(), Diary()
@@ -331,7 +331,7 @@ async def test_live_is_true_while_a_watch_is_open_and_false_from_trouble_on() ->
     assert not made.live
 
 
-async def test_silence_is_noticed_within_the_deadline_and_mended() -> None:
+async def test_silence_is_noticed_within_the_deadline_and_repaired() -> None:
     refused = ConnectionLost("refused", sent=False)
     source = Scripted([page(version=1)], [[bookmark(2), 1e6], [refused], [added("a", 3)]], silence_seconds=10)
     loop = asyncio.get_running_loop()

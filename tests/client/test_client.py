@@ -136,7 +136,7 @@ async def test_a_name_is_asked_for_before_anything_is_sent() -> None:
 
 
 @pytest.mark.covers("T127")
-async def test_what_is_no_kind_is_told() -> None:
+async def test_an_argument_that_is_not_a_kind_is_reported() -> None:
     class Loose(Model):
         pass
 
@@ -246,7 +246,7 @@ async def test_a_difference_needs_an_object_to_be_patched() -> None:
         await Client(Recorder()).patch(Widget, merge_from(new_widget("a")), name="one", namespace="a")
 
 
-async def test_what_is_no_patch_is_told() -> None:
+async def test_an_argument_that_is_not_a_patch_is_reported() -> None:
     with pytest.raises(InvalidDefinition, match="is not a patch"):
         await Client(Recorder()).patch(new_widget("a"), "text")
     with pytest.raises(InvalidDefinition, match="not a built-in kind"):

@@ -160,7 +160,7 @@ async def test_owner_references_are_validated(world: World) -> None:
 
 
 @pytest.mark.covers("T127")
-async def test_every_cause_of_an_invalid_object_is_told(world: World) -> None:
+async def test_every_cause_of_an_invalid_object_is_reported(world: World) -> None:
     await world.install(WIDGETS)
     with pytest.raises(Invalid) as caught:
         await world.client.create(new_widget(world.namespace, size=0, colour="green", tags=["toolong", "b", "c"]))

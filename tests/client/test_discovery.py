@@ -109,7 +109,7 @@ def test_nothing_is_served_by_an_empty_document(body: bytes) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"items":[1]}', b"\xff"])
-def test_a_document_that_is_none_is_told(body: bytes) -> None:
+def test_a_malformed_document_is_reported(body: bytes) -> None:
     with pytest.raises(DecodeError, match="discovery document"):
         list(discovery.aggregated(body))
 

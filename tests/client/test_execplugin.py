@@ -62,7 +62,7 @@ async def test_one_run_serves_all_who_wait(tmp_path: Path) -> None:
     assert runs(tmp_path) == 1
 
 
-async def test_the_program_is_told_what_it_needs_and_has_no_standard_input(tmp_path: Path) -> None:
+async def test_the_program_gets_what_it_needs_and_no_standard_input(tmp_path: Path) -> None:
     body = "credential(token=json.dumps([info['spec'], os.environ['REGION'], sys.stdin.read()]))"
     made = plugin(tmp_path, body, env=(("REGION", "eu"),), cluster={"server": "https://one"})
     material = await ExecCredentials(made).material()

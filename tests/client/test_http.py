@@ -109,7 +109,7 @@ async def test_what_is_no_status_is_still_an_error_of_the_right_kind() -> None:
                 pytest.fail("the watch has begun")
 
 
-async def test_the_query_is_not_told_for_it_may_hold_secrets() -> None:
+async def test_the_query_is_not_in_messages_since_it_may_have_secrets() -> None:
     async with answering(lambda request: HTTPResponse(500, [], b"no")) as transport:
         with pytest.raises(Exception, match="500") as caught:
             await transport.list(LIST)
@@ -151,7 +151,7 @@ async def test_a_silent_server_is_given_up_on() -> None:
         await transport.close()
 
 
-async def test_nobody_at_home_is_a_lost_connection_that_sent_nothing() -> None:
+async def test_a_missing_server_is_a_lost_connection_that_sent_nothing() -> None:
     async with answering(lambda request: HTTPResponse(200)) as gone:
         pass
     with pytest.raises(ConnectionLost) as caught:
@@ -264,7 +264,7 @@ async def test_discovery_of_a_server_with_no_core_group() -> None:
         ("https://host?token=hunter2", "neither user, query nor fragment"),
     ],
 )
-def test_a_url_that_is_none_is_told_without_its_secrets(url: str, why: str) -> None:
+def test_a_malformed_url_is_reported_without_its_secrets(url: str, why: str) -> None:
     with pytest.raises(InvalidDefinition, match=why) as caught:
         HTTPTransport(url)
     assert "hunter2" not in str(caught.value)

@@ -179,7 +179,7 @@ def test_anchors_and_aliases_are_fine_in_a_file_of_ones_own(tmp_path: Path) -> N
     assert Kubeconfig.load(str(path)).config().url == "https://a"
 
 
-def test_whoever_is_impersonated_is_named_in_headers(tmp_path: Path) -> None:
+def test_the_impersonated_user_is_sent_in_headers(tmp_path: Path) -> None:
     user = {"as": "jane", "as-uid": "7", "as-groups": ["dev", "ops"], "as-user-extra": {"Scopes": ["view"]}}
     assert loaded(tmp_path / "k", user=user).headers == (
         ("impersonate-user", "jane"),

@@ -263,7 +263,7 @@ async def test_an_object_of_another_controller_is_left_alone(world: World) -> No
 
 
 @pytest.mark.parametrize("make", [new_widget, stateful_set], ids=["custom", "built-in"])
-async def test_other_owners_stay_and_an_owner_made_anew_takes_its_place(
+async def test_other_owners_stay_and_an_owner_created_again_replaces_the_old_one(
     world: World, make: Callable[[str], Widget | StatefulSet]
 ) -> None:
     await world.install(WIDGETS)
@@ -281,7 +281,7 @@ async def test_other_owners_stay_and_an_owner_made_anew_takes_its_place(
     assert sorted(uids) == [("o", renewed.metadata.uid), ("other", other.metadata.uid)]
 
 
-async def test_somebody_who_creates_it_at_the_same_moment_is_no_error(world: World) -> None:
+async def test_a_create_by_another_client_at_the_same_moment_is_no_error(world: World) -> None:
     class Racing(Spy):
         async def before(self, request: Request) -> None:
             if len(self.writes) == 1:
@@ -292,7 +292,7 @@ async def test_somebody_who_creates_it_at_the_same_moment_is_no_error(world: Wor
     assert desired.data == {"a": "1"}
 
 
-async def test_somebody_who_deletes_it_at_the_same_moment_is_no_error(world: World) -> None:
+async def test_a_delete_by_another_client_at_the_same_moment_is_no_error(world: World) -> None:
     await world.client.create(ConfigMap(metadata=ObjectMeta(name="c", namespace=world.namespace)))
 
     class Racing(Spy):
@@ -304,7 +304,7 @@ async def test_somebody_who_deletes_it_at_the_same_moment_is_no_error(world: Wor
     assert await create_or_patch(Client(Racing(world.transport)), desired) is Outcome.CREATED
 
 
-async def test_a_list_that_somebody_changes_at_the_same_moment_is_not_overwritten(world: World) -> None:
+async def test_a_list_that_another_client_changes_at_the_same_moment_is_not_overwritten(world: World) -> None:
     await world.install(WIDGETS)
     await world.client.create(new_widget(world.namespace))
 

@@ -217,7 +217,7 @@ async def test_a_certificate_that_cannot_be_used_is_an_error_that_names_the_kube
     assert names == []
 
 
-async def test_a_server_that_nobody_vouches_for_is_not_talked_to(tmp_path: Path) -> None:
+async def test_no_request_is_sent_to_a_server_that_is_not_trusted(tmp_path: Path) -> None:
     for name in ("ours", "theirs"):
         (tmp_path / name).mkdir()
     ours, theirs = Authority(tmp_path / "ours"), Authority(tmp_path / "theirs")

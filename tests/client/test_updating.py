@@ -246,7 +246,7 @@ async def test_a_stale_status_is_a_conflict(world: World) -> None:
         await world.client.update_status(stale)
 
 
-async def test_an_update_of_the_name_is_told_apart(world: World) -> None:
+async def test_an_update_of_the_name_is_distinguished(world: World) -> None:
     """The client sends an object where its own name says; so this is another object."""
     await world.install(WIDGETS)
     widget = await world.client.create(new_widget(world.namespace))

@@ -180,7 +180,7 @@ async def test_a_watch_ends_when_its_time_is_over_without_bookmarks_where_they_a
             assert [event async for event in events] == []
 
 
-async def test_a_bad_selector_is_told_before_the_watch_begins(world: World) -> None:
+async def test_a_bad_selector_is_reported_before_the_watch_begins(world: World) -> None:
     with pytest.raises(BadRequest):
         async with world.client.watch(ConfigMap, namespace=world.namespace, labels="=="):
             pytest.fail("the watch has begun")
@@ -189,7 +189,7 @@ async def test_a_bad_selector_is_told_before_the_watch_begins(world: World) -> N
             pytest.fail("the watch has begun")
 
 
-async def test_a_version_that_is_no_number_is_told_before_the_watch_begins(world: World) -> None:
+async def test_a_version_that_is_not_a_number_is_reported_before_the_watch_begins(world: World) -> None:
     with pytest.raises(ApiError) as caught:
         async with world.client.watch(ConfigMap, namespace=world.namespace, resource_version="abc"):
             pytest.fail("the watch has begun")

@@ -39,7 +39,7 @@ def test_a_list_without_items_is_empty(body: bytes) -> None:
     "body",
     [b"", b"[]", b"{}", b'{"items":[]}', b"<html>", b'{"items":{}}', b'{"items":[{"a":', b"\xff\xfe", b"[" * 50_000],
 )
-def test_what_is_no_list_is_told_with_its_beginning(body: bytes) -> None:
+def test_an_answer_that_is_not_a_list_is_reported_with_its_beginning(body: bytes) -> None:
     with pytest.raises(DecodeError) as caught:
         wire.page(body)
     assert len(str(caught.value)) < 700
@@ -55,7 +55,7 @@ def test_a_watch_line_is_cut() -> None:
 @pytest.mark.parametrize(
     "line", [b"", b"{}", b'{"type":"ADDED"}', b'{"type":"SHOUTED","object":{}}', b'{"type":"ADDED","ob']
 )
-def test_a_line_that_is_none_is_told(line: bytes) -> None:
+def test_a_line_that_is_not_an_event_is_reported(line: bytes) -> None:
     with pytest.raises(DecodeError, match="line of the watch"):
         wire.watch_event(line)
 

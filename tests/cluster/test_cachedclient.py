@@ -365,7 +365,7 @@ async def test_a_class_that_is_not_served_says_so_and_keeps_no_informer() -> Non
         running.cancel()
 
 
-async def test_an_informer_does_not_log_in_the_name_of_whoever_read_first(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_informer_does_not_log_with_the_context_of_its_first_reader(caplog: pytest.LogCaptureFixture) -> None:
     async with Cluster.embedded("memory:") as cluster, asyncio.TaskGroup() as group:
         cache = cluster.new_cache()
         running = group.create_task(cache.run())

@@ -107,7 +107,7 @@ async def test_too_many_at_once_are_dropped_and_so_are_those_after_the_end() -> 
     assert made.dropped == 4
 
 
-async def test_an_event_that_is_gone_is_made_anew_with_its_count() -> None:
+async def test_an_event_that_is_gone_is_created_again_with_its_count() -> None:
     async with broadcasting({}, NotFound("gone"), {}) as (made, transport):
         for _ in range(2):
             made.recorder("tests").event(OBJECT, "Normal", "R", "x")

@@ -42,7 +42,7 @@ def test_a_write_is_noted_with_its_version(verb: Verb) -> None:
 
 
 @pytest.mark.parametrize(("subresource", "whole"), [("", True), ("status", True), ("scale", False)])
-def test_an_answer_is_told_only_if_it_is_the_object_itself(subresource: str, whole: bool) -> None:
+def test_an_answer_is_reported_only_if_it_is_the_object_itself(subresource: str, whole: bool) -> None:
     """A scale has the object's name and version, but not its labels: a selector must not judge by it."""
     (write,) = noted(request(Verb.PATCH, subresource=subresource), pod())
     assert (write[:5], bool(write.data)) == (("b", "a", "u", 5, False), whole)
@@ -68,7 +68,7 @@ NAMESPACE = {"kind": "Namespace", "metadata": {"name": "n", "uid": "u", "resourc
         (Verb.UPDATE, NAMESPACE | {"spec": {}}, True),
     ],
 )
-def test_what_is_gone_with_a_write_is_told_apart(verb: Verb, answer: dict[str, Any], gone: bool) -> None:
+def test_what_a_write_deletes_is_distinguished(verb: Verb, answer: dict[str, Any], gone: bool) -> None:
     (write,) = noted(request(verb), answer)
     assert (write.uid, write.gone) == ("u", gone)
 
@@ -103,7 +103,7 @@ def test_versions_of_one_resource_are_one() -> None:
     assert tracker.highest(RESOURCE) == 3
 
 
-def test_whoever_has_heard_enough_is_told_no_more() -> None:
+def test_a_handler_that_is_removed_is_not_called_again() -> None:
     tracker, seen = WriteTracker(), list[Write]()
     stop = tracker.subscribe(RESOURCE, seen.append)
     stop()

@@ -177,7 +177,7 @@ class Blocking(Source):
 
 
 @pytest.mark.covers("T40")
-async def test_a_source_whose_start_blocks_is_told_that_it_must_not() -> None:
+async def test_a_source_whose_start_blocks_is_reported() -> None:
     controller = Controller("blocked", Recorder())
     controller.watch(Blocking())
     with pytest.raises(CacheSyncTimeout, match="blocking source to start: its start must not block"):

@@ -152,7 +152,7 @@ async def test_what_fails_is_tried_again_with_growing_delays_so_that_no_event_is
     running.cancel()
 
 
-async def test_an_async_handler_that_was_cancelled_by_somebody_else_is_tried_again() -> None:
+async def test_an_async_handler_that_was_cancelled_from_outside_is_tried_again() -> None:
     tries: list[str] = []
 
     async def mapped(obj: Widget) -> list[Request]:
@@ -174,7 +174,7 @@ async def test_an_async_handler_that_was_cancelled_by_somebody_else_is_tried_aga
     assert running.cancelled()
 
 
-async def test_closing_lets_go_of_answers_that_nobody_waits_for_without_a_warning(
+async def test_closing_drops_answers_without_a_reader_and_without_a_warning(
     recwarn: pytest.WarningsRecorder,
 ) -> None:
     async def mapped(obj: Widget) -> list[Request]:
@@ -190,7 +190,7 @@ async def test_closing_lets_go_of_answers_that_nobody_waits_for_without_a_warnin
 
 
 @pytest.mark.parametrize("answer", [lambda _: None, lambda _: ["a"], lambda _: 5])
-async def test_a_handler_that_gives_nonsense_is_told_so(
+async def test_a_wrong_result_of_a_handler_is_an_error_that_names_it(
     answer: Callable[[Event], Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     queue: WorkQueue[Request] = WorkQueue()

@@ -61,7 +61,7 @@ async def test_reconcilers_come_in_many_forms(reconciler: Any, seconds: float) -
     assert result == Result(requeue_after=seconds)
 
 
-async def test_a_reconciler_that_is_not_async_blocks_nobody() -> None:
+async def test_a_reconciler_that_is_not_async_blocks_no_other() -> None:
     release = threading.Event()
     threads: list[str] = []
 
@@ -124,7 +124,7 @@ async def test_wait_is_refused_where_there_is_no_thread_of_a_reconciler() -> Non
         wait(double(1))
 
 
-async def test_a_cancelled_one_is_told_so_when_it_next_waits_and_keeps_its_request_until_it_ends() -> None:
+async def test_a_cancelled_one_gets_the_cancellation_when_it_next_waits_and_keeps_its_request_until_it_ends() -> None:
     started, told = threading.Event(), threading.Event()
 
     async def forever() -> None:

@@ -92,7 +92,7 @@ async def test_a_kind_that_is_not_served_is_asked_for_every_ten_seconds() -> Non
 
 
 @pytest.mark.covers("T165")
-async def test_what_waiting_does_not_mend_fails_the_sync() -> None:
+async def test_an_error_that_waiting_does_not_repair_fails_the_sync() -> None:
     for error in (InvalidDefinition("no class"), ZeroDivisionError()):
         source = Kind(FakeCache(failures=[error]), Widget, enqueue_request_for_object)
         with pytest.raises(ExceptionGroup) as raised:

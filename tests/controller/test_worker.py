@@ -252,7 +252,7 @@ TWENTY: list[BaseException] = [
 
 @pytest.mark.covers("T51")
 @pytest.mark.parametrize("error", TWENTY, ids=lambda error: type(error).__name__)
-async def test_whatever_is_raised_backs_off_and_harms_nobody_else(error: BaseException) -> None:
+async def test_any_exception_backs_off_and_disturbs_no_other_key(error: BaseException) -> None:
     """F21"""
     name = f"raises-{type(error).__name__}"
     calls: list[str] = []
@@ -303,7 +303,7 @@ async def test_without_recovery_an_ordinary_error_still_backs_off() -> None:
     assert script.times == [0.0, 0.005]
 
 
-async def test_a_reconciler_that_returns_nonsense_is_told_so(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_wrong_result_of_a_reconciler_is_an_error_that_names_it(caplog: pytest.LogCaptureFixture) -> None:
     nonsense: Any = 5
     script = Script(nonsense)
     async with running(controller("nonsense", script)):

@@ -156,7 +156,7 @@ def test_the_wire_of_an_example_is_chosen_by_the_environment(
         assert (event["message"], event["count"]) == (first, 8)
 
 
-def test_the_basic_client_says_that_nobody_listens() -> None:
+def test_the_basic_client_reports_a_missing_server() -> None:
     with example("device_basic_client.py", "unix:///nowhere/api.sock") as program:
         events = [program.event(), program.event()]
         assert program.process.wait(PATIENCE) == 1
@@ -165,7 +165,7 @@ def test_the_basic_client_says_that_nobody_listens() -> None:
     assert "/nowhere/api.sock" in events[1]["error"]
 
 
-def test_the_streaming_daemon_follows_until_it_is_told_to_stop(target: str) -> None:
+def test_the_streaming_daemon_follows_until_it_is_stopped(target: str) -> None:
     with example("streaming_daemon.py", target) as program:
         events = [program.event() for _ in range(3)]
         assert [event["message"] for event in events] == [

@@ -185,7 +185,7 @@ async def test_taints_of_others_survive_although_the_list_is_written_as_a_whole(
         await there.becomes({f"other-{number}" for number in range(10)})
 
 
-async def test_taint_that_somebody_takes_away_comes_again_and_one_of_the_same_key_that_is_theirs_stays(
+async def test_taint_that_another_client_removes_is_set_again_and_one_of_the_same_key_that_is_theirs_stays(
     tmp_path: Path,
 ) -> None:
     reset = KEYS["ResetRequired"]
@@ -204,7 +204,7 @@ async def test_taint_that_somebody_takes_away_comes_again_and_one_of_the_same_ke
         assert [taint.effect for taint in node.spec.taints] == ["NoExecute"]
 
 
-async def test_what_was_done_is_told_as_events_of_the_node(tmp_path: Path) -> None:
+async def test_actions_are_recorded_as_events_of_the_node(tmp_path: Path) -> None:
     async with world(tmp_path, []) as there:
         async with there.client.watch(Event) as events, asyncio.timeout(20):
             await there.tell("gpu-1", HardwareFailure="True")
@@ -244,7 +244,7 @@ async def test_program_as_it_stands_taints_and_untaints_its_node(tmp_path: Path)
 
 
 @pytest.mark.parametrize(("arguments", "said"), [((), "NODE_NAME"), (("--help",), "memory:")])
-def test_program_says_what_it_was_not_told(arguments: tuple[str, ...], said: str) -> None:
+def test_program_reports_missing_arguments(arguments: tuple[str, ...], said: str) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "NODE_NAME"}
     ended = forked.run(str(PROGRAM), *arguments, environment=environment)
     assert ended.returncode == 1

@@ -425,7 +425,7 @@ async def test_start_may_follow_run_until_idle() -> None:
     assert elapsed() >= 3
 
 
-async def test_run_until_idle_looks_as_far_ahead_as_it_is_told() -> None:
+async def test_run_until_idle_looks_as_far_ahead_as_its_horizon() -> None:
     async with Manager(FakeCluster()) as manager:
         manager.add(Queue(idle_at=0, due=5))
         await manager.run_until_idle(1, horizon=0)

@@ -68,7 +68,7 @@ async def test_the_phases_are_logged_with_what_runs_and_for_how_long() -> None:
     assert len(told) in (6, 7)  # the second line of progress may coincide with the end
 
 
-async def test_progress_is_told_every_half_second() -> None:
+async def test_progress_is_reported_every_half_second() -> None:
     async with Manager(FakeCluster()) as manager:
         manager.add(Worker(manager, 10.1))
         with recorded_logs() as lines:
@@ -90,7 +90,7 @@ async def test_work_that_outlives_the_grace_is_cut_and_named() -> None:
     assert "shop/worker" in lines[-1]
 
 
-async def test_runnables_are_told_to_stop_accepting_before_anything_is_cancelled() -> None:
+async def test_runnables_stop_accepting_before_anything_is_cancelled() -> None:
     journal: list[str] = []
 
     class Listening(Recorded):
@@ -150,7 +150,7 @@ async def test_the_first_signal_asks_and_the_second_forces() -> None:
         assert elapsed() == 6
 
 
-async def test_a_signal_in_run_until_idle_stops_in_order_and_is_told() -> None:
+async def test_a_signal_in_run_until_idle_stops_in_order_and_is_reported() -> None:
     async with Manager(FakeCluster()) as manager:
         worker = Worker(manager, 10)
         manager.add(worker)

@@ -73,7 +73,7 @@ def test_a_second_sigterm_forces() -> None:
     assert started.returncode == 1
 
 
-async def test_a_signal_is_heard_by_all_and_handlers_are_put_back() -> None:
+async def test_a_signal_reaches_all_and_handlers_are_restored() -> None:
     heard: list[tuple[str, signal.Signals]] = []
     before = [signal.getsignal(number) for number in signals.SIGNALS]
     with signals.handled(lambda number: heard.append(("outer", number))):

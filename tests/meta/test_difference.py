@@ -167,7 +167,7 @@ def marked_lists(draw: st.DrawFn, field: str) -> tuple[Tree, list[tuple[Leaf, by
 
 
 @given(marked_lists("leaves"))
-def test_items_that_are_told_apart_by_what_is_known_keep_what_is_unknown(
+def test_items_that_known_fields_distinguish_keep_unknown_fields(
     case: tuple[Tree, list[tuple[Leaf, bytes]]],
 ) -> None:
     obj, before = case

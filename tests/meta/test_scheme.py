@@ -53,7 +53,7 @@ def test_a_class_without_a_kind_is_refused() -> None:
         Scheme().add_known_types(Nameless)
 
 
-def test_what_nobody_added_is_looked_for() -> None:
+def test_a_missing_entry_is_looked_for() -> None:
     scheme = Scheme(fallback={WIDGET: Widget}.get)
     assert scheme.type_for(WIDGET) is Widget
     assert scheme.type_for(WIDGET._replace(kind="X")) is None

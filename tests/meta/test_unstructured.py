@@ -54,7 +54,7 @@ def test_it_is_compared_by_its_document() -> None:
     assert Unstructured(document()) != 1
 
 
-def test_bytes_are_kept_until_somebody_looks_inside() -> None:
+def test_bytes_are_kept_until_they_are_read() -> None:
     data = b' {"spec" : {}, "apiVersion":"demo.pilotage.dev/v1", "kind":"Widget", "metadata":{"name":"one"}}'
     obj = Unstructured.from_bytes(memoryview(data))
     assert (obj.header.name, obj.kind, obj.gvk) == ("one", "Widget", GVK)
@@ -80,7 +80,7 @@ def test_changes_of_the_typed_metadata_are_in_the_document_and_unknown_fields_st
     assert json.loads(obj.to_bytes())["metadata"] == obj["metadata"]
 
 
-def test_changes_of_the_document_are_in_the_typed_metadata_that_somebody_holds() -> None:
+def test_changes_of_the_document_are_in_the_typed_metadata_that_was_read_before() -> None:
     obj = Unstructured(document())
     metadata = obj.metadata
     obj["metadata"]["labels"] = {"a": "b"}
@@ -160,7 +160,7 @@ def test_an_api_version_with_too_many_parts_is_refused() -> None:
 
 
 @pytest.mark.parametrize("data", [b"[]", b"1", b"{", b"\xff"])
-def test_bytes_that_are_no_object_are_refused_when_somebody_looks(data: bytes) -> None:
+def test_bytes_that_are_not_an_object_are_refused_when_they_are_read(data: bytes) -> None:
     obj = Unstructured.from_bytes(data)
     with pytest.raises(DecodeError):
         obj.get("spec")
@@ -206,7 +206,7 @@ def test_partial_metadata_is_read_from_any_object_of_the_kind() -> None:
     }
 
 
-def test_metadata_that_cannot_be_typed_can_still_be_seen_and_mended() -> None:
+def test_metadata_that_cannot_be_typed_can_still_be_read_and_corrected() -> None:
     obj = Unstructured(document())
     assert obj.metadata.name == "one"
     obj["metadata"]["labels"] = {"a": 1}

@@ -259,7 +259,7 @@ async def test_a_streaming_list_with_an_object_of_another_kind_replaces_nothing(
         msgspec.json.encode({"kind": "ConfigMap", "metadata": {"name": "x", "namespace": "n", "finalizers": [{}]}}),
     ],
 )
-async def test_one_object_that_cannot_be_read_is_told_by_name_and_the_others_go_on(data: bytes) -> None:
+async def test_one_object_that_cannot_be_read_is_reported_by_name_and_the_others_go_on(data: bytes) -> None:
     source = Scripted([Page([data, config_map("a", 5)], "5")], [[WatchEvent("MODIFIED", data), added("b", 6)]])
     found = await taken(follow(source), lambda found: bool(applied(found)))
     reports = [one for one in found if isinstance(one, Undecodable)]
@@ -392,7 +392,7 @@ async def test_a_server_that_says_how_often_it_sends_bookmarks_is_held_to_it() -
     assert 8 <= source.times[3] - source.times[2] <= 10
 
 
-async def test_what_a_source_raises_besides_is_told_and_tried_again() -> None:
+async def test_other_errors_of_a_source_are_reported_and_tried_again() -> None:
     source = Scripted([OSError("disk"), page(version=5)], [[ValueError("bug")], [added("a", 6)]])
     found = await taken(follow(source), lambda found: bool(applied(found)))
     assert [type(one) for one in troubles(found)] == [OSError, ValueError]

@@ -17,7 +17,7 @@ async def test_silence_ends_the_block_within_the_deadline_and_not_much_before() 
 
 
 @pytest.mark.virtual_time
-async def test_whoever_is_heard_or_does_not_wait_is_not_silent() -> None:
+async def test_a_source_with_events_or_without_a_wait_is_not_silent() -> None:
     with Deadline(9.0) as deadline:
         for _ in range(10):
             await asyncio.sleep(5)

@@ -96,7 +96,7 @@ async def test_a_forgotten_version_streams_again_and_at_last_from_the_newest() -
     assert not source.listed
 
 
-async def test_what_cannot_be_read_in_a_streaming_list_is_told_after_it() -> None:
+async def test_what_cannot_be_read_in_a_streaming_list_is_reported_after_it() -> None:
     broken = WatchEvent("ADDED", b'{"kind":"ConfigMap","metadata":{"name":"x","labels":5}}')
     source = Scripted(watches=[[added("a", 3), broken, bookmark(5, end=True)]], streaming=True)
     found = await taken(follow(source), lambda found: isinstance(found[-1], Listening))

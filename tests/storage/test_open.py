@@ -19,7 +19,7 @@ async def test_memory_storages_are_each_their_own() -> None:
     assert await two.get("a") is None
 
 
-async def test_memory_begins_at_the_revision_it_is_told() -> None:
+async def test_memory_begins_at_the_given_revision() -> None:
     storage = MemoryStorage(first_revision=1_700_000_000_000_000)
     assert await storage.commit(Put("a", b"")) == 1_700_000_000_000_001
     with pytest.raises(StorageError, match="must be 1 or more, not 0"):

@@ -44,7 +44,7 @@ async def test_revision_and_oldest_survive_when_every_key_is_deleted_and_compact
     await storage.close()
 
 
-async def test_compaction_removes_rows_nobody_needs(path: str) -> None:
+async def test_compaction_removes_rows_that_are_not_needed(path: str) -> None:
     storage = await SqliteStorage.open(path)
     for number in range(300):
         await storage.commit(Put("a", str(number).encode()), Put(f"k{number}", b""))

@@ -113,7 +113,7 @@ async def test_older_copy_of_the_file_is_noticed(path: str) -> None:
     await (await SqliteStorage.open(path)).close()
 
 
-async def test_truncation_to_nothing_is_noticed_and_removal_begins_anew_with_later_revisions(path: str) -> None:
+async def test_truncation_to_nothing_is_noticed_and_removal_starts_again_with_later_revisions(path: str) -> None:
     revision = (await _made(path))[0]
     os.truncate(path, 0)
     with pytest.raises(StorageBroken, match=f"it is empty, but commits up to revision {revision} were made"):

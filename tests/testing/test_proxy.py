@@ -90,7 +90,7 @@ async def test_without_faults_everything_goes_through(http: bool) -> None:
         assert statistics.faults == {}
 
 
-async def test_it_answers_itself_as_often_as_it_is_told() -> None:
+async def test_it_answers_itself_as_often_as_configured() -> None:
     async with proxied() as (proxy, client):
         proxy.add(Answer(429, retry_after=1, when=path_contains("/widgets"), times=2))
         statuses = [

@@ -140,7 +140,7 @@ async def test_an_item_of_high_priority_that_becomes_ready_overtakes() -> None:
     assert [await taken(queue), await taken(queue)] == ["high", "lower"]
 
 
-async def test_a_delay_that_never_ends_harms_nobody() -> None:
+async def test_a_delay_that_never_ends_disturbs_no_other_item() -> None:
     queue: WorkQueue[str] = WorkQueue()
     queue.add_after("never", math.inf)
     queue.add_after("later", 100_000)

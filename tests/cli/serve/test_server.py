@@ -94,7 +94,7 @@ def test_a_folder_is_no_place_for_a_kubeconfig(tmp_path: Path) -> None:
     assert failure(tmp_path, "--kubeconfig", ".").endswith("it is a directory; give the path of a file")
 
 
-def test_somebody_elses_kubeconfig_is_not_replaced(tmp_path: Path) -> None:
+def test_the_kubeconfig_of_another_program_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "config").write_text("apiVersion: v1\nkind: Config\n")
     assert "give another path with --kubeconfig" in failure(tmp_path, "--kubeconfig", "config")
     assert (tmp_path / "config").read_text() == "apiVersion: v1\nkind: Config\n"

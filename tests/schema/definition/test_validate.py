@@ -98,7 +98,7 @@ def test_a_version_that_objects_are_stored_in_stays() -> None:
     assert cause.message.startswith('Invalid value: "v1": missing from spec.versions')
 
 
-def test_what_is_of_a_wrong_type_is_told_before_anything_else() -> None:
+def test_a_wrong_type_is_reported_before_anything_else() -> None:
     made = definition()
     made["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = {"type": "object", "properties": {"x": {"type": 3}}}
     (cause,) = definition_causes(made)

@@ -24,7 +24,7 @@ class Derived(Base):
     with_comment: str = ""  # a comment is no docstring
 
 
-def test_the_text_under_a_field_is_its_own_and_a_subclass_says_it_anew() -> None:
+def test_the_text_under_a_field_is_its_description_and_a_subclass_may_replace_it() -> None:
     assert docstrings.of_fields(Derived) == {
         "inherited": "From the base.",
         "replaced": "Said anew.\n\nAt length:\n    deeper.",
@@ -58,7 +58,7 @@ else:
         """Of the branch that is taken."""
 
 
-def test_a_class_is_told_from_others_of_its_name() -> None:
+def test_a_class_is_distinguished_from_others_of_its_name() -> None:
     class Derived(Model):
         field: str = ""
         """Of the class in the function."""

@@ -60,7 +60,7 @@ def test_deep_unknown_objects_are_dropped_whole() -> None:
     assert "a" not in document
 
 
-def test_of_a_million_errors_the_first_are_told_and_that_there_are_more() -> None:
+def test_of_a_million_errors_the_first_are_reported_and_that_there_are_more() -> None:
     schema = schema_of(x={"type": "array", "items": {"type": "integer", "maximum": 3}})
     fields = judged(schema, {"x": [9] * 1_000_000})
     assert fields[:MAXIMUM_REPORTED] == [f"x[{index}]" for index in range(MAXIMUM_REPORTED)]
@@ -90,7 +90,7 @@ def test_the_items_of_a_long_map_list_are_matched_in_linear_time() -> None:
 
 
 @pytest.mark.parametrize("inside", [{"l": [0] * 100_000}, {f"unknown{index}": 0 for index in range(100_000)}])
-def test_a_key_of_a_megabyte_is_not_told_again_for_each_thing_below_it(inside: Any) -> None:
+def test_a_key_of_a_megabyte_is_not_repeated_for_each_value_below_it(inside: Any) -> None:
     values = {"type": "object", "properties": {"l": {"type": "array", "items": {"type": "string"}}}}
     schema = schema_of(x={"type": "object", "additionalProperties": values})
     document = {"x": {"k" * 1_000_000: inside}}

@@ -130,7 +130,7 @@ async def test_a_wrong_token_is_unauthorized_and_none_is_anonymous_only_if_that_
         assert (await ask("", "/apis"))[0] == 403
 
 
-async def test_nobody_grants_more_than_they_have() -> None:
+async def test_no_user_grants_more_than_they_have() -> None:
     async with opened() as api:
         await grant(
             api, "alice", rule("get create", "configmaps"), rule("create update", "roles", "rbac.authorization.k8s.io")

@@ -138,5 +138,5 @@ async def test_what_is_no_yaml_is_refused_in_the_words_of_go() -> None:
         ("Something else - at `$.name`", "json: Something else - at metadata.name"),
     ],
 )
-def test_wrong_types_are_told_in_words_of_json(message: str, expected: str) -> None:
+def test_wrong_types_are_reported_in_words_of_json(message: str, expected: str) -> None:
     assert mismatch(message, "metadata") == expected

@@ -98,7 +98,7 @@ async def test_a_bookmark_follows_the_changes_of_other_kinds() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_nobody_gets_bookmarks_who_did_not_ask() -> None:
+async def test_bookmarks_are_sent_on_request_only() -> None:
     async with opened() as api, api.watch(CONFIG_MAPS, timeout_seconds=600) as events:
         assert [event async for event in events] == []
 
@@ -171,7 +171,7 @@ async def test_a_version_that_is_forgotten_is_an_expired_error() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_a_watch_that_is_too_slow_is_told_so() -> None:
+async def test_a_watch_that_is_too_slow_gets_an_error() -> None:
     async with opened() as api, api.watch(CONFIG_MAPS) as events:
         await api.create(CONFIG_MAPS, config_map("a"), "default")
         assert await names(events, 1) == [("ADDED", "a")]
