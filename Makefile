@@ -92,7 +92,7 @@ test-pythons:  ## the tests on each installed Python of 3.11, 3.12, 3.13
 	  echo "Python $$version"; \
 	  $(MAKE) --no-print-directory test PYTHON=$$python VENV=.venv-$$version || exit 1; done
 
-lock: $(READY)  ## write requirements/dev.lock from pyproject.toml
+lock: $(READY)  ## write the lock files in requirements from pyproject.toml
 	$(BIN)/python hack/lock.py
 
 types: $(READY)  ## generate the built-in types

@@ -52,7 +52,8 @@ def digest() -> str:
 def install(folder: Path) -> None:
     print("installing kopf, kr8s, lightkube and kubernetes (once, about a minute)", file=sys.stderr, flush=True)
     python = folder / "bin" / "python"
-    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "-r", LOCK]
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    pip += ["--no-deps", "--require-hashes", "-r", LOCK]
     for command in ([sys.executable, "-m", "venv", "--clear", folder], pip):
         if subprocess.run(command, stdout=sys.stderr, check=False).returncode != 0:
             sys.exit("the installation failed, see above")

@@ -8,7 +8,7 @@ import sys
 import kopf
 from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
-from report import definition, show, until
+from report import definition, show, until, until_served
 
 GROUP, NAMESPACE = "kopf.example.com", sys.argv[2]
 TANK = {"group": GROUP, "version": "v1", "namespace": NAMESPACE, "plural": "tanks"}
@@ -98,16 +98,7 @@ def install():
     extensions, custom = client.ApiextensionsV1Api(), client.CustomObjectsApi()
     client.CoreV1Api().create_namespace({"metadata": {"name": NAMESPACE}})
     extensions.create_custom_resource_definition(definition(GROUP, "Tank"))
-    until(lambda: served(custom), "the custom resource")
-
-
-def served(custom):
-    try:
-        return custom.list_namespaced_custom_object(**TANK)
-    except ApiException as error:
-        if error.status not in (404, 429):  # not served yet, or its storage is not ready
-            raise
-        return None
+    until_served(lambda: custom.list_namespaced_custom_object(**TANK), ApiException, lambda error: error.status)
 
 
 async def main():

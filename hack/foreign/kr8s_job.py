@@ -4,7 +4,7 @@ import sys
 
 import kr8s
 from kr8s.objects import ConfigMap, Deployment, Namespace, new_class
-from report import definition, deployment, show, until
+from report import definition, deployment, show, until_served
 
 GROUP, NAMESPACE = "kr8s.example.com", sys.argv[2]
 CustomResourceDefinition = new_class("CustomResourceDefinition", "apiextensions.k8s.io/v1", namespaced=False)
@@ -17,7 +17,9 @@ def main():
     builtin(api)
     crd = CustomResourceDefinition(definition(GROUP, "Tank"), api=api)
     crd.create()
-    until(lambda: served(api), "the custom resource")
+    until_served(
+        lambda: list(api.get(Tank, namespace=NAMESPACE)), kr8s.ServerError, lambda error: error.response.status_code
+    )
     custom(api)
     crd.delete()
 
@@ -50,17 +52,10 @@ def builtin(api):
     web.patch({"spec": {"replicas": 4}}, subresource="scale")
     web.refresh()
     show("scaled", web.spec.to_dict())
+    web.scale(2)
+    show("scaled again", web.raw.to_dict())
     web.delete()
     show("exists", web.exists())
-
-
-def served(api):
-    try:
-        return list(api.get(Tank, namespace=NAMESPACE)) == []
-    except kr8s.ServerError as error:
-        if error.response.status_code not in (404, 429):  # not served yet, or its storage is not ready
-            raise
-        return False
 
 
 def custom(api):
@@ -70,6 +65,8 @@ def custom(api):
     refused("a bad patch", tank.patch, {"spec": {"size": 20}})
     tank.patch({"status": {"level": 7}}, subresource="status")
     show("status", tank.raw.to_dict())
+    tank.scale(3)
+    show("scaled", tank.raw.to_dict())
     for event, item in api.watch(Tank, namespace=NAMESPACE):
         show("event", [event, item.name, "deletionTimestamp" in item.metadata])
         if event == "ADDED":

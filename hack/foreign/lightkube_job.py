@@ -10,7 +10,7 @@ from lightkube.resources.apiextensions_v1 import CustomResourceDefinition
 from lightkube.resources.apps_v1 import Deployment
 from lightkube.resources.core_v1 import ConfigMap, Namespace
 from lightkube.types import PatchType
-from report import definition, deployment, show, until
+from report import definition, deployment, show, until_served
 
 GROUP, NAMESPACE = "lightkube.example.com", sys.argv[2]
 Tank = create_namespaced_resource(GROUP, "v1", "Tank", "tanks")
@@ -23,7 +23,7 @@ def main():
     applied(client)
     client.create(CustomResourceDefinition.from_dict(definition(GROUP, "Tank")))
     client.wait(CustomResourceDefinition, f"tanks.{GROUP}", for_conditions=["Established"])
-    until(lambda: served(client), "the custom resource")
+    until_served(lambda: list(client.list(Tank)), ApiError, lambda error: error.status.code)
     generic(client)
     client.delete(CustomResourceDefinition, f"tanks.{GROUP}")
 
@@ -61,15 +61,6 @@ def applied(client):
     show("forced", client.apply(two, field_manager="two", force=True).to_dict())
     one.data = {}
     show("omitted", client.apply(one, field_manager="one").to_dict())
-
-
-def served(client):
-    try:
-        return list(client.list(Tank)) == []
-    except ApiError as error:
-        if error.status.code not in (404, 429):  # not served yet, or its storage is not ready
-            raise
-        return False
 
 
 def generic(client):

@@ -6,7 +6,7 @@ import threading
 
 from kubernetes import client, config, dynamic, watch
 from kubernetes.client.exceptions import ApiException
-from report import definition, deployment, masked, show, until
+from report import definition, deployment, masked, show, until, until_served
 
 GROUP, NAMESPACE = "official.example.com", sys.argv[2]
 TANK = {"group": GROUP, "version": "v1", "namespace": NAMESPACE, "plural": "tanks"}
@@ -180,17 +180,8 @@ def install(api):
         conditions = event["object"].status.conditions or []
         if any(one.type == "Established" and one.status == "True" for one in conditions):
             stream.stop()
-    until(lambda: served(custom), "the custom resource")
+    until_served(lambda: custom.list_namespaced_custom_object(**TANK), ApiException, lambda error: error.status)
     show("names", plain(api, extensions.read_custom_resource_definition(name).status.accepted_names))
-
-
-def served(custom):
-    try:
-        return custom.list_namespaced_custom_object(**TANK)
-    except ApiException as error:
-        if error.status not in (404, 429):  # not served yet, or its storage is not ready
-            raise
-        return None
 
 
 def custom_objects(api):
@@ -204,11 +195,13 @@ def custom_objects(api):
     one = TANK | {"name": "a"}
     show("status", custom.patch_namespaced_custom_object_status(**one, body={"status": {"level": 7, "replicas": 1}}))
     show("spec", custom.patch_namespaced_custom_object(**one, body={"spec": {"size": 4}, "status": {"level": 9}}))
-    show("scale", custom.patch_namespaced_custom_object_scale(**one, body={"spec": {"replicas": 3}}))
+    for replicas in (3, 4):  # the second is the first to change replicas that an entry of managedFields has
+        show("scale", custom.patch_namespaced_custom_object_scale(**one, body={"spec": {"replicas": replicas}}))
+        show("scaled", custom.get_namespaced_custom_object(**one))
+        custom.patch_namespaced_custom_object(**one, body={"spec": {"replicas": replicas * 2}})
     custom.delete_namespaced_custom_object(**one)
     terminating = custom.get_namespaced_custom_object(**one)
-    # Not its managedFields: ours has an entry for scale, the real server has none.
-    show("terminating", {key: one for key, one in terminating["metadata"].items() if key != "managedFields"})
+    show("terminating", terminating)
     terminating["metadata"]["finalizers"] = []
     custom.replace_namespaced_custom_object(**one, body=terminating)
     refused("gone", custom.get_namespaced_custom_object, **one)

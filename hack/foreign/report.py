@@ -45,6 +45,21 @@ def until(ready, what):
     return result
 
 
+def until_served(read, error_class, code_of):
+    """Call a read of a new kind until it is answered: at first the kind is not found, or its storage is not ready."""
+
+    def served():
+        try:
+            read()
+        except error_class as error:
+            if code_of(error) not in (404, 429):
+                raise
+            return False
+        return True
+
+    until(served, "the custom resource")
+
+
 def definition(group, kind):
     """A CRD with validation, a default, status and scale."""
     plural = f"{kind.lower()}s"
