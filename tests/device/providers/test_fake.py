@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from pilotage.device.providers.fake import Change, FakeGPUs, FakeOptions, FakeProvider
+from pilotage.device.providers.fake import FakeChange, FakeGPUs, FakeOptions, FakeProvider
 from pilotage.device.v1alpha1 import GPU, GPUSpec
 from pilotage.errors import InvalidDefinition
 from pilotage.meta.models import ObjectMeta
@@ -128,9 +128,9 @@ async def test_no_gpus_at_all_is_a_complete_inventory() -> None:
 def test_shares_of_changes_are_those_asked_for() -> None:
     fakes = FakeGPUs(FakeOptions(failures=0.2, removals=0.1), random.Random(1))
     changes = Counter(happened[1] for happened in (fakes.tick() for _ in range(5000)) if happened)
-    assert set(changes) == set(Change)
-    assert 0.15 < (changes[Change.FAILED] + changes[Change.REPAIRED]) / 5000 < 0.25
-    assert 0.05 < (changes[Change.REMOVED] + changes[Change.RETURNED]) / 5000 < 0.15
+    assert set(changes) == set(FakeChange)
+    assert 0.15 < (changes[FakeChange.FAILED] + changes[FakeChange.REPAIRED]) / 5000 < 0.25
+    assert 0.05 < (changes[FakeChange.REMOVED] + changes[FakeChange.RETURNED]) / 5000 < 0.15
 
 
 @pytest.mark.parametrize(

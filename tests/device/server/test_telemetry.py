@@ -21,11 +21,11 @@ def now() -> float:
 @asynccontextmanager
 async def reading(latest: LatestTelemetry, seconds: float = 0.5) -> AsyncIterator[list[float]]:
     """A provider in this process that needs so many seconds to read `gpu-1`; the times at which it has."""
-    source, times = latest.source("nvml"), list[float]()
+    provider, times = latest.provider("nvml"), list[float]()
 
     async def read() -> None:
         while True:
-            await source.wanted.wait()
+            await provider.wanted.wait()
             await asyncio.sleep(seconds)
             times.append(now())
             latest.report("nvml", [Telemetry("gpu-1", temperature_celsius=len(times))])
@@ -72,13 +72,13 @@ async def test_a_driver_that_hangs_is_an_error_after_three_seconds() -> None:
 
 async def test_a_gpu_that_cannot_be_read_is_reported_at_once_with_the_reason() -> None:
     latest = LatestTelemetry()
-    source = latest.source("nvml")
+    provider = latest.provider("nvml")
     latest.report("nvml", [Telemetry("gpu-1", unavailable="the GPU is lost")])
     await asyncio.sleep(100)
     begun = now()
     assert (await latest.read(["gpu-1"]))[0].unavailable == "the GPU is lost"
     assert now() == begun
-    assert source.wanted.is_set()  # the next caller may have more luck
+    assert provider.wanted.is_set()  # the next caller may have more luck
 
 
 async def test_the_last_report_from_another_process_holds_for_thirty_seconds() -> None:

@@ -62,7 +62,7 @@ class FakeOptions:
             raise InvalidDefinition("failures and removals must be probabilities with a sum of at most 1")
 
 
-class Change(enum.Enum):
+class FakeChange(enum.Enum):
     """A change of a GPU."""
 
     TOGGLED = "toggled"
@@ -116,22 +116,22 @@ class FakeGPUs:
         """The GPUs that are not removed."""
         return [gpu for gpu in self.gpus if not gpu.removed]
 
-    def tick(self) -> tuple[FakeGPU, Change] | None:
+    def tick(self) -> tuple[FakeGPU, FakeChange] | None:
         """Make a random change; None if no GPU can change."""
         roll = self.chance.random()
         if roll < self.options.removals:
-            return self._one(Change.RETURNED if any(gpu.removed for gpu in self.gpus) else Change.REMOVED)
+            return self._one(FakeChange.RETURNED if any(gpu.removed for gpu in self.gpus) else FakeChange.REMOVED)
         if roll < self.options.removals + self.options.failures:
             failed = any(gpu.failed and not gpu.removed for gpu in self.gpus)
-            return self._one(Change.REPAIRED if failed else Change.FAILED)
-        return self._one(Change.TOGGLED)
+            return self._one(FakeChange.REPAIRED if failed else FakeChange.FAILED)
+        return self._one(FakeChange.TOGGLED)
 
-    def _one(self, change: Change) -> tuple[FakeGPU, Change] | None:
-        removed = change is Change.RETURNED
+    def _one(self, change: FakeChange) -> tuple[FakeGPU, FakeChange] | None:
+        removed = change is FakeChange.RETURNED
         candidates = [
             number
             for number, gpu in enumerate(self.gpus)
-            if gpu.removed == removed and (change is not Change.REPAIRED or gpu.failed)
+            if gpu.removed == removed and (change is not FakeChange.REPAIRED or gpu.failed)
         ]
         if not candidates:
             return None
@@ -187,12 +187,12 @@ class FakeProvider:
             due = max(due + self.options.period, loop.time())  # missed ticks are skipped
             await asyncio.sleep(due - loop.time())
             if (happened := fakes.tick()) is not None:
-                await self._tell(inventory, *happened)
+                await self._write(inventory, *happened)
 
-    async def _tell(self, inventory: Inventory, gpu: FakeGPU, change: Change) -> None:
+    async def _write(self, inventory: Inventory, gpu: FakeGPU, change: FakeChange) -> None:
         try:
             stored = await inventory.find(gpu.name)
-            if change is not Change.REMOVED:
+            if change is not FakeChange.REMOVED:
                 await inventory.apply(gpu.name, gpu.uuid, gpu.health, stored)
             elif stored is not None:
                 await inventory.remove(stored)
@@ -246,17 +246,17 @@ class FakeTelemetry:
         return meter.telemetry
 
 
-def _changed(gpu: FakeGPU, change: Change) -> FakeGPU:
+def _changed(gpu: FakeGPU, change: FakeChange) -> FakeGPU:
     match change:
-        case Change.TOGGLED:
+        case FakeChange.TOGGLED:
             return replace(gpu, ready=not gpu.ready)
-        case Change.FAILED:
+        case FakeChange.FAILED:
             return replace(gpu, failed=True, failures=gpu.failures + (not gpu.failed))
-        case Change.REPAIRED:
+        case FakeChange.REPAIRED:
             return replace(gpu, failed=False)
-        case Change.REMOVED:
+        case FakeChange.REMOVED:
             return replace(gpu, removed=True)
-        case Change.RETURNED:
+        case FakeChange.RETURNED:
             return replace(gpu, removed=False)
 
 

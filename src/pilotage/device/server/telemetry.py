@@ -35,7 +35,7 @@ class _Kept:
     at: float
 
 
-class Source:
+class ReadingProvider:
     """A provider in this process. `wanted` is set while a call waits for a new reading."""
 
     __slots__ = ("reported_at", "wanted")
@@ -51,12 +51,12 @@ class LatestTelemetry:
     def __init__(self, options: TelemetryOptions | None = None) -> None:
         self._options = options or TelemetryOptions()
         self._kept: dict[str, _Kept] = {}
-        self._sources: dict[str, Source] = {}
+        self._providers: dict[str, ReadingProvider] = {}
         self._reported = asyncio.Event()
 
-    def source(self, provider: str) -> Source:
+    def provider(self, provider: str) -> ReadingProvider:
         """Register a provider that reads on request."""
-        return self._sources.setdefault(provider, Source())
+        return self._providers.setdefault(provider, ReadingProvider())
 
     def report(self, provider: str, items: Sequence[Telemetry]) -> None:
         """Replace the readings of these GPUs."""
@@ -66,9 +66,9 @@ class LatestTelemetry:
             self._kept[item.name] = _Kept(replace(item, provider=provider), provider, now)
         while len(self._kept) > self._options.most:
             del self._kept[next(iter(self._kept))]
-        if provider in self._sources:
-            self._sources[provider].reported_at = now
-            self._sources[provider].wanted.clear()
+        if provider in self._providers:
+            self._providers[provider].reported_at = now
+            self._providers[provider].wanted.clear()
         reported, self._reported = self._reported, asyncio.Event()
         reported.set()
 
@@ -78,14 +78,14 @@ class LatestTelemetry:
         try:
             async with asyncio.timeout(self._options.wait_seconds):
                 while outdated := self._outdated(names, oldest):
-                    for source in outdated:
-                        source.wanted.set()
+                    for provider in outdated:
+                        provider.wanted.set()
                     await self._reported.wait()
         except TimeoutError:
             pass  # missing readings are unavailable; the others are returned
         return [self._answer(name, oldest) for name in names]
 
-    def _outdated(self, names: Sequence[str], oldest: float) -> list[Source]:
+    def _outdated(self, names: Sequence[str], oldest: float) -> list[ReadingProvider]:
         """The providers to wait for. A call does not wait for a GPU that could not be read, because its reason is
         known; its provider reads it again for the next call.
         """
@@ -93,17 +93,17 @@ class LatestTelemetry:
         for name in names:
             kept = self._kept.get(name)
             if kept is None:
-                providers |= self._sources.keys()  # any of them may report it
+                providers |= self._providers.keys()  # any of them may report it
             elif kept.at < oldest and kept.telemetry.unavailable:
                 self._ask(kept.provider)
             elif kept.at < oldest:
                 providers.add(kept.provider)
-        sources = (source for provider, source in self._sources.items() if provider in providers)
+        sources = (source for provider, source in self._providers.items() if provider in providers)
         return [source for source in sources if source.reported_at < oldest]
 
     def _ask(self, provider: str) -> None:
-        if provider in self._sources:
-            self._sources[provider].wanted.set()
+        if provider in self._providers:
+            self._providers[provider].wanted.set()
 
     def _answer(self, name: str, oldest: float) -> Telemetry:
         kept = self._kept.get(name)
@@ -112,7 +112,7 @@ class LatestTelemetry:
         age = asyncio.get_running_loop().time() - kept.at
         if kept.telemetry.unavailable or kept.at >= oldest:
             return kept.telemetry
-        if kept.provider in self._sources:
+        if kept.provider in self._providers:
             return _without(
                 kept, f"provider {kept.provider!r} did not read it within {self._options.wait_seconds:g} s", age
             )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pilotage.schema.cel.ast import Call, Comprehension, Constant, Expr, Ident, MakeList, MakeMap, Select
 from pilotage.schema.cel.callcosts import call_cost
 from pilotage.schema.cel.declared import Declared
-from pilotage.schema.cel.parts import LIMIT, Entry, Part, Path, Size, entry_union, exactly, type_size
+from pilotage.schema.cel.parts import LIMIT, KeyAndValue, Part, Path, Size, entry_union, exactly, type_size
 from pilotage.schema.cel.signatures import Signature, signatures
 from pilotage.schema.cel.source import names_in_rules
 from pilotage.schema.cel.types import BOOL, DYN, INT, TYPE, Match, Type, join, list_of, optional_of
@@ -230,7 +230,7 @@ def _constant(node: Constant) -> Part:
 
 def _list(items: list[Part]) -> Part:
     size = exactly(len(items))
-    entry = Entry(exactly(1), _union([item.known_size for item in items]))
+    entry = KeyAndValue(exactly(1), _union([item.known_size for item in items]))
     cost = _NEW_LIST + sum(item.cost for item in items)
     return Part(cost, list_of(join([item.type for item in items])), None, size, entry)
 
@@ -238,7 +238,7 @@ def _list(items: list[Part]) -> Part:
 def _map(entries: list[tuple[Part, Part]]) -> Part:
     keys, values = [key for key, _ in entries], [value for _, value in entries]
     kinds = [join([part.type for part in parts]) for parts in (keys, values)]
-    entry = Entry(*(_union([part.known_size for part in parts]) for parts in (keys, values)))
+    entry = KeyAndValue(*(_union([part.known_size for part in parts]) for parts in (keys, values)))
     cost = _NEW_MAP + sum(key.cost + value.cost for key, value in entries)
     return Part(cost, Type("map", tuple(kinds)), None, exactly(len(entries)), entry)
 

@@ -37,7 +37,7 @@ def exactly(size: int) -> Size:
 ANY_SIZE = Size(0, LIMIT)
 
 
-class Entry(NamedTuple):
+class KeyAndValue(NamedTuple):
     """The sizes of the keys and the values of a list or a map that the expression makes."""
 
     key: Size
@@ -62,7 +62,7 @@ class Part:
     path: Path | None = None
     """None for a value that the expression makes."""
     size: Size | None = None
-    entry: Entry | None = None
+    entry: KeyAndValue | None = None
 
     @property
     def known_size(self) -> Size:
@@ -81,7 +81,7 @@ def fraction(size: int, factor: float) -> int:
     return min(math.ceil(size * factor), LIMIT)
 
 
-def entry_union(one: Entry | None, other: Entry | None) -> Entry | None:
+def entry_union(one: KeyAndValue | None, other: KeyAndValue | None) -> KeyAndValue | None:
     if one is None or other is None:
         return None
-    return Entry(one.key.union(other.key), one.value.union(other.value))
+    return KeyAndValue(one.key.union(other.key), one.value.union(other.value))
