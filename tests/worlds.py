@@ -109,9 +109,9 @@ async def over_https(folder: Path) -> AsyncIterator[World]:
     from pilotage.client.http import HTTPTransport
     from pilotage.client.retries import Retries
     from pilotage.cluster import Cluster
+    from pilotage.http.certificates import self_signed
     from pilotage.http.server import serve
     from pilotage.http.tls import server_context
-    from pilotage.server.http.certificates import self_signed
     from pilotage.server.http.handler import HTTPHandler
 
     certificate = self_signed("127.0.0.1")

@@ -42,13 +42,24 @@ PilotageError
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 
 class PilotageError(Exception):
     """Everything that Pilotage raises on purpose."""
+
+
+class Identified(Protocol):
+    """An object of any form: it has a kind and metadata."""
+
+    @property
+    def api_version(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def metadata(self) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +262,26 @@ class Invalid(ApiError):
     """422: the object breaks a rule of its kind; `causes` name the fields."""
 
     code, reason = 422, "Invalid"
+
+    @classmethod
+    def of(cls, obj: Identified, *causes: Cause) -> Invalid:
+        """The error for an object, as kube-apiserver writes it. `pilotage.field` has the causes:
+        `Invalid.of(book, field.invalid("spec.title", book.spec.title, "must begin with a capital letter"))`."""
+        group = obj.api_version.rpartition("/")[0]
+        return cls.of_kind(group, obj.kind, obj.metadata.name or obj.metadata.generate_name, causes)
+
+    @classmethod
+    def of_kind(cls, group: str, kind: str, name: str, causes: Iterable[Cause]) -> Invalid:
+        """The error for an object of a kind, with all causes in one message."""
+        found = tuple(causes)
+        lines = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in found]
+        lines = list(dict.fromkeys(lines))  # a cause may be there several times, but is named once
+        reasons = lines[0] if len(lines) == 1 else f"[{', '.join(lines)}]"
+        shown = f"{kind}.{group}" if group else kind
+        return cls(
+            f'{shown} "{name}" is invalid: {reasons}',
+            details=StatusDetails(name=name, group=group, kind=kind, causes=found),
+        )
 
 
 class TooManyRequests(ApiError):

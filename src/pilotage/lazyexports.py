@@ -23,7 +23,10 @@ def lazy_exports(package: str) -> tuple[list[str], Callable[[str], object]]:
     def load(name: str) -> object:
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(modules[name]), name)
+        container = import_module(modules[name])
+        value = getattr(container, name, None)
+        if value is None:  # a module of a package, which is an attribute once it is imported
+            value = import_module(f"{modules[name]}.{name}")
         setattr(module, name, value)
         return value
 

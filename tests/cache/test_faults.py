@@ -17,13 +17,13 @@ from pilotage.client.client import Client
 from pilotage.client.http import HTTPTransport
 from pilotage.cluster import Cluster
 from pilotage.errors import UnexpectedAnswer
+from pilotage.http.certificates import self_signed
 from pilotage.http.limits import Timeouts
 from pilotage.http.server import serve
 from pilotage.http.tls import server_context
 from pilotage.meta.models import ObjectMeta
 from pilotage.reflector.silence import Silent
 from pilotage.rest.listing import BackoffOptions
-from pilotage.server.http.certificates import self_signed
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.testing.proxy import Answer, Cut, CutLine, DuplicateLine, FaultProxy, Stall, is_watch
 from pilotage.types.core.v1 import ConfigMap

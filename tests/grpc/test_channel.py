@@ -25,7 +25,7 @@ from pilotage.grpc.frames import ErrorCode, Setting
 from pilotage.grpc.options import ChannelOptions
 from pilotage.grpc.rpc import Code, RPCError
 from pilotage.grpc.server import serve
-from pilotage.server.http.certificates import self_signed
+from pilotage.http.certificates import self_signed
 
 from .ground import ECHO, HANG, LARGE, SHOUT, UNLIMITED, WATCH, Service, channel, port, served, socket_path
 

@@ -17,12 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pilotage.errors import ApiError, Invalid, NotFound
+from pilotage.http.certificates import self_signed
 from pilotage.http.messages import Headers, Request, Response
 from pilotage.http.server import serve
 from pilotage.http.tls import server_context
 from pilotage.rest import request as rest
 from pilotage.server.catalogue import Catalogue
-from pilotage.server.http.certificates import self_signed
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.storage import open_storage
 from pilotage.storage.memory import MemoryStorage

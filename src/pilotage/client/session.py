@@ -19,6 +19,9 @@ from pilotage.rest.request import form_of
 ANSWERED_WHOLE = ("", "status", "finalize", "approval")
 """Subresources whose answer is the whole object; `scale` answers with a Scale."""
 
+_REVIEW_GROUPS = ("authentication.k8s.io", "authorization.k8s.io")
+"""Reviews are answered and not stored: they need no name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
@@ -124,7 +127,7 @@ class Session:
         """Where `obj` is to be created; its name may still be to be made up."""
         target, metadata = await self.catalogue.target(kind_of(obj)), obj.metadata
         name = metadata.name or metadata.generate_name
-        if not name:
+        if not name and target.gvk.group not in _REVIEW_GROUPS:
             kind = target.gvk.kind
             raise self._refusal(
                 target, metadata.namespace, "", f"this {kind} has no name: set metadata.name or metadata.generate_name"

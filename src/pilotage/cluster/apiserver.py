@@ -96,6 +96,7 @@ class RemoteAPIServer:
     def __init__(self, config: Config) -> None:
         self._config = config
         self.namespace = config.namespace
+        self.url = config.url
 
     async def open(self, exits: AsyncExitStack) -> Transport:
         from pilotage.client.http import HTTPTransport

@@ -156,6 +156,11 @@ class Cluster:
         return self._server.registry.busy() if self.is_open and isinstance(self._server, EmbeddedAPIServer) else ()
 
     @property
+    def server_url(self) -> str:
+        """The URL of a remote API server; empty for an embedded one, or none."""
+        return self._server.url if isinstance(self._server, RemoteAPIServer) else ""
+
+    @property
     def namespace(self) -> str:
         """The namespace of the kubeconfig's context or of the Pod that this runs in; empty if neither has one."""
         return self._server.namespace

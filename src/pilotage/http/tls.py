@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 import ssl
+import tempfile
+from pathlib import Path
 
 
-def server_context(cert_file: str, key_file: str, *, client_ca_file: str = "") -> ssl.SSLContext:
-    """A context for a server with a certificate (chain) and key in PEM files.
+def server_context(cert_file: str = "", key_file: str = "", *, client_ca_file: str = "") -> ssl.SSLContext:
+    """A context for a server with a certificate (chain) and key in PEM files; without them, `load_pair` loads them.
 
     With `client_ca_file`, clients must present a certificate signed by it; see `Peer.certificate`.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
-    context.load_cert_chain(cert_file, key_file)
+    if cert_file:
+        context.load_cert_chain(cert_file, key_file)
     if client_ca_file:
         context.load_verify_locations(client_ca_file)
         context.verify_mode = ssl.CERT_REQUIRED
     return context
+
+
+def load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+    """Use a certificate (chain) and its key, given as PEM, for all handshakes from now on.
+
+    Raises ssl.SSLError if they do not belong together; the context then has those that it had before.
+    """
+    check = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with tempfile.TemporaryDirectory() as folder:  # mode 0700; ssl reads only files
+        cert_file, key_file = Path(folder) / "tls.crt", Path(folder) / "tls.key"
+        cert_file.write_bytes(certificate)
+        key_file.write_bytes(key)
+        check.load_cert_chain(cert_file, key_file)  # a pair that does not match would leave half of it in the context
+        context.load_cert_chain(cert_file, key_file)
 
 
 def client_context(

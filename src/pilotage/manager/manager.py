@@ -36,6 +36,7 @@ from pilotage.telemetry.logs import logger
 
 if TYPE_CHECKING:
     from pilotage.device.client.clientset import Devices
+    from pilotage.webhook.server import WebhookServer
 
 log = logger("pilotage.manager")
 
@@ -68,6 +69,7 @@ class Manager:
             METRICS_PATH: metrics_handler(),
         }
         self._devices: Devices | None = None
+        self._webhook_server: WebhookServer | None = None
         self._exits: AsyncExitStack | None = None
         self._cache: Cache | None = None
         self._client: Client | None = None
@@ -122,6 +124,19 @@ class Manager:
     def health_probe_address(self) -> tuple[str, int]:
         """The address of the health probe server."""
         return self._server(_HEALTH).address
+
+    @property
+    def webhook_server(self) -> WebhookServer:
+        """The server of the program's webhooks: that of the options, else one that is made on first use."""
+        if self._webhook_server is None:
+            from pilotage.manager.webhooks import environment
+            from pilotage.webhook.server import WebhookServer
+
+            server = self.options.webhook_server or WebhookServer()
+            server.attach(lambda: environment(self.cluster))
+            self.add(server)
+            self._webhook_server = server
+        return self._webhook_server
 
     def event_recorder_for(self, name: str) -> EventRecorder:
         """A recorder of core/v1 events with `name` as their source."""
@@ -196,6 +211,13 @@ class Manager:
                 await lifecycle.stop(raising=False)
                 raise
             await lifecycle.stop()
+
+    async def ready(self) -> None:
+        """Wait until everything that needs no leader has started: webhooks are called, caches are synced.
+
+        `start` runs in another task meanwhile. Raises ManagerStopped if the manager stops before.
+        """
+        await self._lifecycle.wait_ready()
 
     async def run_until_idle(self, timeout: float | None = None, horizon: float = 0) -> None:
         """Start all runnables unless they run, and wait until there is nothing left to do.

@@ -14,6 +14,7 @@ from pilotage.net.sockets import parse_bind_address
 if TYPE_CHECKING:
     from pilotage.cache.plan import CacheOptions
     from pilotage.http.messages import Handler
+    from pilotage.webhook.server import WebhookServer
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,9 @@ class ManagerOptions:
 
     controller: ControllerDefaults = field(default_factory=ControllerDefaults)
     """Defaults of the controllers."""
+
+    webhook_server: WebhookServer | None = None
+    """The server of webhooks, with its options; by default one with the default options, if there are webhooks."""
 
     graceful_shutdown_timeout: float = 30.0
     """How long a shutdown waits for active work and runnables. 0: not at all; negative: without limit."""

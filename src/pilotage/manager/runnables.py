@@ -41,6 +41,7 @@ class Runnable(Protocol):
     - `idle(horizon: float) -> bool`: whether there is nothing to do now or in the next `horizon` seconds;
     - `busy(horizon: float) -> Sequence[str]`: why it is not idle, as sentences for the message of NotIdle;
     - `ready`: a bool, or a function that returns one or raises: part of the manager's readiness while it runs;
+    - `async wait_started()`, with a `runnable_group`: the next group starts when it returns;
     - `name: str`: its name in logs.
     """
 
@@ -78,7 +79,7 @@ def group_members(runnable: AnyRunnable) -> list[GroupMember]:
     name = name_of(runnable)
     run = _start_of(runnable)
     if isinstance(group := getattr(runnable, "runnable_group", None), str):
-        return [GroupMember(_group(group, name), name, run, runnable)]
+        return [GroupMember(_group(group, name), name, run, runnable, getattr(runnable, "wait_started", None))]
     if isinstance(runnable, CacheLike):
         return [GroupMember(Group.CACHES, name, run, runnable, runnable.wait_for_sync)]
     found = [GroupMember(_place(runnable), name, run, runnable)]

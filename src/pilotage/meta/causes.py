@@ -59,14 +59,7 @@ def not_found(field: str, value: Any, detail: str = "") -> Cause:
 
 def invalid_error(kind: GroupKind, name: str, causes: Iterable[Cause]) -> Invalid:
     """The 422 for an object of `kind` called `name`, with all its causes in one message."""
-    found = tuple(causes)
-    lines = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in found]
-    lines = list(dict.fromkeys(lines))  # a cause may be there several times, but is named once
-    reasons = lines[0] if len(lines) == 1 else f"[{', '.join(lines)}]"
-    return Invalid(
-        f'{kind} "{name}" is invalid: {reasons}',
-        details=StatusDetails(name=name, group=kind.group, kind=kind.kind, causes=found),
-    )
+    return Invalid.of_kind(kind.group, kind.kind, name, causes)
 
 
 def internal_error(problem: str) -> InternalError:

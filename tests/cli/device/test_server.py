@@ -25,8 +25,8 @@ from pilotage.device.client.target import Target
 from pilotage.device.server.deviceserver import DeviceServerOptions
 from pilotage.device.v1alpha1 import GPU, GPUSpec
 from pilotage.errors import Forbidden
+from pilotage.http.certificates import self_signed
 from pilotage.meta.models import ObjectMeta
-from pilotage.server.http.certificates import self_signed
 
 from ...forked import ForkedProcess
 from .processes import COMMAND, logging_as_before, refused, serving, shown

@@ -5,18 +5,12 @@ from __future__ import annotations
 import asyncio
 import ssl
 import sys
-import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from pathlib import Path
-from typing import TypeVar
 
 from pilotage.cli.serve.credentials import Clock, Credentials, utc_now
-from pilotage.http import tls
-from pilotage.server.http import certificates
-
-_T = TypeVar("_T")
+from pilotage.http import certificates, tls
 
 RENEWAL_CHECK_SECONDS = 86400.0
 """How often a server checks whether its certificate must be renewed."""
@@ -30,7 +24,8 @@ class ServingCertificate:
         self._host = host
         self._clock = clock
         self._certificate = certificates.issue(credentials.authority, host, clock())
-        self.context: ssl.SSLContext = _load(self._certificate, tls.server_context)
+        self.context: ssl.SSLContext = tls.server_context()
+        tls.load_pair(self.context, self._certificate.certificate, self._certificate.key)
 
     @asynccontextmanager
     async def renewal(self) -> AsyncIterator[None]:
@@ -54,13 +49,4 @@ class ServingCertificate:
         left = certificates.expiry(self._certificate) - self._clock()
         if left < timedelta(days=certificates.SERVING_DAYS) / 3:
             self._certificate = certificates.issue(self._credentials.authority, self._host, self._clock())
-            _load(self._certificate, self.context.load_cert_chain)
-
-
-def _load(certificate: certificates.Certificate, load: Callable[[str, str], _T]) -> _T:
-    """Call `load` with files of the certificate and its key, which exist only during the call: ssl reads only files."""
-    with tempfile.TemporaryDirectory() as folder:  # mode 0700
-        cert, key = Path(folder) / "tls.crt", Path(folder) / "tls.key"
-        cert.write_bytes(certificate.certificate)
-        key.write_bytes(certificate.key)
-        return load(str(cert), str(key))
+            tls.load_pair(self.context, self._certificate.certificate, self._certificate.key)

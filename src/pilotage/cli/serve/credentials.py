@@ -17,8 +17,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pilotage.cli.errors import CommandError
-from pilotage.server.http import certificates
-from pilotage.server.http.certificates import Certificate
+from pilotage.http import certificates
+from pilotage.http.certificates import Certificate
 
 _FORMAT = "pilotage-serve-credentials-v1"
 _MAX_BYTES = 64 * 1024

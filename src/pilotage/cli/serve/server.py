@@ -15,8 +15,8 @@ from pilotage.cli.serve.kubeconfig import check_kubeconfig, write_kubeconfig
 from pilotage.cli.stop import Stop
 from pilotage.cluster import Cluster
 from pilotage.errors import InvalidDefinition
-from pilotage.http import server
-from pilotage.server.http import certificates, kubeconfigs
+from pilotage.http import certificates, server
+from pilotage.server.http import kubeconfigs
 from pilotage.server.http.handler import HTTPHandler
 from pilotage.storage import open_served_storage
 from pilotage.storage.history import MAX_HISTORY_BYTES

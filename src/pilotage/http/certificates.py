@@ -1,8 +1,9 @@
-"""Certificates for a server that no public authority vouches for: clients trust its own through the kubeconfig."""
+"""Certificates of an authority of our own, for servers whose clients are given it (kubeconfig, CA bundle)."""
 
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -33,23 +34,33 @@ def check_available() -> None:
     try:
         import cryptography.x509  # noqa: F401  # whether it can be imported
     except ImportError:
-        raise MissingExtra("making a certificate for the HTTPS server", "serve") from None
+        raise MissingExtra("making a certificate for an HTTPS server", "serve") from None
 
 
 def self_signed(host: str, *, days: int = SERVING_DAYS) -> Certificate:
     """A certificate for `host` and for loopback that is its own authority."""
     now = datetime.now(UTC)
-    return _issue("pilotage", None, host, now, now + timedelta(days=days))
+    return _issue("pilotage", None, (host,), now, now + timedelta(days=days))
 
 
-def authority(now: datetime) -> Certificate:
+def authority(now: datetime, validity: timedelta = timedelta(days=AUTHORITY_DAYS)) -> Certificate:
     """A new certificate authority, valid from `now`."""
-    return _issue("pilotage-ca", None, "", now, now + timedelta(days=AUTHORITY_DAYS))
+    return _issue("pilotage-ca", None, (), now, now + validity)
 
 
-def issue(issuer: Certificate, host: str, now: datetime) -> Certificate:
-    """A certificate of the authority `issuer` for a server at `host` and on loopback."""
-    return _issue("pilotage", issuer, host, now, min(now + timedelta(days=SERVING_DAYS), expiry(issuer)))
+def issue(
+    issuer: Certificate,
+    host: str,
+    now: datetime,
+    *,
+    names: Sequence[str] = (),
+    validity: timedelta = timedelta(days=SERVING_DAYS),
+) -> Certificate:
+    """A certificate of the authority `issuer` for a server at `host`, at other `names` and on loopback.
+
+    It is valid for `validity`, but not longer than its issuer.
+    """
+    return _issue("pilotage", issuer, (host, *names), now, min(now + validity, expiry(issuer)))
 
 
 def expiry(certificate: Certificate) -> datetime:
@@ -57,6 +68,25 @@ def expiry(certificate: Certificate) -> datetime:
     from cryptography import x509
 
     return x509.load_pem_x509_certificate(certificate.certificate).not_valid_after_utc
+
+
+def start(certificate: Certificate) -> datetime:
+    """When it was issued. ValueError if it is none."""
+    from cryptography import x509
+
+    return x509.load_pem_x509_certificate(certificate.certificate).not_valid_before_utc + _CLOCK_SKEW
+
+
+def hosts(certificate: Certificate) -> frozenset[str]:
+    """The names and addresses that the certificate is for."""
+    from cryptography import x509
+
+    extensions = x509.load_pem_x509_certificate(certificate.certificate).extensions
+    try:
+        names = extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return frozenset()
+    return frozenset(str(name.value) for name in names)
 
 
 def check_pair(certificate: Certificate) -> None:
@@ -68,7 +98,7 @@ def check_pair(certificate: Certificate) -> None:
         raise ValueError("the key is not that of the certificate")
 
 
-def _issue(name: str, issuer: Certificate | None, host: str, now: datetime, until: datetime) -> Certificate:
+def _issue(name: str, issuer: Certificate | None, names: Sequence[str], now: datetime, until: datetime) -> Certificate:
     """Make a key and its certificate: signed by `issuer`, else by itself, and then an authority."""
     check_available()
     from cryptography import x509
@@ -93,8 +123,8 @@ def _issue(name: str, issuer: Certificate | None, host: str, now: datetime, unti
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), False)
     )
-    if host:
-        builder = builder.add_extension(x509.SubjectAlternativeName(_names(host)), False)
+    if names:
+        builder = builder.add_extension(x509.SubjectAlternativeName(_names(names)), False)
         builder = builder.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), False)
     return Certificate(
         builder.sign(signer, hashes.SHA256()).public_bytes(serialization.Encoding.PEM),
@@ -112,11 +142,11 @@ def _load_key(certificate: Certificate) -> ec.EllipticCurvePrivateKey:
     return key
 
 
-def _names(host: str) -> list[x509.GeneralName]:
+def _names(hosts: Sequence[str]) -> list[x509.GeneralName]:
     from cryptography import x509
 
-    names: list[x509.GeneralName] = [x509.DNSName("localhost")]
-    for text in dict.fromkeys((host, "127.0.0.1", "::1")):
+    names: list[x509.GeneralName] = []
+    for text in dict.fromkeys(("localhost", *hosts, "127.0.0.1", "::1")):
         try:
             names.append(x509.IPAddress(ipaddress.ip_address(text)))
         except ValueError:

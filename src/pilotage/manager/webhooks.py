@@ -1,0 +1,14 @@
+"""The API server that calls the webhooks of a manager."""
+
+from __future__ import annotations
+
+from pilotage.cluster.cluster import Cluster
+from pilotage.webhook.server import LocalHandlers, WebhookEnvironment
+
+
+def environment(cluster: Cluster) -> WebhookEnvironment:
+    """Where webhooks are registered: a remote API server, or the embedded one, which calls them in process."""
+    local: LocalHandlers | None = None
+    if not cluster.server_url:
+        local = getattr(cluster.registry, "local_webhooks", None)
+    return WebhookEnvironment(cluster.client, cluster.clock, local, cluster.server_url, cluster.namespace)

@@ -1,0 +1,4 @@
+"""Admission and authentication webhooks: handlers, the HTTPS server, its certificates, and their registration.
+
+`pilotage.WebhookBuilder` is the usual way in; this package has the parts.
+"""

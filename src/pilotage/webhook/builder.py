@@ -1,0 +1,197 @@
+"""The builder: declares the webhooks of a kind, and adds them to the manager's webhook server.
+
+WebhookBuilder(manager).for_(GuestBook).with_defaulter(defaulter).with_validator(validator).complete()
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any, Generic, Protocol, Self, cast
+
+from pilotage.errors import InvalidDefinition
+from pilotage.meta import forms
+from pilotage.meta.forms import KindOf, O
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.models import plural_of
+from pilotage.telemetry.logs import logger
+from pilotage.webhook.admission import AdmissionHandler
+from pilotage.webhook.declarations import (
+    Declaration,
+    RegistrationOptions,
+    declaration_name,
+    default_operations,
+    kind_rule,
+)
+from pilotage.webhook.server import WebhookServer
+from pilotage.webhook.typed import AnyDefaulter, AnyValidator, defaulting, validating
+from pilotage.webhook.webhook import AdmissionWebhook, ContextFunction, LogFields, WebhookOptions
+
+log = logger("controller-runtime.builder")
+
+_PATH = re.compile(r"(/[a-zA-Z0-9-_]+)+|/")
+
+
+class WebhookManager(Protocol):
+    """What the builder needs of a manager."""
+
+    @property
+    def webhook_server(self) -> WebhookServer: ...
+
+
+class WebhookBuilder(Generic[O]):
+    """Makes the webhooks of one kind step by step.
+
+    Without a path of their own they are at `/mutate-GROUP-VERSION-KIND` and `/validate-GROUP-VERSION-KIND`, as in
+    kubebuilder. `complete` adds them to the manager, which serves and registers them.
+    """
+
+    def __init__(self, manager: WebhookManager) -> None:
+        if manager is None:
+            raise InvalidDefinition("a WebhookBuilder needs a manager: WebhookBuilder(manager)")
+        self._manager = manager
+        self._kind: forms.Kind | None = None
+        self._mutating: AdmissionHandler | None = None
+        self._validating: AdmissionHandler | None = None
+        self._mutating_path = ""
+        self._validating_path = ""
+        self._name = ""
+        self._options = WebhookOptions()
+        self._registration = RegistrationOptions()
+        self._defaulter: tuple[Any, bool] | None = None
+        self._validator: Any = None
+
+    def for_(self, kind: KindOf[O]) -> WebhookBuilder[O]:
+        """The kind whose objects the webhooks are given: a class, or a GroupVersionKind for documents."""
+        if self._kind is not None:
+            raise InvalidDefinition(
+                f"for_ was called already, with {forms.gvk_of(self._kind).kind}; use a second WebhookBuilder"
+            )
+        self._kind = forms.untyped(kind)
+        forms.gvk_of(self._kind)  # raises if it is none
+        return self
+
+    def with_defaulter(
+        self, defaulter: AnyDefaulter[O], *, path: str = "", remove_unknown_fields: bool = False
+    ) -> Self:
+        """Call `defaulter.default(obj)` for creates and updates, and send what it has changed.
+
+        `path` replaces the default path. With `remove_unknown_fields`, fields that the class does not know are removed.
+        """
+        self._check_unset(self._defaulter, self._mutating, "defaulter", "mutating handler")
+        self._defaulter = (defaulter, remove_unknown_fields)
+        self._mutating_path = _checked_path(path)
+        return self
+
+    def with_validator(self, validator: AnyValidator[O], *, path: str = "") -> Self:
+        """Call `validate_create`, `validate_update` or `validate_delete` of the validator for each write.
+
+        `path` replaces the default path.
+        """
+        self._check_unset(self._validator, self._validating, "validator", "validating handler")
+        self._validator = validator
+        self._validating_path = _checked_path(path)
+        return self
+
+    def with_mutating_handler(self, handler: AdmissionHandler, *, path: str = "") -> Self:
+        """Call a function with each AdmissionRequest; it returns an AdmissionResponse, which may have patches.
+
+        `path` replaces the default path.
+        """
+        self._check_unset(self._mutating, self._defaulter, "mutating handler", "defaulter")
+        self._mutating = handler
+        self._mutating_path = _checked_path(path)
+        return self
+
+    def with_validating_handler(self, handler: AdmissionHandler, *, path: str = "") -> Self:
+        """Call a function with each AdmissionRequest; it returns an AdmissionResponse without patches.
+
+        `path` replaces the default path.
+        """
+        self._check_unset(self._validating, self._validator, "validating handler", "validator")
+        self._validating = handler
+        self._validating_path = _checked_path(path)
+        return self
+
+    def with_options(self, options: RegistrationOptions) -> Self:
+        """How the webhooks are registered: failure policy, selectors, match conditions, subresources …"""
+        self._registration = options
+        return self
+
+    def with_context_func(self, function: ContextFunction) -> Self:
+        """A block that is entered around each call, made from the HTTP request (None if there is none)."""
+        self._options = replace(self._options, context_func=function)
+        return self
+
+    def with_log_fields(self, function: LogFields) -> Self:
+        """The fields of log lines inside a call, made from the AdmissionRequest."""
+        self._options = replace(self._options, log_fields=function)
+        return self
+
+    def recover_panic(self, recover: bool = True) -> Self:
+        """Whether an unexpected error of a handler is answered with 500 (the default), or ends the manager."""
+        self._options = replace(self._options, recover_panic=recover)
+        return self
+
+    def named(self, name: str) -> Self:
+        """The end of the names of the configurations; by default the resource and its group."""
+        self._name = name
+        return self
+
+    def complete(self) -> None:
+        """Serve and register the webhooks. A path that is served already is left as it is."""
+        if self._kind is None:
+            raise InvalidDefinition("a WebhookBuilder needs for_(…), which names the kind")
+        kind = cast("KindOf[O]", self._kind)
+        if self._defaulter is not None:
+            defaulter, remove_unknown_fields = self._defaulter
+            self._mutating = defaulting(kind, defaulter, remove_unknown_fields=remove_unknown_fields)
+        if self._validator is not None:
+            self._validating = validating(kind, self._validator)
+        if self._mutating is None and self._validating is None:
+            raise InvalidDefinition(
+                f"the webhooks of {forms.gvk_of(self._kind).kind} do nothing: add with_defaulter(…), "
+                "with_validator(…), with_mutating_handler(…) or with_validating_handler(…)"
+            )
+        if self._mutating is not None:
+            self._add(self._kind, self._mutating, self._mutating_path, mutating=True)
+        if self._validating is not None:
+            self._add(self._kind, self._validating, self._validating_path, mutating=False)
+
+    def _add(self, kind: forms.Kind, handler: AdmissionHandler, path: str, *, mutating: bool) -> None:
+        gvk = forms.gvk_of(kind)
+        path = path or webhook_path(gvk, mutating=mutating)
+        server = self._manager.webhook_server
+        if server.handles(path):
+            log.info("A webhook is served at this path already", path=path)
+            return
+        server.register(path, AdmissionWebhook(handler, self._options))
+        server.declare(self._declaration(kind, path, mutating=mutating))
+
+    def _declaration(self, kind: forms.Kind, path: str, *, mutating: bool) -> Declaration:
+        gvk = forms.gvk_of(kind)
+        plural = kind.__resource__.plural if isinstance(kind, type) else plural_of(gvk.kind)
+        verb = "mutate" if mutating else "validate"
+        name = f"{verb}.{self._name}" if self._name else declaration_name(gvk, plural, mutating=mutating)
+        rule = kind_rule(gvk, plural, default_operations(mutating=mutating), self._registration)
+        return Declaration(name, path, mutating, (rule,), self._registration)
+
+    def _check_unset(self, own: object, other: object, role: str, rival: str) -> None:
+        if own is not None:
+            raise InvalidDefinition(f"there is a {role} already; a second one needs a WebhookBuilder of its own")
+        if other is not None:
+            raise InvalidDefinition(f"only one of a {role} and a {rival} can be set")
+
+
+def webhook_path(gvk: GroupVersionKind, *, mutating: bool) -> str:
+    """The default path of a webhook, as kubebuilder makes it: `/mutate-apps-v1-deployment`."""
+    verb = "mutate" if mutating else "validate"
+    return f"/{verb}-{gvk.group.replace('.', '-')}-{gvk.version}-{gvk.kind.lower()}"
+
+
+def _checked_path(path: str) -> str:
+    if path and not _PATH.fullmatch(path):
+        raise InvalidDefinition(
+            f"{path!r} cannot be the path of a webhook: it must match {_PATH.pattern}, as /validate-books does"
+        )
+    return path

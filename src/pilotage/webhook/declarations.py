@@ -1,0 +1,157 @@
+"""What is registered with an API server: which writes a webhook is called for, and how."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pilotage.errors import InvalidDefinition
+from pilotage.meta.documents import Document
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.webhook.admission import CREATE, DELETE, UPDATE
+
+API_VERSION = "admissionregistration.k8s.io/v1"
+MUTATING = GroupVersionKind("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration")
+VALIDATING = GroupVersionKind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Writes that a webhook is called for. `*` stands for all."""
+
+    api_groups: Sequence[str]
+    api_versions: Sequence[str]
+    resources: Sequence[str]
+    """Plural names; `pods/status` is a subresource, `pods/*` all of them, `*/*` everything."""
+    operations: Sequence[str] = (CREATE, UPDATE)
+    """CREATE, UPDATE, DELETE and CONNECT."""
+    scope: Literal["*", "Cluster", "Namespaced"] = "*"
+
+    def document(self) -> Document:
+        return {
+            "apiGroups": list(self.api_groups),
+            "apiVersions": list(self.api_versions),
+            "operations": list(self.operations),
+            "resources": list(self.resources),
+            "scope": self.scope,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrationOptions:
+    """The rest of a registration, under the names of the webhook configuration."""
+
+    failure_policy: Literal["Fail", "Ignore"] = "Fail"
+    """What the API server does if the webhook cannot be called: refuse the write, or let it through."""
+
+    match_policy: Literal["Equivalent", "Exact"] = "Equivalent"
+    """Whether other versions of the same resource are converted and sent, too."""
+
+    side_effects: Literal["None", "NoneOnDryRun"] = "None"
+    """Whether calls change anything else; `NoneOnDryRun` if dry runs do not."""
+
+    timeout_seconds: int = 10
+    """How long the API server waits, from 1 to 30 seconds."""
+
+    reinvocation_policy: Literal["Never", "IfNeeded"] = "Never"
+    """Whether a mutating webhook is called again if a later one has changed the object."""
+
+    namespace_selector: Mapping[str, Any] = field(default_factory=dict)
+    """Only objects in namespaces with these labels, as `{"matchLabels": {…}}`; empty: all."""
+
+    object_selector: Mapping[str, Any] = field(default_factory=dict)
+    """Only objects with these labels."""
+
+    match_conditions: Sequence[Mapping[str, str]] = ()
+    """CEL expressions that all must hold: `{"name": …, "expression": …}`."""
+
+    admission_review_versions: Sequence[str] = ("v1",)
+    """The versions of AdmissionReview that the API server may send; `v1beta1` is understood, too."""
+
+    subresources: Sequence[str] = ()
+    """Subresources of the kind that the webhook is called for besides the object, as `status` and `scale`."""
+
+    operations: Sequence[str] = ()
+    """The operations; empty: CREATE and UPDATE, and DELETE for validators."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.timeout_seconds <= 30:
+            raise InvalidDefinition(f"timeout_seconds={self.timeout_seconds}: must be from 1 to 30")
+        for option in ("subresources", "operations", "admission_review_versions"):
+            if isinstance(value := getattr(self, option), str):
+                raise InvalidDefinition(f"{option}={value!r} must be a list; write {option}=[{value!r}]")
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """One webhook: its path, and the writes that it is called for."""
+
+    name: str
+    """The name of the webhook and of the configuration that has it, with at least three parts separated by dots."""
+    path: str
+    mutating: bool
+    rules: Sequence[Rule]
+    options: RegistrationOptions = field(default_factory=RegistrationOptions)
+
+    @property
+    def kind(self) -> GroupVersionKind:
+        return MUTATING if self.mutating else VALIDATING
+
+    def document(self, client_config: Document) -> Document:
+        """The whole configuration."""
+        return {
+            "apiVersion": API_VERSION,
+            "kind": self.kind.kind,
+            "metadata": {"name": self.name},
+            "webhooks": [self._webhook(client_config)],
+        }
+
+    def injection(self, bundle: bytes) -> Document:
+        """The bundle alone, for a configuration that another program has installed."""
+        webhook = {"name": self.name, "clientConfig": {"caBundle": base64.b64encode(bundle).decode()}}
+        return {
+            "apiVersion": API_VERSION,
+            "kind": self.kind.kind,
+            "metadata": {"name": self.name},
+            "webhooks": [webhook],
+        }
+
+    def _webhook(self, client_config: Document) -> Document:
+        options = self.options
+        document: Document = {
+            "name": self.name,
+            "clientConfig": client_config,
+            "rules": [rule.document() for rule in self.rules],
+            "failurePolicy": options.failure_policy,
+            "matchPolicy": options.match_policy,
+            "sideEffects": options.side_effects,
+            "timeoutSeconds": options.timeout_seconds,
+            "admissionReviewVersions": list(options.admission_review_versions),
+        }
+        if self.mutating:
+            document["reinvocationPolicy"] = options.reinvocation_policy
+        if options.namespace_selector:
+            document["namespaceSelector"] = dict(options.namespace_selector)
+        if options.object_selector:
+            document["objectSelector"] = dict(options.object_selector)
+        if options.match_conditions:
+            document["matchConditions"] = [dict(condition) for condition in options.match_conditions]
+        return document
+
+
+def kind_rule(gvk: GroupVersionKind, plural: str, operations: Sequence[str], options: RegistrationOptions) -> Rule:
+    """The rule for the objects of one kind, and for the subresources in the options."""
+    resources = [plural, *(f"{plural}/{subresource}" for subresource in options.subresources)]
+    return Rule((gvk.group,), (gvk.version,), resources, options.operations or operations)
+
+
+def default_operations(*, mutating: bool) -> tuple[str, ...]:
+    return (CREATE, UPDATE) if mutating else (CREATE, UPDATE, DELETE)
+
+
+def declaration_name(gvk: GroupVersionKind, plural: str, *, mutating: bool) -> str:
+    """`mutate-v1.guestbooks.example.com`: one for each version, unique in the cluster."""
+    verb = "mutate" if mutating else "validate"
+    return f"{verb}-{gvk.version}.{plural}.{gvk.group or 'core'}"

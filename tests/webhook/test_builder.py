@@ -1,0 +1,104 @@
+"""The builder: paths, declarations, and what it refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+import pilotage as pt
+from pilotage.webhook.builder import WebhookBuilder, webhook_path
+from pilotage.webhook.declarations import Declaration
+
+from .books import Book, BookWebhook, admission_request, book, review
+
+
+class Manager:
+    """Only the server of a manager."""
+
+    def __init__(self) -> None:
+        self.webhook_server = pt.WebhookServer()
+
+
+@pytest.mark.covers("T180")
+def test_paths_are_those_of_kubebuilder() -> None:
+    assert (
+        webhook_path(pt.GroupVersionKind("apps", "v1", "StatefulSet"), mutating=True) == "/mutate-apps-v1-statefulset"
+    )
+    book_kind = pt.GroupVersionKind("books.pilotage.dev", "v1", "Book")
+    assert webhook_path(book_kind, mutating=False) == "/validate-books-pilotage-dev-v1-book"
+    assert webhook_path(pt.GroupVersionKind("", "v1", "Pod"), mutating=True) == "/mutate--v1-pod"
+
+
+@pytest.mark.covers("T180")
+def test_a_defaulter_and_a_validator_are_served_and_declared() -> None:
+    manager, webhook = Manager(), BookWebhook()
+    WebhookBuilder(manager).for_(Book).with_defaulter(webhook).with_validator(webhook).complete()
+    server = manager.webhook_server
+    assert server.handles("/mutate-books-pilotage-dev-v1-book")
+    assert server.handles("/validate-books-pilotage-dev-v1-book")
+    mutating, validating = server.declarations
+    assert isinstance(mutating, Declaration)
+    assert isinstance(validating, Declaration)
+    assert (mutating.name, mutating.rules[0].operations) == ("mutate-v1.books.books.pilotage.dev", ("CREATE", "UPDATE"))
+    assert validating.rules[0].operations == ("CREATE", "UPDATE", "DELETE")
+    assert validating.document({"url": "https://a/b"})["webhooks"][0]["rules"] == [
+        {
+            "apiGroups": ["books.pilotage.dev"],
+            "apiVersions": ["v1"],
+            "operations": ["CREATE", "UPDATE", "DELETE"],
+            "resources": ["books"],
+            "scope": "*",
+        }
+    ]
+
+
+@pytest.mark.covers("T180")
+def test_paths_can_be_chosen_and_are_checked() -> None:
+    manager = Manager()
+    builder = WebhookBuilder(manager).for_(Book).with_validator(BookWebhook(), path="/books/check")
+    builder.with_defaulter(BookWebhook(), path="/books/fill_in").complete()
+    assert manager.webhook_server.handles("/books/check")
+    assert manager.webhook_server.handles("/books/fill_in")
+    for wrong in ("books", "/books/", "/books?x=1", "//"):
+        with pytest.raises(pt.InvalidDefinition, match="cannot be the path of a webhook"):
+            WebhookBuilder(manager).for_(Book).with_validator(BookWebhook(), path=wrong)
+
+
+@pytest.mark.covers("T180")
+def test_both_styles_at_once_are_an_error() -> None:
+    async def handle(request: pt.AdmissionRequest) -> pt.AdmissionResponse:
+        return pt.allowed()
+
+    builder = WebhookBuilder(Manager()).for_(Book)
+    with pytest.raises(pt.InvalidDefinition, match="only one of a mutating handler and a defaulter can be set"):
+        builder.with_defaulter(BookWebhook()).with_mutating_handler(handle)
+    with pytest.raises(pt.InvalidDefinition, match="there is a validator already"):
+        builder.with_validator(BookWebhook()).with_validator(BookWebhook())
+
+
+def test_a_builder_without_a_kind_or_without_a_webhook_is_refused() -> None:
+    with pytest.raises(pt.InvalidDefinition, match="needs for_"):
+        WebhookBuilder(Manager()).complete()
+    with pytest.raises(pt.InvalidDefinition, match="the webhooks of Book do nothing"):
+        WebhookBuilder(Manager()).for_(Book).complete()
+
+
+@pytest.mark.covers("T180")
+def test_a_path_that_is_served_already_is_left_as_it_is() -> None:
+    manager = Manager()
+    for _ in range(2):
+        WebhookBuilder(manager).for_(Book).with_validator(BookWebhook()).complete()
+    assert len(manager.webhook_server.declarations) == 1
+
+
+async def test_a_kind_without_a_class_is_given_as_documents() -> None:
+    async def handle(request: pt.AdmissionRequest) -> pt.AdmissionResponse:
+        assert request.object is not None
+        return pt.patched("", {"op": "add", "path": "/metadata/labels", "value": {"seen": "yes"}})
+
+    manager = Manager()
+    gvk = pt.GroupVersionKind("books.pilotage.dev", "v1", "Book")
+    WebhookBuilder(manager).for_(gvk).with_mutating_handler(handle).complete()
+    endpoint = manager.webhook_server._endpoints["/mutate-books-pilotage-dev-v1-book"]
+    answer = await endpoint.local(review(object=book()))
+    assert answer["response"]["patchType"] == "JSONPatch"
+    assert admission_request(object=book()).decode(gvk).metadata.name == "summer"
