@@ -100,6 +100,8 @@ from pilotage.errors import Unauthorized as Unauthorized
 from pilotage.errors import UnexpectedAnswer as UnexpectedAnswer
 from pilotage.errors import UnplacedItems as UnplacedItems
 from pilotage.errors import UnsupportedMediaType as UnsupportedMediaType
+from pilotage.manager.election import LeaderCallbacks as LeaderCallbacks
+from pilotage.manager.election import LeaderElector as LeaderElector
 from pilotage.manager.errors import AddressUnavailable as AddressUnavailable
 from pilotage.manager.errors import AlreadyStarted as AlreadyStarted
 from pilotage.manager.errors import LeaderElectionLost as LeaderElectionLost
@@ -109,9 +111,11 @@ from pilotage.manager.errors import RunnableCancelled as RunnableCancelled
 from pilotage.manager.errors import ShutdownForced as ShutdownForced
 from pilotage.manager.errors import ShutdownTimeout as ShutdownTimeout
 from pilotage.manager.errors import ShuttingDown as ShuttingDown
+from pilotage.manager.lease import LeaseLock as LeaseLock
 from pilotage.manager.manager import Manager as Manager
 from pilotage.manager.options import ControllerDefaults as ControllerDefaults
 from pilotage.manager.options import ManagerOptions as ManagerOptions
+from pilotage.manager.resourcelock import LeaseTimings as LeaseTimings
 from pilotage.manager.runnables import Runnable as Runnable
 from pilotage.manager.work import ActiveWork as ActiveWork
 from pilotage.manager.work import Work as Work

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -16,7 +17,7 @@ from pilotage.http.messages import Request as HTTPRequest
 from pilotage.http.messages import Response as HTTPResponse
 from pilotage.http.server import serve
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.rest import Request, Verb
+from pilotage.rest import Fence, Request, Verb
 from pilotage.telemetry.metrics import REGISTRY, Registry
 
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
@@ -176,3 +177,17 @@ class _Quick:
 
     def time(self) -> float:
         return 0.0
+
+
+@pytest.mark.covers("F13")
+async def test_a_write_of_a_leader_is_not_sent_again_after_its_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = _no_waiting(monkeypatch)
+
+    def check() -> None:
+        if waits:
+            raise PermissionError("the deadline has passed")
+
+    async with answering(busy(), OK) as (transport, seen):
+        with pytest.raises(PermissionError):
+            await transport.call(replace(CREATE, fences=(Fence(None, check),)))
+    assert len(seen) == 1

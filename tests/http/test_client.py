@@ -296,3 +296,26 @@ async def test_a_dead_peer_is_watched_for() -> None:
         assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
         if hasattr(socket, "TCP_USER_TIMEOUT"):
             assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 43_500
+
+
+async def test_before_send_is_called_on_an_open_connection_and_refuses_by_raising() -> None:
+    connections: list[int] = []
+
+    def refuse() -> None:
+        connections.append(client.statistics().opened)
+        raise PermissionError
+
+    async with scripted([OK], [OK]) as server, Client("127.0.0.1", server.port) as client:
+        with pytest.raises(PermissionError):
+            await client.request("POST", "/1", before_send=refuse)
+        assert connections == [1]  # it is open, and nothing was sent
+        await client.request("POST", "/2")
+        assert server.seen == [[], ["POST /2"]]
+
+
+async def test_before_send_is_called_again_when_a_request_is_sent_again() -> None:
+    calls: list[int] = []
+    async with scripted([OK, CLOSE], [OK]) as server, Client("127.0.0.1", server.port) as client:
+        await client.request("GET", "/1")
+        await client.request("GET", "/2", before_send=lambda: calls.append(len(server.seen)))
+        assert calls == [1, 2]

@@ -18,11 +18,13 @@ from pilotage.cluster.apiserver import NoAPIServer
 from pilotage.cluster.cachedclient import CachedClient, CachedClientOptions
 from pilotage.cluster.cluster import Cluster
 from pilotage.cluster.events import EventRecorder
+from pilotage.cluster.fencing import Fences
 from pilotage.cluster.routing import Aggregation
 from pilotage.manager.errors import LeaderElectionLost
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapping
 from pilotage.rest import Request, Verb
+from pilotage.rest.fence import check_all
 
 SECRETS = RESTMapping(GroupVersionKind("", "v1", "Secret"), GroupVersionResource("", "v1", "secrets"), namespaced=True)
 
@@ -82,7 +84,7 @@ class FakeCluster(Cluster):
         self.cache_error: Exception | None = None
         self.cache_options: CacheOptions | None = None
         self.aggregations: list[Aggregation] = []
-        self.before_write: Callable[[], None] = lambda: None
+        self.fences: Fences = lambda: ()
         self._open = False
 
     def clock(self) -> datetime:
@@ -121,10 +123,10 @@ class FakeCluster(Cluster):
         cache: Any,
         options: CachedClientOptions | None = None,
         *,
-        before_write: Callable[[], None] | None = None,
+        fences: Fences | None = None,
     ) -> CachedClient:
-        assert before_write is not None
-        self.before_write = before_write
+        assert fences is not None
+        self.fences = fences
         return self.reading_client
 
     def separate_client(self) -> None:
@@ -147,7 +149,7 @@ class FakeCluster(Cluster):
     def write(self) -> bool:
         """Whether a write through the manager's client would be let through."""
         try:
-            self.before_write()
+            check_all(self.fences())
         except LeaderElectionLost:
             return False
         return True

@@ -13,15 +13,10 @@ import pytest
 
 from pilotage.client.client import Client
 from pilotage.errors import AlreadyExists, Conflict, InvalidDefinition, NotFound, ServiceUnavailable
-from pilotage.manager.election import (
-    LeaderElectionRecord,
-    LeaderElector,
-    LeaseTimings,
-    in_cluster_namespace,
-    new_identity,
-)
+from pilotage.manager.election import LeaderElector, in_cluster_namespace, new_identity
 from pilotage.manager.errors import LeaderElectionLost
 from pilotage.manager.lease import LeaseLock, record_of, spec_of
+from pilotage.manager.resourcelock import LeaderElectionRecord, LeaseTimings
 from pilotage.meta.models import ObjectMeta
 from pilotage.meta.times import MicroTime
 from pilotage.testing.loop import BEGINNING

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from dataclasses import replace
 
 import pytest
 
-from pilotage.errors import InvalidDefinition
+from pilotage.cluster import Cluster
+from pilotage.errors import Forbidden, InvalidDefinition
+from pilotage.manager.election import LeaderCallbacks
 from pilotage.manager.errors import LeaderElectionLost, NotIdle
 from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
+from pilotage.meta.models import ObjectMeta
+from pilotage.types.coordination.v1 import Lease
+from pilotage.types.core.v1 import ConfigMap
 
 from .fakes import FakeCluster, Recorded, elapsed
 from .test_election import Board, Lock, held_by
@@ -224,3 +230,73 @@ def test_options_of_an_election_that_cannot_work_are_refused() -> None:
     ]:
         with pytest.raises(InvalidDefinition, match=word):
             ManagerOptions(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.virtual_time
+async def test_callbacks_of_the_manager_run_on_its_loop() -> None:
+    journal: list[str] = []
+
+    def note(*words: str) -> None:
+        asyncio.get_running_loop()
+        journal.append(" ".join(words))
+
+    board = Board(held_by("other"))
+    callbacks = LeaderCallbacks(lambda: note("started"), lambda: note("stopped"), lambda who: note("new"))
+    async with Manager(FakeCluster(), replace(options(board), leader_election_callbacks=callbacks)) as manager:
+        await manager.start(timeout=20)
+    assert journal == ["new", "new", "started", "stopped"]
+
+
+@pytest.mark.covers("F13")
+@pytest.mark.virtual_time
+async def test_any_client_in_what_needs_a_leader_is_fenced_and_others_are_not() -> None:
+    """Lost in the middle of its work: the first write after the deadline is refused, through whichever client."""
+    board = Board()
+    outcomes: list[str] = []
+    async with Cluster.embedded() as cluster, Manager(cluster, options(board)) as manager:
+
+        async def write(name: str) -> None:
+            await cluster.client.create(ConfigMap(metadata=ObjectMeta(name=name, namespace="default")))
+
+        async def lead() -> None:
+            await write("before")
+            try:
+                await asyncio.sleep(100)
+            finally:
+                for client in (cluster.client, manager.client):
+                    with pytest.raises(LeaderElectionLost):
+                        await client.create(ConfigMap(metadata=ObjectMeta(name="late", namespace="default")))
+                outcomes.append("refused")
+
+        manager.add(lead)
+        running = asyncio.ensure_future(manager.start())
+        await asyncio.sleep(1)
+        board.broken = True
+        with pytest.raises(LeaderElectionLost):
+            await running
+        await write("outside")
+        names = {one.metadata.name for one in await cluster.client.list(ConfigMap, namespace="default")}
+    assert outcomes == ["refused"]
+    assert {"before", "outside"} <= names
+    assert "late" not in names
+
+
+@pytest.mark.covers("F8")
+@pytest.mark.virtual_time
+async def test_an_embedded_server_refuses_a_leader_whose_lease_was_taken_before_its_deadline() -> None:
+    """A replica whose clock runs fast takes the lease too early: the old leader does not know it yet."""
+    election = ManagerOptions(
+        leader_election=True, leader_election_id="leader", leader_election_namespace="default", handle_signals=False
+    )
+    async with Cluster.embedded() as cluster, Manager(cluster, election) as manager:
+
+        async def lead() -> None:
+            lease = await manager.client.get(Lease, "leader", namespace="default")
+            assert lease.spec is not None
+            lease.spec.holder_identity, lease.spec.lease_transitions = "early", 1
+            await manager.client.update(lease)  # stands for the other replica's write
+            await manager.client.create(ConfigMap(metadata=ObjectMeta(name="late", namespace="default")))
+
+        manager.add(lead)
+        with pytest.raises(Forbidden, match="that has ended"):
+            await manager.start()

@@ -7,9 +7,10 @@ import asyncio
 import pytest
 
 from pilotage.errors import Conflict
-from pilotage.manager.election import LeaderElectionRecord, LeaderElector, LeaseTimings
+from pilotage.manager.election import LeaderElector
 from pilotage.manager.errors import LeaderElectionLost
 from pilotage.manager.lease import LeaseLock
+from pilotage.manager.resourcelock import LeaderElectionRecord, LeaseTimings
 from pilotage.meta.models import ObjectMeta
 from pilotage.types.coordination.v1 import Lease, LeaseSpec
 

@@ -12,11 +12,13 @@ from pilotage.errors import ApiError, BadRequest, Invalid, MethodNotSupported, N
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest import (
     DeleteOptions,
+    Fence,
     Form,
     HTTPRequest,
     ListOptions,
     PatchType,
     Request,
+    Term,
     Verb,
     WriteOptions,
     build,
@@ -66,6 +68,12 @@ delete_options = st.builds(
 )
 
 
+fences = st.lists(
+    st.builds(Term, namespace=texts, name=texts, holder=texts, transitions=st.integers(0, 2**31 - 1)).map(Fence),
+    max_size=2,
+).map(tuple)
+
+
 def _options(draw: st.DrawFn, verb: Verb) -> ListOptions:
     if verb is Verb.GET:  # what is about lists is ignored
         return ListOptions(resource_version=draw(versions))
@@ -91,6 +99,7 @@ def requests(draw: st.DrawFn) -> Request:
         body=body,
         content_type=draw(st.sampled_from(PatchType)).value if verb is Verb.PATCH else "",
         user_agent=draw(st.just("") | words),
+        fences=draw(fences),
     )
 
 

@@ -17,8 +17,9 @@ import pytest
 import pilotage.storage
 from pilotage.cluster import Cluster
 from pilotage.errors import StorageBusy
-from pilotage.manager.election import LeaderElector, LeaseTimings
+from pilotage.manager.election import LeaderElector
 from pilotage.manager.lease import LeaseLock
+from pilotage.manager.resourcelock import LeaseTimings
 from pilotage.storage import Put
 from pilotage.storage.process import describe
 from pilotage.storage.sqlite import SqliteStorage

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
+from functools import partial
 
 from pilotage.client import discovery, wire
 from pilotage.client.config import Config
@@ -16,6 +17,7 @@ from pilotage.http.messages import ClientResponse, Headers
 from pilotage.meta.kinds import GroupVersion
 from pilotage.meta.mapper import RESTMapping
 from pilotage.rest import HTTPRequest, Page, Request, Response, WatchEvent, build
+from pilotage.rest.fence import check_all
 
 
 class HTTPTransport:
@@ -57,11 +59,11 @@ class HTTPTransport:
         return made
 
     async def call(self, request: Request) -> Response:
-        answer = await self._sender.request(build(request))
+        answer = await self._sender.request(build(request), _fence_check(request))
         return Response(answer.body, answer.status, _warnings(answer.headers))
 
     async def list(self, request: Request) -> Page:
-        answer = await self._sender.request(build(request))
+        answer = await self._sender.request(build(request), _fence_check(request))
         return wire.page(answer.body, _warnings(answer.headers))
 
     @asynccontextmanager
@@ -117,6 +119,11 @@ async def _events(batches: AsyncIterator[Sequence[bytes]]) -> AsyncGenerator[Wat
     async for lines in batches:
         for line in lines:
             yield wire.watch_event(line)
+
+
+def _fence_check(request: Request) -> Callable[[], None] | None:
+    """What is called right before a write leaves; it may have waited for a connection, for credentials, for a retry."""
+    return partial(check_all, request.fences) if request.fences else None
 
 
 def _warnings(headers: Headers) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from random import Random
@@ -60,15 +60,18 @@ class Sender:
             timeouts=timeouts,
         )
 
-    async def request(self, sent: HTTPRequest) -> ClientResponse:
-        """Send a request and return its answer; raises the error that it stands for."""
+    async def request(self, sent: HTTPRequest, before_send: Callable[[], None] | None = None) -> ClientResponse:
+        """Send a request and return its answer; raises the error that it stands for.
+
+        `before_send` is called right before each attempt is written, and refuses it by raising.
+        """
         time = asyncio.get_running_loop().time
         deadline, attempt, renewed = time() + self._retries.total, 0, False
         while True:
             material = await self._prepare()
             pause: float | None
             try:
-                answer = await self._once(sent)
+                answer = await self._once(sent, before_send)
             except ConnectionLost as error:
                 pause = self._retries.after_loss(sent.method, error, attempt, self._random)
                 if pause is None:
@@ -129,9 +132,11 @@ class Sender:
         self._config.credentials.invalidate(material)
         return await self._config.credentials.material() != material
 
-    async def _once(self, sent: HTTPRequest) -> ClientResponse:
+    async def _once(self, sent: HTTPRequest, before_send: Callable[[], None] | None) -> ClientResponse:
         try:
-            answer = await self._client.request(sent.method, self._target(sent), self._headers(sent), sent.body)
+            answer = await self._client.request(
+                sent.method, self._target(sent), self._headers(sent), sent.body, before_send=before_send
+            )
         except ConnectionLost:
             self._count("<error>", sent)
             raise

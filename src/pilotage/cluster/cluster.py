@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack
 from datetime import datetime
 from types import TracebackType
@@ -19,6 +19,7 @@ from pilotage.cluster.apiserver import (
     no_server_to_watch,
 )
 from pilotage.cluster.events import EventBroadcaster, EventRecorder
+from pilotage.cluster.fencing import FencedTransport, Fences
 from pilotage.cluster.installation import install
 from pilotage.cluster.routing import Aggregation, RoutedTransport
 from pilotage.cluster.writes import TrackedTransport, WriteTracker
@@ -217,19 +218,18 @@ class Cluster:
         cache: Cache,
         options: CachedClientOptions | None = None,
         *,
-        before_write: Callable[[], None] | None = None,
+        fences: Fences | None = None,
     ) -> CachedClient:
         """A client that reads from the cache and writes live, and reads its own writes.
 
-        `before_write` is called before each write is sent, and refuses it by raising.
+        `fences` returns the fences of each of its writes.
         """
         from pilotage.cluster.cachedclient import CachedClient
-        from pilotage.cluster.guard import GuardedTransport
 
         client = self.client
-        if before_write is not None and self._transport is not None:
-            guarded = GuardedTransport(self._transport, before_write)
-            client = Client(guarded, scheme=self.scheme, rest_mapper=self.rest_mapper)
+        if fences is not None and self._transport is not None:
+            transport = FencedTransport(self._transport, self, fences)
+            client = Client(transport, scheme=self.scheme, rest_mapper=self.rest_mapper)
         return CachedClient(client, cache, self.writes, options)
 
     def separate_client(self) -> tuple[Client, Transport] | None:
@@ -249,7 +249,7 @@ class Cluster:
             raise InvalidDefinition("the cluster is open already")
         async with AsyncExitStack() as exits:
             routed = RoutedTransport(await self._server.open(exits), self._aggregations)
-            transport = self._transport = TrackedTransport(routed, self.writes)
+            transport = self._transport = TrackedTransport(FencedTransport(routed, self), self.writes)
             if isinstance(self._server, EmbeddedAPIServer):
                 self._server.registry.observe(self.writes.note)
             mapper = self.rest_mapper.attached(transport, immediate=self._server.immediate)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl as tls
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
@@ -60,9 +60,21 @@ class Client:
     async def __aexit__(self, *error: object) -> None:
         await self.close()
 
-    async def request(self, method: str, target: str, headers: HeaderPairs = (), body: bytes = b"") -> ClientResponse:
-        """Send a request and read the complete response."""
-        call = _Call(method, target, self._request_bytes(method, target, headers, body))
+    async def request(
+        self,
+        method: str,
+        target: str,
+        headers: HeaderPairs = (),
+        body: bytes = b"",
+        *,
+        before_send: Callable[[], None] | None = None,
+    ) -> ClientResponse:
+        """Send a request and read the complete response.
+
+        `before_send` is called right before the first byte is written, on an open connection, and again before a retry.
+        If it raises, nothing is sent.
+        """
+        call = _Call(method, target, self._request_bytes(method, target, headers, body), before_send)
         async with self._turns:
             connection, head = await self._exchange(call)
             try:
@@ -120,6 +132,8 @@ class Client:
     async def _send(self, connection: ClientConnection, call: _Call) -> ResponseHead:
         try:
             with connection.deadline(self._timeouts.response):
+                if call.before_send is not None:
+                    call.before_send()
                 connection.send(call.method, call.data)
                 return await connection.response()
         except BaseException as error:
@@ -145,6 +159,7 @@ class _Call:
     method: str
     target: str
     data: bytes
+    before_send: Callable[[], None] | None = None
 
     @property
     def safe(self) -> bool:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pilotage.client.client import Client
 from pilotage.cluster.cluster import Cluster
 from pilotage.errors import InvalidDefinition
-from pilotage.manager.election import LeaderElector, ResourceLock, in_cluster_namespace
+from pilotage.manager.election import LeaderCallbacks, LeaderElector, in_cluster_namespace
 from pilotage.manager.lease import LeaseLock
 from pilotage.manager.lifecycle import RunElection, run_here
 from pilotage.manager.options import ManagerOptions
+from pilotage.manager.resourcelock import ResourceLock
 from pilotage.manager.supervision import Supervision
 from pilotage.meta.times import Clock
 
@@ -41,20 +44,42 @@ def new_candidate(
     blocks with it, and a custom lock may use objects of that loop: these are renewed on the program's loop."""
     own = options.leader_election_resource_lock_interface
     separate = cluster.separate_client() if supervision is not None and own is None else None
-    lock: ResourceLock = own or _lease(options, cluster.client if separate is None else separate[0])
+    lock: ResourceLock = own or _lease(options, cluster, cluster.client if separate is None else separate[0])
     # `loop.time()` may be the time of the last iteration (uvloop), which is too old after a block.
     now = time.monotonic if supervision is not None else None
+    callbacks = _on_this_loop(options.leader_election_callbacks)
     if supervision is None or separate is None:
-        return Candidate(LeaderElector(lock, options.lease_timings, clock=clock, now=now))
-    elector = LeaderElector(lock, options.lease_timings, clock=clock, now=now, obstacle=supervision.obstacle)
+        return Candidate(LeaderElector(lock, options.lease_timings, clock=clock, now=now, callbacks=callbacks))
+    elector = LeaderElector(
+        lock, options.lease_timings, clock=clock, now=now, obstacle=supervision.obstacle, callbacks=callbacks
+    )
     return Candidate(elector, supervision.supervisor.run, separate[1])
 
 
-def _lease(options: ManagerOptions, client: Client) -> LeaseLock:
+def _lease(options: ManagerOptions, cluster: Cluster, client: Client) -> LeaseLock:
     namespace = options.leader_election_namespace or in_cluster_namespace()
     if not namespace:
         raise InvalidDefinition(
             "leader_election needs leader_election_namespace: this process does not run in a Pod, so there is "
             "no default"
         )
-    return LeaseLock(client, namespace, options.leader_election_id, options.leader_election_labels)
+    labels = options.leader_election_labels
+    return LeaseLock(client, namespace, options.leader_election_id, labels, cluster=cluster)
+
+
+def _on_this_loop(callbacks: LeaderCallbacks) -> LeaderCallbacks:
+    """The callbacks, called on the running loop: the elector may run in the supervisor's thread."""
+    loop = asyncio.get_running_loop()
+
+    def scheduled(callback: Callable[..., None] | None) -> Callable[..., None] | None:
+        def schedule(*arguments: str) -> None:
+            assert callback is not None
+            loop.call_soon_threadsafe(callback, *arguments)
+
+        return None if callback is None else schedule
+
+    return LeaderCallbacks(
+        scheduled(callbacks.on_started_leading),
+        scheduled(callbacks.on_stopped_leading),
+        scheduled(callbacks.on_new_leader),
+    )

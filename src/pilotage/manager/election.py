@@ -4,8 +4,9 @@ The holder renews the lease every `retry_period`. A replica that has not seen it
 it. Only the *rate* of the local clock matters: times in the lease are never compared with the local time.
 
 Fencing: leadership ends `renew_deadline` after the last successful renewal was *sent*, not after its response. The
-response may be late, and other replicas count the duration from the write. From then on writes through the manager's
-client are refused, whether or not the loop has had time to cancel the controllers.
+response may be late, and other replicas count the duration from the write. From then on every write that carries the
+`fence` of the elector is refused before it is sent, whether or not the loop has had time to cancel the controllers; and
+our own API server refuses what was sent earlier and arrives after another replica has taken the lease.
 """
 
 from __future__ import annotations
@@ -15,22 +16,22 @@ import math
 import random
 import socket
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
-from pilotage.errors import Conflict, InvalidDefinition, PilotageError
+from pilotage.cluster.fencing import fenced
+from pilotage.errors import Conflict, PilotageError
 from pilotage.manager.errors import LeaderElectionLost
+from pilotage.manager.resourcelock import JITTER, LeaderElectionRecord, LeaseTimings, ResourceLock
 from pilotage.meta.times import Clock, MicroTime, system_clock
+from pilotage.rest import Fence
 from pilotage.telemetry.logs import logger
 from pilotage.telemetry.metrics import REGISTRY
 
 log = logger("pilotage.leaderelection")
-
-JITTER = 1.2
-"""A standby waits between one and 1 + JITTER retry periods, so that standbys do not retry at the same time."""
 
 NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
@@ -38,62 +39,26 @@ _MASTER = REGISTRY.gauge("leader_election_master_status", "1 while this process 
 
 
 @dataclass(frozen=True, slots=True)
-class LeaderElectionRecord:
-    """The content of a lease."""
+class LeaderCallbacks:
+    """Called when the leadership changes. They must return at once; what they raise is logged."""
 
-    holder_identity: str = ""
-    lease_duration_seconds: int = 0
-    acquire_time: MicroTime | None = None
-    renew_time: MicroTime | None = None
-    leader_transitions: int = 0
-    preferred_holder: str = ""
-    strategy: str = ""
-
-
-class ResourceLock(Protocol):
-    """Stores the record. `update` fails with Conflict if another replica has written since the last read."""
-
-    @property
-    def name(self) -> str: ...
-
-    async def get(self) -> LeaderElectionRecord | None:
-        """The record; None if there is none."""
-
-    async def create(self, record: LeaderElectionRecord) -> None: ...
-
-    async def update(self, record: LeaderElectionRecord) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class LeaseTimings:
-    """In seconds, as in controller-runtime."""
-
-    lease_duration: float = 15.0
-    renew_deadline: float = 10.0
-    retry_period: float = 2.0
-
-    def __post_init__(self) -> None:
-        if not 0 < self.retry_period < math.inf or not self.lease_duration < math.inf:
-            raise InvalidDefinition("lease_duration, renew_deadline and retry_period must be more than 0 seconds")
-        if self.lease_duration <= self.renew_deadline:
-            raise InvalidDefinition(
-                f"lease_duration ({self.lease_duration:g} s) must be more than renew_deadline "
-                f"({self.renew_deadline:g} s), else another replica leads before this one stops"
-            )
-        if self.renew_deadline <= JITTER * self.retry_period:
-            raise InvalidDefinition(
-                f"renew_deadline ({self.renew_deadline:g} s) must be more than {JITTER:g} times retry_period "
-                f"({self.retry_period:g} s), else one failed attempt ends the leadership"
-            )
-
-    @property
-    def request_timeout(self) -> float:
-        """The timeout of one attempt, so that a silent server leaves time for another one."""
-        return max(1.0, self.renew_deadline / 2)
+    on_started_leading: Callable[[], None] | None = None
+    """This replica leads now."""
+    on_stopped_leading: Callable[[], None] | None = None
+    """This replica has led and no longer does. It is not called for one that has never led."""
+    on_new_leader: Callable[[str], None] | None = None
+    """Another identity leads, which may be this replica."""
 
 
 class LeaderElector:
-    """One candidate. `acquire` returns when it leads; `renew` renews the lease and ends with LeaderElectionLost."""
+    """One candidate for a lease.
+
+        elector = LeaderElector(LeaseLock(cluster.client, "default", "backup", cluster=cluster))
+        await elector.run(back_up)
+
+    A program may have several, each with a lease of its own. `run` is all that most programs need. `acquire` returns
+    when this candidate leads; `renew` renews the lease and ends with LeaderElectionLost.
+    """
 
     def __init__(
         self,
@@ -105,16 +70,20 @@ class LeaderElector:
         chooser: random.Random | None = None,
         now: Callable[[], float] | None = None,
         obstacle: Callable[[], str] = lambda: "",
+        callbacks: LeaderCallbacks | None = None,
     ) -> None:
-        """`now` is the clock of deadlines: the running loop's, unless the lease is renewed in another thread than the
-        one that reads `is_leader`. `obstacle` is called before each renewal and returns why this process must stop
-        leading; empty: it may lead."""
+        """`identity` is the holder that is written to the lease: by default the host name and a UUID. `callbacks` are
+        called when the leadership changes. `clock` returns the times that are written to the lease; nothing is decided
+        by them. `now` is the clock of deadlines: the running loop's, unless the lease is renewed in another thread than
+        the one that reads `is_leader`. `obstacle` is called before each renewal and returns why this process must stop
+        leading; empty: it may lead. `chooser` spreads the attempts of standbys."""
         self.identity = identity or new_identity()
         self._lock = lock
         self._timings = timings or LeaseTimings()
         self._clock = clock
         self._now = now or _loop_time
         self._obstacle = obstacle
+        self._callbacks = callbacks or LeaderCallbacks()
         self._random = chooser or random.Random()  # noqa: S311 - spreads attempts, not for security
         self._observed: LeaderElectionRecord | None = None
         self._observed_at = -math.inf
@@ -122,6 +91,7 @@ class LeaderElector:
         self._deadline = -math.inf
         self._trouble = ""
         self._leading = False
+        self._fence = Fence(check=self._check)
         self.has_led = False
         """Whether this process leads or has led."""
 
@@ -145,6 +115,37 @@ class LeaderElector:
         """The identity of the current leader, as last seen."""
         return self._observed.holder_identity if self._observed else ""
 
+    @property
+    def fence(self) -> Fence:
+        """What writes of the current leadership must carry (`pilotage.cluster.fencing`)."""
+        return self._fence
+
+    async def run(self, lead: Callable[[], Coroutine[Any, Any, object]], *, release_on_cancel: bool = False) -> None:
+        """Acquire the lease, and run `lead` while this candidate holds it; returns when `lead` does.
+
+        Every write that `lead` starts, through any client, is refused once the lease is lost. Then `lead` is cancelled
+        and awaited, and LeaderElectionLost is raised. The lease is renewed until `lead` has ended, also when `run` is
+        cancelled. `release_on_cancel` releases the lease after that, so that another replica takes it at once; without
+        it the lease expires.
+        """
+        await self.acquire()
+        renewing = asyncio.ensure_future(self.renew())
+        with fenced(self._fence):
+            leading = asyncio.ensure_future(lead())
+        try:
+            await asyncio.wait([renewing, leading], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            interrupted = await _cancel(leading)
+            lost = renewing.done()
+            interrupted = await _cancel(renewing) or interrupted
+            if release_on_cancel and not lost:
+                await self.release()
+        if interrupted:
+            raise asyncio.CancelledError
+        if lost:
+            renewing.result()
+        leading.result()
+
     async def campaign(self, acquired: Callable[[], object]) -> None:
         """Acquire the lease, call `acquired`, and renew the lease. Raises LeaderElectionLost when it is lost."""
         await self.acquire()
@@ -157,9 +158,7 @@ class LeaderElector:
         while not (await self._try() is _Try.HELD and self._now() < self._deadline):
             period = self._timings.retry_period
             await asyncio.sleep(period + self._random.random() * JITTER * period)
-        self._leading = self.has_led = True
-        _MASTER.labels(self._lock.name).set(1)
-        log.info("Successfully acquired lease", lease=self._lock.name, identity=self.identity)
+        self._begin_leading()
 
     async def renew(self) -> None:
         """Renew the lease; raises LeaderElectionLost when it is lost or could not be renewed in time."""
@@ -172,6 +171,7 @@ class LeaderElector:
         finally:
             self._leading = False
             _MASTER.labels(self._lock.name).set(0)
+            self._notify(self._callbacks.on_stopped_leading)
 
     async def release(self) -> bool:
         """Release the lease, if this process holds it, so that another replica takes it at once; whether it did."""
@@ -196,6 +196,27 @@ class LeaderElector:
         overdue = self._now() - self._observed_at - self._timings.lease_duration
         if self._leading and overdue > tolerance:
             raise LeaderElectionLost(f"the lease {self._lock.name} expired {overdue:.1f} s ago and was not renewed")
+
+    def _begin_leading(self) -> None:
+        assert self._observed is not None
+        fence_of = getattr(self._lock, "fence", None)
+        self._fence = fence_of(self._observed, self._check) if fence_of is not None else Fence(check=self._check)
+        self._leading = self.has_led = True
+        _MASTER.labels(self._lock.name).set(1)
+        log.info("Successfully acquired lease", lease=self._lock.name, identity=self.identity)
+        self._notify(self._callbacks.on_started_leading)
+
+    def _check(self) -> None:
+        """Refuse a write of a former leader."""
+        if not self.is_leader:
+            raise LeaderElectionLost(f"this process no longer holds the lease {self._lock.name}; nothing was written")
+
+    def _notify(self, callback: Callable[..., None] | None, *arguments: str) -> None:
+        try:
+            if callback is not None:
+                callback(*arguments)
+        except Exception:  # the election must not end because of its observers
+            log.exception("Callback of the leader election failed", lease=self._lock.name)
 
     async def _renew_once(self) -> None:
         while True:
@@ -231,7 +252,8 @@ class LeaderElector:
                 pass  # another replica has written it: read it again
         found = await self._lock.get()
         if found is None:
-            await self._write(self._record(None), create=True)
+            # The lease was deleted: a leader that creates it again continues its term.
+            await self._write(self._record(self._observed if self._leading else None), create=True)
             return True
         if found != self._observed:
             self._see(found)
@@ -252,6 +274,7 @@ class LeaderElector:
     def _see(self, record: LeaderElectionRecord) -> None:
         if record.holder_identity != self.leader and record.holder_identity:
             log.info("New leader elected", lease=self._lock.name, identity=record.holder_identity)
+            self._notify(self._callbacks.on_new_leader, record.holder_identity)
         self._observed = record
         self._observed_at = self._now()
 
@@ -301,6 +324,21 @@ class LeaderElector:
         self._leading = False
         log.error("Leader election lost", lease=self._lock.name, reason=why)
         return LeaderElectionLost(f"leader election lost: {self._lock.name}: {why}")
+
+
+async def _cancel(task: asyncio.Future[Any]) -> bool:
+    """Cancel a task and wait for its end, whatever happens: the lease must be renewed until the work under it has
+    ended. Returns whether the caller was cancelled meanwhile."""
+    task.cancel()
+    interrupted = False
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            interrupted = True
+    if not task.cancelled():
+        task.exception()  # else asyncio would log it when the caller has an error of its own
+    return interrupted
 
 
 class _Try(Enum):

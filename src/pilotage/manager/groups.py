@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from pilotage.manager.errors import ManagerStopped, RunnableCancelled
@@ -27,6 +28,8 @@ class RunnableGroup:
         self._stopping = False
         self.unready: dict[str, object] = {}
         """The runnables by name that the next group waits for."""
+        self.around: Callable[[], AbstractContextManager[None]] = nullcontext
+        """The block that each runnable runs in."""
 
     def add(self, entry: GroupMember) -> None:
         """Add a runnable; raises ManagerStopped once the group is being stopped."""
@@ -93,7 +96,8 @@ class RunnableGroup:
         """Run a runnable to its end; a failure is reported, once, and never lost."""
         begun.set()  # the waiter runs when the runnable first awaits
         try:
-            await entry.run()
+            with self.around():
+                await entry.run()
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # SystemExit too: it ends the program, by an orderly shutdown

@@ -2,28 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from pilotage.client.client import Client
+from pilotage.cluster.cluster import Cluster
 from pilotage.errors import NotFound
-from pilotage.manager.election import LeaderElectionRecord
+from pilotage.manager.resourcelock import LeaderElectionRecord
 from pilotage.meta.models import ObjectMeta
+from pilotage.rest import Fence, Term
 from pilotage.types.coordination.v1 import Lease, LeaseSpec
 
 
 class LeaseLock:
-    """A record in a Lease. Each writer adds its `labels`; other labels stay."""
+    """A record in a Lease. Each writer adds its `labels`; other labels stay.
 
-    def __init__(self, client: Client, namespace: str, name: str, labels: Mapping[str, str] | None = None) -> None:
+    `cluster` is the one that has the Lease. Writes to it carry the leader's term, and if it is an API server of this
+    library, it refuses those of a former leader.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        namespace: str,
+        name: str,
+        labels: Mapping[str, str] | None = None,
+        *,
+        cluster: Cluster | None = None,
+    ) -> None:
         self._client = client
         self._namespace = namespace
         self._name = name
         self._labels = dict(labels or {})
+        self._cluster = cluster
         self._lease: Lease | None = None  # as it was last seen
 
     @property
     def name(self) -> str:
         return f"{self._namespace}/{self._name}"
+
+    def fence(self, record: LeaderElectionRecord, check: Callable[[], None]) -> Fence:
+        """The fence of the writes of the record's holder."""
+        term = Term(self._namespace, self._name, record.holder_identity, record.leader_transitions)
+        return Fence(term if self._cluster is not None else None, check, self._cluster)
 
     async def get(self) -> LeaderElectionRecord | None:
         try:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
+from pilotage.cluster.fencing import fenced
 from pilotage.manager.election import LeaderElector
 from pilotage.manager.errors import (
     LeaderElectionLost,
@@ -223,7 +224,10 @@ class Lifecycle:
             await _cancel(campaign)
 
     async def _lead(self) -> None:
-        await self.groups[Group.LEADER_ELECTION].start()
+        leading = self.groups[Group.LEADER_ELECTION]
+        if self.elector is not None:
+            leading.around = partial(fenced, self.elector.fence)
+        await leading.start()
         self.elected.set()
 
     def _lose(self, error: LeaderElectionLost) -> None:

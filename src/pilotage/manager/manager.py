@@ -18,7 +18,7 @@ from pilotage.http.messages import Handler
 from pilotage.manager import signals
 from pilotage.manager.candidate import new_candidate
 from pilotage.manager.endpoints import METRICS_LOGGER, METRICS_PATH, Routes, Server, metrics_handler
-from pilotage.manager.errors import AlreadyStarted, LeaderElectionLost, ManagerStopped
+from pilotage.manager.errors import AlreadyStarted, ManagerStopped
 from pilotage.manager.idleness import Idleness
 from pilotage.manager.lag import Lag
 from pilotage.manager.lifecycle import Lifecycle
@@ -32,6 +32,7 @@ from pilotage.manager.work import WorkTracker
 from pilotage.meta.mapper import RESTMapper
 from pilotage.meta.scheme import Scheme
 from pilotage.net.sockets import parse_bind_address
+from pilotage.rest import Fence
 from pilotage.telemetry.logs import logger
 
 if TYPE_CHECKING:
@@ -257,7 +258,7 @@ class Manager:
             cache = self.cluster.new_cache(self.options.cache_options)
             self._lag = Lag(cache, self.cluster.writes, self.cluster.rest_mapper)
             exits.callback(self._lag.close)
-            self._client = self.cluster.cached_client(cache, before_write=self._check_leadership)
+            self._client = self.cluster.cached_client(cache, fences=self._fences)
             await self._open_servers(exits)
             self._cache = cache
             self.add(cache)
@@ -281,11 +282,10 @@ class Manager:
     def _signals(self) -> AbstractContextManager[None]:
         return signals.handled(self._lifecycle.on_signal) if self.options.handle_signals else nullcontext()
 
-    def _check_leadership(self) -> None:
+    def _fences(self) -> tuple[Fence, ...]:
         """Fencing: refuse writes of a former leader. One that never led may write: not all work needs a leader."""
         elector = self._lifecycle.elector
-        if elector is not None and elector.has_led and not elector.is_leader:
-            raise LeaderElectionLost("this process is no longer the leader; nothing was written")
+        return (elector.fence,) if elector is not None and elector.has_led else ()
 
     async def _open_servers(self, exits: AsyncExitStack) -> None:
         """Bind now, so that an address in use is an error at the start of the program."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pilotage.errors import InvalidDefinition
-from pilotage.manager.election import LeaseTimings, ResourceLock
+from pilotage.manager.election import LeaderCallbacks
 from pilotage.manager.endpoints import METRICS_PATH
+from pilotage.manager.resourcelock import LeaseTimings, ResourceLock
 from pilotage.net.sockets import parse_bind_address
 
 if TYPE_CHECKING:
@@ -76,6 +77,9 @@ class ManagerOptions:
     leader_election_release_on_cancel: bool = False
     """Whether a clean stop releases the lease, so that another replica takes over at once. For programs that exit then:
     what runs after the manager has stopped is not protected by the lease."""
+
+    leader_election_callbacks: LeaderCallbacks = field(default_factory=LeaderCallbacks)
+    """Called on the program's event loop when the leadership changes."""
 
     leader_election_resource_lock: str = "leases"
     """The kind of the lock; `leases` is the only one."""

@@ -1,5 +1,6 @@
 """The API dialect without I/O: requests and answers as values, and the seam that carries them."""
 
+from pilotage.rest.fence import Fence, Term
 from pilotage.rest.path import HTTPRequest, build, parse
 from pilotage.rest.request import DeleteOptions, Form, ListOptions, PatchType, Request, Verb, WriteOptions
 from pilotage.rest.response import Bytes, Page, Response, WatchEvent, WatchEventType
@@ -8,6 +9,7 @@ from pilotage.rest.transport import Transport
 __all__ = [
     "Bytes",
     "DeleteOptions",
+    "Fence",
     "Form",
     "HTTPRequest",
     "ListOptions",
@@ -15,6 +17,7 @@ __all__ = [
     "PatchType",
     "Request",
     "Response",
+    "Term",
     "Transport",
     "Verb",
     "WatchEvent",

@@ -25,6 +25,7 @@ from pilotage.errors import (
 from pilotage.meta import gojson
 from pilotage.meta.causes import invalid, invalid_error, not_supported, shown
 from pilotage.meta.kinds import GroupKind, GroupVersionKind, GroupVersionResource
+from pilotage.rest import fence
 from pilotage.rest import query as queries
 from pilotage.rest.negotiation import ACCEPT, JSON, LIST_ACCEPT, PROTOBUF, YAML, requested_form
 from pilotage.rest.request import (
@@ -86,6 +87,8 @@ def build(request: Request) -> HTTPRequest:
         headers += impersonation_headers(request.user)
     if request.options.allow_watch_bookmarks and request.options.frequent_bookmarks:
         headers.append(("prefer", FREQUENT_BOOKMARKS))
+    if request.fences and (terms := fence.header_of(request.fences)):
+        headers.append((fence.HEADER, terms))
     if request.user_agent:
         headers.append(("user-agent", request.user_agent))
     return HTTPRequest(_METHODS[request.verb], target, tuple(headers), body)
@@ -195,6 +198,7 @@ def parse(http: HTTPRequest) -> Request:
         content_type=_media(headers.get("content-type", "")) if verb in _WRITES else "",
         user_agent=headers.get("user-agent", ""),
         parameters=query if subresource in _CONNECTIONS else {},
+        fences=fence.parse_header(headers[fence.HEADER]) if fence.HEADER in headers else (),
     )
 
 

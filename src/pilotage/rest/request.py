@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pilotage.meta.forms import Kind
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.unstructured import MetadataOnly
+from pilotage.rest.fence import Fence
 
 
 class Verb(enum.Enum):
@@ -146,3 +147,5 @@ class Request:
     user: User = field(default=User())
     """Who sends it. A server sets it, and authorizes the request; in process, a request without a user is not checked.
     A client that acts as another user sets it, too, and sends it over HTTP as impersonation."""
+    fences: tuple[Fence, ...] = ()
+    """The leases that a write depends on."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pilotage.errors import Cause, NotFound, RevisionConflict, StatusDetails
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
+from pilotage.rest.fence import Fence
 from pilotage.rest.request import Request
-from pilotage.server import records
+from pilotage.server import fencing, records
 from pilotage.server.allocation import ServiceAllocations
 from pilotage.server.catalogue import NAMESPACES, Redefined
 from pilotage.server.context import RegistryContext
@@ -33,7 +36,7 @@ async def create(context: RegistryContext, info: ResourceInfo, request: Request,
         if request.write.dry_run:
             return records.reread(value, info)
         try:
-            revision = await context.commit(Put(key, value, expected=0), *operations)
+            revision = await fencing.commit(context, request.fences, Put(key, value, expected=0), *operations)
         except RevisionConflict as conflict:
             if conflict.key == info.definition_key:
                 raise Redefined from None
@@ -44,7 +47,13 @@ async def create(context: RegistryContext, info: ResourceInfo, request: Request,
 
 
 async def update(
-    context: RegistryContext, info: ResourceInfo, document: Document, entry: Entry, *, dry_run: bool
+    context: RegistryContext,
+    info: ResourceInfo,
+    document: Document,
+    entry: Entry,
+    *,
+    dry_run: bool,
+    fences: Sequence[Fence] = (),
 ) -> bytes:
     """Replace an object, or remove it if its last finalizer went. Returns its bytes. Raises RevisionConflict."""
     document, operations = await _claimed(context, info, document, dry_run=dry_run)
@@ -52,9 +61,9 @@ async def update(
     revision = entry.revision
     if not dry_run:
         if deletion.finished(info.strategy, document):
-            await context.commit(Delete(entry.key, expected=revision))
+            await fencing.commit(context, fences, Delete(entry.key, expected=revision))
         else:
-            revision = await context.commit(Put(entry.key, value, expected=revision), *operations)
+            revision = await fencing.commit(context, fences, Put(entry.key, value, expected=revision), *operations)
             if info.strategy.names_resources:
                 await DefinitionNames(context).accept(entry.key)
     return records.reread(value, info, revision)

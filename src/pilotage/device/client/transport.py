@@ -32,6 +32,7 @@ from pilotage.grpc.rpc import Channel, Code, Incoming, Reply, RPCError
 from pilotage.meta import objects
 from pilotage.meta.mapper import RESTMapping
 from pilotage.rest import Page, Request, Response, Verb, WatchEvent
+from pilotage.rest.fence import check_all
 from pilotage.rest.request import Form
 
 GPUS = wire.RESOURCE
@@ -231,6 +232,7 @@ class DeviceTransport:
         begun, attempt = time(), 0
         while True:
             failure: PilotageError
+            check_all(request.fences)
             try:
                 return await self._channel.unary(path, message, metadata=metadata, timeout=timeout)
             except RPCError as error:

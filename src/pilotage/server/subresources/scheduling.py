@@ -30,7 +30,9 @@ class Scheduling:
                 raise _conflict(request.name, reason)
             bound = assigned(pod, binding, self._context.now())
             try:
-                await store.update(self._context, info, bound, entry, dry_run=request.write.dry_run)
+                await store.update(
+                    self._context, info, bound, entry, dry_run=request.write.dry_run, fences=request.fences
+                )
             except RevisionConflict:
                 continue  # another writer was faster
             return

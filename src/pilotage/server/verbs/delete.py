@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pilotage.errors import NotFound, RevisionConflict
 from pilotage.rest.request import Form, Request
 from pilotage.rest.response import Page, Response
-from pilotage.server import records, store
+from pilotage.server import fencing, records, store
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
@@ -49,19 +49,20 @@ class Deleter:
         if isinstance(outcome, deletion.Remove):
             revision = entry.revision
             if not dry_run:
-                revision = await self._remove(info, entry, outcome)
+                revision = await self._remove(info, request, entry, outcome)
             return deletion.answer(info, outcome.document, revision), True
         if not outcome.changed:
             return data, False
-        return await store.update(self.context, info, outcome.document, entry, dry_run=dry_run), False
+        fences = request.fences
+        return await store.update(self.context, info, outcome.document, entry, dry_run=dry_run, fences=fences), False
 
-    async def _remove(self, info: ResourceInfo, entry: Entry, outcome: deletion.Remove) -> int:
+    async def _remove(self, info: ResourceInfo, request: Request, entry: Entry, outcome: deletion.Remove) -> int:
         """Remove an object. Returns the revision of the removal."""
         revision = entry.revision
         if outcome.marked:
             value = records.encode(records.storable(outcome.document, info))
-            revision = await self.context.commit(Put(entry.key, value, expected=revision))
-        return await self.context.commit(Delete(entry.key, expected=revision))
+            revision = await fencing.commit(self.context, request.fences, Put(entry.key, value, expected=revision))
+        return await fencing.commit(self.context, request.fences, Delete(entry.key, expected=revision))
 
     async def delete_collection(self, info: ResourceInfo, request: Request) -> Page:
         """Delete each selected object. The objects as they were are the answer."""

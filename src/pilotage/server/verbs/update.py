@@ -111,7 +111,8 @@ class Updater:
                     await admission.validate(Attributes(Operation.UPDATE, request, document, old, warnings))
                 if not unchanged:
                     try:
-                        data = await store.update(self.context, info, document, entry, dry_run=request.write.dry_run)
+                        dry_run, fences = request.write.dry_run, request.fences
+                        data = await store.update(self.context, info, document, entry, dry_run=dry_run, fences=fences)
                     except RevisionConflict:
                         continue  # another writer was faster: decide again on what is stored now
             return Response(shaped(info, data, request.form), warnings=(*info.warnings, *warnings))

@@ -1,0 +1,51 @@
+"""The commit of a request: that of a leader only if its term as the holder of a Lease has not ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pilotage.errors import Cause, Forbidden, RevisionConflict
+from pilotage.meta.kinds import GroupVersionResource
+from pilotage.rest.fence import Fence, Term, check_all
+from pilotage.server import records
+from pilotage.server.context import RegistryContext
+from pilotage.storage.interface import Check, Operation
+
+STALE_LEADER = "StaleLeader"
+"""The reason in the details of a refusal."""
+_LEASES = GroupVersionResource("coordination.k8s.io", "v1", "leases")
+
+
+async def commit(context: RegistryContext, fences: Sequence[Fence], *operations: Operation) -> int:
+    """Commit the operations of a request, in one transaction with the checks of its `fences`.
+
+    Raises Forbidden if a term has ended, and RevisionConflict as the storage does.
+    """
+    if not fences:
+        return await context.commit(*operations)
+    written = {operation.key for operation in operations}
+    while True:
+        conditions = [await _unchanged(context, fence.term) for fence in fences if fence.term is not None]
+        # A request that writes the lease itself has its own condition on it.
+        checks = {check.key: check for check in conditions if check.key not in written}
+        check_all(fences)
+        try:
+            return await context.commit(*operations, *checks.values())
+        except RevisionConflict as conflict:
+            if conflict.key not in checks:
+                raise
+            # The lease was renewed in this moment, or it was taken: look again.
+
+
+async def _unchanged(context: RegistryContext, term: Term) -> Check:
+    """The condition that the lease is still as it was when the term was found valid. Raises Forbidden."""
+    leases = await context.catalogue.find(_LEASES)
+    key = context.key(leases, term.namespace, term.name)
+    entry = await context.storage.get(key)
+    if entry is not None:
+        spec = records.decode(records.view(entry, leases)).get("spec") or {}
+        if spec.get("holderIdentity") == term.holder and (spec.get("leaseTransitions") or 0) == term.transitions:
+            return Check(key, entry.revision)
+    message = f"the request was sent under {term}, and that has ended; nothing was written"
+    raise Forbidden(message, details=replace(leases.details(term.name), causes=(Cause(STALE_LEADER, message),)))
