@@ -1,0 +1,141 @@
+"""Conversion between the versions of one kind, by functions to and from a hub version."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import msgspec
+
+from pilotage.errors import InvalidDefinition
+from pilotage.meta import forms, objects
+from pilotage.meta.documents import Document, copied
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.models import Resource
+from pilotage.meta.unstructured import Unstructured
+from pilotage.webhook.conversion.lossless import without_saved, with_saved
+
+Function = Callable[[Document], Document]
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """How one version converts to and from the hub, where the class of that version has no methods for it.
+
+    The functions take and return objects of the classes, or Unstructured where a GroupVersionKind is given. They are
+    pure: an API server may call them at any time, and more than once.
+    """
+
+    spoke: forms.Kind
+    to_hub: Callable[[Any], Any]
+    from_hub: Callable[[Any], Any]
+
+
+class ConversionError(ValueError):
+    """An object that cannot be converted."""
+
+
+class Conversions:
+    """All versions of one kind. Each converts to the hub and from it, so two of them convert by way of the hub.
+
+    With `lossless`, what a version cannot express is kept in an annotation and restored on the way back.
+    """
+
+    def __init__(self, hub: forms.Kind, spokes: Sequence[Conversion], *, lossless: bool = False) -> None:
+        self.hub = forms.gvk_of(hub)
+        self.kinds: dict[GroupVersionKind, forms.Kind] = {self.hub: hub}
+        self.lossless = lossless
+        self._to_hub: dict[str, Function] = {}
+        self._from_hub: dict[str, Function] = {}
+        for spoke in spokes:
+            self._add(spoke)
+
+    def convert(self, document: Document, api_version: str) -> Document:
+        """The object in another version. Raises ConversionError."""
+        source = str(document.get("apiVersion"))
+        if source == api_version:
+            return document
+        hub = self.hub.api_version
+        for version in (source, api_version):
+            if version != hub and version not in self._to_hub:
+                known = ", ".join(sorted((hub, *self._to_hub)))
+                raise ConversionError(f"{self.hub.kind} has no conversion for {version}; there are {known}")
+        if source != hub:
+            document = self._step(document, self._to_hub[source], self._from_hub[source])
+        if api_version != hub:
+            document = self._step(document, self._from_hub[api_version], self._to_hub[api_version])
+        return document
+
+    def _step(self, document: Document, forward: Function, back: Function) -> Document:
+        return with_saved(document, forward, back) if self.lossless else forward(without_saved(document))
+
+    def _add(self, conversion: Conversion) -> None:
+        gvk = forms.gvk_of(conversion.spoke)
+        if (gvk.group, gvk.kind) != (self.hub.group, self.hub.kind):
+            raise InvalidDefinition(f"{gvk} cannot be a version of {self.hub}: its group or kind differs")
+        if gvk in self.kinds:
+            raise InvalidDefinition(f"the version {gvk.version} of {gvk.kind} has two conversions")
+        hub = self.kinds[self.hub]
+        self.kinds[gvk] = conversion.spoke
+        self._to_hub[gvk.api_version] = _function(conversion.to_hub, conversion.spoke, hub)
+        self._from_hub[gvk.api_version] = _function(conversion.from_hub, hub, conversion.spoke)
+
+
+def conversion_of(spoke: forms.Kind | Conversion) -> Conversion:
+    """The conversion of a class by its methods `convert_to` and `convert_from`. Raises InvalidDefinition."""
+    if isinstance(spoke, Conversion):
+        return spoke
+    to_hub, from_hub = getattr(spoke, "convert_to", None), getattr(spoke, "convert_from", None)
+    if not isinstance(spoke, type) or not callable(to_hub) or not inspect.ismethod(from_hub):
+        name = spoke.__name__ if isinstance(spoke, type) else str(spoke)
+        raise InvalidDefinition(
+            f"{name} cannot be converted: it needs the methods convert_to(self) and, as a @classmethod, "
+            "convert_from(cls, hub); or pass Conversion(kind, to_hub=…, from_hub=…)"
+        )
+    return Conversion(spoke, to_hub, from_hub)
+
+
+def _function(function: Callable[[Any], Any], source: forms.Kind, target: forms.Kind) -> Function:
+    """The function over documents, with the metadata that an API server expects."""
+    if inspect.iscoroutinefunction(function):
+        raise InvalidDefinition(f"{_name(function)} is async: a conversion is a plain function that waits for nothing")
+    gvk = forms.gvk_of(target)
+
+    def convert(document: Document) -> Document:
+        converted = _checked(function(_decoded(document, source)), target, function)
+        metadata = converted.pop("metadata", None) or {}
+        return {
+            "apiVersion": gvk.api_version,
+            "kind": gvk.kind,
+            "metadata": _metadata(document.get("metadata") or {}, metadata),
+            **{key: value for key, value in converted.items() if key not in ("apiVersion", "kind")},
+        }
+
+    return convert
+
+
+def _decoded(document: Document, kind: forms.Kind) -> Any:
+    if isinstance(kind, type) and issubclass(kind, Resource):
+        return objects.decode(kind, msgspec.json.encode(document))
+    return Unstructured(copied(document))
+
+
+def _checked(result: Any, target: forms.Kind, function: Callable[[Any], Any]) -> Document:
+    wanted = target if isinstance(target, type) and issubclass(target, Resource) else Unstructured
+    if not isinstance(result, wanted):
+        raise InvalidDefinition(
+            f"{_name(function)} returned {type(result).__name__}: it must return a new object of {wanted.__name__}"
+        )
+    return objects.document_of(cast("Resource", result))
+
+
+def _metadata(before: Document, after: Document) -> Document:
+    """The same metadata; only labels and annotations may change, as an API server demands it."""
+    metadata = {key: value for key, value in before.items() if key not in ("labels", "annotations")}
+    return metadata | {key: after[key] for key in ("labels", "annotations") if after.get(key)}
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return getattr(function, "__qualname__", repr(function))
