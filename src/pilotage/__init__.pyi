@@ -218,6 +218,8 @@ from pilotage.webhook.admission import patch_response as patch_response
 from pilotage.webhook.admission import patched as patched
 from pilotage.webhook.builder import WebhookBuilder as WebhookBuilder
 from pilotage.webhook.certificates.files import CertificateFiles as CertificateFiles
+from pilotage.webhook.conversion.conversions import Conversion as Conversion
+from pilotage.webhook.conversion.migration import migrate_storage_version as migrate_storage_version
 from pilotage.webhook.declarations import RegistrationOptions as RegistrationOptions
 from pilotage.webhook.multi import multi_mutating_handler as multi_mutating_handler
 from pilotage.webhook.multi import multi_validating_handler as multi_validating_handler

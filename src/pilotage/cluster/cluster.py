@@ -25,6 +25,7 @@ from pilotage.cluster.routing import Aggregation, RoutedTransport
 from pilotage.cluster.writes import TrackedTransport, WriteTracker
 from pilotage.errors import InvalidDefinition
 from pilotage.meta import times
+from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.mapper import RESTMapping
 from pilotage.meta.models import Resource
@@ -63,6 +64,8 @@ class Cluster:
         self.rest_mapper = DynamicRESTMapper()
         self.writes = WriteTracker()
         """What was written through any client of this cluster."""
+        self.conversions: dict[str, Document] = {}
+        """The `spec.conversion` of CRDs by their names: the webhooks of this program, which `install` registers."""
 
     @classmethod
     def embedded(
@@ -194,7 +197,7 @@ class Cluster:
 
     async def install(self, *types: type[Resource]) -> None:
         """Apply the CRDs of these types and wait until they are served."""
-        await install(self.client, types)
+        await install(self.client, types, self.conversions)
 
     async def lister_watcher_for(self, options: InformerOptions) -> ListerWatcher:
         """The list-watch for an informer with these options."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from pilotage.client.client import Client
 from pilotage.errors import AlreadyExists, Conflict, NoMatch, Timeout
+from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import Resource
 from pilotage.meta.unstructured import Unstructured
@@ -19,9 +20,17 @@ WAIT_SECONDS = 30.0
 _FIRST_LOOK, _LONGEST_LOOK = 0.02, 0.5
 
 
-async def install(client: Client, types: Sequence[type[Resource]]) -> None:
-    """Apply the CRDs of `types` and wait until they are served. Installing what is there already changes nothing."""
+async def install(
+    client: Client, types: Sequence[type[Resource]], conversions: Mapping[str, Document] | None = None
+) -> None:
+    """Apply the CRDs of `types` and wait until they are served. Installing what is there already changes nothing.
+
+    `conversions` is the `spec.conversion` of definitions by their names.
+    """
     documents = crds(types)
+    for document in documents:
+        if conversion := (conversions or {}).get(document["metadata"]["name"]):
+            document["spec"]["conversion"] = conversion
     changed = [await _apply(client, document) for document in documents]
     try:
         async with asyncio.timeout(WAIT_SECONDS):

@@ -11,4 +11,6 @@ def environment(cluster: Cluster) -> WebhookEnvironment:
     local: LocalHandlers | None = None
     if not cluster.server_url:
         local = getattr(cluster.registry, "local_webhooks", None)
-    return WebhookEnvironment(cluster.client, cluster.clock, local, cluster.server_url, cluster.namespace)
+    return WebhookEnvironment(
+        cluster.client, cluster.clock, local, cluster.server_url, cluster.namespace, cluster.conversions
+    )

@@ -13,9 +13,11 @@ from pilotage.errors import InvalidDefinition
 from pilotage.meta import forms
 from pilotage.meta.forms import KindOf, O
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.meta.models import plural_of
+from pilotage.meta.models import Resource, plural_of
 from pilotage.telemetry.logs import logger
 from pilotage.webhook.admission import AdmissionHandler
+from pilotage.webhook.conversion.conversions import Conversion, Conversions, conversion_of
+from pilotage.webhook.conversion.declaration import ConversionDeclaration
 from pilotage.webhook.declarations import (
     Declaration,
     RegistrationOptions,
@@ -60,6 +62,8 @@ class WebhookBuilder(Generic[O]):
         self._registration = RegistrationOptions()
         self._defaulter: tuple[Any, bool] | None = None
         self._validator: Any = None
+        self._spokes: list[Conversion] = []
+        self._lossless = False
 
     def for_(self, kind: KindOf[O]) -> WebhookBuilder[O]:
         """The kind whose objects the webhooks are given: a class, or a GroupVersionKind for documents."""
@@ -113,6 +117,21 @@ class WebhookBuilder(Generic[O]):
         self._validating_path = _checked_path(path)
         return self
 
+    def with_conversion(self, *spokes: type[Resource] | Conversion, lossless: bool = False) -> Self:
+        """Convert other versions of the kind to and from the one of `for_`, which is the hub.
+
+        Each is a class with the methods `convert_to(self)` and `convert_from(cls, hub)`, or a `Conversion` with two
+        functions. With `lossless`, what a version cannot express is kept in an annotation, and restored on the way
+        back. The CRD names this program's webhook when `Cluster.install` writes it, or as soon as it is there.
+        """
+        if not spokes:
+            raise InvalidDefinition("with_conversion needs the classes of the other versions: with_conversion(JobV1)")
+        if self._spokes:
+            raise InvalidDefinition("with_conversion was called already; pass all versions in one call")
+        self._spokes = [conversion_of(spoke) for spoke in spokes]
+        self._lossless = lossless
+        return self
+
     def with_options(self, options: RegistrationOptions) -> Self:
         """How the webhooks are registered: failure policy, selectors, match conditions, subresources …"""
         self._registration = options
@@ -148,15 +167,24 @@ class WebhookBuilder(Generic[O]):
             self._mutating = defaulting(kind, defaulter, remove_unknown_fields=remove_unknown_fields)
         if self._validator is not None:
             self._validating = validating(kind, self._validator)
-        if self._mutating is None and self._validating is None:
+        if self._mutating is None and self._validating is None and not self._spokes:
             raise InvalidDefinition(
                 f"the webhooks of {forms.gvk_of(self._kind).kind} do nothing: add with_defaulter(…), "
-                "with_validator(…), with_mutating_handler(…) or with_validating_handler(…)"
+                "with_validator(…), with_mutating_handler(…), with_validating_handler(…) or with_conversion(…)"
             )
+        if self._spokes:
+            self._add_conversions(self._kind)
         if self._mutating is not None:
             self._add(self._kind, self._mutating, self._mutating_path, mutating=True)
         if self._validating is not None:
             self._add(self._kind, self._validating, self._validating_path, mutating=False)
+
+    def _add_conversions(self, hub: forms.Kind) -> None:
+        gvk = forms.gvk_of(hub)
+        plural = hub.__resource__.plural if isinstance(hub, type) else plural_of(gvk.kind)
+        server = self._manager.webhook_server
+        server.conversions.add(Conversions(hub, self._spokes, lossless=self._lossless))
+        server.declare(ConversionDeclaration(f"{plural}.{gvk.group}"))
 
     def _add(self, kind: forms.Kind, handler: AdmissionHandler, path: str, *, mutating: bool) -> None:
         gvk = forms.gvk_of(kind)

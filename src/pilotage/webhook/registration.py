@@ -13,6 +13,7 @@ from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.unstructured import Unstructured
 from pilotage.telemetry.logs import logger
 from pilotage.webhook.addresses import Address, with_bundle
+from pilotage.webhook.conversion.declaration import DEFINITION
 
 log = logger("pilotage.webhook")
 
@@ -59,6 +60,8 @@ class Registration:
 
     async def _apply(self, declaration: Registrable, bundle: bytes) -> bool:
         found = await self._client.find(declaration.kind, declaration.name)
+        if found is None and declaration.kind == DEFINITION:
+            return False  # `Cluster.install` writes the conversion with the CRD
         before = found.metadata.resource_version if found is not None else ""
         if not self._installed:
             client_config = with_bundle(self._address.client_config(declaration.path), bundle)

@@ -6,7 +6,7 @@ import asyncio
 import ssl
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol
 
@@ -21,9 +21,12 @@ from pilotage.meta.documents import Document
 from pilotage.net.sockets import address_text
 from pilotage.telemetry.logs import logger
 from pilotage.webhook import addresses, probe
-from pilotage.webhook.addresses import Address, HostAddress, InProcess, ServiceAddress
+from pilotage.webhook.addresses import Address, HostAddress, InProcess, ServiceAddress, with_bundle
 from pilotage.webhook.certificates.managed import ManagedCertificates
 from pilotage.webhook.certificates.source import CertificateSource
+from pilotage.webhook.conversion.declaration import ConversionDeclaration
+from pilotage.webhook.conversion.webhook import PATH as CONVERSION_PATH
+from pilotage.webhook.conversion.webhook import ConversionWebhook
 from pilotage.webhook.declarations import Declaration
 from pilotage.webhook.endpoint import Endpoint
 from pilotage.webhook.options import DISABLED, WebhookServerOptions
@@ -42,6 +45,9 @@ _LIMITS = Limits(
     header_seconds=32.0,
     idle_seconds=90.0,
     grace_seconds=60.0,
+)
+_CONVERSION_LIMITS = replace(  # a list is converted in one request
+    _LIMITS, body_bytes=65 * MEBIBYTE, body_budget_bytes=130 * MEBIBYTE
 )
 
 
@@ -63,6 +69,8 @@ class WebhookEnvironment:
     server_url: str = ""
     namespace: str = ""
     """The namespace that the program runs in, or works in."""
+    conversions: dict[str, Document] = field(default_factory=dict)
+    """The `spec.conversion` of CRDs by their names, for those that are installed later."""
 
 
 class WebhookServer:
@@ -83,6 +91,7 @@ class WebhookServer:
         self._started = asyncio.Event()
         self._changed = asyncio.Event()
         self._failed: BaseException | None = None
+        self._conversions: ConversionWebhook | None = None
         self._address: tuple[str, int] | None = None
 
     @property
@@ -116,6 +125,14 @@ class WebhookServer:
         is_off = self.options.port == DISABLED
         log.info("Webhook is disabled" if is_off else "Registering webhook", path=path)
         self._changed.set()
+
+    @property
+    def conversions(self) -> ConversionWebhook:
+        """The webhook that converts between versions, at `/convert`; served from its first use on."""
+        if self._conversions is None:
+            self._conversions = ConversionWebhook()
+            self.register(CONVERSION_PATH, self._conversions)
+        return self._conversions
 
     def handles(self, path: str) -> bool:
         """Whether a webhook is served at this path."""
@@ -215,7 +232,8 @@ class _Running:
             context.set_ciphers(options.ciphers)
         if options.tls_options is not None:
             options.tls_options(context)
-        listening = serve(self._server._route, options.host, options.port, ssl=context, limits=_LIMITS)
+        limits = _CONVERSION_LIMITS if self._server.handles(CONVERSION_PATH) else _LIMITS
+        listening = serve(self._server._route, options.host, options.port, ssl=context, limits=limits)
         # The address is part of the certificate, so it is bound first. Handshakes fail until the certificate is there.
         try:
             server = await stack.enter_async_context(listening)
@@ -274,6 +292,10 @@ class _Running:
         self._offer_locally(address)
         bundle = self._source.bundle if self._source is not None else b""
         declarations = server.declarations
+        for each in declarations:
+            if isinstance(each, ConversionDeclaration):
+                client_config = with_bundle(address.client_config(each.path), bundle)
+                environment.conversions[each.name] = each.conversion(client_config)
         changed = await registration.apply(declarations, bundle)
         self._registered = list(declarations)
         if environment.local is None and self._options.register:

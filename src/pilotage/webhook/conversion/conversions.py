@@ -15,7 +15,7 @@ from pilotage.meta.documents import Document, copied
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import Resource
 from pilotage.meta.unstructured import Unstructured
-from pilotage.webhook.conversion.lossless import without_saved, with_saved
+from pilotage.webhook.conversion.lossless import with_saved, without_saved
 
 Function = Callable[[Document], Document]
 
