@@ -15,6 +15,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 GIVEN = {
     "basic_client.py": "f6d9ece74a42a57c37026f6b7e4ca2b9a534a09441051f7307609b97891d0c10",
     "controller_shim.py": "8a3500cc76eb300e7be0c0ab99423ba4467b7f6a450c6acb6c34389b8b841c8a",
+    "conversion.py": "4b4d33b1f2b1b981e0fdad32cad5a07d256e06bebcb1b605d788c3672f6632fc",
     "database.py": "4e2ecbbca240b28b541d91f3a2e7ff2e5a65c6736d4beb99bc81e7f074b16bc9",
     "informers.py": "68f0ce9f8a7cbc8b8d88b5f772165adbdfc61e88cbe2f37a89c2048ea23901b3",
     "unknown_fields.py": "6b214689e6d047dcb3e143c8e08b587c9e1ae327564a6c0834b8c767e5d0a934",
