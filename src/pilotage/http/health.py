@@ -58,7 +58,7 @@ class HealthHandler:
         passed = all(results.values())
         if asked.check:
             if asked.check not in results:
-                return text_response(404, "404 page not found")
+                return text_response(404, "404 page not found\n")
             return text_response(200, "ok") if passed else text_response(500, "internal server error: reason withheld")
         if passed and not asked.verbose:
             return text_response(200, "ok")

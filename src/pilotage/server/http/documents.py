@@ -12,12 +12,16 @@ from pilotage.errors import NotAcceptable
 from pilotage.http import messages as http
 from pilotage.meta.kinds import GroupVersion
 from pilotage.rest import negotiation
+from pilotage.server import routes
 from pilotage.server.http import discovery
+from pilotage.server.http.formats import format_of_document
+from pilotage.server.http.rendering import write
 from pilotage.server.offload import offload
 from pilotage.server.openapi import documents as openapi
 from pilotage.server.openapi import protobuf
 from pilotage.server.registry import Registry
 from pilotage.server.resources import ResourceInfo
+from pilotage.types import builtin
 
 _JSON_MEDIA = "application/json"
 JSON = ("content-type", _JSON_MEDIA)
@@ -25,22 +29,23 @@ _NO_CACHE = ("cache-control", "no-cache, private")
 _V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2"
 _WHOLE = 1024 * 1024
 """Bytes of a document about everything, roughly."""
-_PATHS = ("/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/readyz", "/version")
+_PATHS = ("/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version")
 
 
 class Documents:
     """Answers GET requests for these documents."""
 
-    def __init__(self, registry: Registry, version: dict[str, str]) -> None:
+    def __init__(self, registry: Registry, version: dict[str, str], paths: Sequence[str] = ()) -> None:
         self._registry = registry
         self._version = version  # read once: there may be no file descriptor for it later
+        self._other_paths = paths
 
     async def find(self, route: str, headers: http.Headers) -> http.Response | None:
         """The document of a path; None if the path is not one of these."""
         parts = route.strip("/").split("/")
         match parts:
             case ["version"]:
-                return _json(self._version)
+                return _indented(self._version)
             case [""]:
                 return await self._paths()
             case ["api" | "apis", *_] if len(parts) <= 3:
@@ -50,11 +55,11 @@ class Documents:
         return None
 
     async def _paths(self) -> http.Response:
-        found = {"/api", "/apis", "/apis/", *_PATHS}
+        found = {"/api", "/apis", "/apis/", *_PATHS, *self._other_paths}
         for mapping in await self._registry.resources():
             group, version, _ = mapping.resource
             found |= {f"/apis/{group}", f"/apis/{group}/{version}"} if group else {f"/api/{version}"}
-        return _json({"paths": sorted(found)})
+        return _indented({"paths": sorted(found)})
 
     async def _discovery(self, parts: list[str], headers: http.Headers) -> http.Response | None:
         accept = headers.get("accept")
@@ -65,9 +70,9 @@ class Documents:
             return _tagged(headers, [media, ("cache-control", "public"), ("vary", "Accept")], whole)
         match parts:
             case ["api"]:
-                return _json(discovery.versions(headers.get("host")))
+                found: dict[str, Any] | None = discovery.versions(headers.get("host"))
             case ["apis"]:
-                found: dict[str, Any] | None = discovery.groups(mappings)
+                found = discovery.groups(mappings)
             case ["apis", group]:
                 found = discovery.group(mappings, group)
             case ["api", version]:
@@ -77,7 +82,13 @@ class Documents:
                 found = discovery.resources(mappings, GroupVersion(group, version), stored)
             case _:
                 found = None
-        return None if found is None else _json(found)
+        if found is not None:
+            asked = format_of_document(headers)
+            content = write(msgspec.json.encode(found), asked.media, pretty=asked.pretty)
+            return http.Response(200, [("content-type", asked.media)], content)
+        if (parts[0] == "api" and len(parts) == 2) or (len(parts) == 3 and _is_builtin_group(parts[1])):
+            raise routes.no_resource()
+        return None
 
     async def _openapi(self, parts: list[str], headers: http.Headers) -> http.Response | None:
         custom = await self._registry.custom_resources()
@@ -106,6 +117,10 @@ class Documents:
         return _tagged(headers, [("content-type", media), _NO_CACHE, ("vary", "Accept")], content)
 
 
+def _is_builtin_group(name: str) -> bool:
+    return any(each.resource.group == name for each in builtin.resources())
+
+
 def _prefers_protobuf(accept: str) -> bool:
     for clause in negotiation.clauses(accept):
         if clause.media.startswith(_V2_PROTOBUF):
@@ -120,6 +135,11 @@ def _prefers_protobuf(accept: str) -> bool:
 def _size(custom: Sequence[ResourceInfo]) -> int:
     """How much there is to write, for the decision whether it is done in a thread."""
     return sum(info.definition_bytes for info in custom) + 65536
+
+
+def _indented(document: dict[str, Any]) -> http.Response:
+    """The documents that kube-apiserver writes for people."""
+    return http.Response(200, [JSON], msgspec.json.format(msgspec.json.encode(document), indent=2))
 
 
 def _json(document: dict[str, Any]) -> http.Response:

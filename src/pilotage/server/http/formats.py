@@ -31,6 +31,16 @@ def format_of(headers: Headers, target: str, info: ResourceInfo, request: Reques
     return replace(found, pretty=True) if is_pretty(headers, target) else found
 
 
+def format_of_document(headers: Headers) -> Format:
+    """The format of a document about the API, which has no other forms. Raises NotAcceptable."""
+    accept = headers.get("accept")
+    _check_route(accept, MEDIA_TYPES)
+    found = negotiate(accept, forms=False)
+    if found is None:
+        raise NotAcceptable(_ONLY + ", ".join(MEDIA_TYPES))
+    return replace(found, pretty=True) if is_pretty(headers, "") else found
+
+
 def format_of_error(headers: Headers, target: str) -> Format:
     """The format of an error: never converted to another kind, and JSON for people where nothing is acceptable."""
     found = negotiate(headers.get("accept"), forms=False)

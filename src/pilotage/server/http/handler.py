@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
-from collections.abc import AsyncIterator
+import uuid
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
 from importlib import metadata
 
 import msgspec
@@ -24,10 +27,11 @@ from pilotage.server.access.rbac import Authorizer
 from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.access.users import impersonated, impersonation
 from pilotage.server.http.documents import Documents
+from pilotage.server.http.flows import Flows
 from pilotage.server.http.formats import STREAMS, check_shape, format_of, format_of_error
 from pilotage.server.http.metrics import ServerMetrics
 from pilotage.server.http.rendering import Renderer, write
-from pilotage.server.http.requests import resolve, serves_any_method
+from pilotage.server.http.requests import attributes_of_path, resolve, serves_any_method
 from pilotage.server.http.warnings import warning_headers
 from pilotage.server.offload import offload
 from pilotage.server.registry import Registry
@@ -38,6 +42,10 @@ from pilotage.telemetry.logs import logger
 OPEN = ("/healthz", "/livez", "/readyz", "/version")
 """What anybody may ask."""
 _NO_CACHE = ("cache-control", "no-cache, private")
+_MAX_AUDIT_ID = 64
+"""Characters of the id that a client may give its request."""
+_LONG_RUNNING = ("attach", "exec", "log", "portforward", "proxy")
+"""Subresources whose requests have no flow schema."""
 _COMPRESSED_FROM = 128 * 1024
 """Bytes of a body from which on it is compressed."""
 _PLAIN = Format()
@@ -53,6 +61,8 @@ _STARTED: dict[str, Check] = dict.fromkeys(
     ping,
 )
 """What has been done when the first request is answered, under kube-apiserver's names."""
+_READY: dict[str, Check] = dict.fromkeys(("informer-sync", "shutdown"), ping)
+"""What holds as long as requests are answered: the server is not shutting down."""
 _log = logger("pilotage.server")
 
 
@@ -68,28 +78,36 @@ class HTTPHandler:
             authenticator = Authenticator({authenticator: ADMIN}, registry.context.service_accounts)
         self._authenticator = authenticator
         registry.reviewer.tokens = authenticator
-        self._health = {
-            "/healthz": HealthHandler("/healthz", lambda: _STARTED),
-            "/livez": HealthHandler("/livez", lambda: _STARTED),
-            "/readyz": HealthHandler("/readyz", lambda: _STARTED | {"etcd": registry.check}),
-        }
-        self._documents = Documents(registry, version())
+        ready = _STARTED | _READY | {"etcd-readiness": registry.check, "etcd": registry.check}
+        checks = {"/healthz": _STARTED, "/livez": _STARTED, "/readyz": ready}
+        self._health = {path: HealthHandler(path, partial(dict, found)) for path, found in checks.items()}
+        own_paths = [*checks, *(f"{path}/{name}" for path, found in checks.items() for name in found)]
+        self._documents = Documents(registry, version(), own_paths)
+        self._flows = Flows(registry.context.storage, registry.context.prefix, _loop_time)
         self._metrics = ServerMetrics(registry.context)
 
     async def __call__(self, incoming: http.Request) -> http.Response | http.StreamingResponse:
         """An `http.Handler`."""
+        flow: list[tuple[str, str]] = []
         try:
-            return await self._answer(incoming)
+            answer = await self._answer(incoming, flow)
         except ApiError as error:
-            return failure(error, format_of_error(incoming.headers, incoming.target))
+            answer = failure(error, format_of_error(incoming.headers, incoming.target))
         except PilotageError as error:
             _log.warning("Request failed", method=incoming.method, path=incoming.target.partition("?")[0], error=error)
             failed = internal_error(str(error))
-            return failure(failed, format_of_error(incoming.headers, incoming.target))
+            answer = failure(failed, format_of_error(incoming.headers, incoming.target))
+        return replace(answer, headers=_complete(answer.headers, incoming, flow))
 
-    async def _answer(self, incoming: http.Request) -> http.Response | http.StreamingResponse:
+    async def _answer(
+        self, incoming: http.Request, flow: list[tuple[str, str]]
+    ) -> http.Response | http.StreamingResponse:
+        """The answer; the headers about its flow schema go into `flow` as soon as they are known."""
         route = incoming.target.partition("?")[0].rstrip("/") or "/"
         user = await self._user(incoming) if route not in OPEN else ANONYMOUS
+        attributes = attributes_of_path(incoming, user)
+        if attributes.subresource not in _LONG_RUNNING:
+            flow += await self._flows.headers(attributes)
         if health := self._health.get("/" + route.lstrip("/").partition("/")[0]):
             return await health(incoming if incoming.method == "HEAD" else replace(incoming, method="GET"))
         if route == "/metrics" and incoming.method == "GET":
@@ -102,6 +120,9 @@ class HTTPHandler:
             if incoming.method != "GET" and not serves_any_method(route):
                 raise routes.no_method()
             return answer
+        if attributes.path:
+            await self._authorizer.check(attributes)
+            raise NotFound(routes.NO_PAGE)
         request, info = await resolve(self._registry, incoming, user)
         with with_warnings(info.warnings):
             return await self._metrics.measured(request, self._served(incoming, request, info))
@@ -122,7 +143,7 @@ class HTTPHandler:
             return await self._sent(incoming, 200, asked, body, page.warnings)
         result = await self._registry.call(request, info)
         if result.code == 204:
-            return http.Response(204, [_NO_CACHE], b"")
+            return http.Response(204, [], b"")
         check_shape(asked, info, collection=False)
         body = await offload(len(result.body), renderer.object, result.body)
         return await self._sent(incoming, result.code, asked, body, result.warnings)
@@ -131,7 +152,7 @@ class HTTPHandler:
         self, incoming: http.Request, code: int, asked: Format, body: bytes, warnings: tuple[str, ...]
     ) -> http.Response:
         """An answer, compressed if it is large and the client can read it so."""
-        headers = [("content-type", asked.media), _NO_CACHE, *warning_headers(warnings)]
+        headers = [("content-type", asked.media), *warning_headers(warnings)]
         if len(body) > _COMPRESSED_FROM and _takes_gzip(incoming.headers):
             body = await offload(len(body), gzip.compress, body, compresslevel=1, mtime=0)
             headers += [("content-encoding", "gzip"), ("vary", "Accept-Encoding")]
@@ -161,7 +182,7 @@ class HTTPHandler:
         exits = AsyncExitStack()
         events = await exits.enter_async_context(self._registry.watch(request, info))
         media = STREAMS[1] if asked.media == PROTOBUF else asked.media
-        headers = [("content-type", media), _NO_CACHE, *warning_headers(info.warnings)]
+        headers = [("content-type", media), *warning_headers(info.warnings)]
         return http.StreamingResponse(200, headers, _chunks(events, renderer, exits), endless=True)
 
 
@@ -177,7 +198,7 @@ async def _chunks(
 
 def failure(error: ApiError, asked: Format = _PLAIN) -> http.Response:
     """An error as HTTP: a Status, or plain text where the path itself is unknown."""
-    headers = [_NO_CACHE, *warning_headers(error.warnings)]
+    headers = list(warning_headers(error.warnings))
     if error.retry_after_seconds:
         headers.append(("retry-after", str(error.retry_after_seconds)))
     if isinstance(error, NotFound) and error.status.details is None:
@@ -185,6 +206,19 @@ def failure(error: ApiError, asked: Format = _PLAIN) -> http.Response:
         return http.Response(404, plain, b"404 page not found\n")
     body = write(msgspec.json.encode(error.status.document()), asked.media, pretty=asked.pretty)
     return http.Response(error.status.code, [("content-type", asked.media), *headers], body)
+
+
+def _complete(
+    headers: Sequence[tuple[str, str]], incoming: http.Request, flow: Sequence[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    """The headers of an answer, with those that every answer has."""
+    audit_id = incoming.headers.get("audit-id")[:_MAX_AUDIT_ID] or str(uuid.uuid4())
+    cached = () if any(name == "cache-control" for name, _ in headers) else (_NO_CACHE,)
+    return [("audit-id", audit_id), *cached, *headers, *flow]
+
+
+def _loop_time() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _registry_form(asked: Format, request: Request) -> Form:
