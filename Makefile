@@ -53,11 +53,12 @@ cluster-tests: $(READY) cluster-binaries  ## the client tests and generated CRDs
 differential: $(READY) cluster-binaries  ## random requests to a real kube-apiserver and to ours, for SECONDS (600), from SEED (1)
 	$(BIN)/python -m tests.differential --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1)
 
-foreign-clients:  ## install kopf, kr8s, lightkube and the official Python client into the cache folder, once
+foreign-clients:  ## install or build the clients of other projects into the cache folder, once
 	@$(PYTHON) hack/foreign/environment.py
+	@$(PYTHON) hack/foreign/binaries.py || test $$? -eq 3
 
 foreign-tests: $(READY) cluster-binaries foreign-clients  ## these clients on a real kube-apiserver and on ours
-	$(PYTEST) -m foreign
+	$(PYTEST) -m foreign tests/foreign
 
 compatibility-binaries:  ## build the Go programs of the Device API's older generations into the cache folder, once
 	@$(PYTHON) hack/device/binaries.py || test $$? -eq 3

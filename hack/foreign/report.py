@@ -28,11 +28,14 @@ def masked(value):
         return [masked(one) for one in value]
     if not isinstance(value, dict):
         return value
-    return {
+    found = {
         key: f"<{key}>" if one and (key in VOLATILE or key.endswith(("Timestamp", "Time", "time"))) else masked(one)
         for key, one in value.items()
         if one is not None
     }
+    if isinstance(entries := found.get("managedFields"), list):
+        entries.sort(key=lambda entry: json.dumps(entry, sort_keys=True))  # else by times: a second may have passed
+    return found
 
 
 def until(ready, what):

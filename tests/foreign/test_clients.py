@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -22,11 +23,22 @@ WITHIN = 50.0  # seconds for one program; on two idle cores it takes three
 @pytest.fixture(scope="module")
 def python() -> Path:
     """The Python that the clients are installed for."""
-    command = [sys.executable, str(PROGRAMS / "environment.py"), "--where"]
+    return folder_of("environment.py") / "bin" / "python"
+
+
+@pytest.fixture(scope="module")
+def go_program() -> Path:
+    """The program that uses client-go and controller-runtime."""
+    return folder_of("binaries.py") / "foreign"
+
+
+def folder_of(script: str) -> Path:
+    """What a script has installed or built; skips the test with the script's reason where it has not."""
+    command = [sys.executable, str(PROGRAMS / script), "--where"]
     where = subprocess.run(command, capture_output=True, text=True, check=False)
     if where.returncode != 0:
         pytest.skip(where.stderr.strip())
-    return Path(where.stdout.strip()) / "bin" / "python"
+    return Path(where.stdout.strip())
 
 
 @pytest.fixture(scope="module")
@@ -47,18 +59,29 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("program", sorted(path.stem for path in PROGRAMS.glob("*_job.py")))
-def test_a_foreign_client_does_its_job_on_both_servers(
+def test_a_python_client_does_its_job_on_both_servers(
     program: str, python: Path, ours: Path, real_control_plane: RealCluster
 ) -> None:
+    check_same([str(python), str(PROGRAMS / f"{program}.py")], ours, real_control_plane.kubeconfig)
+
+
+@pytest.mark.parametrize("job", ["fixtures", "managers"])
+def test_a_go_client_does_its_job_on_both_servers(
+    job: str, go_program: Path, ours: Path, real_control_plane: RealCluster
+) -> None:
+    check_same([str(go_program), job], ours, real_control_plane.kubeconfig)
+
+
+def check_same(command: list[str], ours: Path, real: Path) -> None:
+    """Run a command with both kubeconfigs at once, in a namespace of its own, and compare what it prints."""
     namespace = f"foreign-{secrets.token_hex(4)}"
-    expected = printed(python, program, real_control_plane.kubeconfig, namespace)
-    found = printed(python, program, ours, namespace)
+    with ThreadPoolExecutor() as executor:
+        expected, found = executor.map(printed, ([*command, str(one), namespace] for one in (real, ours)))
     assert len(expected) > 5
     assert found == expected, "\n".join(difflib.unified_diff(expected, found, "real", "ours", n=0, lineterm=""))
 
 
-def printed(python: Path, program: str, kubeconfig: Path, namespace: str) -> list[str]:
-    command = [str(python), str(PROGRAMS / f"{program}.py"), str(kubeconfig), namespace]
+def printed(command: list[str]) -> list[str]:
     result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=WITHIN)
-    assert result.returncode == 0, f"{program} failed with {kubeconfig}:\n{result.stdout}\n{result.stderr}"
+    assert result.returncode == 0, f"{command} failed:\n{result.stdout}\n{result.stderr}"
     return result.stdout.splitlines()

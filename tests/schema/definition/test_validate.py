@@ -80,6 +80,14 @@ def test_names_that_objects_are_stored_by_do_not_change(path: str, value: str, w
     assert after[field] == f'Invalid value: "{value}": field is immutable'
 
 
+def test_an_immutable_name_that_is_left_out_is_reported_as_empty() -> None:
+    old = established(definition(), "v1")
+    new = copy.deepcopy(old)
+    del new["spec"]["scope"]
+    (cause,) = definition_update_causes(new, old)
+    assert (cause.field, cause.message) == ("spec.scope", 'Invalid value: "": field is immutable')
+
+
 def test_names_are_measured_in_the_words_of_kubernetes() -> None:
     made = definition()
     made["spec"]["names"] |= {"shortNames": ["a" * 64], "kind": "A" * 64}

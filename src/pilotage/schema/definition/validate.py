@@ -93,8 +93,8 @@ def definition_update_causes(definition: Any, old: Any) -> list[Cause]:
     if _is_established(old):
         immutable = [("scope",), ("names", "kind"), *immutable]
     for path in immutable:
-        value = _at(spec, path)
-        if value != _at(before, path):
+        value = _at(spec, path) or ""
+        if value != (_at(before, path) or ""):
             found.append(causes.invalid(".".join(("spec", *path)), value, "field is immutable"))
     return found + _stored_causes(definition)
 
