@@ -48,7 +48,7 @@ cluster-binaries:  ## build kube-apiserver, etcd and kubectl into the cache fold
 	@$(PYTHON) hack/cluster/binaries.py || test $$? -eq 3
 
 cluster-tests: $(READY) cluster-binaries  ## the client tests and generated CRDs against a real kube-apiserver
-	$(PYTEST) -m cluster
+	$(PYTEST) -m "cluster and not long"
 
 differential: $(READY) cluster-binaries  ## random requests to a real kube-apiserver and to ours, for SECONDS (600), from SEED (1)
 	$(BIN)/python -m tests.differential --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1)

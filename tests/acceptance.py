@@ -23,6 +23,7 @@ GROUPS = {
     "controller": _ids("T", 35, 57),
     "manager": _ids("T", 57, 81),
     "leader election": _ids("T", 81, 89),
+    "leader election faults": ["F8", "F13", "F14"],
     "reflector and informer": _ids("T", 90, 114),
     "cache": _ids("T", 114, 127),
     "client": _ids("T", 127, 145),

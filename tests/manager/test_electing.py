@@ -7,10 +7,13 @@ import random
 
 import pytest
 
+from pilotage.cluster import Cluster
 from pilotage.cluster.fencing import current_fences
+from pilotage.errors import Forbidden
 from pilotage.manager.election import LeaderCallbacks, LeaderElector
 from pilotage.manager.errors import LeaderElectionLost
 from pilotage.manager.lease import LeaseLock
+from pilotage.manager.resourcelock import LeaderElectionRecord
 from pilotage.rest.fence import Term
 
 from ..worlds import World
@@ -179,3 +182,50 @@ async def test_the_fence_has_the_term_of_the_lease(world: World) -> None:
     elector = LeaderElector(LeaseLock(world.client, world.namespace, "leader"))
     await elector.acquire()
     assert elector.fence.term is None  # without its cluster, the term is not sent: it would not be known where
+
+
+@pytest.mark.virtual_time
+async def test_a_lease_that_is_released_is_taken_at_once_and_one_that_expires_to_the_moment() -> None:
+    async with Cluster.embedded() as cluster:
+        locks = [LeaseLock(cluster.client, "default", "leader") for _ in range(3)]
+        first, second, third = (
+            LeaderElector(lock, identity=name) for lock, name in zip(locks, ("1", "2", "3"), strict=True)
+        )
+        await first.acquire()
+        waiting = asyncio.ensure_future(second.acquire())
+        await asyncio.sleep(7.7)
+        assert not waiting.done()
+        await first.release()
+        await waiting
+        assert elapsed() == pytest.approx(7.7)
+        await third.acquire()  # the second does not renew it
+        assert elapsed() == pytest.approx(7.7 + 15)
+
+
+@pytest.mark.virtual_time
+async def test_a_standby_that_cannot_watch_reads_the_lease() -> None:
+    class Unwatchable(Lock):
+        def changes(self) -> object:
+            raise Forbidden("leases is forbidden: User cannot watch it")
+
+    board = Board(held_by("other"))
+    elector = LeaderElector(Unwatchable(board), identity="me")
+    await elector.acquire()
+    assert elapsed() == pytest.approx(15, abs=0.2)
+
+
+@pytest.mark.covers("F29")
+@pytest.mark.parametrize("record", [None, held_by(""), held_by("other")], ids=["absent", "released", "held"])
+@pytest.mark.virtual_time
+async def test_a_server_that_fails_is_asked_once_in_each_retry_period(record: LeaderElectionRecord | None) -> None:
+    board = Board(record)
+    elector = candidate(board)
+    running = asyncio.ensure_future(elector.acquire())
+    if record is not None and record.holder_identity:
+        await asyncio.sleep(14)
+    board.broken = True
+    board.calls.clear()
+    await asyncio.sleep(60)
+    assert 60 / 4.4 - 1 <= len(board.calls) <= 60 / 2 + 1
+    running.cancel()
+    await asyncio.wait([running])

@@ -89,6 +89,7 @@ class LeaderElector:
         self._observed_at = -math.inf
         self._current = False  # whether the lock still has the record that was last written or read
         self._deadline = -math.inf
+        self._changed = asyncio.Event()  # set when a watch has observed another record
         self._trouble = ""
         self._leading = False
         self._fence = Fence(check=self._check)
@@ -155,10 +156,47 @@ class LeaderElector:
     async def acquire(self) -> None:
         """Try until this process leads."""
         log.info("Attempting to acquire leader lease", lease=self._lock.name, identity=self.identity)
-        while not (await self._try() is _Try.HELD and self._now() < self._deadline):
-            period = self._timings.retry_period
-            await asyncio.sleep(period + self._random.random() * JITTER * period)
+        watching = asyncio.ensure_future(self._watch())
+        try:
+            while not (await self._try() is _Try.HELD and self._now() < self._deadline):
+                await self._pause()
+        finally:
+            watching.cancel()
+            await asyncio.wait([watching])
         self._begin_leading()
+
+    async def _pause(self) -> None:
+        """Wait until the next attempt: for a retry period and its jitter, or until the lease expires. A lease that is
+        released meanwhile is requested at once."""
+        begun, period = self._now(), self._timings.retry_period
+        until = begun + period * (1 + self._random.random() * JITTER)
+        heard = False
+        while True:
+            expiry, now = self._expiry(), self._now()
+            if heard and expiry <= now:
+                return
+            end = min(until, expiry) if expiry > begun else until  # expired: the last attempt has failed
+            self._changed.clear()
+            try:
+                async with asyncio.timeout(max(end - now, period / 20)):
+                    heard = await self._changed.wait()
+            except TimeoutError:
+                return
+
+    async def _watch(self) -> None:
+        """Observe the lease as it changes, so that its expiry is known to the moment. Where a watch is not possible,
+        the attempts observe it."""
+        changes = getattr(self._lock, "changes", None)
+        while changes is not None:
+            try:
+                async with changes() as records:
+                    async for record in records:
+                        if record != self._observed:
+                            self._see(record)
+                            self._changed.set()
+            except Exception as error:  # forbidden, not served, a bug of a custom lock: an election needs no watch
+                log.debug("Cannot watch the leader lease", lease=self._lock.name, error=error)
+            await asyncio.sleep(self._timings.retry_period)
 
     async def renew(self) -> None:
         """Renew the lease; raises LeaderElectionLost when it is lost or could not be renewed in time."""
@@ -280,9 +318,16 @@ class LeaderElector:
 
     def _valid(self) -> bool:
         """Whether the lease is valid: its duration has not passed since it was last seen to change."""
-        assert self._observed is not None
+        return self._now() < self._expiry()
+
+    def _expiry(self) -> float:
+        """When the lease expires unless it is seen to change; that of a lease without a holder has passed."""
+        if self._observed is None:
+            return math.inf
+        if not self._observed.holder_identity:
+            return -math.inf
         duration = self._observed.lease_duration_seconds or self._timings.lease_duration
-        return self._now() < self._observed_at + duration
+        return self._observed_at + duration
 
     def _is_ours(self, record: LeaderElectionRecord) -> bool:
         return record.holder_identity == self.identity

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 
 from pilotage.client.client import Client
 from pilotage.cluster.cluster import Cluster
@@ -44,6 +45,13 @@ class LeaseLock:
         """The fence of the writes of the record's holder."""
         term = Term(self._namespace, self._name, record.holder_identity, record.leader_transitions)
         return Fence(term if self._cluster is not None else None, check, self._cluster)
+
+    @asynccontextmanager
+    async def changes(self) -> AsyncIterator[AsyncIterator[LeaderElectionRecord]]:
+        """The records from now on, as they change, until the server ends the watch."""
+        fields = {"metadata.name": self._name}
+        async with self._client.watch(Lease, namespace=self._namespace, fields=fields) as events:
+            yield (record_of(event.object.spec) async for event in events if event.type in ("ADDED", "MODIFIED"))
 
     async def get(self) -> LeaderElectionRecord | None:
         try:

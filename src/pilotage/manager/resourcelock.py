@@ -30,7 +30,8 @@ class ResourceLock(Protocol):
     """Stores the record. `update` fails with Conflict if another replica has written since the last read.
 
     A lock that is an object of an API server may also have `fence(record, check)`, which returns the Fence of the
-    holder's writes: with it, that server refuses the writes of a former leader.
+    holder's writes: with it, that server refuses the writes of a former leader; and `changes()`, a block with an
+    iterator over the records as they change: with it, a standby sees a released lease at once.
     """
 
     @property
