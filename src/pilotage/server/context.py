@@ -31,6 +31,8 @@ from pilotage.storage.interface import Entry, Operation, Put, Storage
 from pilotage.storage.transaction import MAX_VALUE_BYTES
 
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+_UUID_4 = uuid.UUID(int=0, version=4).int
+_UUID_MASK = uuid.UUID(int=2**128 - 1, version=4).int
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,9 @@ class RegistryContext:
         return self.clock()
 
     def uid(self) -> str:
-        return str(uuid.UUID(int=self.chance.getrandbits(128), version=4))
+        """A random UUID (version 4)."""
+        digits = f"{self.chance.getrandbits(128) & _UUID_MASK | _UUID_4:032x}"
+        return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
     def suffix(self) -> str:
         """What makes a generated name unique: no vowels, so no words."""

@@ -22,7 +22,7 @@ from pilotage.storage.transaction import MAX_VALUE_BYTES
 
 def default(info: ResourceInfo, request: Request, document: Document, problems: FieldProblems) -> list[str]:
     """Prune and default by the schema of a CRD, then by the strategy, in place. The warnings about dropped fields."""
-    if info.custom and info.schema is not None:
+    if info.custom and info.schema is not None and not info.schema.is_complete(document):
         problems.unknown += info.schema.prune(document)
         nulls = nulls_in(document) if request.content_type == PatchType.APPLY.value else []
         try:

@@ -158,4 +158,8 @@ class History:
 
 def _weight(commit: Commit) -> int:
     """The bytes that only the log keeps alive: each value is either current, or the previous one of a later event."""
-    return sum(EVENT_BYTES if event.previous is None else EVENT_BYTES + len(event.previous.value) for event in commit)
+    weight = EVENT_BYTES * len(commit)
+    for event in commit:
+        if event.previous is not None:
+            weight += len(event.previous.value)
+    return weight

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable
+from functools import lru_cache
 
 _BLOCK = 512  # keys in a new block; it splits at twice that
 
@@ -77,6 +78,7 @@ class SortedKeys:
         return before + bisect_left(self._blocks[at], key) if at < len(self._blocks) else before
 
 
+@lru_cache(maxsize=1024)
 def behind_prefix(prefix: str) -> str | None:
     """The upper bound of all strings with this prefix; None if there is none."""
     for at in range(len(prefix) - 1, -1, -1):

@@ -10,7 +10,10 @@ from pilotage.meta.fields.schema import FieldType, ListRule
 from pilotage.meta.fields.sets import MEMBER, SELF, FieldSet
 
 _ABSENT: Any = object()
-_CONTAINERS = (dict, list)
+_CONTAINERS = frozenset((dict, list))
+_MAX_REMEMBERED = 256
+_MAX_NAMES = 1024
+"""Characters of the names in a map whose field set is worth remembering."""
 
 
 class Changes(NamedTuple):
@@ -121,13 +124,9 @@ def appeared(field_type: FieldType, value: Any) -> FieldSet:
 def below(field_type: FieldType, value: Any) -> FieldSet:
     """The fields and items of a value; none of a value that is a leaf."""
     if isinstance(value, dict) and field_type.is_map and not field_type.atomic:
-        fields = {
-            f"f:{name}": appeared(field_type.child(name), item) if item.__class__ in _CONTAINERS else MEMBER
-            for name, item in value.items()
-        }
-        if field_type.always:
-            fields.update({f"f:{name}": MEMBER for name in field_type.always if name not in value})
-        return fields
+        if _CONTAINERS.isdisjoint(map(type, value.values())):
+            return _scalar_fields(field_type, value)
+        return _map_fields(field_type, value)
     rule = field_type.list_rule
     if isinstance(value, list) and rule is not None and not rule.atomic:
         found = items.by_element(field_type, rule, value)
@@ -136,3 +135,24 @@ def below(field_type: FieldType, value: Any) -> FieldSet:
             for element, same in found.items()
         }
     return MEMBER
+
+
+def _map_fields(field_type: FieldType, value: dict[str, Any]) -> FieldSet:
+    fields = {
+        f"f:{name}": appeared(field_type.child(name), item) if item.__class__ in _CONTAINERS else MEMBER
+        for name, item in value.items()
+    }
+    if field_type.always:
+        fields.update({f"f:{name}": MEMBER for name in field_type.always if name not in value})
+    return fields
+
+
+def _scalar_fields(field_type: FieldType, value: dict[str, Any]) -> FieldSet:
+    """The fields of a map of scalars: its names alone decide, and many maps of a type have the same."""
+    known, names = field_type.scalar_sets, tuple(value)
+    fields = known.get(names)
+    if fields is None:
+        fields = _map_fields(field_type, value)
+        if len(known) < _MAX_REMEMBERED and sum(map(len, names)) <= _MAX_NAMES:
+            known[names] = fields
+    return fields

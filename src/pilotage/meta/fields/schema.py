@@ -54,6 +54,9 @@ class FieldType:
     always: Mapping[str, Any] = field(init=False, default_factory=dict)
     """Fields that are never left out, with the values that they have where nothing sets them: null, 0 or empty."""
 
+    scalar_sets: dict[tuple[str, ...], dict[str, Any]] = field(init=False, default_factory=dict, repr=False)
+    """The field sets of maps of scalars that were seen, by the names in them."""
+
     @property
     def fields(self) -> Mapping[str, FieldType]:
         """The declared fields of a map."""

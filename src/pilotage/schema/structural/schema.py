@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pilotage.errors import Cause
@@ -15,6 +16,7 @@ from pilotage.schema.structural.node import Node, Resolve, Tree
 from pilotage.schema.structural.paths import MAXIMUM_REPORTED, Problem, Problems, TooManyProblemsError
 from pilotage.schema.structural.prune import Pruner
 from pilotage.schema.structural.ratchet import remaining_problems
+from pilotage.schema.structural.shape import Shape, compile_shape
 from pilotage.schema.structural.validate import Table, Validator, check_value
 from pilotage.schema.structural.values import NO_FIELD
 from pilotage.schema.structural.walk import compile_walk
@@ -55,6 +57,7 @@ class StructuralSchema:
         validator = Validator()
         self._table = validator.compile(root)
         status = root.properties.get("status")
+        self._status = status
         self._status_table = validator.compile(status) if status is not None else {}
         # Kubernetes checks list types and embedded resources of custom resources only.
         self._lists = None if root.tree.built_in else compile_walk(root, list_check)
@@ -74,6 +77,20 @@ class StructuralSchema:
         and CEL is not installed.
         """
         return cls(Tree(resolve).node(schema, root=embedded))
+
+    # Made for the first document: many schemas are only compiled to see whether they are valid.
+
+    @cached_property
+    def _shape(self) -> Shape | None:
+        return None if self._root.tree.built_in else compile_shape(self._root)
+
+    @cached_property
+    def _status_shape(self) -> Shape | None:
+        return None if self._root.tree.built_in or self._status is None else compile_shape(self._status)
+
+    def is_complete(self, document: Any) -> bool:
+        """Whether `prune` and `default` would do nothing; False if that cannot be told at once."""
+        return self._shape is not None and self._shape.is_complete(document)
 
     def prune(self, document: Any) -> list[str]:
         """Drop unknown fields in place. Returns their sorted paths, at most MAXIMUM_REPORTED of them."""
@@ -97,12 +114,14 @@ class StructuralSchema:
 
         Of more than MAXIMUM_REPORTED problems the first are reported, and one more cause says that there are others.
         """
-        return self._causes(_Part(self._table, document, None), document, old)
+        return self._causes(_Part(self._table, self._shape, document, None), document, old)
 
     def validate_status(self, document: Any, old: Any = None) -> list[Cause]:
         """As `validate`, for a write to the status subresource: of the schema only `status` is checked."""
         status = document.get("status", _ABSENT) if isinstance(document, dict) else _ABSENT
-        return self._causes(_Part({} if status is _ABSENT else self._status_table, status, "status"), document, old)
+        if status is _ABSENT:
+            return self._causes(_Part({}, None, None, None), document, old)
+        return self._causes(_Part(self._status_table, self._status_shape, status, "status"), document, old)
 
     def _causes(self, part: _Part, document: Any, old: Any) -> list[Cause]:
         problems = self._problems(part, document, old, MAXIMUM_REPORTED)
@@ -125,7 +144,8 @@ class StructuralSchema:
     def _problems(self, part: _Part, document: Any, old: Any, most: float) -> list[Problem]:
         problems = Problems(most)
         with suppress(TooManyProblemsError):
-            check_value(part.table, part.value, None, part.key, problems)
+            if part.shape is None or not part.shape.is_valid(part.value):
+                check_value(part.table, part.value, None, part.key, problems)
             if self._embedded is not None:
                 self._embedded(document, None, problems)
             if self._lists is not None:
@@ -150,6 +170,7 @@ class _Part(NamedTuple):
     """The part of a document that is checked: the whole object, or its status."""
 
     table: Table
+    shape: Shape | None
     value: Any
     key: str | None
 

@@ -133,7 +133,7 @@ def number_check(node: Node) -> Check | None:
     """Checks range and `multipleOf`. Without a format an integer is an int64."""
     bounds = (_bound_check(node, "minimum"), _bound_check(node, "maximum"))
     every = combined([check for check in (_range_check(node), _multiple_check(node), *bounds) if check])
-    low, high = _valid_range(node)
+    low, high = valid_range(node)
     if every is None or low > high:
         return every
 
@@ -214,7 +214,7 @@ def _range_check(node: Node) -> Check | None:
     return check
 
 
-def _valid_range(node: Node) -> tuple[float, float]:
+def valid_range(node: Node) -> tuple[float, float]:
     """Bounds between which every value is valid, so that one comparison is enough; an empty range if there are none."""
     schema = node.schema
     if schema.get("exclusiveMinimum") or schema.get("exclusiveMaximum") or schema.get("multipleOf"):

@@ -8,7 +8,12 @@ from typing import Any
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid
 from pilotage.meta.documents import Document, canonical
-from pilotage.meta.validation import MAX_CAUSES, object_meta_causes, object_meta_update_causes
+from pilotage.meta.validation import (
+    MAX_CAUSES,
+    managed_fields_causes,
+    object_meta_causes,
+    object_meta_update_causes,
+)
 from pilotage.server.strategies.metadatachecks import Checks
 from pilotage.server.strategies.strategy import Strategy, copy_field
 
@@ -21,6 +26,7 @@ _SERVER_OWNED = (
 )
 _KEPT_ON_UPDATE = ("creationTimestamp", "generation")
 _KEPT_IF_ABSENT = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds")
+_SET_BY_WRITES = {"generation": 0, "managedFields": ()}
 _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 UNQUALIFIED = "name is neither a standard finalizer name nor is it fully qualified"
 DUPLICATE_OWNERS = (
@@ -75,6 +81,10 @@ def update_causes(
     metadata: Document, old: Document, strategy: Strategy, checks: Checks, *, namespaced: bool
 ) -> list[Cause]:
     """What is wrong with the metadata of an object's next state, each cause as often as Kubernetes finds it."""
+    if metadata | _SET_BY_WRITES == old | _SET_BY_WRITES and not managed_fields_causes(
+        metadata.get("managedFields") or ()
+    ):
+        return []  # it was checked when it was stored
     whole = object_meta_causes(metadata, namespaced=namespaced, name="path")
     changes = object_meta_update_causes(metadata, old, valid=not whole)
     found = whole + changes + (changes + _finalizer_causes(metadata, strategy)) * checks.changes

@@ -55,13 +55,14 @@ class Creator:
             message = "create not allowed while custom resource definition is terminating"
             raise info.forbidden(metadata.get("name", ""), message)
         warnings += meta.deduplicate_owners(metadata)
+        now = context.now()
         if not tracked:
-            track_create(info, request, document, now=context.now())
+            track_create(info, request, document, now=now)
         attributes = Attributes(Operation.CREATE, request, document, None, warnings)
         with bodies.with_warnings(tuple(warnings)):
-            return await self._admitted(info, attributes, document)
+            return await self._admitted(info, attributes, document, now)
 
-    async def _admitted(self, info: ResourceInfo, attributes: Attributes, document: Document) -> Response:
+    async def _admitted(self, info: ResourceInfo, attributes: Attributes, document: Document, now: str) -> Response:
         """Admit, prepare and store an object; again with another name where a generated one is taken."""
         context, request, warnings, metadata = (
             self.context,
@@ -73,7 +74,7 @@ class Creator:
         if admission.mutating:
             await admission.mutate(attributes)
         info.strategy.set_requester(document, request.user)
-        now, uid = context.now(), context.uid()
+        uid = context.uid()
         if metadata.get("name") or not metadata.get("generateName"):
             warnings += steps.prepare_create(info, document, now=now, uid=uid, dry_run=request.write.dry_run)
             return await self._store(info, attributes, document)

@@ -143,17 +143,21 @@ def _prepare(
 
 def _unchanged(info: ResourceInfo, document: Document, old: Document, entry: Entry) -> bool:
     """Whether there is nothing to write. An object that is stored in an older form is written by any write."""
-    _keep_times(document, old)
+    unchanged = _keep_times(document, old)
     if info.stored is info and records.current(entry, info):
-        return same(document, old)
+        return unchanged
     return same(records.storable(document, info), records.decode(records.stamp(entry.value, entry.revision)))
 
 
-def _keep_times(document: Document, old: Document) -> None:
-    """Take the old times of the managed fields over, in place, if nothing but these would change."""
-    metadata, was = document["metadata"], old["metadata"]
-    entries, before = metadata.get("managedFields"), was.get("managedFields")
-    if entries and before and entries != before and only_times_differ(entries, before):
-        kept = document | {"metadata": metadata | {"managedFields": before}}
-        if same(kept, old):
-            metadata["managedFields"] = before
+def _keep_times(document: Document, old: Document) -> bool:
+    """Whether nothing changes but the times of managed fields, whose old ones are then kept, in place."""
+    metadata, entries, before = document["metadata"], *(one["metadata"].get("managedFields") for one in (document, old))
+    if not entries or not before or entries == before:
+        return same(document, old)
+    if not only_times_differ(entries, before):
+        return False
+    metadata["managedFields"] = before
+    if same(document, old):
+        return True
+    metadata["managedFields"] = entries
+    return False
