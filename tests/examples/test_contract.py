@@ -19,6 +19,7 @@ GIVEN = {
     "database.py": "4e2ecbbca240b28b541d91f3a2e7ff2e5a65c6736d4beb99bc81e7f074b16bc9",
     "informers.py": "68f0ce9f8a7cbc8b8d88b5f772165adbdfc61e88cbe2f37a89c2048ea23901b3",
     "unknown_fields.py": "6b214689e6d047dcb3e143c8e08b587c9e1ae327564a6c0834b8c767e5d0a934",
+    "webhooks.py": "2af7477b1a8a3b844da4074db3f6cb9bd391ca46e8615e523fe610e056f59816",
 }
 ENDING = re.compile(
     r"""if __name__ == "__main__":\n((?:    .*\n)*)    try:\n        (.*\n)"""

@@ -98,7 +98,9 @@ async def test_a_kind_without_a_class_is_given_as_documents() -> None:
     manager = Manager()
     gvk = pt.GroupVersionKind("books.pilotage.dev", "v1", "Book")
     WebhookBuilder(manager).for_(gvk).with_mutating_handler(handle).complete()
-    endpoint = manager.webhook_server._endpoints["/mutate-books-pilotage-dev-v1-book"]
+    endpoint = manager.webhook_server.endpoint("/mutate-books-pilotage-dev-v1-book")
     answer = await endpoint.local(review(object=book()))
     assert answer["response"]["patchType"] == "JSONPatch"
+    with pytest.raises(pt.InvalidDefinition, match="no webhook is served at /other; there are: /mutate-books"):
+        manager.webhook_server.endpoint("/other")
     assert admission_request(object=book()).decode(gvk).metadata.name == "summer"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import datetime
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pilotage.client.client import Client
 from pilotage.client.restmapper import DynamicRESTMapper
@@ -20,7 +20,7 @@ from pilotage.cluster.apiserver import (
 )
 from pilotage.cluster.events import EventBroadcaster, EventRecorder
 from pilotage.cluster.fencing import FencedTransport, Fences
-from pilotage.cluster.installation import install
+from pilotage.cluster.installation import apply_manifests, install
 from pilotage.cluster.routing import Aggregation, RoutedTransport
 from pilotage.cluster.writes import TrackedTransport, WriteTracker
 from pilotage.errors import InvalidDefinition
@@ -195,9 +195,11 @@ class Cluster:
             del self._aggregations[aggregation.group]
             self.rest_mapper.replace(self._mappings_but(aggregation.group))  # discovery may find another server for it
 
-    async def install(self, *types: type[Resource]) -> None:
-        """Apply the CRDs of these types and wait until they are served."""
+    async def install(self, *types: type[Resource], manifests: Iterable[Mapping[str, Any]] = ()) -> None:
+        """Apply the CRDs of these types and wait until they are served; then apply `manifests`, documents of other
+        objects, such as those of `pilotage.webhook.manifests`."""
         await install(self.client, types, self.conversions)
+        await apply_manifests(self.client, manifests)
 
     async def lister_watcher_for(self, options: InformerOptions) -> ListerWatcher:
         """The list-watch for an informer with these options."""

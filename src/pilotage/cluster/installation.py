@@ -9,13 +9,14 @@ from typing import Any
 
 from pilotage.client.client import Client
 from pilotage.errors import AlreadyExists, Conflict, NoMatch, Timeout
-from pilotage.meta.documents import Document
+from pilotage.meta.documents import Document, copied
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import Resource
 from pilotage.meta.unstructured import Unstructured
 from pilotage.schema.generate.crd import crds
 
 DEFINITION = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+FIELD_OWNER = "pilotage"
 WAIT_SECONDS = 30.0
 _FIRST_LOOK, _LONGEST_LOOK = 0.02, 0.5
 
@@ -47,6 +48,12 @@ async def install(
     except TimeoutError:
         names = ", ".join(document["metadata"]["name"] for document in documents)
         raise Timeout(f"not served {WAIT_SECONDS:.0f} s after being applied: {names}") from None
+
+
+async def apply_manifests(client: Client, manifests: Iterable[Mapping[str, Any]]) -> None:
+    """Apply objects in their order, by server-side apply: what other programs have set in them stays."""
+    for document in manifests:
+        await client.apply(Unstructured(copied(dict(document))), field_owner=FIELD_OWNER, force=True)
 
 
 async def _apply(client: Client, document: dict[str, Any]) -> bool:

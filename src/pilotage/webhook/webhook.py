@@ -26,6 +26,7 @@ PANICS = REGISTRY.counter(
 
 ContextFunction: TypeAlias = Callable[[HTTPRequest | None], AbstractContextManager[Any]]
 """Returns a block that is entered around the handler; given the HTTP request, or None if there was none."""
+_NO_CONTEXT = nullcontext()
 LogFields: TypeAlias = Callable[[AdmissionRequest], Mapping[str, object]]
 
 
@@ -79,8 +80,7 @@ class AdmissionWebhook:
         except DecodeError as error:
             log.error("Unable to decode the request", error=str(error))
             return self.refused(400, str(error))
-        around = self.options.context_func
-        with log_context(**self._log_fields(request)), nullcontext() if around is None else around(http_request):
+        with log_context(**self._log_fields(request)), entered(self.options.context_func, http_request):
             response = await self.handle(request)
         return {"apiVersion": api_version, "kind": "AdmissionReview", "response": response.document(request.uid)}
 
@@ -105,6 +105,11 @@ class AdmissionWebhook:
     def refused(self, code: int, message: str) -> Document:
         response = errored(code, message).document("")
         return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
+
+
+def entered(function: ContextFunction | None, http_request: HTTPRequest | None) -> AbstractContextManager[Any]:
+    """The block around a call."""
+    return _NO_CONTEXT if function is None else function(http_request)
 
 
 def review_version(document: Document, kind: str, group: str) -> str:

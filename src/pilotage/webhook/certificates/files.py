@@ -22,8 +22,8 @@ REREAD_SECONDS = 10.0
 DEFAULT_DIRECTORY = "k8s-webhook-server/serving-certs"
 """Where controller-runtime looks, below the folder for temporary files."""
 
-_READS = REGISTRY.counter("certwatcher_read_certificate_total", "Total number of certificate reads")
-_ERRORS = REGISTRY.counter("certwatcher_read_certificate_errors_total", "Total number of certificate read errors")
+READS = REGISTRY.counter("certwatcher_read_certificate_total", "Total number of certificate reads")
+ERRORS = REGISTRY.counter("certwatcher_read_certificate_errors_total", "Total number of certificate read errors")
 
 
 class CertificateFiles:
@@ -52,11 +52,11 @@ class CertificateFiles:
 
     async def open(self) -> None:
         """Read the files. Raises NoCredentials if they are missing or do not belong together."""
-        _READS.labels().inc()
+        READS.labels().inc()
         try:
-            self._certificate, self._bundle = await asyncio.to_thread(self._read)
+            self._certificate, self._bundle = self._read()
         except (OSError, ssl.SSLError) as error:
-            _ERRORS.labels().inc()
+            ERRORS.labels().inc()
             cert, key, _ = self._names
             raise NoCredentials(
                 f"the certificate of the webhook server cannot be read from {self.directory / cert} and "
@@ -76,16 +76,16 @@ class CertificateFiles:
     async def run(self, changed: Changed) -> None:
         while True:
             await asyncio.sleep(self._reread_seconds)
-            if await self.reread():
+            if self.reread():
                 changed()
 
-    async def reread(self) -> bool:
+    def reread(self) -> bool:
         """Read the files again; whether they have changed. What cannot be used is logged, and does not count."""
-        _READS.labels().inc()
+        READS.labels().inc()
         try:
-            found = await asyncio.to_thread(self._read)
+            found = self._read()
         except (OSError, ssl.SSLError) as error:
-            _ERRORS.labels().inc()
+            ERRORS.labels().inc()
             if not self._failing:
                 log.warning("Certificate cannot be read; using the last one", path=str(self.directory), error=error)
             self._failing = True
@@ -100,5 +100,6 @@ class CertificateFiles:
     def _read(self) -> tuple[Certificate, bytes]:
         cert, key, authority = (self.directory / name for name in self._names)
         pair = Certificate(cert.read_bytes(), key.read_bytes())
-        tls.load_pair(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), pair.certificate, pair.key)
+        if pair != self._certificate:
+            tls.load_pair(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), pair.certificate, pair.key)
         return pair, authority.read_bytes() if authority.exists() else b""

@@ -1,0 +1,196 @@
+"""HTTP around a webhook: what is refused, versions, deadlines, failures and metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+import pytest
+
+import pilotage as pt
+from pilotage.http.messages import Headers, Request
+from pilotage.meta.documents import Document
+from pilotage.telemetry.logs import logged_fields
+from pilotage.telemetry.metrics import REGISTRY
+from pilotage.webhook.endpoint import MAX_SECONDS, Endpoint, deadline_of
+from pilotage.webhook.typed import validating
+from pilotage.webhook.webhook import PANICS, WebhookOptions
+
+from .books import Book, BookWebhook, book, review
+
+JSON = (("Content-Type", "application/json"),)
+
+
+def http(body: bytes | Document, headers: tuple[tuple[str, str], ...] = JSON, target: str = "/validate") -> Request:
+    data = body if isinstance(body, bytes) else msgspec.json.encode(body)
+    return Request("POST", target, Headers(headers), data)
+
+
+def endpoint(handler: pt.AdmissionHandler | None = None, **options: Any) -> Endpoint:
+    webhook = pt.AdmissionWebhook(handler or validating(Book, BookWebhook()), WebhookOptions(**options))
+    return Endpoint("/validate", webhook)
+
+
+async def answer(to: Endpoint, request: Request) -> tuple[int, Document]:
+    response = await to(request)
+    return response.status, msgspec.json.decode(response.body)
+
+
+async def raising(request: pt.AdmissionRequest) -> pt.AdmissionResponse:
+    raise KeyError("oops")
+
+
+async def hanging(request: pt.AdmissionRequest) -> pt.AdmissionResponse:
+    await asyncio.Event().wait()
+    raise AssertionError("never")
+
+
+@pytest.mark.covers("T173")
+@pytest.mark.parametrize(
+    ("body", "headers", "code", "words"),
+    [
+        (b"", JSON, 400, "request body is empty"),
+        (
+            b"{}",
+            (("Content-Type", "application/yaml"),),
+            400,
+            "contentType=application/yaml, expected application/json",
+        ),
+        (b"{}", (), 400, "contentType=, expected application/json"),
+        (b"{", JSON, 400, "the body is not a JSON object"),
+        (b"[]", JSON, 400, "the body is not a JSON object"),
+        (b"[" * 100_000, JSON, 400, "the body is not a JSON object"),
+        (b" " * (7 * 1024 * 1024 + 1), JSON, 413, "request entity is too large; limit is 7340032 bytes"),
+        (b'{"kind": "Pod", "apiVersion": "v1"}', JSON, 400, "expected a AdmissionReview"),
+        (b'{"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v2"}', JSON, 400, "got AdmissionReview of"),
+    ],
+)
+async def test_what_is_not_a_review_is_refused(
+    body: bytes, headers: tuple[tuple[str, str], ...], code: int, words: str
+) -> None:
+    status, document = await answer(endpoint(), http(body, headers))
+    assert (status, document["response"]["allowed"], document["response"]["status"]["code"]) == (200, False, code)
+    assert words in document["response"]["status"]["message"]
+
+
+@pytest.mark.covers("T173")
+@pytest.mark.parametrize(
+    ("sent", "answered"),
+    [("admission.k8s.io/v1",) * 2, ("admission.k8s.io/v1beta1",) * 2, ("", "admission.k8s.io/v1")],
+)
+async def test_reviews_are_answered_in_their_version(sent: str, answered: str) -> None:
+    asked = review(object=book()) | {"apiVersion": sent}
+    if not sent:
+        del asked["kind"]
+    _, document = await answer(endpoint(), http(asked))
+    assert (document["apiVersion"], document["kind"]) == (answered, "AdmissionReview")
+    assert document["response"] == {
+        "uid": asked["request"]["uid"],
+        "allowed": True,
+        "status": {"metadata": {}, "code": 200},
+    }
+
+
+async def test_a_refusal_has_the_causes_in_its_status() -> None:
+    _, document = await answer(endpoint(), http(review(object=book("winter"))))
+    status = document["response"]["status"]
+    assert (status["code"], status["reason"], status["status"]) == (422, "Invalid", "Failure")
+    assert status["message"].startswith(
+        'Book.books.pilotage.dev "summer" is invalid: spec.title: Invalid value: "winter"'
+    )
+    assert status["details"]["causes"] == [
+        {
+            "reason": "FieldValueInvalid",
+            "message": 'Invalid value: "winter": must begin with a capital',
+            "field": "spec.title",
+        }
+    ]
+
+
+@pytest.mark.covers("T178")
+async def test_a_handler_that_raises_is_an_http_error_so_that_the_failure_policy_decides() -> None:
+    before = PANICS.labels().value
+    status, document = await answer(endpoint(raising), http(review(object=book())))
+    assert (status, document["kind"], document["code"]) == (500, "Status", 500)
+    assert PANICS.labels().value == before + 1
+    assert document["message"] == "panic: KeyError: 'oops' [recovered]"
+
+
+@pytest.mark.covers("T178")
+async def test_without_recovery_the_error_ends_the_server() -> None:
+    errors: list[BaseException] = []
+    webhook = pt.AdmissionWebhook(raising, WebhookOptions(recover_panic=False))
+    status, _ = await answer(Endpoint("/validate", webhook, errors.append), http(review(object=book())))
+    assert status == 500
+    assert [repr(error) for error in errors] == ["KeyError('oops')"]
+
+
+@pytest.mark.virtual_time
+async def test_a_handler_that_hangs_is_ended_when_the_api_server_stops_waiting() -> None:
+    start = asyncio.get_running_loop().time()
+    status, document = await answer(endpoint(hanging), http(review(object=book()), target="/validate?timeout=3s"))
+    assert asyncio.get_running_loop().time() - start == pytest.approx(3)
+    assert (status, document["message"]) == (504, "the webhook /validate did not answer within 3 s")
+
+
+@pytest.mark.parametrize(
+    ("target", "seconds"),
+    [
+        ("/a?timeout=10s", 10),
+        ("/a?x=1&timeout=1500ms", 1.5),
+        ("/a?timeout=1m", MAX_SECONDS),
+        ("/a", MAX_SECONDS),
+        ("/a?timeout=never", MAX_SECONDS),
+        ("/a?timeout=0s", MAX_SECONDS),
+        ("/a?nottimeout=1s", MAX_SECONDS),
+    ],
+)
+def test_the_deadline_is_that_of_the_api_server(target: str, seconds: float) -> None:
+    assert deadline_of(target) == seconds
+
+
+async def test_a_call_without_http_gives_the_same_answer() -> None:
+    asked = review(object=book("winter"))
+    _, over_http = await answer(endpoint(), http(asked))
+    assert await endpoint().local(asked) == over_http
+    with pytest.raises(pt.InternalError, match="panic: KeyError"):
+        await endpoint(raising).local(review(object=book()))
+
+
+@pytest.mark.covers("T173", "T178")
+async def test_a_context_function_and_log_fields_surround_the_handler() -> None:
+    tenant = contextvars.ContextVar("tenant", default="none")
+    seen: list[tuple[str, object]] = []
+
+    async def handle(request: pt.AdmissionRequest) -> pt.AdmissionResponse:
+        seen.append((tenant.get(), logged_fields().get("requestID")))
+        return pt.allowed()
+
+    @contextmanager
+    def context(request: Request | None) -> Iterator[None]:
+        token = tenant.set("none" if request is None else request.headers.get("x-tenant"))
+        yield
+        tenant.reset(token)
+
+    asked = review(object=book())
+    at = endpoint(handle, context_func=context)
+    await at(http(asked, (*JSON, ("X-Tenant", "blue"))))
+    await at.local(asked)
+    own = endpoint(handle, log_fields=lambda request: {"requestID": f"mine-{request.name}"})
+    await own.local(asked)
+    uid = asked["request"]["uid"]
+    assert seen == [("blue", uid), ("none", uid), ("none", "mine-summer")]
+
+
+async def test_requests_are_counted_by_path_and_code() -> None:
+    at = Endpoint("/counted", pt.AdmissionWebhook(raising))
+    await at(http(review(object=book())))
+    lines = [line for line in REGISTRY.render().splitlines() if '"/counted"' in line]
+    assert 'controller_runtime_webhook_requests_total{webhook="/counted",code="500"} 1' in lines
+    assert 'controller_runtime_webhook_requests_total{webhook="/counted",code="200"} 0' in lines
+    assert 'controller_runtime_webhook_requests_in_flight{webhook="/counted"} 0' in lines
+    assert 'controller_runtime_webhook_latency_seconds_count{webhook="/counted"} 1' in lines
