@@ -1,7 +1,7 @@
 """Two versions of one kind, converted by functions: written in one, read in the other, nothing lost.
 
-python conversion.py memory:     the embedded API server converts in process
-python conversion.py cluster     a real cluster asks this program over HTTPS
+    python conversion.py memory:     the embedded API server converts in process
+    python conversion.py cluster     a real cluster asks this program over HTTPS
 """
 
 import asyncio
