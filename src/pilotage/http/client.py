@@ -34,6 +34,9 @@ class Client:
 
     `request` and `stream` raise ConnectionLost if no complete response arrives. If its `sent` is False, the request
     cannot have reached the server and can be retried safely.
+
+    `server_hostname` is the name in the certificate of the server, and `host_header` the Host header, where these are
+    not those of the address.
     """
 
     def __init__(
@@ -43,6 +46,7 @@ class Client:
         *,
         ssl: tls.SSLContext | None = None,
         server_hostname: str | None = None,
+        host_header: str = "",
         proxy: Proxy | None = None,
         limits: Limits | None = None,
         timeouts: Timeouts | None = None,
@@ -50,7 +54,7 @@ class Client:
         self._limits = limits or Limits()
         self._timeouts = timeouts or Timeouts()
         self._pool = Pool(Address(host, port, ssl, server_hostname or "", proxy), self._limits, self._timeouts)
-        self._host_line = f"Host: {self._pool.address.host_header()}\r\n".encode("ascii")
+        self._host_line = f"Host: {host_header or self._pool.address.host_header()}\r\n".encode("ascii")
         self._turns = asyncio.Semaphore(self._limits.concurrent_requests)
         self._closed = False
 

@@ -9,10 +9,16 @@ from __future__ import annotations
 import enum
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from pilotage.meta.documents import Document
-from pilotage.meta.kinds import GroupResource, GroupVersionResource
+from pilotage.meta.kinds import GroupResource, GroupVersionKind, GroupVersionResource
 from pilotage.rest.request import Request, User
+
+if TYPE_CHECKING:
+    from pilotage.server.resources import ResourceInfo
+
+_NAMESPACES = GroupResource("", "namespaces")
 
 
 class Operation(enum.Enum):
@@ -22,6 +28,24 @@ class Operation(enum.Enum):
     UPDATE = "UPDATE"
     """Of an update or a patch."""
     DELETE = "DELETE"
+    CONNECT = "CONNECT"
+    """A connection to a subresource such as `exec`. The new object has its options."""
+
+
+class Reinvocation:
+    """Whether the mutating functions run a second time, and what they know of the first run.
+
+    A function that calls others, such as webhooks, asks for it when one of them has changed the object.
+    """
+
+    __slots__ = ("running", "state", "wanted")
+
+    def __init__(self) -> None:
+        self.wanted = False
+        self.running = False
+        """This is the second run."""
+        self.state: dict[str, object] = {}
+        """What functions keep for the second run, by their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +60,34 @@ class Attributes:
     """The stored object, which is not changed; None for a create."""
     warnings: list[str] = field(default_factory=list)
     """What the writer is warned of; a function may add to it."""
+    info: ResourceInfo | None = field(default=None, repr=False)
+    """The resource at the version of the request; None in tests of single functions."""
+    body: ResourceInfo | None = field(default=None, repr=False)
+    """What the objects are, if not objects of the resource: a Scale, an Eviction."""
+    collection: bool = False
+    """Part of a delete collection, which names no object."""
+    reinvocation: Reinvocation = field(default_factory=Reinvocation, repr=False, compare=False)
+
+    @property
+    def kind(self) -> GroupVersionKind:
+        """What the objects are."""
+        info = self.body or self.info
+        assert info is not None, "the verbs set it"
+        return info.gvk
+
+    @property
+    def name(self) -> str:
+        """The name of the object; empty for one that has none yet, and in a delete collection."""
+        if self.request.name or self.operation is not Operation.CREATE or self.new is None:
+            return "" if self.collection else self.request.name
+        return str(self.new["metadata"].get("name") or "")
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the object. A namespace is in itself."""
+        if self.resource.group_resource == _NAMESPACES and not self.collection:
+            return self.name
+        return self.request.namespace
 
     @property
     def user(self) -> User:
@@ -50,7 +102,7 @@ class Attributes:
     @property
     def subresource(self) -> str:
         """Which part is written; empty for the whole object."""
-        return self.request.subresource
+        return self.request.subresource.partition("/")[0]  # what follows `proxy` is the path of the service
 
     @property
     def dry_run(self) -> bool:
@@ -115,9 +167,13 @@ class ResourceAdmission:
         return bool(self.mutating or self.validating)
 
     async def mutate(self, attributes: Attributes) -> None:
-        """Let the mutating functions change the object. Raises ApiError."""
+        """Let the mutating functions change the object; twice, if one of them asks for it. Raises ApiError."""
         for function in self.mutating:
             await function(attributes)
+        if attributes.reinvocation.wanted:
+            attributes.reinvocation.running = True
+            for function in self.mutating:
+                await function(attributes)
 
     async def validate(self, attributes: Attributes) -> None:
         """Let the validating functions refuse the write. Raises ApiError."""

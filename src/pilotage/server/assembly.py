@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from pilotage.meta import times
 from pilotage.server.bootstrap.contents import NamespaceContents
 from pilotage.server.context import RegistryContext
-from pilotage.server.plugins.catalogue import NAMESPACE_LIFECYCLE, chain, enabled
-from pilotage.server.plugins.plugin import PluginContext
+from pilotage.server.plugins.catalogue import NAMESPACE_LIFECYCLE, enabled
 from pilotage.storage.interface import Storage
 
 
@@ -27,6 +25,6 @@ def cluster_context(
     """
     names = enabled(enable, disable)
     lifecycle = NAMESPACE_LIFECYCLE in names
-    context = RegistryContext(storage, tenant, clock, namespace_lifecycle=lifecycle, contents=NamespaceContents())
-    plugins = PluginContext(storage, context.prefix, context.suffix, context.authorizer)
-    return replace(context, admission=chain(names, plugins))
+    return RegistryContext(
+        storage, tenant, clock, namespace_lifecycle=lifecycle, contents=NamespaceContents(), plugins=names
+    )

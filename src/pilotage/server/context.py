@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import uuid
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from pilotage.errors import (
@@ -17,15 +17,22 @@ from pilotage.errors import (
 )
 from pilotage.meta import times
 from pilotage.meta.causes import internal_error
+from pilotage.meta.documents import Document
 from pilotage.meta.names import tenant_problem
 from pilotage.rest.request import Request
+from pilotage.server import records
 from pilotage.server.access.escalation import GRANTING, EscalationCheck
 from pilotage.server.access.rbac import Authorizer
 from pilotage.server.access.serviceaccounts import ServiceAccountTokens
-from pilotage.server.admission import Admission, AdmissionFunction, Limited
+from pilotage.server.admission import Admission, Limited
 from pilotage.server.bootstrap.contents import NamespaceContents
 from pilotage.server.catalogue import Catalogue, CustomStrategies
+from pilotage.server.matching.configurations import AdmissionConfigurations
+from pilotage.server.plugins.catalogue import chain as plugin_chain
+from pilotage.server.plugins.plugin import DynamicAdmission, PluginContext
 from pilotage.server.resources import ResourceInfo
+from pilotage.server.webhooks.caller import WebhookCaller
+from pilotage.server.webhooks.endpoints import Services
 from pilotage.server.webhooks.local import LocalWebhooks
 from pilotage.storage.interface import Entry, Operation, Put, Storage
 from pilotage.storage.transaction import MAX_VALUE_BYTES
@@ -45,6 +52,8 @@ class RegistryContext:
     chance: random.Random = field(default_factory=random.SystemRandom)
     admission: Admission = field(default=Admission())
     """The functions that see each write before it is stored."""
+    plugins: frozenset[str] = frozenset()
+    """The admission plugins of kube-apiserver that run, after these functions."""
     strategies: CustomStrategies = field(default_factory=dict)
     """The custom resources with rules of their own."""
     authorization: bool = True
@@ -62,6 +71,12 @@ class RegistryContext:
     """Decides on requests that have a user."""
     service_accounts: ServiceAccountTokens = field(init=False, repr=False, compare=False)
     """Issues and verifies the tokens of service accounts."""
+    configurations: AdmissionConfigurations = field(init=False, repr=False, compare=False)
+    """The objects that configure webhooks and policies."""
+    webhooks: WebhookCaller = field(init=False, repr=False, compare=False)
+    """Calls webhooks."""
+    chain: Admission = field(init=False, repr=False, compare=False)
+    """What sees each write: the check against escalation, the functions of `admission`, the plugins."""
 
     def __post_init__(self) -> None:
         if problem := tenant_problem(self.tenant):
@@ -70,11 +85,23 @@ class RegistryContext:
         object.__setattr__(self, "authorizer", Authorizer(self.storage, self.prefix))
         tokens = ServiceAccountTokens(self.storage, self.prefix, self.clock)
         object.__setattr__(self, "service_accounts", tokens)
-        validating: tuple[AdmissionFunction | Limited, ...] = (
-            Limited(lambda: EscalationCheck(self.authorizer), GRANTING),
-            *self.admission.validating,
-        )
-        object.__setattr__(self, "admission", replace(self.admission, validating=validating))
+        configurations = AdmissionConfigurations(self.storage, self.prefix)
+        object.__setattr__(self, "configurations", configurations)
+        caller = WebhookCaller(self.local_webhooks, Services(self.storage, self.prefix))
+        object.__setattr__(self, "webhooks", caller)
+        object.__setattr__(self, "chain", self._chain())
+
+    def _chain(self) -> Admission:
+        dynamic = DynamicAdmission(self.configurations, self.webhooks, self.convert, self.authorizer, self.uid)
+        context = PluginContext(self.storage, self.prefix, self.suffix, self.authorizer, dynamic)
+        plugins = plugin_chain(self.plugins, context)
+        escalation = Limited(lambda: EscalationCheck(self.authorizer), GRANTING)
+        validating = (escalation, *self.admission.validating, *plugins.validating)
+        return Admission((*self.admission.mutating, *plugins.mutating), validating)
+
+    async def convert(self, document: Document, info: ResourceInfo) -> Document:
+        """A document of another version of a resource in the form of this one; the given one stays as it is."""
+        return records.turned(document, info)
 
     @property
     def prefix(self) -> str:

@@ -93,6 +93,9 @@ class Registry:
     async def __aenter__(self) -> Registry:
         await self._create_namespaces()
         await create_cluster_objects(self.context)
+        self._exits.push_async_callback(self.context.webhooks.close)
+        if self.context.plugins:
+            await self._exits.enter_async_context(self.context.configurations)
         await self._exits.enter_async_context(self._loops)
         return self
 

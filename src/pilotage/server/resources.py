@@ -39,6 +39,8 @@ class ResourceInfo:
     """In whose form and under whose name objects are kept, where not in this one's own."""
     versions: Mapping[str, ResourceInfo] = field(default_factory=dict, repr=False)
     """All versions of the kind by their apiVersion, where there are several."""
+    served: bool = True
+    """False for a version of a CRD in which objects may be stored, but not requested."""
     terminating: bool = False
     """The CRD is being deleted: nothing can be created."""
     definition_key: str = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 from typing import Any
 
@@ -38,7 +38,14 @@ def declaring(variables: frozenset[tuple[str, str]], *, bindings: bool = False) 
     """
     types = binding("CEL expressions").Type
     extensions = _EXTENSIONS | {"bindings": 0} if bindings else _EXTENSIONS
-    return _environment({name: _type(types, kind) for name, kind in variables}, extensions, unevaluated=True)
+    declared = {name: _type(types, kind) for name, kind in variables}
+    return _environment(declared, extensions, more=unevaluated_functions(binding()))
+
+
+def evaluating(variables: Iterable[str], functions: Callable[[Any], list[Any]]) -> Any:
+    """An environment with these variables, of any type, and more functions: that of admission at run time."""
+    cel = binding("CEL expressions")
+    return _environment(dict.fromkeys(variables, cel.Type.DYN), more=functions(cel))
 
 
 @cache
@@ -52,7 +59,7 @@ def binding(feature: str = "a schema with CEL rules (x-kubernetes-validations)")
 
 
 def _environment(
-    variables: dict[str, Any], extensions: dict[str, int] = _EXTENSIONS, *, unevaluated: bool = False
+    variables: dict[str, Any], extensions: dict[str, int] = _EXTENSIONS, *, more: list[Any] | None = None
 ) -> Any:
     cel = binding()
     lines = [
@@ -60,8 +67,7 @@ def _environment(
     ]
     config = cel.NewEnvConfigFromYaml("extensions:\n" + "".join(lines))
     functions = cel.CelExtension("kubernetes", _Declarations(cel).all())
-    others = unevaluated_functions(cel) if unevaluated else []
-    return cel.NewEnv(config=config, variables=variables, extensions=[functions], functions=others)
+    return cel.NewEnv(config=config, variables=variables, extensions=[functions], functions=more or [])
 
 
 def _type(types: Any, kind: str) -> Any:

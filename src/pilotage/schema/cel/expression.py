@@ -73,7 +73,7 @@ class Expression:
             message = str(result.value())
         except Exception as error:  # the binding raises RuntimeError, TypeError and whatever a function raised
             message = str(error)
-        raise EvaluationError(COST_EXCEEDED if meter.exceeded else _translated(message))
+        raise EvaluationError(COST_EXCEEDED if meter.exceeded else translated(message))
 
     def rough_cost(self, size: int, entries: int) -> Cost:
         """An upper bound for any values with this many bytes and entries."""
@@ -196,7 +196,7 @@ def _diagnosis(problem: Problem, text: str) -> str:
     )
 
 
-def _translated(message: str) -> str:
+def translated(message: str) -> str:
     """The engine's error with the message that Kubernetes' engine has for it."""
     message = re.sub(r"^[A-Z_]+: ", "", message).removesuffix(" [INTERNAL]").removesuffix(" [INVALID_ARGUMENT]")
     if "Iteration budget exceeded" in message:

@@ -46,7 +46,8 @@ async def resolve(registry: Registry, incoming: http.Request, user: User) -> tup
         raise await _no_method(registry, received, user) from None
     subresource, _, more = request.subresource.partition("/")
     if more:
-        request = replace(request, subresource=subresource)
+        parameters = {"path": f"/{more}"} if subresource == "proxy" else request.parameters
+        request = replace(request, subresource=subresource, parameters=parameters)
     info = await registry.describe(request)
     if more and not info.custom and subresource != "proxy":  # of a custom resource, the rest of the path is ignored
         raise routes.no_resource()

@@ -106,13 +106,15 @@ def _untyped(info: ResourceInfo, document: Document, old: Document, subresource:
 def _replicas_owned(info: ResourceInfo, entries: list[Document]) -> bool:
     """Whether any manager owns the replicas that the scale of an object shows."""
     path = info.strategy.scale.replicas if info.strategy.scale is not None else ()
-    for entry in entries:
-        fields: Any = entry.get("fieldsV1")
-        for name in path:
-            fields = fields.get(f"f:{name}") if isinstance(fields, dict) else None
-        if fields is not None:
-            return True
-    return False
+    return any(owns(entry, path) for entry in entries)
+
+
+def owns(entry: Document, path: tuple[str, ...]) -> bool:
+    """Whether the manager of an entry owns a field."""
+    fields: Any = entry.get("fieldsV1")
+    for name in path:
+        fields = fields.get(f"f:{name}") if isinstance(fields, dict) else None
+    return fields is not None
 
 
 def update_manager(api_version: str, request: Request) -> Manager:

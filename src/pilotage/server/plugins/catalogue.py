@@ -100,9 +100,9 @@ _ALL = (
     _Row("JobValidation"),
     _Row("PodResizeValidator", module="resizes", resources=(_PODS,), phases="validate"),
     _Row("MutatingAdmissionPolicy"),
-    _Row("MutatingAdmissionWebhook"),
+    _Row("MutatingAdmissionWebhook", module="webhooks"),
     _Row("ValidatingAdmissionPolicy"),
-    _Row("ValidatingAdmissionWebhook"),
+    _Row("ValidatingAdmissionWebhook", module="webhooks", phases="validate"),
     _Row("ResourceQuota", module="quotas", phases="validate"),
     _Row("AlwaysDeny", default=False, module="optional", phases="validate"),
 )

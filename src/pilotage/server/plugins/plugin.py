@@ -11,7 +11,22 @@ from pilotage.meta.documents import Document
 from pilotage.server import records
 from pilotage.server.access.rbac import Authorizer
 from pilotage.server.admission import Attributes
+from pilotage.server.matching.configurations import AdmissionConfigurations
+from pilotage.server.matching.requests import Convert
+from pilotage.server.webhooks.caller import WebhookCaller
 from pilotage.storage.interface import Entry, Storage
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicAdmission:
+    """What plugins need that objects configure: webhooks and policies."""
+
+    configurations: AdmissionConfigurations
+    webhooks: WebhookCaller
+    convert: Convert
+    """Converts objects between the versions of their resource."""
+    authorizer: Authorizer
+    uid: Callable[[], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +39,8 @@ class PluginContext:
     """Five letters that make a generated name unique."""
     authorizer: Authorizer | None = None
     """Decides what users may do."""
+    dynamic: DynamicAdmission | None = None
+    """For plugins that objects configure."""
 
     async def get(self, collection: str, namespace: str, name: str) -> Document | None:
         """The object under a collection such as `core/pods/`; None if it does not exist."""

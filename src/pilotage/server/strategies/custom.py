@@ -112,6 +112,7 @@ def _resource(definition: Document, version: Document, strategy: type[CustomReso
         compile_schema=lambda: StructuralSchema.compile(schema),
         openapi=schema,
         custom=True,
+        served=bool(version.get("served")),
         terminating=terminating,
         openapi_schema=schema,
         printer_columns=version.get("additionalPrinterColumns") or (),

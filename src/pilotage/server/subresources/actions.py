@@ -7,12 +7,16 @@ from dataclasses import replace
 from pilotage.errors import BadRequest
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
+from pilotage.meta.mapper import RESTMapping
 from pilotage.rest.request import Request
 from pilotage.rest.response import Response
+from pilotage.server.admission import Attributes, Operation
 from pilotage.server.catalogue import body_info
 from pilotage.server.context import RegistryContext
+from pilotage.server.ownership.track import track_create
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.subresources.connections import Connections
+from pilotage.server.strategies.strategy import Strategy
+from pilotage.server.subresources.connections import Connections, connection_kind, connection_options
 from pilotage.server.subresources.evictions import Evictions
 from pilotage.server.subresources.scheduling import Scheduling
 from pilotage.server.subresources.table import BINDINGS, action_of
@@ -41,31 +45,73 @@ class Actions:
     async def call(self, info: ResourceInfo, request: Request) -> Response:
         """Answer a request whose path and verb have been checked."""
         if info.gvr == BINDINGS:
-            return await self._create_binding(request)
+            return await self._create_binding(info, request)
         action = action_of(request)
         if action not in _BODIES:
-            return await self._connections.open(info, request, action)
+            return await self._connect(info, request, action)
         bodies.check_options(request)
         document = _read(request, _BODIES[action])
-        match action:
-            case "token":
-                return await self._tokens.create(info, request, document)
-            case "binding":
-                _check_name(request, document, "Binding")
-                await self._scheduling.bind(info, request, document)
-            case "eviction":
-                _check_name(request, document, "Eviction")
-                await self._evictions.evict(info, request, document)
-        return Response(SUCCESS, 201)
+        if action != "token":
+            _check_name(request, document, _BODIES[action].kind)
+        warnings = await admit(self._context, info, request, document, body_info(_BODIES[action]))
+        with bodies.with_warnings(warnings):
+            match action:
+                case "token":
+                    response = await self._tokens.create(info, request, document)
+                    return replace(response, warnings=(*response.warnings, *warnings))
+                case "binding":
+                    await self._scheduling.bind(info, request, document)
+                case "eviction":
+                    await self._evictions.evict(info, request, document)
+        return Response(SUCCESS, 201, warnings)
 
-    async def _create_binding(self, request: Request) -> Response:
+    async def _connect(self, info: ResourceInfo, request: Request, action: str) -> Response:
+        kind = connection_kind(info, action)
+        warnings: tuple[str, ...] = ()
+        if kind is not None:
+            options, body = connection_options(kind, request), _unstored(kind)
+            warnings = await admit(self._context, info, request, options, body, Operation.CONNECT)
+        with bodies.with_warnings(warnings):
+            response = await self._connections.open(info, request, action)
+        return replace(response, warnings=(*response.warnings, *warnings))
+
+    async def _create_binding(self, info: ResourceInfo, request: Request) -> Response:
         """The older form of `pods/binding`: the Pod has the name of the binding."""
         bodies.check_options(request)
         document = _read(request, _BODIES["binding"])
+        warnings = await admit(self._context, info, request, document, body_info(_BODIES["binding"]))
         pods = await self._context.catalogue.find(_PODS)
         named = replace(request, resource=_PODS, name=document["metadata"].get("name", ""))
-        await self._scheduling.bind(pods, named, document)
-        return Response(SUCCESS, 201)
+        with bodies.with_warnings(warnings):
+            await self._scheduling.bind(pods, named, document)
+        return Response(SUCCESS, 201, warnings)
+
+
+async def admit(
+    context: RegistryContext,
+    info: ResourceInfo,
+    request: Request,
+    document: Document,
+    body: ResourceInfo,
+    operation: Operation = Operation.CREATE,
+) -> tuple[str, ...]:
+    """Let admission change and refuse the body of an action. Returns the warnings; an error has them, too."""
+    admission, warnings = context.chain.of(info.group_resource), list[str]()
+    if operation is Operation.CREATE:
+        if info.namespaced:
+            document["metadata"].setdefault("namespace", request.namespace)
+        track_create(body, request, document, now=context.now())
+    attributes = Attributes(operation, request, document, None, warnings, info, body)
+    with bodies.with_warnings(warnings):
+        await admission.mutate(attributes)
+        await admission.validate(attributes)
+    return tuple(warnings)
+
+
+def _unstored(kind: GroupVersionKind) -> ResourceInfo:
+    """What is known of a kind that only requests have, and that no schema describes."""
+    mapping = RESTMapping(gvk=kind, resource=GroupVersionResource(kind.group, kind.version, ""), namespaced=True)
+    return ResourceInfo(mapping=mapping, strategy=Strategy(), compile_schema=lambda: None, custom=True)
 
 
 def _read(request: Request, kind: GroupVersionKind) -> Document:

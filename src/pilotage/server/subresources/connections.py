@@ -5,7 +5,7 @@ from __future__ import annotations
 from pilotage.errors import ApiError, BadRequest, NotFound, Status, StatusDetails
 from pilotage.meta.causes import invalid, invalid_error
 from pilotage.meta.documents import Document
-from pilotage.meta.kinds import GroupKind
+from pilotage.meta.kinds import GroupKind, GroupVersionKind
 from pilotage.rest.query import integer
 from pilotage.rest.request import Request
 from pilotage.rest.response import Response
@@ -14,7 +14,40 @@ from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
 
 _LOG_LIMITS = {"tailLines": 0, "sinceSeconds": 1, "limitBytes": 1}
+_KINDS = {
+    ("pods", "exec"): "PodExecOptions",
+    ("pods", "attach"): "PodAttachOptions",
+    ("pods", "portforward"): "PodPortForwardOptions",
+    ("pods", "proxy"): "PodProxyOptions",
+    ("services", "proxy"): "ServiceProxyOptions",
+    ("nodes", "proxy"): "NodeProxyOptions",
+}
+_SWITCHES = ("stdin", "stdout", "stderr", "tty")
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
+
+
+def connection_kind(info: ResourceInfo, action: str) -> GroupVersionKind | None:
+    """What the options of a connection are; None for one that is a read, and so not admitted."""
+    kind = _KINDS.get((info.gvr.resource, action))
+    return GroupVersionKind("", "v1", kind) if kind else None
+
+
+def connection_options(kind: GroupVersionKind, request: Request) -> Document:
+    """The options of a connection, from the query of its request."""
+    options: Document = {"kind": kind.kind, "apiVersion": kind.api_version}
+    if kind.kind.endswith("ProxyOptions"):
+        path = request.parameters.get("path")
+        return options | ({"path": path} if path else {})
+    for name, value in request.parameters.items():
+        if name in _SWITCHES:
+            options |= {name: True} if value in ("1", "true") else {}
+        elif name == "ports":
+            options[name] = [int(port) for port in value.split(",") if port.isdecimal()]
+        elif name == "command":
+            options[name] = [value]
+        elif name == "container":
+            options[name] = value
+    return options
 
 
 class Connections:

@@ -45,7 +45,7 @@ class Evictions:
         if not options.dry_run:
             await self._mark_disrupted(info, request)
         deletion = replace(request, verb=Verb.DELETE, subresource="", delete=options, write=WriteOptions(), body=b"")
-        await self._deleter.delete(info, deletion)
+        await self._deleter.delete(info, deletion, admitted=True)
 
     async def _budgets(self, pod: Document) -> list[Document]:
         """The budgets whose selectors match a Pod."""
@@ -91,7 +91,7 @@ class Evictions:
             return old | {"status": status}, []
 
         change = replace(request, verb=Verb.UPDATE, subresource="status", body=b"")
-        await self._updater.change(info, change, next_state)
+        await self._updater.change(info, change, next_state, tracked=True, admitted=True)
 
 
 def _options(request: Request, eviction: Document) -> DeleteOptions:

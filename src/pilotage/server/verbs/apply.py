@@ -17,7 +17,7 @@ from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs import bodies
 from pilotage.server.verbs.bodies import FieldProblems
 from pilotage.server.verbs.create import Creator
-from pilotage.server.verbs.update import Updater
+from pilotage.server.verbs.update import Updater, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Applier:
 
     context: RegistryContext
 
-    async def apply(self, info: ResourceInfo, request: Request) -> Response:
+    async def apply(self, info: ResourceInfo, request: Request, view: View | None = None) -> Response:
         bodies.check_options(request)
         configuration.check_manager(request)
         config, duplicates = await offload(len(request.body), configuration.read, request.body)
@@ -40,7 +40,7 @@ class Applier:
 
         while True:
             try:
-                return await Updater(self.context).change(info, request, next_state, tracked=True)
+                return await Updater(self.context).change(info, request, next_state, tracked=True, view=view)
             except NotFound:
                 if request.subresource:
                     raise

@@ -46,7 +46,7 @@ _PARTS = {
     "ownerReferences": frozenset(shapes(OwnerReference)),
     "managedFields": frozenset(shapes(ManagedFieldsEntry)),
 }
-_TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 SCHEME = "pkg/runtime/scheme.go:111"
 """What kube-apiserver calls the list of its kinds in messages."""
 JSON_TYPES = ("string", "integer", "number", "boolean", "object", "array", "null")
@@ -151,7 +151,7 @@ def read(request: Request, info: ResourceInfo) -> tuple[Document, FieldProblems]
     if not isinstance(document, dict):
         if document is None:
             raise unrecognized(info, "Object 'Kind' is missing in 'null'", request.body)
-        reason = f"json: cannot unmarshal {jsontext.json_type(document)} into Go value of type {_TYPE_META}"
+        reason = f"json: cannot unmarshal {jsontext.json_type(document)} into Go value of type {TYPE_META}"
         raise unrecognized(info, f"couldn't get version/kind; json parse error: {reason}", request.body)
     check_kind(document, info, request)
     return fitted(document, info, request, problems), problems

@@ -58,21 +58,20 @@ class Creator:
         now = context.now()
         if not tracked:
             track_create(info, request, document, now=now)
-        attributes = Attributes(Operation.CREATE, request, document, None, warnings)
+        attributes = Attributes(Operation.CREATE, request, document, None, warnings, info)
         with bodies.with_warnings(tuple(warnings)):
             return await self._admitted(info, attributes, document, now)
 
     async def _admitted(self, info: ResourceInfo, attributes: Attributes, document: Document, now: str) -> Response:
         """Admit, prepare and store an object; again with another name where a generated one is taken."""
-        context, request, warnings, metadata = (
-            self.context,
-            attributes.request,
-            attributes.warnings,
-            document["metadata"],
-        )
-        admission = context.admission.of(info.group_resource)
+        context, request, warnings = self.context, attributes.request, attributes.warnings
+        admission = context.chain.of(info.group_resource)
         if admission.mutating:
             await admission.mutate(attributes)
+        metadata = document["metadata"]
+        if attributes.reinvocation.wanted:  # a webhook has changed the object
+            bodies.set_namespace(info, request, metadata)
+            warnings += meta.deduplicate_owners(metadata)
         info.strategy.set_requester(document, request.user)
         uid = context.uid()
         if metadata.get("name") or not metadata.get("generateName"):
@@ -96,7 +95,7 @@ class Creator:
         causes = await privilege_causes(context, info, document, None)
         if causes := causes + await offload(size, steps.validate_create, info, request, document):
             raise info.invalid(document["metadata"].get("name", ""), causes)
-        await context.admission.of(info.group_resource).validate(attributes)
+        await context.chain.of(info.group_resource).validate(attributes)
         data = await store.create(context, info, request, document)
         return Response(shaped(info, data, request.form), 201, (*info.warnings, *attributes.warnings))
 

@@ -11,7 +11,7 @@ from pilotage.server import fencing, records, store
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.verbs import deletion
+from pilotage.server.verbs import bodies, deletion
 from pilotage.server.verbs.read import Reader
 from pilotage.storage.interface import Delete, Entry, Put
 
@@ -22,57 +22,75 @@ class Deleter:
 
     context: RegistryContext
 
-    async def delete(self, info: ResourceInfo, request: Request) -> Response:
+    async def delete(
+        self, info: ResourceInfo, request: Request, *, collection: bool = False, admitted: bool = False
+    ) -> Response:
+        """Delete one object, as part of a `collection` or not. What is already `admitted` is not admitted again."""
         if self.context.namespace_lifecycle and request.name in info.strategy.protected_names:
             raise info.forbidden(request.name, f"this {info.mapping.singular} may not be deleted")
         while True:
             entry = await self.context.entry(info, request)
-            try:
-                data, removed = await self._delete(info, request, entry)
-            except RevisionConflict:
-                continue  # another writer was faster: decide again on what is stored now
+            old = records.decode(records.view(entry, info))
+            shown = deletion.with_grace_period(info, old, request)
+            attributes = Attributes(Operation.DELETE, shown, None, old, info=info, collection=collection)
+            with bodies.with_warnings(attributes.warnings):
+                try:
+                    data, removed = await self._delete(info, attributes, entry, admitted=admitted)
+                except RevisionConflict:
+                    continue  # another writer was faster: decide again on what is stored now
             code = 202 if request.delete.orphan_dependents is False and not removed else 200
-            warnings = (*info.warnings, *deletion.warnings(info, request.delete))
+            warnings = (*info.warnings, *deletion.warnings(info, request.delete), *attributes.warnings)
             return Response(info.strategy.decorate(data), code, warnings)
 
-    async def _delete(self, info: ResourceInfo, request: Request, entry: Entry) -> tuple[bytes, bool]:
+    async def _delete(
+        self, info: ResourceInfo, attributes: Attributes, entry: Entry, *, admitted: bool
+    ) -> tuple[bytes, bool]:
         """Delete one object. Returns the answer, and whether the object was removed. Raises RevisionConflict."""
-        data = records.view(entry, info)
-        old = records.decode(data)
-        admission = self.context.admission.of(info.group_resource)
-        if admission:
-            attributes = Attributes(Operation.DELETE, request, None, old)
-            await admission.mutate(attributes)
-            await admission.validate(attributes)
+        request, old = attributes.request, attributes.old
+        assert old is not None, "a delete has an old object"
         outcome = deletion.decide(info, old, request.delete, now=self.context.now())
+        if not admitted and not deletion.is_pending(old, request.delete):
+            await self._admit(info, attributes)
         dry_run = request.delete.dry_run
         if isinstance(outcome, deletion.Remove):
             revision = entry.revision
             if not dry_run:
-                revision = await self._remove(info, request, entry, outcome)
+                revision = await self._remove(info, attributes, entry, outcome, admitted=admitted)
             return deletion.answer(info, outcome.document, revision), True
         if not outcome.changed:
-            return data, False
+            return records.view(entry, info), False
         fences = request.fences
         return await store.update(self.context, info, outcome.document, entry, dry_run=dry_run, fences=fences), False
 
-    async def _remove(self, info: ResourceInfo, request: Request, entry: Entry, outcome: deletion.Remove) -> int:
-        """Remove an object. Returns the revision of the removal."""
-        revision = entry.revision
+    async def _admit(self, info: ResourceInfo, attributes: Attributes) -> None:
+        admission = self.context.chain.of(info.group_resource)
+        await admission.mutate(attributes)
+        await admission.validate(attributes)
+
+    async def _remove(
+        self, info: ResourceInfo, attributes: Attributes, entry: Entry, outcome: deletion.Remove, *, admitted: bool
+    ) -> int:
+        """Remove an object, which is admitted again if it was marked before. Returns the revision of the removal."""
+        revision, fences = entry.revision, attributes.request.fences
         if outcome.marked:
             value = records.encode(records.storable(outcome.document, info))
-            revision = await fencing.commit(self.context, request.fences, Put(entry.key, value, expected=revision))
-        return await fencing.commit(self.context, request.fences, Delete(entry.key, expected=revision))
+            revision = await fencing.commit(self.context, fences, Put(entry.key, value, expected=revision))
+            if not admitted:
+                old = records.decode(records.reread(value, info, revision))
+                await self._admit(info, replace(attributes, old=old))
+        return await fencing.commit(self.context, fences, Delete(entry.key, expected=revision))
 
     async def delete_collection(self, info: ResourceInfo, request: Request) -> Page:
         """Delete each selected object. The objects as they were are the answer."""
         deletion.check_policy(request.delete)
         page = await Reader(self.context).list(info, replace(request, form=Form.OBJECT))
+        warnings = list(deletion.warnings(info, request.delete))
         for data in page.items:
             metadata = records.decode(bytes(data))["metadata"]
             one = replace(request, name=metadata["name"], namespace=metadata.get("namespace", ""))
             try:
-                await self.delete(info, one)
+                response = await self.delete(info, one, collection=True)
             except NotFound:
                 continue  # deleted by another client meanwhile
-        return replace(page, warnings=(*page.warnings, *deletion.warnings(info, request.delete)))
+            warnings += response.warnings
+        return replace(page, warnings=tuple(dict.fromkeys((*page.warnings, *warnings))))

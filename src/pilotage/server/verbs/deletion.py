@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import msgspec
@@ -12,7 +12,7 @@ from pilotage.meta import times
 from pilotage.meta.causes import invalid_error, not_supported
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind
-from pilotage.rest.request import PROPAGATION_POLICIES, DeleteOptions
+from pilotage.rest.request import PROPAGATION_POLICIES, DeleteOptions, Request
 from pilotage.server.records import encode, stamp
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.strategy import Strategy
@@ -61,8 +61,21 @@ def decide(info: ResourceInfo, document: Document, options: DeleteOptions, *, no
     return Remove(result, marked=True) if graceful else Remove(document)
 
 
+def with_grace_period(info: ResourceInfo, document: Document, request: Request) -> Request:
+    """A delete as admission sees it: with the grace period that the object gets, where its kind has one."""
+    grace = rules.grace_seconds(info.group_resource, document, request.delete.grace_period_seconds)
+    if grace is None or grace == request.delete.grace_period_seconds:
+        return request
+    return replace(request, delete=replace(request.delete, grace_period_seconds=grace))
+
+
+def is_pending(document: Document, options: DeleteOptions) -> bool:
+    """Whether a graceful deletion is in progress that the options do not shorten: nothing is decided then."""
+    metadata = document["metadata"]
+    return "deletionTimestamp" in metadata and _is_pending(metadata, options)
+
+
 def _is_pending(metadata: Document, options: DeleteOptions) -> bool:
-    """Whether a graceful deletion is in progress that the options do not shorten."""
     period, requested = metadata.get("deletionGracePeriodSeconds") or 0, options.grace_period_seconds
     return period > 0 and (requested is None or rules.clamped(requested) >= period)
 

@@ -14,6 +14,7 @@ from pilotage.rest.response import Response
 from pilotage.server import records, routes, steps
 from pilotage.server.context import RegistryContext
 from pilotage.server.ownership import configuration
+from pilotage.server.ownership.track import owns
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.checks.numbers import validate_counts
 from pilotage.server.strategies.scaling import (
@@ -29,7 +30,7 @@ from pilotage.server.verbs import bodies
 from pilotage.server.verbs import patch as patching
 from pilotage.server.verbs.apply import Applier
 from pilotage.server.verbs.bodies import FieldProblems
-from pilotage.server.verbs.update import Updater
+from pilotage.server.verbs.update import Updater, View
 
 _UNSET = -(2**31)
 """What a patch finds as the replicas of a custom resource that has none."""
@@ -67,7 +68,8 @@ class Scaler:
                 steps.default(info, request, document, FieldProblems())
             return document, warnings
 
-        return _answer(info, await Updater(self.context).change(info, _whole(request), next_state), paths)
+        response = await Updater(self.context).change(info, _whole(request), next_state, view=_view(info, paths))
+        return _answer(info, response, paths)
 
     async def _get(self, info: ResourceInfo, request: Request, paths: ScalePaths) -> Response:
         entry = await self.context.entry(info, request)
@@ -88,7 +90,8 @@ class Scaler:
         spec = config.get("spec")
         if isinstance(spec, dict) and isinstance(spec.get("replicas"), int):
             applied = scaled(applied, paths, spec["replicas"])
-        response = await Applier(self.context).apply(info, replace(_whole(request), body=records.encode_plain(applied)))
+        whole = replace(_whole(request), body=records.encode_plain(applied))
+        response = await Applier(self.context).apply(info, whole, _view(info, paths))
         return _answer(info, response, paths)
 
 
@@ -140,6 +143,30 @@ def _scale_info(info: ResourceInfo) -> ResourceInfo:
         storage=None,
         versions={},
     )
+
+
+def _view(info: ResourceInfo, paths: ScalePaths) -> View:
+    """Admission sees a Scale."""
+    return View(
+        _scale_info(info),
+        lambda document: scale_of(document, paths),
+        lambda scale, document, now: _show_managers(scale, document, paths, now),
+        lambda document, scale: _next_object(info, document, scale, paths),
+    )
+
+
+def _show_managers(scale: Document, document: Document, paths: ScalePaths, now: str) -> None:
+    """Add the managed fields of a Scale, in place: who owns the replicas of the object owns those of the Scale."""
+    entries: list[Document] = []
+    for entry in document["metadata"].get("managedFields") or ():
+        if not owns(entry, paths.replicas):
+            continue
+        shown = entry | {"apiVersion": SCALE.api_version, "fieldsV1": {"f:spec": {"f:replicas": {}}}}
+        if now and entry.get("subresource") == "scale":
+            shown["time"] = now  # which is not stored
+        entries.append(shown)
+    if entries:
+        scale["metadata"]["managedFields"] = entries
 
 
 def _whole(request: Request) -> Request:

@@ -11,7 +11,7 @@ from pilotage.rest.request import Request
 from pilotage.rest.response import Response
 from pilotage.server import records, steps, store
 from pilotage.server.access.rbac import attributes_of
-from pilotage.server.admission import Attributes, Operation
+from pilotage.server.admission import Attributes, Operation, ResourceAdmission
 from pilotage.server.context import RegistryContext
 from pilotage.server.offload import offload
 from pilotage.server.ownership.track import only_times_differ, track_update
@@ -26,6 +26,19 @@ from pilotage.storage.interface import Entry
 
 NextState = Callable[[Document, bytes], tuple[Document, list[str]]]
 """From the stored object, as a document and as bytes, to what the request wants instead, with warnings."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What admission sees of an object that is written through a subresource with a kind of its own, as a scale."""
+
+    info: ResourceInfo
+    show: Callable[[Document], Document]
+    """From the object to what is seen of it."""
+    show_managers: Callable[[Document, Document, str], None]
+    """Add the managed fields of what is seen, in place, from the object and the time of the write."""
+    write: Callable[[Document, Document], Document]
+    """From the object, and what is seen of it after a change, to the changed object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +96,21 @@ class Updater:
         return await self.change(info, request, next_state)
 
     async def change(
-        self, info: ResourceInfo, request: Request, next_state: NextState, *, tracked: bool = False
+        self,
+        info: ResourceInfo,
+        request: Request,
+        next_state: NextState,
+        *,
+        tracked: bool = False,
+        view: View | None = None,
+        admitted: bool = False,
     ) -> Response:
         """Store the next state of an object; it is computed again whenever another writer was faster.
 
-        A next state that is already `tracked` has its managed fields.
+        A next state that is already `tracked` has its managed fields. Admission sees the object through its `view`; a
+        write that is part of another one is `admitted` already.
         """
-        admission = self.context.admission.of(info.group_resource)
+        admission = self.context.chain.of(info.group_resource) if not admitted else ResourceAdmission()
         while True:
             entry = await self.context.entry(info, request)
             size = max(len(entry.value), len(request.body)) * info.strategy.weight
@@ -103,12 +124,15 @@ class Updater:
                 elif not request.subresource:
                     info.strategy.stamp_update(wanted, old, now)
                 if admission.mutating:
-                    await admission.mutate(Attributes(Operation.UPDATE, request, wanted, old, warnings))
+                    attributes = _attributes(info, request, wanted, old, warnings, view, now)
+                    await admission.mutate(attributes)
+                    if view is not None and attributes.reinvocation.wanted and attributes.new is not None:
+                        wanted = view.write(wanted, attributes.new)
                 document, unchanged = await offload(size, _prepare, info, request, entry, wanted, old, warnings)
                 if causes := await privilege_causes(self.context, info, document, old):
                     raise info.invalid(request.name, causes)
                 if admission.validating:
-                    await admission.validate(Attributes(Operation.UPDATE, request, document, old, warnings))
+                    await admission.validate(_attributes(info, request, document, old, warnings, view))
                 if not unchanged:
                     try:
                         dry_run, fences = request.write.dry_run, request.fences
@@ -116,6 +140,25 @@ class Updater:
                     except RevisionConflict:
                         continue  # another writer was faster: decide again on what is stored now
             return Response(shaped(info, data, request.form), warnings=(*info.warnings, *warnings))
+
+
+def _attributes(
+    info: ResourceInfo,
+    request: Request,
+    new: Document,
+    old: Document,
+    warnings: list[str],
+    view: View | None,
+    tracked: str = "",
+) -> Attributes:
+    """What admission sees; the time of the write, if the managed fields of a view are shown, too."""
+    if view is None:
+        return Attributes(Operation.UPDATE, request, new, old, warnings, info)
+    seen, before = view.show(new), view.show(old)
+    if tracked:
+        view.show_managers(seen, new, tracked)
+        view.show_managers(before, old, "")
+    return Attributes(Operation.UPDATE, request, seen, before, warnings, info, view.info)
 
 
 def _decode(info: ResourceInfo, request: Request) -> tuple[Document, list[str]]:

@@ -1,0 +1,1 @@
+"""Which requests a webhook or a policy is for: rules, selectors, equivalent resources, match conditions."""

@@ -1,0 +1,82 @@
+"""The objects that configure admission, current at each look, at the cost of comparing two numbers.
+
+Admission looks at them with each write, and they hardly ever change. So they are decoded once and kept, together with a
+watch that says whether one of them was committed since.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+
+from pilotage.errors import StorageError
+from pilotage.meta.documents import Document
+from pilotage.server import records
+from pilotage.storage.interface import Entry, Storage, Watch
+
+GROUP = "admissionregistration.k8s.io"
+Configurations = Mapping[str, tuple[Document, ...]]
+"""The objects by their kind, in the order of their names. Another version of them is another mapping."""
+
+
+class AdmissionConfigurations:
+    """The webhook configurations, policies and bindings of one tenant.
+
+    As an async context manager it watches them; outside of the block it lists the storage at each look.
+    """
+
+    def __init__(self, storage: Storage, prefix: str) -> None:
+        self._storage = storage
+        self._prefix = f"{prefix}{GROUP}/"
+        self._listed: Configurations = {}
+        self._revision = 0
+        self._stale = True
+        self._watch: Watch | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> AdmissionConfigurations:
+        self._watch = watch = self._storage.watch(self._prefix, since=self._storage.revision)
+        self._stale = True
+        self._task = asyncio.create_task(self._note_changes(watch), name="watch of admission configurations")
+        await asyncio.sleep(0)  # the watch waits from here on, so that it knows its position
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        task, self._task, self._watch = self._task, None, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait((task,))
+
+    def current(self) -> Configurations | None:
+        """What is stored now; None if that is not known without a list."""
+        watch = self._watch
+        if watch is None or self._stale or watch.position < self._storage.revision:
+            return None
+        return self._listed
+
+    async def list(self) -> Configurations:
+        """What is stored now: also what this program has committed just before."""
+        found = self.current()
+        if found is not None:
+            return found
+        self._stale = False  # before the list: a change during it is noted
+        snapshot = await self._storage.list(self._prefix)
+        if snapshot.revision >= self._revision:  # else a later list was faster
+            self._listed, self._revision = _by_kind(snapshot.entries), snapshot.revision
+        return self._listed
+
+    async def _note_changes(self, watch: Watch) -> None:
+        with suppress(StorageError):  # closed, or overtaken by a compaction: each look lists from here on
+            async for _ in watch:
+                self._stale = True
+        if self._watch is watch:
+            self._watch = None
+
+
+def _by_kind(entries: Iterable[Entry]) -> Configurations:
+    found: dict[str, list[Document]] = {}
+    for entry in entries:
+        document = records.decode(records.stamp(entry.value, entry.revision))
+        found.setdefault(document["kind"], []).append(document)
+    return {kind: tuple(documents) for kind, documents in found.items()}

@@ -1,0 +1,65 @@
+"""Evaluates CEL expressions for one request; what they ask the authorizer is decided by RBAC."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pilotage.rest.request import User
+from pilotage.schema.cel.evaluation import AdmissionExpression, Answer, Decisions, Question
+from pilotage.schema.cel.expression import EvaluationError
+from pilotage.server.access.rbac import Authorizer
+from pilotage.server.access.rules import AccessAttributes
+from pilotage.server.access.users import service_account
+from pilotage.server.admission import Attributes
+from pilotage.server.matching.requests import IN_PROCESS
+
+
+class Evaluator:
+    """Evaluates expressions about one request."""
+
+    def __init__(self, attributes: Attributes, authorizer: Authorizer) -> None:
+        self._user = attributes.user if attributes.user.name else IN_PROCESS
+        self._authorizer = authorizer
+        self._decisions = Decisions()
+        self._request_resource = {
+            "group": attributes.resource.group,
+            "resource": attributes.resource.resource,
+            "subresource": attributes.subresource,
+            "namespace": attributes.namespace,
+            "name": attributes.name,
+        }
+
+    async def evaluate(self, expression: AdmissionExpression, variables: Mapping[str, Any]) -> Any:
+        """The result of an expression; `authorizer` is added to its variables. Raises EvaluationError."""
+        data = {**variables, "authorizer": {"requestResource": self._request_resource}}
+        while True:
+            try:
+                return expression.evaluate(data, self._decisions)
+            except EvaluationError:
+                if not self._decisions.open:
+                    raise
+            for question in list(self._decisions.open):
+                self._decisions.answers[question] = await self._decide(question)
+
+    async def _decide(self, question: Question) -> Answer:
+        user = self._user
+        if question.service_account:
+            namespace, _, name = question.service_account.partition(":")
+            user = service_account(namespace, name)
+        decision = await self._authorizer.authorize(_access(question, user))
+        return Answer(decision.allowed, decision.reason, "; ".join(decision.errors) if not decision.allowed else "")
+
+
+def _access(question: Question, user: User) -> AccessAttributes:
+    if question.path:
+        return AccessAttributes(user, question.verb, path=question.path)
+    return AccessAttributes(
+        user,
+        question.verb,
+        question.group,
+        question.resource,
+        question.subresource,
+        question.name,
+        question.namespace,
+    )

@@ -1,0 +1,150 @@
+"""The plugins MutatingAdmissionWebhook and ValidatingAdmissionWebhook."""
+
+from __future__ import annotations
+
+import asyncio
+
+from pilotage.errors import ApiError
+from pilotage.meta.causes import internal_error
+from pilotage.meta.documents import Document, copied, same
+from pilotage.server.admission import Attributes
+from pilotage.server.matching.requests import VersionedObjects
+from pilotage.server.plugins.plugin import DynamicAdmission, Plugin, PluginContext
+from pilotage.server.webhooks.dispatch import CallFailed, Dispatcher, Invocation
+from pilotage.server.webhooks.mutation import Mutation
+from pilotage.telemetry.logs import logger
+
+log = logger("pilotage.server.webhooks")
+
+
+class MutatingAdmissionWebhook(Plugin):
+    """Lets webhooks change the objects of writes, one after another."""
+
+    name = "MutatingAdmissionWebhook"
+
+    def __init__(self, context: PluginContext) -> None:
+        super().__init__(context)
+        self._convert = _dynamic(context).convert
+        self._dispatcher = Dispatcher(context, _dynamic(context), "MutatingWebhookConfiguration", mutating=True)
+
+    async def mutate(self, attributes: Attributes) -> None:
+        hooks = await self._dispatcher.hooks(attributes)
+        if not hooks:
+            return
+        mutation = Mutation(attributes, self._convert)
+        again = _Again.of(attributes)
+        for hook in hooks:
+            invocation = await self._dispatcher.invocation(hook, attributes, mutation.objects)
+            if invocation is None or not again.includes(hook.identity):
+                continue
+            if await self._call(invocation, attributes, mutation):
+                again.changed(attributes)
+            if hook.reinvoked:
+                again.called.add(hook.identity)
+        mutation.finish()
+        if attributes.reinvocation.wanted:
+            again.output = copied(attributes.new)
+
+    async def _call(self, invocation: Invocation, attributes: Attributes, mutation: Mutation) -> bool:
+        """Whether the webhook has changed the object. Raises ApiError."""
+        try:
+            verdict = await self._dispatcher.verdict(invocation, attributes, mutation.objects)
+            return bool(verdict.patch) and await mutation.apply(invocation, verdict)
+        except CallFailed as failure:
+            _fail_by_policy(invocation, failure)
+            return False
+
+
+class _Again:
+    """Which webhooks are called a second time: those that ask for it, if a later one has changed the object."""
+
+    def __init__(self) -> None:
+        self.called: set[str] = set()
+        """Webhooks that ask for it, and after which nothing has changed the object yet."""
+        self.due: set[str] | None = None
+        """Those of this second run; None in the first one."""
+        self.output: Document | None = None
+        """The object after the first run."""
+        self._next: set[str] = set()
+
+    @classmethod
+    def of(cls, attributes: Attributes) -> _Again:
+        """What is known of this write."""
+        reinvocation = attributes.reinvocation
+        found = reinvocation.state.setdefault(MutatingAdmissionWebhook.name, cls())
+        assert isinstance(found, cls)
+        if reinvocation.running:
+            if not same(found.output, attributes.new):  # another plugin has changed it in its second run
+                found._note_change()
+            found.due = found._next
+        return found
+
+    def includes(self, identity: str) -> bool:
+        return self.due is None or identity in self.due
+
+    def changed(self, attributes: Attributes) -> None:
+        self._note_change()
+        attributes.reinvocation.wanted = True
+
+    def _note_change(self) -> None:
+        self._next |= self.called
+        self.called = set()
+
+
+class ValidatingAdmissionWebhook(Plugin):
+    """Lets webhooks refuse writes, all at the same time."""
+
+    name = "ValidatingAdmissionWebhook"
+
+    def __init__(self, context: PluginContext) -> None:
+        super().__init__(context)
+        self._convert = _dynamic(context).convert
+        self._dispatcher = Dispatcher(context, _dynamic(context), "ValidatingWebhookConfiguration", mutating=False)
+
+    async def validate(self, attributes: Attributes) -> None:
+        hooks = await self._dispatcher.hooks(attributes)
+        if not hooks:
+            return
+        objects = VersionedObjects(attributes, self._convert)
+        found = [await self._dispatcher.invocation(hook, attributes, objects) for hook in hooks]
+        invocations = [invocation for invocation in found if invocation is not None]
+        for invocation in invocations:
+            await objects.at(invocation.match)  # the calls share them
+        if len(invocations) == 1:
+            await self._call(invocations[0], attributes, objects)
+        elif invocations:
+            await self._call_all(invocations, attributes, objects)
+
+    async def _call_all(self, invocations: list[Invocation], attributes: Attributes, objects: VersionedObjects) -> None:
+        """Call all of them, and raise the first error after all have answered."""
+        errors: list[ApiError] = []
+
+        async def call(invocation: Invocation) -> None:
+            try:
+                await self._call(invocation, attributes, objects)
+            except ApiError as error:
+                errors.append(error)
+
+        async with asyncio.TaskGroup() as group:
+            for invocation in invocations:
+                group.create_task(call(invocation))
+        if errors:
+            raise errors[0]
+
+    async def _call(self, invocation: Invocation, attributes: Attributes, objects: VersionedObjects) -> None:
+        try:
+            await self._dispatcher.verdict(invocation, attributes, objects)
+        except CallFailed as failure:
+            _fail_by_policy(invocation, failure)
+
+
+def _fail_by_policy(invocation: Invocation, failure: CallFailed) -> None:
+    """Raise InternalError, unless the webhook may fail."""
+    if not invocation.hook.ignores_failures:
+        raise internal_error(str(failure)) from failure
+    log.warning("The failure of a webhook is ignored, as its failure policy says", error=str(failure))
+
+
+def _dynamic(context: PluginContext) -> DynamicAdmission:
+    assert context.dynamic is not None, "a registry has it"
+    return context.dynamic

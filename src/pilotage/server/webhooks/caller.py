@@ -1,0 +1,122 @@
+"""Calls webhooks: in process, if this program serves them, else over HTTPS on kept connections."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from pilotage.errors import ConnectionLost, PilotageError
+from pilotage.meta.documents import Document
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.server.webhooks import answers
+from pilotage.server.webhooks.answers import AnswerError
+from pilotage.server.webhooks.endpoints import Endpoint, Services
+from pilotage.server.webhooks.local import LocalWebhook, LocalWebhooks
+
+if TYPE_CHECKING:
+    from pilotage.http.client import Client
+
+MAX_ANSWER = 3 * 1024 * 1024
+"""Bytes of an answer: as many as a request to this server may have."""
+_MAX_CLIENTS = 200
+_HEADERS = (("Accept", "application/json, */*"), ("Content-Type", "application/json"))
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
+
+class CallError(PilotageError):
+    """A webhook that could not be called, or did not answer with a review."""
+
+
+class WebhookCaller:
+    """Calls webhooks by their endpoints."""
+
+    def __init__(self, local: LocalWebhooks, services: Services) -> None:
+        self._local = local
+        self._services = services
+        self._clients: dict[tuple[object, ...], Client] = {}
+
+    async def call(self, endpoint: Endpoint, review: Document, timeout: float | None = None) -> Document:
+        """Send a review and return the answered one. Raises CallError, at the latest after `timeout` seconds."""
+        handler = self._local.get(endpoint.url)
+        try:
+            async with asyncio.timeout(timeout):
+                if handler is not None:
+                    answer = await _answered(handler, review)
+                else:
+                    answer = await self._post(endpoint, review, timeout)
+            return answers.checked(answer, GroupVersionKind.of(review["apiVersion"], review["kind"]))
+        except TimeoutError:
+            reason = "context deadline exceeded"
+        except AnswerError as error:
+            raise CallError(str(error)) from error
+        except OSError as error:
+            reason = str(error)
+        raise CallError(f'Post "{endpoint.shown(timeout)}": {reason}')
+
+    async def close(self) -> None:
+        """Close all connections."""
+        clients, self._clients = list(self._clients.values()), {}
+        for client in clients:
+            await client.close()
+
+    async def _post(self, endpoint: Endpoint, review: Document, timeout: float | None) -> Any:
+        client, hint = await self._client(endpoint)
+        call = ("POST", endpoint.target(timeout), _HEADERS, _encode(review))
+        opened = client.statistics().opened
+        try:
+            try:
+                response = await client.request(*call)
+            except ConnectionLost as lost:
+                if lost.timed_out or client.statistics().opened != opened:
+                    raise
+                # The server has closed a connection that was kept from an earlier call. A review may be sent again:
+                # it has no effect by itself.
+                response = await client.request(*call)
+        except ConnectionLost as lost:
+            raise OSError(answers.lost_connection(lost, endpoint) + hint) from lost
+        return answers.decoded(response.body, response.status, response.headers.get("content-type"))
+
+    async def _client(self, endpoint: Endpoint) -> tuple[Client, str]:
+        """The client for an endpoint, and a hint for the case that it cannot connect. Raises OSError."""
+        host, port, hint = endpoint.host, endpoint.port, ""
+        if endpoint.service is not None:
+            host, port, hint = await self._services.address(endpoint.service)
+        key = (host, port, endpoint.host, endpoint.port, endpoint.ca_bundle)
+        client = self._clients.pop(key, None)
+        if client is None:
+            client = _client(endpoint, host, port)
+        self._clients[key] = client  # the most recently used last
+        if len(self._clients) > _MAX_CLIENTS:
+            await self._clients.pop(next(iter(self._clients))).close()
+        return client, hint
+
+
+async def _answered(handler: LocalWebhook, review: Document) -> Any:
+    """The answer of a webhook of this program. Its documents are its own, as if they had come over a connection."""
+    try:
+        return _decode(_encode(await handler(_decode(_encode(review)))))
+    except Exception as error:
+        raise OSError(f"the webhook of this program failed: {type(error).__name__}: {error}") from error
+
+
+def _client(endpoint: Endpoint, host: str, port: int) -> Client:
+    from pilotage.http.client import Client  # with TLS: not loaded before there is a webhook to call
+    from pilotage.http.limits import Limits
+    from pilotage.http.tls import client_context
+
+    try:
+        context = client_context(ca_data=base64.b64decode(endpoint.ca_bundle).decode())
+    except (ValueError, OSError) as error:
+        raise OSError(f"unable to load root certificates: {error}") from error
+    return Client(
+        host,
+        port,
+        ssl=context,
+        server_hostname=endpoint.host,
+        host_header=f"{endpoint.host}:{endpoint.port}" if endpoint.service is not None else "",
+        limits=Limits(response_bytes=MAX_ANSWER),
+    )

@@ -1,0 +1,120 @@
+"""Decides which webhooks are called for a request, calls one, and checks its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pilotage.errors import ApiError, BadRequest, Forbidden, StatusDetails
+from pilotage.meta.kinds import GroupResource
+from pilotage.server.admission import Attributes
+from pilotage.server.matching.configurations import Configurations
+from pilotage.server.matching.criteria import Match
+from pilotage.server.matching.requests import VersionedObjects, admission_request
+from pilotage.server.matching.rules import is_exempt
+from pilotage.server.matching.selectors import NamespaceLabels
+from pilotage.server.plugins.plugin import DynamicAdmission, PluginContext
+from pilotage.server.webhooks import reviews
+from pilotage.server.webhooks.caller import CallError
+from pilotage.server.webhooks.hooks import Hook, hooks_of
+from pilotage.server.webhooks.reviews import ReviewError, Verdict
+
+
+class CallFailed(Exception):
+    """A call whose outcome the failure policy decides. The message is that of kube-apiserver."""
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """A webhook that is for a request."""
+
+    hook: Hook
+    match: Match
+
+
+class Dispatcher:
+    """The webhooks of one kind of configurations."""
+
+    def __init__(self, context: PluginContext, dynamic: DynamicAdmission, kind: str, *, mutating: bool) -> None:
+        self._dynamic = dynamic
+        self._configurations = dynamic.configurations
+        self._kind = kind
+        self._mutating = mutating
+        self._namespaces = NamespaceLabels(context.storage, context.prefix)
+        self._known: Configurations | None = None
+        self._hooks: tuple[Hook, ...] = ()
+
+    async def hooks(self, attributes: Attributes) -> Sequence[Hook]:
+        """All webhooks, in their order; none for what configures admission itself."""
+        found = self._configurations.current()
+        if found is None:
+            found = await self._configurations.list()
+        if found is not self._known:
+            self._hooks = tuple(hook for one in found.get(self._kind, ()) for hook in hooks_of(one))
+            self._known = found
+        return self._hooks if self._hooks and not is_exempt(attributes.resource.group_resource) else ()
+
+    async def invocation(self, hook: Hook, attributes: Attributes, objects: VersionedObjects) -> Invocation | None:
+        """How a webhook is for a request; None if it is not. Raises ApiError."""
+        match = await hook.criteria.match(attributes, self._namespaces)
+        if match is None or (hook.conditions and not await self._fulfils(hook, attributes, match, objects)):
+            return None
+        return Invocation(hook, match)
+
+    async def _fulfils(self, hook: Hook, attributes: Attributes, match: Match, objects: VersionedObjects) -> bool:
+        from pilotage.server.matching.conditions import ConditionsError, matches_conditions  # with CEL
+        from pilotage.server.matching.evaluation import Evaluator
+
+        new, old = await objects.at(match)
+        variables = {"object": new, "oldObject": old, "request": admission_request(attributes, match)}
+        evaluator = Evaluator(attributes, self._dynamic.authorizer)
+        try:
+            return await matches_conditions(hook.conditions, evaluator, variables, fail=not hook.ignores_failures)
+        except ConditionsError as error:
+            raise _forbidden(attributes, str(error)) from error
+
+    async def verdict(self, invocation: Invocation, attributes: Attributes, objects: VersionedObjects) -> Verdict:
+        """Call a webhook. Its warnings are added to those of the request.
+
+        Raises CallFailed where the failure policy decides, and ApiError if the webhook refuses the request.
+        """
+        hook = invocation.hook
+        if attributes.dry_run and not hook.supports_dry_run:
+            raise BadRequest(f'admission webhook "{hook.name}" does not support dry run')
+        try:
+            found = await self._call(invocation, attributes, objects)
+        except CallError as error:
+            raise _failed(hook, f"failed to call webhook: {error}") from error
+        except ReviewError as error:
+            raise _failed(hook, f"received invalid webhook response: {error}") from error
+        attributes.warnings.extend(warning for warning in found.warnings if warning)
+        if not found.allowed:
+            raise reviews.rejection(hook.name, found.status)
+        return found
+
+    async def _call(self, invocation: Invocation, attributes: Attributes, objects: VersionedObjects) -> Verdict:
+        hook, match = invocation.hook, invocation.match
+        if not hook.review_version:
+            reason = "webhook does not accept known AdmissionReview versions (v1, v1beta1)"
+            raise _failed(hook, f"could not create admission objects: {reason}")
+        uid = self._dynamic.uid()
+        new, old = await objects.at(match)
+        review = reviews.review(hook.review_version, uid, admission_request(attributes, match), new, old)
+        answer = await self._dynamic.webhooks.call(hook.endpoint, review, hook.timeout)
+        try:
+            reviews.read_types(answer)
+        except ReviewError as error:
+            raise CallError(str(error)) from error
+        return reviews.verdict(answer, hook.review_version, uid, mutating=self._mutating)
+
+
+def _failed(hook: Hook, reason: str) -> CallFailed:
+    return CallFailed(f'failed calling webhook "{hook.name}": {reason}')
+
+
+def _forbidden(attributes: Attributes, reason: str) -> ApiError:
+    group, resource = attributes.resource.group_resource
+    name = attributes.name
+    subject = f'{GroupResource(group, resource)} "{name}"'
+    details = StatusDetails(name=name, group=group, kind=resource)
+    return Forbidden(f"{subject} is forbidden: {reason}", details=details)

@@ -1,0 +1,128 @@
+"""Applies the patches of mutating webhooks to the object of a write."""
+
+from __future__ import annotations
+
+from pilotage.errors import DecodeError, PatchError, RequestTooLarge
+from pilotage.meta import gojson
+from pilotage.meta.causes import internal_error
+from pilotage.meta.documents import Document, same
+from pilotage.meta.fields import managers as managing
+from pilotage.meta.kinds import GroupVersionResource
+from pilotage.meta.patches import json_patch
+from pilotage.rest.request import Request, Verb
+from pilotage.schema.structural import DefaultsTooLargeError
+from pilotage.server.admission import Attributes
+from pilotage.server.matching.criteria import Match
+from pilotage.server.matching.requests import Convert, VersionedObjects, wire
+from pilotage.server.resources import ResourceInfo
+from pilotage.server.verbs import bodies
+from pilotage.server.verbs.bodies import FieldProblems, Undecodable
+from pilotage.server.webhooks.dispatch import CallFailed, Invocation
+from pilotage.server.webhooks.reviews import JSON_PATCH, Verdict
+from pilotage.storage.transaction import MAX_VALUE_BYTES
+
+_INVALID_MANAGED_FIELDS = (
+    ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating "
+    "admission controller; please fix your requests: {}"
+)
+_PATCH = Request(Verb.PATCH, GroupVersionResource("", "v1", ""))
+"""What decodes the object is told that a patch made it: its errors then say why, and no more."""
+
+
+class Mutation:
+    """The object of a write while webhooks change it."""
+
+    def __init__(self, attributes: Attributes, convert: Convert) -> None:
+        self.objects = VersionedObjects(attributes, convert)
+        self._attributes = attributes
+        self._convert = convert
+        self._changed = False
+        self._managed = ((attributes.new or {}).get("metadata") or {}).get("managedFields")
+
+    async def apply(self, invocation: Invocation, verdict: Verdict) -> bool:
+        """Apply the patch of a webhook, and set defaults. Returns whether it changed anything.
+
+        Raises CallFailed for what is no patch, and InternalError for one that does not apply.
+        """
+        name, match = invocation.hook.name, invocation.match
+        operations = _operations(name, verdict.patch)
+        if not operations:
+            return False
+        attributes = self._attributes
+        if attributes.new is None:
+            reason = "attempted to modify the object, which is not supported for this operation"
+            raise internal_error(f'admission webhook "{name}" {reason}')
+        if verdict.patch_type != JSON_PATCH:
+            raise CallFailed(f'failed calling webhook "{name}": unsupported patch type "{verdict.patch_type}"')
+        before, _ = await self.objects.at(match)
+        try:
+            patched = json_patch.apply(before, operations)
+        except PatchError as error:
+            raise internal_error(str(error)) from error
+        changed = not same(before, patched)
+        self._set(await self._decoded(patched, match))
+        return changed
+
+    async def _decoded(self, patched: Document, match: Match) -> Document:
+        """A patched object of the version of a match as an object of the request, with its defaults."""
+        info = self._attributes.body or match.info
+        if not isinstance(patched, dict) or (patched.get("apiVersion"), patched.get("kind")) != (
+            info.gvk.api_version,
+            info.gvk.kind,
+        ):
+            raise internal_error(f"a patch of a webhook has changed the apiVersion or the kind of a {info.gvk.kind}")
+        document = _fitted(patched, info)
+        _default(document, info)
+        if match.kind == self._attributes.kind:
+            return document
+        own = self._attributes.info
+        assert own is not None, "the verbs set it"
+        return _fitted(await self._convert(wire(document, info), own), own)
+
+    def _set(self, document: Document) -> None:
+        new = self._attributes.new
+        assert new is not None, "what is patched exists"
+        new.clear()
+        new.update(document)
+        self._changed = True
+        self.objects.changed()
+
+    def finish(self) -> None:
+        """Drop unknown fields of a custom resource, and managed fields that are none."""
+        attributes, info = self._attributes, self._attributes.body or self._attributes.info
+        if not self._changed or attributes.new is None or info is None:
+            return
+        if info.custom and info.schema is not None:
+            info.schema.prune(attributes.new)
+        metadata = attributes.new["metadata"]
+        try:
+            managing.read(metadata.get("managedFields") or [])
+        except ValueError as error:
+            metadata["managedFields"] = self._managed
+            attributes.warnings.append(_INVALID_MANAGED_FIELDS.format(error))
+
+
+def _operations(name: str, patch: bytes) -> list[object]:
+    try:
+        operations = gojson.read(patch)
+        json_patch.parse(operations)
+    except (DecodeError, UnicodeDecodeError, PatchError) as error:
+        reason = f"received undecodable patch in webhook response: {error}"
+        raise CallFailed(f'failed calling webhook "{name}": {reason}') from error
+    return list(operations)
+
+
+def _fitted(document: Document, info: ResourceInfo) -> Document:
+    try:
+        return bodies.fitted(document, info, _PATCH, FieldProblems())
+    except Undecodable as error:
+        raise internal_error(error.why) from error
+
+
+def _default(document: Document, info: ResourceInfo) -> None:
+    if info.custom and info.schema is not None:
+        try:
+            info.schema.default(document, limit=MAX_VALUE_BYTES)
+        except DefaultsTooLargeError as error:
+            raise RequestTooLarge(f"Request entity too large: {error}") from None
+    info.strategy.default(document)

@@ -1,0 +1,83 @@
+"""A webhook server on loopback, with a certificate of its own authority: each path has its behaviour."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from pilotage.http.messages import Request, Response
+from pilotage.http.server import serve
+from pilotage.http.tls import server_context
+from pilotage.meta.documents import Document
+from pilotage.server.http.certificates import self_signed
+
+Behaviour = Callable[[Document], Document | bytes | tuple[int, bytes] | None]
+"""From a review to the answered review, to raw bytes, to a status and raw bytes, or to no answer at all."""
+
+
+def allowed(review: Document, **response: Any) -> Document:
+    """The answer that allows a request."""
+    answer = {"uid": review["request"]["uid"], "allowed": True} | response
+    return {"apiVersion": review["apiVersion"], "kind": review["kind"], "response": answer}
+
+
+def denied(review: Document, **status: Any) -> Document:
+    """The answer that refuses a request."""
+    return allowed(review, allowed=False, **({"status": status} if status else {}))
+
+
+def patched(review: Document, *operations: Document) -> Document:
+    """The answer that changes an object."""
+    patch = base64.b64encode(json.dumps(list(operations)).encode()).decode()
+    return allowed(review, patchType="JSONPatch", patch=patch)
+
+
+class WebhookServer:
+    """Records each review that it gets."""
+
+    def __init__(self) -> None:
+        self.behaviours: dict[str, Behaviour] = {}
+        self.reviews: list[tuple[str, Document]] = []
+        self.url = ""
+        self.ca_bundle = ""
+
+    def client_config(self, path: str) -> Document:
+        return {"url": self.url + path, "caBundle": self.ca_bundle}
+
+    async def answer(self, request: Request) -> Response:
+        path = request.target.partition("?")[0]
+        review = json.loads(request.body)
+        self.reviews.append((path, review))
+        found = self.behaviours.get(path, allowed)(review)
+        if found is None:
+            await asyncio.Event().wait()
+        status, body = found if isinstance(found, tuple) else (200, found)
+        if not isinstance(body, bytes):
+            body = json.dumps(body).encode()
+        return Response(status, [("Content-Type", "application/json")], body)
+
+
+@asynccontextmanager
+async def webhook_server(host: str = "127.0.0.1") -> AsyncIterator[WebhookServer]:
+    """A webhook server for the length of the block; its certificate is for `host` and for loopback."""
+    server = WebhookServer()
+    certificate = self_signed(host)
+    server.ca_bundle = base64.b64encode(certificate.certificate).decode()
+    async with serve(server.answer, ssl=_context(certificate.certificate, certificate.key)) as listening:
+        server.url = f"https://127.0.0.1:{listening.port}"
+        yield server
+
+
+def _context(certificate: bytes, key: bytes) -> ssl.SSLContext:
+    with TemporaryDirectory() as folder:
+        files = Path(folder, "tls.crt"), Path(folder, "tls.key")
+        for file, content in zip(files, (certificate, key), strict=True):
+            file.write_bytes(content)
+        return server_context(*map(str, files))
