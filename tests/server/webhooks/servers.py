@@ -12,11 +12,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from pilotage.http.certificates import self_signed
 from pilotage.http.messages import Request, Response
 from pilotage.http.server import serve
 from pilotage.http.tls import server_context
 from pilotage.meta.documents import Document
-from pilotage.server.http.certificates import self_signed
 
 Behaviour = Callable[[Document], Document | bytes | tuple[int, bytes] | None]
 """From a review to the answered review, to raw bytes, to a status and raw bytes, or to no answer at all."""
