@@ -59,7 +59,7 @@ class Creator:
         if not tracked:
             track_create(info, request, document, now=now)
         attributes = Attributes(Operation.CREATE, request, document, None, warnings, info)
-        with bodies.with_warnings(tuple(warnings)):
+        with bodies.with_warnings(warnings):
             return await self._admitted(info, attributes, document, now)
 
     async def _admitted(self, info: ResourceInfo, attributes: Attributes, document: Document, now: str) -> Response:
@@ -75,21 +75,23 @@ class Creator:
         info.strategy.set_requester(document, request.user)
         uid = context.uid()
         if metadata.get("name") or not metadata.get("generateName"):
-            warnings += steps.prepare_create(info, document, now=now, uid=uid, dry_run=request.write.dry_run)
-            return await self._store(info, attributes, document)
+            prepared = steps.prepare_create(info, document, now=now, uid=uid, dry_run=request.write.dry_run)
+            return await self._store(info, attributes, document, prepared)
         for attempt in range(_GENERATED_TRIES):
             named = copied(document)  # what is prepared may depend on the name, as the labels of a Job's pods do
             named["metadata"]["name"] = metadata["generateName"][:_MAX_PREFIX] + context.suffix()
             prepared = steps.prepare_create(info, named, now=now, uid=uid, dry_run=request.write.dry_run)
             try:
-                return await self._store(info, replace(attributes, new=named, warnings=[*warnings, *prepared]), named)
+                return await self._store(info, replace(attributes, new=named), named, prepared)
             except AlreadyExists as error:
                 if attempt == _GENERATED_TRIES - 1:
                     raise _no_unique_name(info, error, named["metadata"]["name"]) from None
         raise AssertionError("unreachable")
 
-    async def _store(self, info: ResourceInfo, attributes: Attributes, document: Document) -> Response:
-        """Validate and store a prepared object. Raises AlreadyExists."""
+    async def _store(
+        self, info: ResourceInfo, attributes: Attributes, document: Document, prepared: list[str]
+    ) -> Response:
+        """Validate and store an object that was prepared with these warnings. Raises AlreadyExists."""
         context, request = self.context, attributes.request
         size = len(request.body) * info.strategy.weight
         causes = await privilege_causes(context, info, document, None)
@@ -97,7 +99,7 @@ class Creator:
             raise info.invalid(document["metadata"].get("name", ""), causes)
         await context.chain.of(info.group_resource).validate(attributes)
         data = await store.create(context, info, request, document)
-        return Response(shaped(info, data, request.form), 201, (*info.warnings, *attributes.warnings))
+        return Response(shaped(info, data, request.form), 201, (*info.warnings, *attributes.warnings, *prepared))
 
 
 def _no_unique_name(info: ResourceInfo, error: AlreadyExists, name: str) -> AlreadyExists:

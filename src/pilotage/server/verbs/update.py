@@ -115,7 +115,7 @@ class Updater:
             entry = await self.context.entry(info, request)
             size = max(len(entry.value), len(request.body)) * info.strategy.weight
             data, old, wanted, warnings = await offload(size, _next_state, info, entry, next_state)
-            with bodies.with_warnings(tuple(warnings)):
+            with bodies.with_warnings(warnings):
                 now = self.context.now()
                 if not tracked:
                     track_update(info, request, wanted, old, now=now)
@@ -128,7 +128,7 @@ class Updater:
                     await admission.mutate(attributes)
                     if view is not None and attributes.reinvocation.wanted and attributes.new is not None:
                         wanted = view.write(wanted, attributes.new)
-                document, unchanged = await offload(size, _prepare, info, request, entry, wanted, old, warnings)
+                document, unchanged, prepared = await offload(size, _prepare, info, request, entry, wanted, old)
                 if causes := await privilege_causes(self.context, info, document, old):
                     raise info.invalid(request.name, causes)
                 if admission.validating:
@@ -139,7 +139,7 @@ class Updater:
                         data = await store.update(self.context, info, document, entry, dry_run=dry_run, fences=fences)
                     except RevisionConflict:
                         continue  # another writer was faster: decide again on what is stored now
-            return Response(shaped(info, data, request.form), warnings=(*info.warnings, *warnings))
+            return Response(shaped(info, data, request.form), warnings=(*info.warnings, *warnings, *prepared))
 
 
 def _attributes(
@@ -174,14 +174,13 @@ def _next_state(info: ResourceInfo, entry: Entry, next_state: NextState) -> tupl
 
 
 def _prepare(
-    info: ResourceInfo, request: Request, entry: Entry, wanted: Document, old: Document, warnings: list[str]
-) -> tuple[Document, bool]:
-    """The next state as it is stored, and whether it is what is stored already. Raises Invalid."""
-    document, found = steps.prepare_update(info, request, wanted, old)
-    warnings += found
+    info: ResourceInfo, request: Request, entry: Entry, wanted: Document, old: Document
+) -> tuple[Document, bool, list[str]]:
+    """The next state as it is stored, whether it is what is stored already, and the warnings. Raises Invalid."""
+    document, warnings = steps.prepare_update(info, request, wanted, old)
     if causes := steps.validate_update(info, request, document, old):
         raise info.invalid(request.name, causes)
-    return document, _unchanged(info, document, old, entry)
+    return document, _unchanged(info, document, old, entry), warnings
 
 
 def _unchanged(info: ResourceInfo, document: Document, old: Document, entry: Entry) -> bool:
