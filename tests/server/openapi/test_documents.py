@@ -10,7 +10,7 @@ import pytest
 from pilotage.http.messages import Headers, Request, Response
 from pilotage.meta.kinds import GroupVersion
 from pilotage.server.http.handler import HTTPHandler
-from pilotage.server.openapi import documents
+from pilotage.server.openapi import descriptions, documents
 from pilotage.server.strategies.custom import resources_of
 from pilotage.types import builtin
 
@@ -87,6 +87,25 @@ async def test_the_description_of_a_field_is_that_of_the_definition() -> None:
         answer = await ask(api, "/openapi/v3/apis/tables.pilotage.dev/v1")
         schema = json.loads(answer.body)["components"]["schemas"]["dev.pilotage.tables.v1.Gizmo"]
         assert schema["properties"]["spec"]["description"] == "What is wanted."
+
+
+@pytest.mark.parametrize("version", ["v2", "v3"])
+def test_builtin_kinds_and_their_fields_have_descriptions(version: str) -> None:
+    if version == "v2":
+        definitions = documents.version_2([])["definitions"]
+    else:
+        found = documents.document([], GroupVersion("apps", "v1"))
+        assert found is not None
+        definitions = json.loads(found[0])["components"]["schemas"]
+    spec = definitions["io.k8s.api.apps.v1.DeploymentSpec"]
+    assert spec["description"].startswith("DeploymentSpec is")
+    for name in ("replicas", "template"):  # a value, and a reference
+        assert spec["properties"][name]["description"]
+
+
+def test_every_builtin_definition_is_described_as_it_is() -> None:
+    for name in builtin.definition_names():
+        assert without_descriptions(descriptions.described(name)) == builtin.definition(name)
 
 
 async def test_the_index_names_each_document_with_a_hash_that_changes_with_the_definition() -> None:

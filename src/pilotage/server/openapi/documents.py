@@ -15,7 +15,7 @@ import msgspec
 
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersion
-from pilotage.server.openapi import protobuf, schemas
+from pilotage.server.openapi import descriptions, protobuf, schemas
 from pilotage.server.openapi.paths import ResourcePaths, root_path
 from pilotage.server.resources import ResourceInfo
 from pilotage.types import builtin
@@ -77,7 +77,7 @@ def _builtin_versions() -> tuple[GroupVersion, ...]:
 
 @cache
 def _builtin_hash(group_version: GroupVersion) -> str:
-    return _digest(builtin.fingerprint() + str(group_version).encode())
+    return _digest(builtin.fingerprint() + descriptions.fingerprint() + str(group_version).encode())
 
 
 def _digest(content: bytes) -> str:
@@ -115,7 +115,9 @@ def _builtin_paths(group_version: GroupVersion) -> list[ResourcePaths]:
 
 @cache
 def _builtin_definitions() -> dict[str, Any]:
-    return {name: schemas.v2_schema(builtin.definition(name), builtin_kind=True) for name in builtin.definition_names()}
+    return {
+        name: schemas.v2_schema(descriptions.described(name), builtin_kind=True) for name in builtin.definition_names()
+    }
 
 
 @cache

@@ -10,15 +10,16 @@ import msgspec
 
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
+from pilotage.server.openapi.descriptions import description, raw_described
 from pilotage.server.openapi.paths import META, gvk_document
 from pilotage.server.resources import ResourceInfo
 from pilotage.types import builtin
 from pilotage.types.builtin import REFERENCE
 
-_TYPE_FIELDS = {
-    "apiVersion": {"type": "string", "description": "The group and version of the schema that this object has."},
-    "kind": {"type": "string", "description": "The kind of this object, in CamelCase."},
-}
+_TYPICAL = "io.k8s.api.core.v1.ConfigMap"
+"""A definition whose type and metadata are described as those of all kinds."""
+_TYPICAL_LIST = "io.k8s.api.core.v1.PodList"
+_MORE = "More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
 _REFERENCES = re.compile(rb'"#/components/schemas/([^"]+)"')
 _encode = msgspec.json.Encoder().encode
 
@@ -39,7 +40,7 @@ def closure(content: bytes, given: dict[str, bytes]) -> bytes:
         for match in _REFERENCES.findall(waiting.pop()):
             name = match.decode()
             if name not in found:
-                raw = builtin.raw_definition(name)
+                raw = raw_described(name)
                 if raw is not None:
                     found[name] = raw
                     waiting.append(raw)
@@ -50,22 +51,34 @@ def custom_schemas(info: ResourceInfo) -> dict[str, bytes]:
     """The schemas of a custom resource and of its list."""
     gvk, name = info.gvk, component_name(info.gvk)
     schema = _published(info.openapi_schema or {})
-    metadata = {"description": "Standard object metadata.", "allOf": [{"$ref": f"{REFERENCE}{META}.ObjectMeta"}]}
-    schema["properties"] = schema.get("properties", {}) | _TYPE_FIELDS | {"metadata": metadata}
+    schema["properties"] = (
+        schema.get("properties", {}) | _type_fields() | {"metadata": _metadata(_TYPICAL, "ObjectMeta")}
+    )
     schema["x-kubernetes-group-version-kind"] = [gvk_document(gvk)]
     if info.strategy.selectable_fields:
         schema["x-kubernetes-selectable-fields"] = [{"fieldPath": path} for path in info.strategy.selectable_fields]
     kind = f"{gvk.kind}List"
-    items = {"type": "array", "items": {"$ref": f"{REFERENCE}{name}"}, "description": f"The {info.gvr.resource}."}
-    list_metadata = {"description": "Standard list metadata.", "allOf": [{"$ref": f"{REFERENCE}{META}.ListMeta"}]}
+    items = {
+        "type": "array",
+        "items": {"$ref": f"{REFERENCE}{name}"},
+        "description": f"List of {info.gvr.resource}. {_MORE}",
+    }
     listing = {
         "description": f"{kind} is a list of {gvk.kind}",
         "type": "object",
         "required": ["items"],
-        "properties": _TYPE_FIELDS | {"items": items, "metadata": list_metadata},
+        "properties": _type_fields() | {"items": items, "metadata": _metadata(_TYPICAL_LIST, "ListMeta")},
         "x-kubernetes-group-version-kind": [gvk_document(gvk) | {"kind": kind}],
     }
     return {name: _encode(schema), f"{name}List": _encode(listing)}
+
+
+def _type_fields() -> Document:
+    return {name: {"type": "string", "description": description(_TYPICAL, name)} for name in ("apiVersion", "kind")}
+
+
+def _metadata(like: str, kind: str) -> Document:
+    return {"description": description(like, "metadata"), "allOf": [{"$ref": f"{REFERENCE}{META}.{kind}"}]}
 
 
 def _published(schema: Document) -> Document:
@@ -80,8 +93,8 @@ def _published(schema: Document) -> Document:
     if schema.get("x-kubernetes-int-or-string") and "anyOf" not in schema:
         result["anyOf"] = [{"type": "integer"}, {"type": "string"}]
     if schema.get("x-kubernetes-embedded-resource"):
-        metadata = {"description": "Standard object metadata.", "allOf": [{"$ref": f"{REFERENCE}{META}.ObjectMeta"}]}
-        result["properties"] = result.get("properties", {}) | _TYPE_FIELDS | {"metadata": metadata}
+        fields = _type_fields() | {"metadata": _metadata(_TYPICAL, "ObjectMeta")}
+        result["properties"] = result.get("properties", {}) | fields
         result["required"] = list(dict.fromkeys([*result.get("required", ()), "kind", "apiVersion"]))
     return result
 
