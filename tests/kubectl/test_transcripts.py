@@ -21,7 +21,7 @@ TRANSCRIPTS = sorted(path.stem for path in FOLDER.glob("*.txt"))
 DIFFERENCES = json.loads((FOLDER / "differences.json").read_bytes())
 """Command lines whose output is different on purpose: transcript, then command line, then the reason."""
 OF_CONTROLLERS = ("create configmap kube-root-ca.crt --from-literal=ca.crt=x", "create serviceaccount default")
-"""What controllers create in each namespace of a cluster; the real server has none, `pilotage serve` does their work."""
+"""What controllers create in each namespace; the real server has none, and `pilotage serve` does their work."""
 
 
 @pytest.fixture(scope="module")
