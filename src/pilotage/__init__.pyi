@@ -18,6 +18,8 @@ from pilotage.cache import strip_managed_fields as strip_managed_fields
 from pilotage.client.client import Client as Client
 from pilotage.client.conflicts import Backoff as Backoff
 from pilotage.client.conflicts import retry_on_conflict as retry_on_conflict
+from pilotage.client.interception import Interceptor as Interceptor
+from pilotage.client.interception import intercept as intercept
 from pilotage.client.outcome import Outcome as Outcome
 from pilotage.client.outcome import create_or_patch as create_or_patch
 from pilotage.client.outcome import create_or_update as create_or_update

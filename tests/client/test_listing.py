@@ -236,3 +236,21 @@ async def test_any_version_will_do_for_zero(world: World) -> None:
     )
     assert found.names == ["a"]
     assert isinstance((await world.client.list(ConfigMap, namespace=world.namespace, resource_version="0")).names, list)
+
+
+@pytest.mark.covers("T135")
+async def test_selectors_restrict_together_in_any_order_and_an_empty_one_does_not(world: World) -> None:
+    for name, labels in (("one", {"a": "1"}), ("two", {"a": "1", "b": "2"}), ("three", {"b": "2"})):
+        metadata = ObjectMeta(name=name, namespace=world.namespace, labels={**labels, "set": world.namespace})
+        await world.client.create(ConfigMap(metadata=metadata))
+    mine = {"set": world.namespace}
+
+    async def names(labels: dict[str, str] | None, fields: dict[str, str] | None = None) -> list[str]:
+        found = await world.client.list(ConfigMap, namespace=world.namespace, labels=labels, fields=fields)
+        return [name for name in found.names if name in ("one", "two", "three")]
+
+    assert await names(mine | {"a": "1", "b": "2"}) == ["two"]
+    assert await names({"b": "2", "a": "1"} | mine) == ["two"]
+    assert await names(mine | {"a": "1"}, {"metadata.name": "one"}) == ["one"]
+    assert await names(mine, None) == await names(mine, {}) == ["one", "three", "two"]
+    assert await names(None) == await names({}) == ["one", "three", "two"]

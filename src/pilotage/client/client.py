@@ -5,20 +5,25 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Self
+from typing import Any, Self, TypeVar, overload
 
 from pilotage.client.reader import Reader
 from pilotage.client.restmapper import DynamicRESTMapper
 from pilotage.client.session import Catalogue, Defaults, Session
+from pilotage.client.subresources import SubresourceClient
 from pilotage.client.warnings import LoggedOnce, WarningHandler
 from pilotage.client.writer import Writer
 from pilotage.meta.forms import Kind, Object
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.mapper import RESTMapper, RESTMapping
+from pilotage.meta.models import Resource
 from pilotage.meta.scheme import Scheme
+from pilotage.meta.unstructured import Unstructured
 from pilotage.rest import Transport
 from pilotage.rest.listing import SILENCE_SECONDS, RestListerWatcher
 from pilotage.rest.users import ActingTransport, acting_user
+
+R = TypeVar("R", bound=Resource)
 
 
 class Client(Reader, Writer):
@@ -104,6 +109,17 @@ class Client(Reader, Writer):
     def with_field_validation(self, field_validation: str) -> Self:
         """A client that asks for Strict, Warn or Ignore where fields are unknown or doubled."""
         return self._with(self._session.with_defaults(field_validation=field_validation))
+
+    @overload
+    def subresource(self, name: str, body: type[R]) -> SubresourceClient[R]: ...
+    @overload
+    def subresource(self, name: str, body: None = None) -> SubresourceClient[Unstructured]: ...
+    def subresource(self, name: str, body: type[Resource] | None = None) -> SubresourceClient[Any]:
+        """Calls for a subresource whose body is of another class than the object: `subresource("scale", Scale)`.
+
+        Without a class its bodies are Unstructured.
+        """
+        return SubresourceClient(self._session, name, body)
 
     def as_user(
         self, name: str, *, groups: Sequence[str] = (), uid: str = "", extra: Mapping[str, Sequence[str]] | None = None

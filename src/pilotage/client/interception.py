@@ -1,0 +1,118 @@
+"""Interception: functions that are called in place of the methods of a client, for tests of failures and for wrappers.
+
+async def refused(client: pt.Client, obj: pt.Resource, **options: Any) -> None:
+    raise pt.Conflict("written by another client")
+
+client = pt.intercept(client, pt.Interceptor(update=refused))
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Any, TypeAlias, TypeVar
+
+from pilotage.client.client import Client
+from pilotage.client.subresources import SubresourceClient
+
+Function: TypeAlias = Callable[..., Any]
+"""Given the client as it was before, then the arguments of the call. It returns what the method returns."""
+
+C = TypeVar("C", bound=Client)
+
+
+@dataclass(frozen=True, slots=True)
+class Interceptor:
+    """The functions. A method without one works as before.
+
+    A call with a subresource, such as `update_status`, goes to the function of subresources, which is given the name of
+    the subresource after the client.
+    """
+
+    get: Function | None = None
+    """Also of `find`."""
+    list: Function | None = None
+    watch: Function | None = None
+    create: Function | None = None
+    update: Function | None = None
+    patch: Function | None = None
+    apply: Function | None = None
+    delete: Function | None = None
+    delete_all_of: Function | None = None
+    subresource_get: Function | None = None
+    subresource_create: Function | None = None
+    subresource_update: Function | None = None
+    """Also of `update_status`."""
+    subresource_patch: Function | None = None
+    """Also of `patch_status`."""
+    subresource_apply: Function | None = None
+
+
+def intercept(client: C, interceptor: Interceptor) -> C:
+    """A client whose calls go to the functions. Clients that are derived from it are intercepted, too."""
+    kind: Any = type(client)
+    made = copy.copy(client)
+    made.__class__ = _intercepted(kind)
+    made.__dict__["_interceptor"] = interceptor
+    return made
+
+
+_WITH_SUBRESOURCE = ("update", "patch", "apply")
+
+
+@cache
+def _intercepted(base: Any) -> Any:
+    names = [each.name for each in fields(Interceptor) if not each.name.startswith("subresource_")]
+    methods: dict[str, Any] = {name: _method(base, name) for name in names}
+    methods["subresource"] = _subresource(base)
+    methods["live"] = property(lambda self: _live(base, self))
+    return type(f"Intercepted{base.__name__}", (base,), methods)
+
+
+def _method(base: type[Client], name: str) -> Function:
+    original = getattr(base, name)
+
+    def call(self: Any, *arguments: Any, **options: Any) -> Any:
+        function = name
+        leading: list[Any] = [_plain(base, self)]
+        if name in _WITH_SUBRESOURCE and options.get("subresource"):
+            function = f"subresource_{name}"
+            leading.append(options.pop("subresource"))
+        found = getattr(self._interceptor, function)
+        if found is not None:
+            return found(*leading, *arguments, **options)
+        return original(self, *arguments, **options, **({"subresource": leading[1]} if len(leading) > 1 else {}))
+
+    call.__name__, call.__doc__ = name, original.__doc__
+    return call
+
+
+def _subresource(base: type[Client]) -> Function:
+    def subresource(self: Any, name: str, body: Any = None) -> SubresourceClient[Any]:
+        plain = _plain(base, self)
+        made = copy.copy(base.subresource(self, name, body))
+        for verb in ("get", "create", "update", "patch", "apply"):
+            function = getattr(self._interceptor, f"subresource_{verb}")
+            if function is not None:
+                made.__dict__[verb] = _bound(function, plain, name)
+        return made
+
+    return subresource
+
+
+def _bound(function: Function, client: Client, subresource: str) -> Function:
+    return lambda *arguments, **options: function(client, subresource, *arguments, **options)
+
+
+def _plain(base: type[C], client: Any) -> C:
+    """The same client without the functions."""
+    made: C = copy.copy(client)
+    made.__class__ = base
+    return made
+
+
+def _live(base: type[Client], client: Any) -> Client:
+    live = _plain(base, client).live
+    return intercept(live, client._interceptor)
