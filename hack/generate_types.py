@@ -144,6 +144,7 @@ def messages(rows: dict[str, list[Row]], files: dict[str, str]) -> dict[str, lis
     """The protobuf messages of the built-in kinds and of the API itself, with all that they refer to."""
     wanted = [message_name(name) for name in json.loads(files["data/kinds.json"]).values()]
     wanted += [message_name(f"{META}.{name}") for name in API_MESSAGES]
+    wanted.append(message_name("io.k8s.api.apidiscovery.v2.APIGroupDiscoveryList"))
     found: dict[str, list[Row]] = {}
     while wanted:
         name = wanted.pop()

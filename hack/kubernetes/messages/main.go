@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 
+	apidiscovery "k8s.io/api/apidiscovery/v2"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -42,7 +43,7 @@ func main() {
 			add(each)
 		}
 	}
-	for _, each := range []any{metav1.PartialObjectMetadataList{}, metav1.APIResourceList{}, runtime.Unknown{}} {
+	for _, each := range []any{metav1.PartialObjectMetadataList{}, metav1.APIResourceList{}, runtime.Unknown{}, apidiscovery.APIGroupDiscoveryList{}} {
 		add(reflect.TypeOf(each))
 	}
 	names := slices.Sorted(maps.Keys(messages))

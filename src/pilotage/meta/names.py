@@ -131,9 +131,11 @@ RULES: dict[NameForm, NameRule] = {
 
 
 def as_prefix(rule: NameRule) -> NameRule:
-    """The rule for a `generateName`, to which something is appended: it may end in a dash."""
+    """The rule for a `generateName`, to which something is appended: it may end in a dash, and be only dots."""
 
     def check(value: str) -> list[str]:
+        if rule is path_segment_name:
+            return rule(f"{value}a")
         return rule(value[:-2] + "a" if len(value) > 1 and value.endswith("-") else value)
 
     return check

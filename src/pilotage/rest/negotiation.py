@@ -19,8 +19,9 @@ LIST_ACCEPT = ACCEPT | {
     Form.METADATA: "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 }
 
-AGGREGATED_DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-"""The media type of discovery in one answer for all groups."""
+AGGREGATION = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+"""The parameters of a media type for discovery in one answer for all groups."""
+AGGREGATED_DISCOVERY = f"{JSON}{AGGREGATION}"
 
 MEDIA_TYPES = (JSON, YAML, PROTOBUF)
 """What answers can be written in; the first one where a client accepts anything."""
@@ -30,7 +31,7 @@ FORMS = {
     "PartialObjectMetadataList": Form.METADATA,
 }
 """The kinds that an answer can be converted to, all of the group `meta.k8s.io`."""
-_JSON = ("application/json", "application/*", "*/*")
+_AGGREGATED = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
 _MAX_CLAUSES = 64
 
 
@@ -100,15 +101,17 @@ def requested_form(accept: str) -> Form:
     return (negotiate(accept) or Format()).form
 
 
-def wants_aggregated_discovery(accept: str) -> bool:
-    """Whether aggregated discovery is preferred to one document for each group and version."""
-    wanted = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
+def aggregated_discovery(accept: str) -> str:
+    """The media type in which aggregated discovery is preferred to one document for each group; empty if it is not."""
     for clause in clauses(accept):
-        if clause.media in _JSON and clause.parameters == wanted:
-            return True
-        if clause.media in _JSON and not clause.parameters:
-            return False
-    return False
+        for media in MEDIA_TYPES:
+            if clause.media not in (media, "application/*", "*/*"):
+                continue
+            if clause.parameters == _AGGREGATED:
+                return media
+            if not clause.parameters:
+                return ""
+    return ""
 
 
 def _clause(text: str) -> Clause:

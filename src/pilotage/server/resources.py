@@ -55,6 +55,8 @@ class ResourceInfo:
     """The columns of a CRD's version, in a Table."""
     deprecation: str = ""
     """The warning that users of this version get."""
+    accepted_list_kind: str = ""
+    """The kind of lists that a CRD declares."""
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
@@ -64,6 +66,11 @@ class ResourceInfo:
     @property
     def gvk(self) -> GroupVersionKind:
         return self.mapping.gvk
+
+    @property
+    def list_kind(self) -> str:
+        """The kind of a list of its objects."""
+        return self.accepted_list_kind or f"{self.gvk.kind}List"
 
     @property
     def gvr(self) -> GroupVersionResource:

@@ -28,8 +28,20 @@ _ZEROS = {
     f"{_META}Time": None,
     f"{_META}MicroTime": None,
 }
-_API_KINDS = frozenset(("DeleteOptions", "PartialObjectMetadata", "PartialObjectMetadataList", "Status"))
+_API_KINDS = frozenset(
+    (
+        "APIGroup",
+        "APIGroupList",
+        "APIResourceList",
+        "APIVersions",
+        "DeleteOptions",
+        "PartialObjectMetadata",
+        "PartialObjectMetadataList",
+        "Status",
+    )
+)
 """The kinds of the API itself: they have the same message in every group."""
+_DISCOVERY = {"APIGroupDiscoveryList": "k8s.io.api.apidiscovery.v2.APIGroupDiscoveryList"}
 
 
 def has_message(gvk: GroupVersionKind) -> bool:
@@ -39,7 +51,7 @@ def has_message(gvk: GroupVersionKind) -> bool:
 
 def encode(document: Document) -> bytes:
     """A document of a built-in kind in its envelope. Raises TypeError or ValueError where a value has a wrong type."""
-    api_version, kind = document["apiVersion"], document["kind"]
+    api_version, kind = document.get("apiVersion", ""), document["kind"]
     return envelope.wrap(api_version, kind, _message(_name(api_version, kind)).content(document))
 
 
@@ -86,6 +98,8 @@ def _name(api_version: str, kind: str) -> str:
     """What the message of a kind is called; empty where the kind is not built in."""
     if kind in _API_KINDS:
         return _META + kind
+    if kind in _DISCOVERY:
+        return _DISCOVERY[kind]
     try:
         definition = builtin.definition_name(GroupVersionKind.of(api_version, kind))
     except ValueError:

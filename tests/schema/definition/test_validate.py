@@ -101,9 +101,12 @@ def test_a_version_that_objects_are_stored_in_stays() -> None:
     old = established(definition(), "v1")
     new = copy.deepcopy(old)
     new["spec"]["versions"][0]["name"] = "v2"
+    new["status"]["storedVersions"] = ["v1", "v2"]
     (cause,) = definition_update_causes(new, old)
     assert cause.field == "status.storedVersions[0]"
     assert cause.message.startswith('Invalid value: "v1": missing from spec.versions')
+    new["status"]["storedVersions"] = ["v2"]
+    assert definition_update_causes(new, old) == []
 
 
 def test_a_wrong_type_is_reported_before_anything_else() -> None:

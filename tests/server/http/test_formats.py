@@ -228,3 +228,38 @@ async def test_only_a_large_answer_is_compressed_and_only_where_the_client_takes
     assert dict(large.headers)["content-encoding"] == "gzip"
     assert dict(large.headers)["vary"] == "Accept-Encoding"
     assert gzip.decompress(large.body) == plain.body
+
+
+DISCOVERY = ("/api", "/apis", "/api/v1", "/apis/apps", "/apis/apps/v1", "/apis/test.example.com/v1")
+
+
+@pytest.mark.parametrize("target", DISCOVERY)
+async def test_discovery_is_the_same_in_every_format(target: str) -> None:
+    async with served() as (face, _):
+        plain = document(await get(face, target, JSON))
+        for wanted in (YAML, PROTOBUF):
+            answer = await get(face, target, wanted)
+            assert media(answer) == wanted
+            found = document(answer)
+            assert found["kind"] == plain["kind"]
+            for part in ("groups", "resources", "versions"):
+                assert len(found.get(part, ())) == len(plain.get(part, ()))
+
+
+@pytest.mark.parametrize("target", ["/api", "/apis"])
+async def test_aggregated_discovery_is_the_same_in_every_format(target: str) -> None:
+    aggregated = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+    async with served() as (face, _):
+        plain = json.loads((await get(face, target, JSON + aggregated)).body)
+        as_yaml = await get(face, target, YAML + aggregated)
+        as_protobuf = await get(face, target, PROTOBUF + aggregated)
+    assert (media(as_yaml), media(as_protobuf)) == (YAML + aggregated, PROTOBUF + aggregated)
+    assert yamltext.read(as_yaml.body) == plain
+    decoded = protobuf.decode(protobuf.unwrap(as_protobuf.body, EXPECTED))
+    assert [one["metadata"] for one in decoded["items"]] == [one["metadata"] for one in plain["items"]]
+
+
+@pytest.mark.parametrize("target", DISCOVERY)
+async def test_discovery_in_a_format_that_is_not_known_is_refused(target: str) -> None:
+    async with served() as (face, _):
+        assert (await get(face, target, "text/html")).status == 406

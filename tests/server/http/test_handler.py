@@ -177,6 +177,7 @@ async def test_discovery_in_one_answer_has_what_the_many_answers_have() -> None:
         "application/json",
         f"application/json,{AGGREGATED}",
         f"{AGGREGATED};q=0.5,application/json",
+        AGGREGATED.replace("v=v2", "v=v1") + ",application/json",
     ],
 )
 async def test_discovery_has_the_old_form_for_who_prefers_it(accept: str) -> None:

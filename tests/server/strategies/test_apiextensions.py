@@ -113,3 +113,28 @@ def test_a_deprecated_version_names_the_best_one_instead() -> None:
 
 def test_a_definition_that_is_not_established_serves_nothing() -> None:
     assert list(resources_of(definition() | {"status": {}}, "/key", 1)) == []
+
+
+def test_a_definition_in_a_group_of_kubernetes_has_a_condition_about_its_approval() -> None:
+    document = named("widgets")
+    document["spec"]["group"] = "sigs.k8s.io"
+    assert conditions(accepted(document))["KubernetesAPIApprovalPolicyConformant"] == ("False", "MissingAnnotation")
+    document["metadata"]["annotations"] = {"api-approved.kubernetes.io": "https://example.com/1"}
+    assert conditions(accepted(document))["KubernetesAPIApprovalPolicyConformant"] == ("True", "ApprovedAnnotation")
+
+
+def test_a_definition_with_a_wrong_ca_bundle_is_not_established_until_it_is_corrected() -> None:
+    document = named("widgets")
+    webhook: dict[str, Any] = {"clientConfig": {"caBundle": "bm9uZQ==", "url": "https://localhost"}}
+    document["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
+    assert conditions(accepted(document))["Established"] == ("False", "InvalidCABundle")
+    del webhook["clientConfig"]["caBundle"]
+    assert conditions(accepted(document))["Established"] == ("True", "InitialNamesAccepted")
+    webhook["clientConfig"]["caBundle"] = "bm9uZQ=="
+    assert conditions(accepted(document))["Established"] == ("True", "InitialNamesAccepted")
+
+
+def test_stored_versions_default_to_the_storage_version() -> None:
+    document = definition()
+    STRATEGY.default(document)
+    assert document["status"]["storedVersions"] == ["v1"]

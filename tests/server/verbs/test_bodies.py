@@ -14,7 +14,7 @@ from pilotage.rest.request import Request, Verb, WriteOptions
 from pilotage.server.verbs import bodies
 from pilotage.server.verbs.bodies import FieldProblems, mismatch
 
-from ..registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, definition, opened
+from ..registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, definition, opened, widget
 
 
 class Pairs(list[tuple[str, Any]]):
@@ -140,3 +140,43 @@ async def test_what_is_no_yaml_is_refused_in_the_words_of_go() -> None:
 )
 def test_wrong_types_are_reported_in_words_of_json(message: str, expected: str) -> None:
     assert mismatch(message, "metadata") == expected
+
+
+EMBEDDED = {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
+
+
+@pytest.mark.parametrize(
+    ("resource", "problem"),
+    [
+        ({"apiVersion": 3, "kind": "Pod"}, "spec.pod.apiVersion: Invalid value: 3: must be a string"),
+        ({"apiVersion": "v1", "kind": 4}, "spec.pod.kind: Invalid value: 4: must be a string"),
+        ({"metadata": "x"}, 'spec.pod.metadata: Invalid value: "x": json: cannot unmarshal'),
+        ({"metadata": {"namespace": 42}}, 'spec.pod.metadata: Invalid value: {"namespace":42}: json: cannot unmarshal'),
+    ],
+)
+async def test_an_embedded_resource_whose_metadata_has_wrong_types_cannot_be_decoded(
+    resource: dict[str, Any], problem: str
+) -> None:
+    async with opened() as api:
+        await api.create(DEFINITIONS, with_embedded())
+        with pytest.raises(BadRequest) as raised:
+            await api.create(WIDGETS, widget("a", spec={"pod": resource}), "default")
+    assert problem in str(raised.value)
+
+
+async def test_metadata_of_an_embedded_resource_is_checked_and_stored_as_that_of_a_whole_object() -> None:
+    async with opened() as api:
+        await api.create(DEFINITIONS, with_embedded())
+        pod: dict[str, Any] = {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"a": "x y"}}}
+        with pytest.raises(Invalid, match=r"spec.pod.metadata.labels: Invalid value: \"x y\""):
+            await api.create(WIDGETS, widget("a", spec={"pod": pod}), "default")
+        pod["metadata"] = {"name": "p", "uid": "", "labels": None, "unknown": 1}
+        stored = await api.create(WIDGETS, widget("a", spec={"pod": pod}), "default")
+    assert stored["spec"]["pod"]["metadata"] == {"name": "p"}
+
+
+def with_embedded() -> dict[str, Any]:
+    made = definition()
+    schema = made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"]["spec"] = {"type": "object", "properties": {"pod": EMBEDDED}}
+    return made

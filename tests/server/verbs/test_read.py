@@ -7,8 +7,9 @@ import pytest
 from pilotage.errors import Gone
 from pilotage.rest.request import ListOptions, Request, Verb
 from pilotage.rest.response import Page
+from pilotage.server.openapi.schemas import custom_schemas
 
-from ..registries import CONFIG_MAPS, Api, opened
+from ..registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, Api, definition, opened
 
 
 async def page(api: Api, **options: object) -> Page:
@@ -60,3 +61,12 @@ async def test_a_list_at_a_version_that_is_forgotten_is_expired() -> None:
             await page(api, limit=1, continue_token=first.continue_token)
         rest = await page(api, continue_token=inconsistent.value.status.continue_token)
         assert len(rest.items) == 4
+
+
+async def test_a_list_of_custom_resources_has_the_kind_that_their_definition_declares() -> None:
+    async with opened() as api:
+        names = {"plural": "widgets", "kind": "Widget", "listKind": "ManyWidgets"}
+        await api.create(DEFINITIONS, definition(names=names))
+        assert (await api.registry.list(Request(Verb.LIST, WIDGETS))).list_kind == "ManyWidgets"
+        (info,) = await api.registry.custom_resources()
+        assert sorted(custom_schemas(info)) == ["com.example.test.v1.ManyWidgets", "com.example.test.v1.Widget"]

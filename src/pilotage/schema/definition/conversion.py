@@ -7,7 +7,7 @@ from typing import Any
 
 from pilotage.errors import Cause
 from pilotage.meta import causes
-from pilotage.meta.clientconfig import client_config_causes
+from pilotage.meta.clientconfig import ca_bundle_problem, client_config_causes
 from pilotage.schema.definition.names import label_rule
 
 
@@ -29,6 +29,17 @@ def conversion_causes(conversion: Mapping[str, Any]) -> Iterator[Cause]:
     else:
         yield from client_config_causes(client, f"{at}.webhookClientConfig")
     yield from _review_causes(reviews, f"{at}.conversionReviewVersions")
+
+
+def ca_bundle_causes(spec: Mapping[str, Any]) -> Iterator[Cause]:
+    """What is wrong with the certificates of the webhook's authorities.
+
+    An API server accepts a new definition with wrong ones, and does not establish it.
+    """
+    client = ((spec.get("conversion") or {}).get("webhook") or {}).get("clientConfig") or {}
+    bundle = client.get("caBundle") or ""
+    if problem := ca_bundle_problem(bundle):
+        yield causes.invalid("spec.conversion.webhookClientConfig.caBundle", bundle, problem)
 
 
 def _review_causes(reviews: list[str], at: str) -> Iterator[Cause]:

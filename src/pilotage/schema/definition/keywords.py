@@ -26,12 +26,17 @@ class Place:
     root: bool = False
     resource: bool = False
     forbidden_default: str = ""
-    in_metadata: bool = False
+    metadata_path: tuple[str | int, ...] = ()
+    """The path from the resource around it, if the schema is that of its apiVersion, kind or metadata, or in these."""
     uncorrelated: str = ""
     """The path of the outer list whose items cannot be matched with old ones; rules inside it cannot use oldSelf."""
     branch: bool = False
     repetitions: int | None = 1
     """How often the value can be in one object; None if a list or a map around it has no limit."""
+
+    @property
+    def in_metadata(self) -> bool:
+        return bool(self.metadata_path)
 
     def below(self, at: str) -> Place:
         return replace(self, at=at, root=False, resource=False)
@@ -46,6 +51,8 @@ def places(schema: Schema, place: Place) -> Iterator[tuple[Schema, Place]]:
         child = schema.get(keyword)
         if isinstance(child, Mapping):
             below = replace(place.below(f"{place.at}.{keyword}"), repetitions=_repetitions(schema, place.repetitions))
+            if place.in_metadata:
+                below = replace(below, metadata_path=(*place.metadata_path, 0))
             if keyword == "items" and schema.get(_LIST_TYPE) != "map":
                 below = replace(below, uncorrelated=below.uncorrelated or place.at)
             if keyword == "additionalProperties" and place.in_metadata:
@@ -92,8 +99,10 @@ def _repetitions(schema: Schema, around: int | None) -> int | None:
 
 def _property(schema: Schema, name: str, place: Place, child: Schema) -> Place:
     below = place.below(f"{place.at}.properties[{name}]")
-    if place.resource and name in _META:
-        below = replace(below, in_metadata=True)
+    if place.in_metadata:
+        below = replace(below, metadata_path=(*place.metadata_path, name))
+    elif place.resource and name in _META:
+        below = replace(below, metadata_path=(name,))
         if place.root:
             below = replace(below, forbidden_default=f"in top-level {name}")
     return replace(below, resource=child.get("x-kubernetes-embedded-resource") is True)

@@ -1,12 +1,9 @@
-"""Validates the CEL rules and the defaults in a schema."""
+"""Validates the CEL rules in a schema."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any
-
-import msgspec
 
 from pilotage.errors import Cause
 from pilotage.meta import causes
@@ -14,15 +11,12 @@ from pilotage.schema.cel.expression import CompileError, compile_expression, fie
 from pilotage.schema.cel.parts import LIMIT
 from pilotage.schema.definition.keywords import Place
 from pilotage.schema.definition.rulecosts import RuleCosts
-from pilotage.schema.structural import StructuralSchema
 from pilotage.schema.structural.node import Tree
-from pilotage.schema.structural.validate import NON_VALIDATING, SCALARS
 
 Schema = Mapping[str, Any]
 
 _REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _RULES = "x-kubernetes-validations"
-_IGNORED = NON_VALIDATING - {_RULES}
 
 
 def rule_form_causes(schema: Schema, place: Place) -> Iterator[Cause]:
@@ -62,35 +56,6 @@ def rule_compile_causes(schema: Schema, place: Place, costs: RuleCosts) -> Itera
             yield causes.invalid(f"{at}.rule", rule["rule"], text)
         elif not uses_old and optional is not None:
             yield causes.invalid(f"{at}.optionalOldSelf", optional, "may not be set if oldSelf is not used in rule")
-
-
-def default_causes(schema: Schema, place: Place) -> Iterator[Cause]:
-    """A default must be valid, and must not have fields that pruning would drop."""
-    default = schema.get("default")
-    if default is None or place.branch:
-        return
-    at = f"{place.at}.default"
-    if schema.get("type") in SCALARS:  # the usual case: fields with the same keywords share one compiled schema
-        compiled = _compiled_scalar(msgspec.json.encode({key: schema[key] for key in schema if key not in _IGNORED}))
-    else:
-        compiled = StructuralSchema.compile(schema, embedded=place.resource)
-    copy = msgspec.json.decode(msgspec.json.encode(default))
-    if compiled.prune(copy):
-        yield causes.invalid(at, default, "must not have unknown fields", whole=True)
-    for cause in compiled.validate(default):
-        yield _moved(cause, at)
-
-
-@lru_cache(maxsize=256)
-def _compiled_scalar(schema: bytes) -> StructuralSchema:
-    return StructuralSchema.compile(msgspec.json.decode(schema), embedded=False)
-
-
-def _moved(cause: Cause, at: str) -> Cause:
-    """A cause for a default, with the path of the default in the definition."""
-    if cause.field in ("", "<nil>"):
-        return Cause(cause.reason, cause.message, at)
-    return Cause(cause.reason, cause.message, f"{at}.{cause.field}")
 
 
 def _form_causes(rule: Schema, at: str, schema: Schema) -> Iterator[Cause]:

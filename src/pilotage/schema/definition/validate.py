@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from pilotage.errors import Cause
 from pilotage.meta import causes
 from pilotage.meta.names import dns_1123_subdomain
-from pilotage.schema.definition.conversion import conversion_causes
+from pilotage.schema.definition.approval import approval_causes
+from pilotage.schema.definition.conversion import ca_bundle_causes, conversion_causes
+from pilotage.schema.definition.defaults import default_causes
 from pilotage.schema.definition.keywords import Place, keyword_causes, places
 from pilotage.schema.definition.names import label_rule, names_causes
 from pilotage.schema.definition.rulecosts import ProgramBudget, RuleCosts
-from pilotage.schema.definition.rules import default_causes, rule_compile_causes, rule_form_causes
+from pilotage.schema.definition.rules import rule_compile_causes, rule_form_causes
 from pilotage.schema.definition.shape import shape_causes
 from pilotage.schema.definition.structure import structure_causes
 from pilotage.schema.definition.version import (
@@ -28,8 +29,6 @@ from pilotage.schema.definition.version import (
     status_root_causes,
     subresource_causes,
 )
-
-APPROVAL = "api-approved.kubernetes.io"
 
 
 @dataclass(frozen=True)
@@ -60,6 +59,15 @@ def apply_definition_defaults(definition: dict[str, Any]) -> None:
     service = client.get("service") if isinstance(client, dict) else None
     if isinstance(service, dict):
         service.setdefault("port", 443)
+    _default_stored_versions(definition)
+
+
+def _default_stored_versions(definition: dict[str, Any]) -> None:
+    versions = _at(definition, ("spec", "versions"))
+    status = definition.setdefault("status", {})
+    if isinstance(status, dict) and isinstance(versions, list) and not status.get("storedVersions"):
+        stored = [one.get("name") or "" for one in versions if isinstance(one, dict) and one.get("storage") is True]
+        status["storedVersions"] = stored[:1]
 
 
 def definition_causes(definition: Any, old: Any = None) -> list[Cause]:
@@ -70,14 +78,36 @@ def definition_causes(definition: Any, old: Any = None) -> list[Cause]:
     """
     if wrong := shape_causes(definition):
         return wrong
-    return [*_metadata_causes(definition), *_spec_causes(definition.get("spec") or {}, _schemas(old))]
+    spec = definition.get("spec") or {}
+    return [
+        *(_name_causes(definition) if old is None else ()),  # it cannot change
+        *_spec_causes(spec, _schemas(old)),
+        *(ca_bundle_causes(spec) if old is not None and _needs_ca_bundle(old) else ()),
+        *approval_causes(definition, old),
+        *_preserve_unknown_causes(spec),
+    ]
 
 
-def stored_version_causes(definition: Any) -> list[Cause]:
-    """What is wrong with the versions that a new definition says objects are stored in."""
+def stored_version_causes(definition: Any) -> Iterator[Cause]:
+    """What is wrong with the versions that a definition says objects are stored in."""
     stored = (definition.get("status") or {}).get("storedVersions") or []
     at = "status.storedVersions"
-    return [] if stored else [causes.invalid(at, None, "must have at least one stored version")]
+    if not stored:
+        yield causes.invalid(at, None, "must have at least one stored version")
+        return
+    versions = (definition.get("spec") or {}).get("versions") or []
+    names = {version.get("name") or "": version.get("storage") is True for version in versions}
+    for name, storage in names.items():
+        if storage and name not in stored:
+            yield causes.invalid(at, stored, f"must have the storage version {name}", whole=True)
+    for index, name in enumerate(stored):
+        if name not in names:
+            text = (
+                f"missing from spec.versions; {name} was previously a storage version, and must remain in "
+                f"spec.versions until a storage migration ensures no data remains persisted in {name} and removes "
+                f"{name} from status.storedVersions"
+            )
+            yield causes.invalid(f"{at}[{index}]", name, text)
 
 
 def definition_update_causes(definition: Any, old: Any) -> list[Cause]:
@@ -96,18 +126,19 @@ def definition_update_causes(definition: Any, old: Any) -> list[Cause]:
         value = _at(spec, path) or ""
         if value != (_at(before, path) or ""):
             found.append(causes.invalid(".".join(("spec", *path)), value, "field is immutable"))
-    return found + _stored_causes(definition)
+    return [*found, *stored_version_causes(definition)]
 
 
-def _metadata_causes(definition: Mapping[str, Any]) -> Iterator[Cause]:
+def _name_causes(definition: Mapping[str, Any]) -> Iterator[Cause]:
     spec, metadata = definition.get("spec") or {}, definition.get("metadata") or {}
     group, plural = spec.get("group") or "", _at(spec, ("names", "plural")) or ""
     wanted, detail = f"{plural}.{group}", 'must be spec.names.plural+"."+spec.group'
     for key in ("generateName", "name"):
         if (name := metadata.get(key)) and name != wanted:
             yield causes.invalid(f"metadata.{key}", name, detail)
-    if group in ("k8s.io", "kubernetes.io") or group.endswith((".k8s.io", ".kubernetes.io")):
-        yield from _approval_causes((metadata.get("annotations") or {}).get(APPROVAL) or "")
+
+
+def _preserve_unknown_causes(spec: Mapping[str, Any]) -> Iterator[Cause]:
     if spec.get("preserveUnknownFields") is True:
         strategy = _at(spec, ("conversion", "strategy")) or "None"
         if any(_has_default(version.get("schema")) for version in spec.get("versions") or ()):
@@ -124,21 +155,6 @@ def _has_default(schema: Any) -> bool:
     if isinstance(schema, Mapping):
         return "default" in schema or any(map(_has_default, schema.values()))
     return isinstance(schema, list) and any(map(_has_default, schema))
-
-
-def _approval_causes(approval: str) -> Iterator[Cause]:
-    at, more = f"metadata.annotations[{APPROVAL}]", "see https://github.com/kubernetes/enhancements/pull/1111"
-    words = f'protected groups must have approval annotation "{APPROVAL}"'
-    if not approval:
-        yield causes.required(at, f"{words}, {more}")
-        return
-    try:
-        parts = urlsplit(approval)
-    except ValueError:
-        parts = urlsplit("")
-    if not approval.startswith("unapproved") and not (parts.scheme and parts.netloc):
-        text = f'{words} with either a URL or a reason starting with "unapproved", {more}'
-        yield causes.invalid(at, approval, text)
 
 
 def _spec_causes(spec: Mapping[str, Any], old_schemas: Mapping[str, Any]) -> Iterator[Cause]:
@@ -254,20 +270,9 @@ def _schemas(definition: Any) -> dict[str, Any]:
     return {version.get("name"): _at(version, ("schema", "openAPIV3Schema")) for version in versions}
 
 
-def _stored_causes(definition: Mapping[str, Any]) -> list[Cause]:
-    stored = (definition.get("status") or {}).get("storedVersions") or []
-    versions = (definition.get("spec") or {}).get("versions") or []
-    names = {version.get("name") for version in versions}
-    found: list[Cause] = []
-    for index, name in enumerate(stored):
-        if name not in names:
-            text = (
-                f"missing from spec.versions; {name} was previously a storage version, and must remain in "
-                f"spec.versions until a storage migration ensures no data remains persisted in {name} and removes "
-                f"{name} from status.storedVersions"
-            )
-            found.append(causes.invalid(f"status.storedVersions[{index}]", name, text))
-    return found
+def _needs_ca_bundle(old: Any) -> bool:
+    """Whether a definition that replaces `old` must have a CA bundle that can be loaded."""
+    return _is_established(old) and not list(ca_bundle_causes(old.get("spec") or {}))
 
 
 def _is_established(definition: Any) -> bool:

@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from pilotage.schema.structural.node import Node
+from pilotage.schema.structural.node import OBJECT_META, Node
+from pilotage.schema.structural.prune import Pruner
 
 
 class DefaultsTooLargeError(Exception):
@@ -44,7 +45,8 @@ class Defaulter:
         self._made: dict[int, Default] = {}
         self._nodes: list[Node] = []
 
-    def compile(self, node: Node) -> Default | None:
+    def compile(self, node: Node, *, metadata: bool = False) -> Default | None:
+        """With `metadata`, the node is the metadata of an embedded resource."""
         if node.type in ("string", "integer", "number", "boolean"):
             return None
         if not (node.schema.get("properties") or node.additional or node.items):
@@ -54,12 +56,12 @@ class Defaulter:
             self._nodes.append(node)
             later: list[Default] = []  # a recursive schema finds this before its function exists
             self._made[id(node)] = lambda value, budget: later[0](value, budget)
-            made = self._made[id(node)] = self._compile(node)
+            made = self._made[id(node)] = self._compile(node, metadata)
             later.append(made)
         return made
 
-    def _compile(self, node: Node) -> Default:
-        as_object = self._map(node) if node.additional is not None else self._object(node)
+    def _compile(self, node: Node, metadata: bool) -> Default:
+        as_object = self._map(node) if node.additional is not None else self._object(node, metadata=metadata)
         as_list = self._list(node)
 
         def default(value: Any, budget: DefaultBudget) -> None:
@@ -71,13 +73,15 @@ class Defaulter:
 
         return default
 
-    def _object(self, node: Node) -> Default:
-        given = {name: child.default for name, child in node.properties.items() if child.default is not None}
+    def _object(self, node: Node, *, metadata: bool = False) -> Default:
+        given = _defaults(node, metadata=metadata)
         fresh = [(name, _maker(value), _size(name, value)) for name, value in given.items()]
         plain = not any(isinstance(value, dict | list) for value in given.values())
         whole = sum(size for _, _, size in fresh)
         keeps_null = frozenset(name for name, child in node.properties.items() if child.nullable)
-        compiled = {name: self.compile(child) for name, child in node.properties.items()}
+        compiled = {
+            name: self.compile(child, metadata=_is_metadata(node, name)) for name, child in node.properties.items()
+        }
         children = [(name, child) for name, child in compiled.items() if child is not None]
         known = node.properties.keys()
 
@@ -150,6 +154,29 @@ class Defaulter:
 def _size(name: str, default: Any) -> int:
     """The bytes that a field with its default takes in the stored object."""
     return len(msgspec.json.encode(default)) + (len(name) + 4 if name else 0)
+
+
+def _is_metadata(node: Node, name: str) -> bool:
+    return name == "metadata" and node.embedded and not node.root and not node.tree.built_in
+
+
+def _defaults(node: Node, *, metadata: bool) -> dict[str, Any]:
+    """The defaults of an object's fields, without unknown fields in the metadata of embedded resources."""
+    given = {name: child.default for name, child in node.properties.items() if child.default is not None}
+    if metadata:
+        return {name: default for name, default in given.items() if name in OBJECT_META}
+    return {name: _known(node, name, default) for name, default in given.items()}
+
+
+def _known(node: Node, name: str, default: Any) -> Any:
+    if not isinstance(default, dict | list):
+        return default
+    if _is_metadata(node, name) and isinstance(default, dict):
+        return {key: value for key, value in default.items() if key in OBJECT_META}
+    pruned = msgspec.json.decode(msgspec.json.encode(default))
+    if prune := Pruner().compile(node.properties[name]):
+        prune(pruned, None, [])
+    return pruned
 
 
 def _maker(default: Any) -> Callable[[], Any]:

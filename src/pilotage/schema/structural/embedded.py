@@ -2,23 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pilotage.errors import Cause
 from pilotage.meta import causes
 from pilotage.meta.kinds import GroupVersion
-from pilotage.meta.names import dns_1035_label, path_segment_name
+from pilotage.meta.names import dns_1035_label
+from pilotage.meta.validation import object_meta_causes
 from pilotage.schema.structural.node import Node
 from pilotage.schema.structural.paths import Path, Problem, dotted, steps_of
 from pilotage.schema.structural.walk import Walk
 
-_STRINGS = ("name", "generateName", "namespace", "uid", "resourceVersion")
-_STRING_MAPS = ("labels", "annotations")
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedResource:
+    """A resource in a document, and where it is."""
+
+    path: Path
+    value: dict[str, Any]
+
+    @property
+    def at(self) -> str:
+        return dotted(steps_of(self.path), keys_in_brackets=True)
+
+    def problems(self) -> Iterator[Problem]:
+        """What is wrong with its apiVersion, kind and metadata."""
+        steps = steps_of(self.path)
+        for cause in resource_causes(self.value, self.at):
+            yield Problem(steps, cause, len(steps), ratchets=False)
 
 
-def embedded_check(node: Node) -> Walk | None:
-    """The check of an embedded resource; None for any other node."""
-    return _check_resource if node.schema.get("x-kubernetes-embedded-resource") is True else None
+def embedded_resource(node: Node) -> Walk[EmbeddedResource] | None:
+    """Finds the value of a node if it is an embedded resource; None for any other node."""
+    return _find if node.schema.get("x-kubernetes-embedded-resource") is True else None
+
+
+def _find(value: Any, path: Path, found: list[EmbeddedResource]) -> None:
+    if isinstance(value, dict):
+        found.append(EmbeddedResource(path, value))
 
 
 def kind_rule(kind: str) -> str:
@@ -27,14 +50,7 @@ def kind_rule(kind: str) -> str:
     return f"may have mixed case, but should otherwise match: {','.join(broken)}" if broken else ""
 
 
-def _check_resource(value: Any, path: Path, out: list[Problem]) -> None:
-    if isinstance(value, dict):
-        steps = steps_of(path)
-        at = dotted(steps, keys_in_brackets=True)
-        out.extend(Problem(steps, cause, len(steps), ratchets=False) for cause in _resource_causes(value, at))
-
-
-def _resource_causes(value: dict[str, Any], at: str) -> list[Cause]:
+def resource_causes(value: dict[str, Any], at: str) -> list[Cause]:
     """What is wrong with apiVersion, kind and metadata."""
     found: list[Cause] = []
     prefix = f"{at}." if at else ""
@@ -63,19 +79,9 @@ def _version_rule(value: str) -> str:
 
 
 def _metadata_causes(metadata: Any, at: str) -> list[Cause]:
-    """As Kubernetes does, check the types of metadata and the name, but no labels and annotations."""
+    """The same checks as those of the metadata of a whole object, except that a name is not required."""
     if not isinstance(metadata, dict):
         return [causes.invalid(at, metadata, "must be an object")]
-    found = [
-        causes.invalid(f"{at}.{name}", metadata[name], "must be a string")
-        for name in _STRINGS
-        if not isinstance(metadata.get(name, ""), str)
-    ]
-    resource_name = metadata.get("name")
-    if isinstance(resource_name, str) and (broken := path_segment_name(resource_name)):
-        found.append(causes.invalid(f"{at}.name", resource_name, broken[0]))
-    for name in _STRING_MAPS:
-        entries = metadata.get(name) or {}
-        if not isinstance(entries, dict) or not all(isinstance(each, str) for each in entries.values()):
-            found.append(causes.invalid(f"{at}.{name}", entries, "must be a map of strings"))
-    return found
+    named = metadata if metadata.get("name") else {**metadata, "name": "none"}
+    found = object_meta_causes(named, namespaced=bool(metadata.get("namespace")), name="path")
+    return [replace(cause, field=at + cause.field.removeprefix("metadata")) for cause in found]

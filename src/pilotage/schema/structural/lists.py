@@ -14,7 +14,7 @@ from pilotage.schema.structural.walk import Walk
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
-def list_check(node: Node) -> Walk | None:
+def list_check(node: Node) -> Walk[Problem] | None:
     """The check of a list that is a set or a map; None for any other node."""
     if node.list_type == "set":
         return _check_set
@@ -38,7 +38,7 @@ def _check_set(value: Any, path: Path, out: list[Problem]) -> None:
         _report_duplicates([identity(each) for each in value], value, path, out)
 
 
-def _map_check(keys: tuple[str, ...]) -> Walk:
+def _map_check(keys: tuple[str, ...]) -> Walk[Problem]:
     def check(value: Any, path: Path, out: list[Problem]) -> None:
         if type(value) is not list:
             return

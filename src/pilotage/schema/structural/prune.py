@@ -15,7 +15,8 @@ Prune = Callable[[Any, Path, list[str]], None]
 class Pruner:
     """Compiles nodes to functions. A node below which nothing can be dropped compiles to None."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, metadata: bool = True) -> None:
+        self._metadata = metadata  # whether to drop unknown fields of the metadata of embedded resources
         self._made: dict[tuple[int, bool], Prune] = {}
         self._nodes: list[Node] = []  # keeps them alive: the id of a collected node could be reused
 
@@ -60,7 +61,7 @@ class Pruner:
 
     def _object(self, node: Node, keeping: bool) -> Prune:
         skipped = META_FIELDS if node.embedded and not node.tree.built_in else frozenset[str]()
-        metadata = _prune_metadata if skipped and not node.root else None
+        metadata = _prune_metadata if self._metadata and skipped and not node.root else None
         known = frozenset(node.properties) | skipped
         compiled = {name: self.compile(child) for name, child in node.properties.items() if name not in skipped}
         children = [(name, child) for name, child in compiled.items() if child is not None]

@@ -8,13 +8,19 @@ paired, because a position does not identify an item.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from pilotage.schema.structural.lists import identity, key_of
 from pilotage.schema.structural.node import Node
 from pilotage.schema.structural.paths import Problem, Steps
 
-_UNPAIRED: Any = object()
+
+class _Pair(NamedTuple):
+    """A value of the new object, its schema, and the value of the old object that it replaces."""
+
+    node: Node
+    new: Any
+    old: Any
 
 
 def remaining_problems(root: Node, new: Any, old: Any, problems: Iterable[Problem]) -> list[Problem]:
@@ -33,50 +39,64 @@ class Comparison:
 
     def unchanged(self, steps: Steps) -> bool:
         """Whether the value at a path, or one that contains it, is equal in the old object."""
-        return any(self._equal(new, old) for new, old in self._pairs(steps))
+        return any(self._equal(*pair) for pair in self._pairs(steps))
 
     def old_at(self, steps: Steps) -> Any:
         """The old value at a path of the new object; None if there is none that can be paired with it."""
         pairs = list(self._pairs(steps))
-        return pairs[-1][1] if len(pairs) == len(steps) + 1 else None
+        return pairs[-1].old if len(pairs) == len(steps) + 1 else None
 
-    def _pairs(self, steps: Steps) -> Iterator[tuple[Any, Any]]:
-        node: Node | None = self._root
-        new, old = self._new, self._old
-        yield new, old
+    def _pairs(self, steps: Steps) -> Iterator[_Pair]:
+        pair: _Pair | None = _Pair(self._root, self._new, self._old)
+        assert pair is not None
+        yield pair
         if steps and steps[0] in ("apiVersion", "kind"):
             return  # both objects are in the version of the request: a change of these is not visible
         for step in steps:
-            if node is None:
+            pair = self._item(pair, step) if isinstance(step, int) else _member(pair, step)
+            if pair is None:
                 return
-            if isinstance(step, int):
-                new, old, node = self._item(node, new, old, step)
-            else:
-                new, old, node = _member(node, new, old, step)
-            if old is _UNPAIRED:
-                return
-            yield new, old
+            yield pair
 
-    def _item(self, node: Node, new: Any, old: Any, index: int) -> tuple[Any, Any, Node | None]:
+    def _item(self, pair: _Pair, index: int) -> _Pair | None:
         """Items are paired by their keys, in list maps only."""
+        node, new, old = pair
         if node.list_type != "map" or not isinstance(new, list) or not isinstance(old, list) or index >= len(new):
-            return None, _UNPAIRED, None
+            return None
         items = self._items.get(id(old))
         if items is None:  # one index for each list: a search for each item would take quadratic time
             items = {identity(key_of(each, node.list_keys)): each for each in reversed(old)}
             self._items[id(old)] = items
-        found = items.get(identity(key_of(new[index], node.list_keys)), _UNPAIRED)
-        return (None, _UNPAIRED, None) if found is _UNPAIRED else (new[index], found, node.items)
+        found = items.get(identity(key_of(new[index], node.list_keys)))
+        return _Pair(node.items, new[index], found) if found is not None and node.items is not None else None
 
-    def _equal(self, new: Any, old: Any) -> bool:
+    def _equal(self, node: Node, new: Any, old: Any) -> bool:
         known = (id(new), id(old))
         if known not in self._same:
-            self._same[known] = new == old and identity(new) == identity(old)
+            self._same[known] = self._compare(_Pair(node, new, old))
         return self._same[known]
 
+    def _compare(self, pair: _Pair) -> bool:
+        """Whether two values are equal, as far as their schema goes.
 
-def _member(node: Node, new: Any, old: Any, name: str) -> tuple[Any, Any, Node | None]:
+        As in Kubernetes, the order of a list map does not count, and objects with fields that have no schema are never
+        equal. So is no whole object: its metadata has no schema.
+        """
+        node, new, old = pair
+        if type(new) is not type(old):
+            return False
+        if isinstance(new, dict):
+            inner = [_member(pair, name) for name in new] if len(new) == len(old) else [None]
+        elif isinstance(new, list) and node.list_type == "map":
+            inner = [self._item(pair, index) for index in range(len(new))] if len(new) == len(old) else [None]
+        else:
+            return bool(new == old and identity(new) == identity(old))
+        return all(each is not None and self._equal(*each) for each in inner)
+
+
+def _member(pair: _Pair, name: str) -> _Pair | None:
+    node, new, old = pair
     child = node.properties.get(name) or node.additional
     if child is None or not isinstance(new, dict) or not isinstance(old, dict) or name not in new or name not in old:
-        return None, _UNPAIRED, None
-    return new[name], old[name], child
+        return None
+    return _Pair(child, new[name], old[name])

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 from pilotage.errors import Cause
 from pilotage.schema.structural.default import DefaultBudget, Defaulter
-from pilotage.schema.structural.embedded import embedded_check
+from pilotage.schema.structural.embedded import EmbeddedResource, embedded_resource
 from pilotage.schema.structural.lists import list_check
 from pilotage.schema.structural.node import Node, Resolve, Tree
 from pilotage.schema.structural.paths import MAXIMUM_REPORTED, Problem, Problems, TooManyProblemsError
@@ -61,7 +64,7 @@ class StructuralSchema:
         self._status_table = validator.compile(status) if status is not None else {}
         # Kubernetes checks list types and embedded resources of custom resources only.
         self._lists = None if root.tree.built_in else compile_walk(root, list_check)
-        self._embedded = None if root.tree.built_in else compile_walk(root, embedded_check)
+        self._embedded = None if root.tree.built_in else compile_walk(root, embedded_resource)
         self._rules = _compile_rules(root)
 
     @classmethod
@@ -116,6 +119,33 @@ class StructuralSchema:
         """
         return self._causes(_Part(self._table, self._shape, document, None), document, old)
 
+    def embedded_resources(self, document: Any) -> list[EmbeddedResource]:
+        """The resources with an apiVersion and kind of their own that are in a document."""
+        found: list[EmbeddedResource] = []
+        if self._embedded is not None:
+            self._embedded(document, None, found)
+        return found
+
+    def has_unknown_fields(self, default: Any) -> bool:
+        """Whether pruning would drop fields of a default. (Those of metadata are dropped without a word.)"""
+        copy = msgspec.json.decode(msgspec.json.encode(default))
+        dropped: list[str] = []
+        if prune := Pruner(metadata=False).compile(self._root):
+            prune(copy, None, dropped)
+        return bool(dropped)
+
+    def validate_default(self, default: Any) -> list[Cause]:
+        """What is wrong with a default: its metadata; or else its values; or else the rules that it breaks."""
+        problems = Problems(MAXIMUM_REPORTED)
+        with suppress(TooManyProblemsError):
+            for resource in self.embedded_resources(default):
+                problems.extend(resource.problems())
+            if not problems:
+                check_value(self._table, default, None, None, problems)
+        if problems or self._rules is None:
+            return [each.cause for each in problems]
+        return self._rules.validate(default)
+
     def validate_status(self, document: Any, old: Any = None) -> list[Cause]:
         """As `validate`, for a write to the status subresource: of the schema only `status` is checked."""
         status = document.get("status", _ABSENT) if isinstance(document, dict) else _ABSENT
@@ -145,9 +175,10 @@ class StructuralSchema:
         problems = Problems(most)
         with suppress(TooManyProblemsError):
             if part.shape is None or not part.shape.is_valid(part.value):
-                check_value(part.table, part.value, None, part.key, problems)
-            if self._embedded is not None:
-                self._embedded(document, None, problems)
+                with _moved_below(part.key, problems):
+                    check_value(part.table, part.value, None, None, problems)
+            for resource in self.embedded_resources(document):
+                problems.extend(resource.problems())
             if self._lists is not None:
                 self._check_lists(document, old, problems)
         return problems
@@ -173,6 +204,22 @@ class _Part(NamedTuple):
     shape: Shape | None
     value: Any
     key: str | None
+
+
+@contextmanager
+def _moved_below(key: str | None, problems: Problems) -> Iterator[None]:
+    """Give the problems found in the block the path of the checked part. Messages have paths relative to it."""
+    try:
+        yield
+    finally:
+        if key is not None:
+            problems[:] = [_below(key, each) for each in problems]
+
+
+def _below(key: str, problem: Problem) -> Problem:
+    cause = problem.cause
+    field = key if cause.field in ("", NO_FIELD) else f"{key}.{cause.field}"
+    return replace(problem, steps=(key, *problem.steps), spine=problem.spine + 1, cause=replace(cause, field=field))
 
 
 def _compile_rules(root: Node) -> Rules | None:

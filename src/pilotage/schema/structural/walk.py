@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from pilotage.schema.structural.node import Node
-from pilotage.schema.structural.paths import MapKey, Path, Problem
+from pilotage.schema.structural.paths import MapKey, Path
 
-Walk = Callable[[Any, Path, list[Problem]], None]
-"""Checks a value and what is in it; adds what is wrong."""
+Found = TypeVar("Found")
+Walk = Callable[[Any, Path, list[Found]], None]
+"""Looks at a value and what is in it; adds what it finds."""
 
 
-def compile_walk(node: Node, check_of: Callable[[Node], Walk | None]) -> Walk | None:
+def compile_walk(node: Node, check_of: Callable[[Node], Walk[Found] | None]) -> Walk[Found] | None:
     """A walk over the values of `node` and below that runs `check_of` each node; None if there is nothing to check.
 
     It is for the schemas of CRDs, which do not recurse.
@@ -25,7 +26,7 @@ def compile_walk(node: Node, check_of: Callable[[Node], Walk | None]) -> Walk | 
     if not children and additional is None and items is None:
         return check
 
-    def walk(value: Any, path: Path, out: list[Problem]) -> None:
+    def walk(value: Any, path: Path, out: list[Found]) -> None:
         if check is not None:
             check(value, path, out)
         kind = type(value)

@@ -64,30 +64,35 @@ class Documents:
     async def _discovery(self, parts: list[str], headers: http.Headers) -> http.Response | None:
         accept = headers.get("accept")
         mappings = await self._registry.resources()
-        if parts in (["api"], ["apis"]) and negotiation.wants_aggregated_discovery(accept):
+        if parts in (["api"], ["apis"]) and (media := negotiation.aggregated_discovery(accept)):
             whole = msgspec.json.encode(discovery.aggregated(mappings, core=parts == ["api"]))
-            media = ("content-type", negotiation.AGGREGATED_DISCOVERY)
-            return _tagged(headers, [media, ("cache-control", "public"), ("vary", "Accept")], whole)
-        match parts:
-            case ["api"]:
-                found: dict[str, Any] | None = discovery.versions(headers.get("host"))
-            case ["apis"]:
-                found = discovery.groups(mappings)
-            case ["apis", group]:
-                found = discovery.group(mappings, group)
-            case ["api", version]:
-                found = discovery.resources(mappings, GroupVersion("", version))
-            case ["apis", group, version]:
-                stored = {info.gvr: info.stored.gvk for info in await self._registry.custom_resources()}
-                found = discovery.resources(mappings, GroupVersion(group, version), stored)
-            case _:
-                found = None
+            described = ("content-type", media + negotiation.AGGREGATION)
+            answer = [described, ("cache-control", "public"), ("vary", "Accept")]
+            return _tagged(headers, answer, whole if media == negotiation.JSON else write(whole, media))
+        found = await self._plain_discovery(parts, headers)
         if found is not None:
-            asked = format_of_document(headers)
+            routed = parts[0] == "api" or (len(parts) == 3 and _is_builtin_group(parts[1]))
+            asked = format_of_document(headers, routed=routed)
             content = write(msgspec.json.encode(found), asked.media, pretty=asked.pretty)
             return http.Response(200, [("content-type", asked.media)], content)
         if (parts[0] == "api" and len(parts) == 2) or (len(parts) == 3 and _is_builtin_group(parts[1])):
             raise routes.no_resource()
+        return None
+
+    async def _plain_discovery(self, parts: list[str], headers: http.Headers) -> dict[str, Any] | None:
+        mappings = await self._registry.resources()
+        match parts:
+            case ["api"]:
+                return discovery.versions(headers.get("host"))
+            case ["apis"]:
+                return discovery.groups(mappings)
+            case ["apis", group]:
+                return discovery.group(mappings, group)
+            case ["api", version]:
+                return discovery.resources(mappings, GroupVersion("", version))
+            case ["apis", group, version]:
+                stored = {info.gvr: info.stored.gvk for info in await self._registry.custom_resources()}
+                return discovery.resources(mappings, GroupVersion(group, version), stored)
         return None
 
     async def _openapi(self, parts: list[str], headers: http.Headers) -> http.Response | None:

@@ -31,10 +31,14 @@ def format_of(headers: Headers, target: str, info: ResourceInfo, request: Reques
     return replace(found, pretty=True) if is_pretty(headers, target) else found
 
 
-def format_of_document(headers: Headers) -> Format:
-    """The format of a document about the API, which has no other forms. Raises NotAcceptable."""
+def format_of_document(headers: Headers, *, routed: bool) -> Format:
+    """The format of a document about the API, which has no other forms. Raises NotAcceptable.
+
+    `routed`: the document of a version of built-in resources, which is found by a route that has media types.
+    """
     accept = headers.get("accept")
-    _check_route(accept, MEDIA_TYPES)
+    if routed:
+        _check_route(accept, MEDIA_TYPES)
     found = negotiate(accept, forms=False)
     if found is None:
         raise NotAcceptable(_ONLY + ", ".join(MEDIA_TYPES))

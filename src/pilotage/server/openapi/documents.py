@@ -49,7 +49,7 @@ def version_2(custom: Sequence[ResourceInfo]) -> Document:
     for info in custom:
         for name, raw in schemas.custom_schemas(info).items():
             definitions[name] = schemas.v2_schema(msgspec.json.decode(raw), builtin_kind=False)
-        paths |= _v2_paths(ResourcePaths(info.mapping, schemas.component_name(info.gvk), custom=True))
+        paths |= _v2_paths(_custom_paths(info))
     return {"swagger": "2.0", "info": _BUILTIN_INFO, "paths": paths, "definitions": definitions}
 
 
@@ -95,7 +95,7 @@ def _custom_document(infos: Sequence[ResourceInfo]) -> bytes:
     paths: dict[str, Document] = {}
     for info in infos:
         own |= schemas.custom_schemas(info)
-        paths |= dict(ResourcePaths(info.mapping, schemas.component_name(info.gvk), custom=True).paths())
+        paths |= dict(_custom_paths(info).paths())
     return _document(_CUSTOM_INFO, paths, own)
 
 
@@ -128,6 +128,11 @@ def _builtin_v2_paths() -> dict[str, Any]:
         for each in _builtin_paths(group_version)
         for path, operations in _v2_paths(each).items()
     }
+
+
+def _custom_paths(info: ResourceInfo) -> ResourcePaths:
+    name, list_name = schemas.component_name(info.gvk), schemas.list_component_name(info)
+    return ResourcePaths(info.mapping, name, custom=True, list_schema=list_name)
 
 
 def _v2_paths(resource: ResourcePaths) -> dict[str, Any]:

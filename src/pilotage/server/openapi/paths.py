@@ -50,6 +50,8 @@ class ResourcePaths:
     schema: str
     """The name of the schema of its kind."""
     custom: bool = False
+    list_schema: str = ""
+    """The name of the schema of a list, where it is not that of the kind with `List` behind it."""
 
     def paths(self) -> Iterator[tuple[str, Document]]:
         """Each path with its operations."""
@@ -92,7 +94,7 @@ class ResourcePaths:
         return operations
 
     def _list(self, suffix: str = "") -> Document:
-        return self._operation("list", "list", f"{self.schema}List", suffix=suffix, watched=True)
+        return self._operation("list", "list", self.list_schema or f"{self.schema}List", suffix=suffix, watched=True)
 
     def _item(self) -> Document:
         operations: Document = {}

@@ -32,6 +32,11 @@ def component_name(gvk: GroupVersionKind) -> str:
     return ".".join((*reversed(gvk.group.split(".")), gvk.version, gvk.kind))
 
 
+def list_component_name(info: ResourceInfo) -> str:
+    """The name of the schema of a list of custom resources."""
+    return component_name(info.gvk._replace(kind=info.list_kind))
+
+
 def closure(content: bytes, given: dict[str, bytes]) -> bytes:
     """`components.schemas` for a document: the given ones, and every built-in one that is referred to."""
     found = dict(given)
@@ -57,7 +62,7 @@ def custom_schemas(info: ResourceInfo) -> dict[str, bytes]:
     schema["x-kubernetes-group-version-kind"] = [gvk_document(gvk)]
     if info.strategy.selectable_fields:
         schema["x-kubernetes-selectable-fields"] = [{"fieldPath": path} for path in info.strategy.selectable_fields]
-    kind = f"{gvk.kind}List"
+    kind = info.list_kind
     items = {
         "type": "array",
         "items": {"$ref": f"{REFERENCE}{name}"},
@@ -70,7 +75,7 @@ def custom_schemas(info: ResourceInfo) -> dict[str, bytes]:
         "properties": _type_fields() | {"items": items, "metadata": _metadata(_TYPICAL_LIST, "ListMeta")},
         "x-kubernetes-group-version-kind": [gvk_document(gvk) | {"kind": kind}],
     }
-    return {name: _encode(schema), f"{name}List": _encode(listing)}
+    return {name: _encode(schema), list_component_name(info): _encode(listing)}
 
 
 def _type_fields() -> Document:

@@ -52,11 +52,9 @@ class DefinitionStrategy(Strategy):
         return [*rules.definition_causes(document), *rules.stored_version_causes(document)]
 
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        # The name cannot change. If it no longer matches, the field that has changed is reported anyway.
         from pilotage.schema import definition as rules
 
-        found = [cause for cause in rules.definition_causes(document, old) if not cause.field.startswith("metadata.")]
-        return found + rules.definition_update_causes(document, old)
+        return rules.definition_causes(document, old) + rules.definition_update_causes(document, old)
 
 
 def _with_storage_version(document: Document, stored: Iterable[str]) -> list[str]:
@@ -90,7 +88,16 @@ def accept_names(document: Document, others: Iterable[Document], now: str) -> No
             accepted[key] = wanted
     accepted["categories"] = names.get("categories", [])
     status["acceptedNames"] = _NO_NAMES | {key: value for key, value in accepted.items() if value}
-    _set_conditions(status, conflict, now)
+    _set_conditions(document, conflict, now)
+    _set_approval(document, now)
+
+
+def _set_approval(document: Document, now: str) -> None:
+    from pilotage.schema.definition.approval import approval_of
+
+    if (approval := approval_of(document)) is not None:
+        kind = "KubernetesAPIApprovalPolicyConformant"
+        _condition(document["status"], kind, approval.status, approval.reason, approval.message, now)
 
 
 def _rivals(one: Document, other: Document) -> bool:
@@ -104,14 +111,23 @@ def _in_use(wanted: str | list[str], mine: Any, taken: set[Any]) -> str:
     return found[0] if len(found) == 1 else f"[{', '.join(found)}]" if found else ""
 
 
-def _set_conditions(status: Document, conflict: tuple[str, str] | None, now: str) -> None:
+def _set_conditions(document: Document, conflict: tuple[str, str] | None, now: str) -> None:
+    from pilotage.schema.definition.conversion import ca_bundle_causes
+
+    status, established = document["status"], is_established(document)
     if conflict is None:
         _condition(status, "NamesAccepted", "True", "NoConflicts", "no conflicts found", now)
-        _condition(status, "Established", "True", "InitialNamesAccepted", "the initial names have been accepted", now)
+    else:
+        _condition(status, "NamesAccepted", "False", *conflict, now)
+    if established:  # it stays so
         return
-    _condition(status, "NamesAccepted", "False", *conflict, now)
-    if not is_established({"status": status}):  # once established, it stays so
+    if conflict is not None:
         _condition(status, "Established", "False", "NotAccepted", "not all names are accepted", now)
+    elif any(ca_bundle_causes(document["spec"])):
+        message = "The conversion webhook CABundle is invalid"
+        _condition(status, "Established", "False", "InvalidCABundle", message, now)
+    else:
+        _condition(status, "Established", "True", "InitialNamesAccepted", "the initial names have been accepted", now)
 
 
 def set_terminating(document: Document, now: str) -> None:

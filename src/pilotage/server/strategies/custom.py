@@ -117,6 +117,7 @@ def _resource(definition: Document, version: Document, strategy: type[CustomReso
         openapi_schema=schema,
         printer_columns=version.get("additionalPrinterColumns") or (),
         deprecation=_deprecation(version, gvk, spec["versions"]) if version.get("deprecated") else "",
+        accepted_list_kind=names.get("listKind", ""),
     )
 
 

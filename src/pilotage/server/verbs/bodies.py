@@ -31,6 +31,7 @@ from pilotage.rest.query import parse_int
 from pilotage.rest.request import Request, Verb
 from pilotage.server.codec.scalars import Mismatch
 from pilotage.server.resources import ResourceInfo
+from pilotage.server.verbs.embedded import normalize_embedded
 from pilotage.types import builtin
 
 ACCEPTED = f"application/json, application/yaml, {PROTOBUF}"
@@ -164,6 +165,10 @@ def fitted(document: Document, info: ResourceInfo, request: Request, problems: F
         normalize_metadata(document, info, request, problems)
         if entries is not None:
             document["metadata"]["managedFields"] = entries
+        try:
+            normalize_embedded(document, info)
+        except Mismatch as mismatch:
+            raise undecodable(info, request, str(mismatch)) from None
         return document
     unknown: list[None] = []
     try:

@@ -76,7 +76,7 @@ class Reader:
             continue_token=token,
             remaining_item_count=page.remaining if token and page.remaining else None,
             warnings=info.warnings,
-            list_kind=f"{info.gvk.kind}List",
+            list_kind=info.list_kind,
         )
 
     async def _position(self, options: ListOptions, prefix: str) -> tuple[str, int]:

@@ -1,0 +1,67 @@
+"""Validates the defaults in a schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from pilotage.errors import Cause
+from pilotage.meta import causes
+from pilotage.schema.definition.keywords import Place
+from pilotage.schema.structural import StructuralSchema
+from pilotage.schema.structural.embedded import resource_causes
+from pilotage.schema.structural.validate import NON_VALIDATING, SCALARS
+
+Schema = Mapping[str, Any]
+
+_IGNORED = NON_VALIDATING - {"x-kubernetes-validations"}
+_EMBEDDED = "x-kubernetes-embedded-resource"
+
+
+def default_causes(schema: Schema, place: Place) -> Iterator[Cause]:
+    """A default must be valid, and must not have fields that pruning would drop."""
+    default = schema.get("default")
+    if default is None or place.branch:
+        return
+    at = f"{place.at}.default"
+    if place.in_metadata and (problem := _metadata_problem(default, place)):
+        yield causes.invalid(at, default, f"must result in valid metadata: {problem}", whole=True)
+        return
+    compiled = _compiled(schema, place)
+    if not place.in_metadata and compiled.has_unknown_fields(default):
+        yield causes.invalid(at, default, "must not have unknown fields", whole=True)
+    for cause in compiled.validate_default(default):
+        yield _moved(cause, at)
+
+
+def _compiled(schema: Schema, place: Place) -> StructuralSchema:
+    if schema.get("type") in SCALARS:  # the usual case: fields with the same keywords share one compiled schema
+        return _compiled_scalar(msgspec.json.encode({key: schema[key] for key in schema if key not in _IGNORED}))
+    if place.root:
+        schema = {**schema, _EMBEDDED: True}  # the default of a whole object has apiVersion and kind, too
+    return StructuralSchema.compile(schema, embedded=place.resource)
+
+
+@lru_cache(maxsize=256)
+def _compiled_scalar(schema: bytes) -> StructuralSchema:
+    return StructuralSchema.compile(msgspec.json.decode(schema), embedded=False)
+
+
+def _metadata_problem(default: Any, place: Place) -> str:
+    """What would be wrong with an embedded resource that has the default, and nothing else."""
+    value = default
+    for step in reversed(place.metadata_path):
+        value = [value] if isinstance(step, int) else {step: value}
+    found = resource_causes({"apiVersion": "validation/v1", "kind": "Validation", **value}, "")
+    texts = [f"{cause.field}: {cause.message}" for cause in found]
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
+
+
+def _moved(cause: Cause, at: str) -> Cause:
+    """A cause for a default, with the path of the default in the definition."""
+    if cause.field in ("", "<nil>"):
+        return Cause(cause.reason, cause.message, at)
+    return Cause(cause.reason, cause.message, f"{at}.{cause.field}")
