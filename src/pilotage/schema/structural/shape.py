@@ -35,7 +35,7 @@ _INTEGER_OR_STRING = [{"type": "integer"}, {"type": "string"}]
 class Shape:
     """Answers for the values of one schema."""
 
-    def __init__(self, made: Any, rest: Walk | None) -> None:
+    def __init__(self, made: Any, rest: Walk[Problem] | None) -> None:
         self._type = made
         self._rest = rest
 
@@ -160,7 +160,7 @@ def _string(node: Node) -> Any:
     return Annotated[str, msgspec.Meta(min_length=minimum, max_length=maximum)]
 
 
-def _rest_check(node: Node) -> Walk | None:
+def _rest_check(node: Node) -> Walk[Problem] | None:
     """Checks the keywords that the type of a node does not include; None if there are none."""
     if _is_expressed(node):
         return None
