@@ -7,7 +7,7 @@ import http.client
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,13 +17,14 @@ from pilotage.server.http.handler import HTTPHandler
 from pilotage.server.registry import Registry
 from pilotage.storage.memory import MemoryStorage
 
-from ..server.differential import Saved, Scenario, Step
+from ..server.differential import DEFINITIONS, Saved, Scenario, Step
 from ..server.replaying import TOKEN, Answers, replay_on_ours, replay_on_real
 from .generator import Batch
 from .known import Found, unknown
 from .shrinking import shrunk
 
 SEQUENCES_IN_A_BATCH = 60
+AT_ONCE = 4
 ALLOCATED = re.compile(r"\b10\.0\.0\.\d+\b")
 NODE_PORT = re.compile(r":3\d{4}/")
 AGE = re.compile(r"\d+[sm]")
@@ -73,11 +74,9 @@ def _body(body: Any) -> str:
 def masked(value: Any, key: str = "") -> Any:
     """An answer without ages, and the addresses and ports that each server allocates as it likes."""
     if isinstance(value, dict):
-        if value.get("kind") == "Table":  # the version of a list is that of the whole storage
-            value = {**value, "metadata": {**value["metadata"], "resourceVersion": "<any>"}}
         return {name: masked(item, name) for name, item in value.items()}
     if isinstance(value, list):
-        return [masked(item, key) for item in value]
+        return [masked(item, key) for item in value if not _occasional(item)]
     if isinstance(value, str):
         if key == "cells" and AGE.fullmatch(value):
             return "<age>"
@@ -86,6 +85,13 @@ def masked(value: Any, key: str = "") -> Any:
     if key in ("nodePort", "healthCheckNodePort") and value >= 30000:
         return "<allocated>"
     return value
+
+
+def _occasional(event: Any) -> bool:
+    """Whether it is a bookmark that is sent from time to time, not the one at the end of the initial events."""
+    if not isinstance(event, dict) or event.get("type") != "BOOKMARK":
+        return False
+    return "initial-events-end" not in json.dumps(event)
 
 
 @dataclass
@@ -105,13 +111,32 @@ class Fuzzer:
     _attempts: int = 0
 
     async def batch(self, batch: Batch, more: Callable[[], bool], only: int | None = None) -> None:
-        """Sequences while there is to be more."""
+        """Sequences while there is to be more, several at once: most of their time they wait."""
         definitions = [subject.definition for subject in batch.kinds if subject.definition]
-        await asyncio.to_thread(replay_on_real, Scenario(batch.name, [], definitions), self.cluster)
-        for number in range(SEQUENCES_IN_A_BATCH) if only is None else [only]:
-            if not more():
-                return
-            await self._sequence(batch.sequence(number))
+        accepted = await asyncio.gather(*(self._define(batch.name, definition) for definition in definitions))
+        refused = [definition for definition, good in zip(definitions, accepted, strict=True) if not good]
+        numbers = iter(range(SEQUENCES_IN_A_BATCH) if only is None else [only])
+
+        async def worker() -> None:
+            for number in numbers:
+                scenario = batch.sequence(number)
+                if more() and not any(each in refused for each in scenario.definitions):
+                    await self._sequence(scenario)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(AT_ONCE):
+                group.create_task(worker())
+
+    async def _define(self, name: str, definition: Mapping[str, Any]) -> bool:
+        """Whether both servers accept a definition, which is then served by the real one."""
+        plural = definition["spec"]["names"]["plural"]
+        asked = Step("1 define", "POST", f"{DEFINITIONS}?dryRun=All", definition)
+        scenario = Scenario(f"{name}-{plural}", [asked], managed_fields=True)
+        await self._sequence(scenario)
+        if any(answers[0]["status"] >= 400 for answers in await self._answers(scenario)):
+            return False
+        await asyncio.to_thread(replay_on_real, Scenario(f"{name}-{plural}", [], [definition]), self.cluster)
+        return True
 
     async def _sequence(self, scenario: Scenario) -> None:
         found = await self._difference(scenario, scenario.steps)
@@ -145,12 +170,8 @@ class Fuzzer:
 
     async def _difference(self, scenario: Scenario, steps: Sequence[Step]) -> Finding | None:
         """The first step that is answered differently."""
-        self._attempts += 1
-        run = replace(scenario, name=f"{scenario.name}-{self._attempts}", steps=steps)
         try:
-            real, ours = await asyncio.gather(
-                asyncio.to_thread(replay_on_real, replace(run, definitions=()), self.cluster), _on_ours(run)
-            )
+            real, ours = await self._answers(replace(scenario, steps=steps))
         except (http.client.HTTPException, OSError):  # the real server has failed, and closed the connection
             self.unanswered += 1
             return None
@@ -160,6 +181,14 @@ class Fuzzer:
             if found := unknown(one, other):
                 return Finding(scenario, steps[: index + 1], found)
         return None
+
+    async def _answers(self, scenario: Scenario) -> tuple[Answers, Answers]:
+        """Those of both servers, in a namespace that no other run has."""
+        self._attempts += 1
+        run = replace(scenario, name=f"{scenario.name}-{self._attempts}")
+        real = asyncio.to_thread(replay_on_real, replace(run, definitions=()), self.cluster)
+        both: tuple[Answers, Answers] = await asyncio.gather(real, _on_ours(run))
+        return both
 
 
 async def _on_ours(scenario: Scenario) -> Answers:

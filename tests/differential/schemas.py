@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-NAMES = ("alpha", "beta", "gamma", "delta", "size")
+NAMES = ("alpha", "beta", "gamma", "delta", "size", "x-y", "if")
 WORDS = ("a", "b", "c", "dd", "")
 Schema = dict[str, Any]
 
 
 def schema(chance: Random, depth: int = 3) -> Schema:
-    """A structural schema without CEL rules."""
+    """A structural schema without rules."""
     kinds = ["string", "integer", "boolean", "number", "enum", "either", "date"]
     if depth:
         kinds += ["object", "object", "map", "list", "set", "listmap", "open"]
@@ -31,11 +31,20 @@ def properties(chance: Random, depth: int) -> Schema:
             field["default"] = value(field, chance, 0.0)
     if chance.random() < 0.3:
         made["required"] = [chance.choice(sorted(fields))]
+    if chance.random() < 0.05:
+        made |= chance.choice([{"minProperties": 1}, {"maxProperties": 2}])
+    if chance.random() < 0.05:
+        made |= _logic(sorted(fields), chance)
     if chance.random() < 0.15:
         made["x-kubernetes-map-type"] = chance.choice(["atomic", "granular"])
     if chance.random() < 0.1:
         made["x-kubernetes-preserve-unknown-fields"] = True
     return made
+
+
+def _logic(names: list[str], chance: Random) -> Schema:
+    parts = [{"required": [name]} for name in names]
+    return chance.choice([{"oneOf": parts}, {"anyOf": parts}, {"allOf": parts[:1]}, {"not": parts[0]}])
 
 
 def _text(chance: Random, _depth: int) -> Schema:
@@ -49,6 +58,7 @@ def _integer(chance: Random, _depth: int) -> Schema:
         {"minimum": 0},
         {"maximum": 10},
         {"multipleOf": 2},
+        {"maximum": 12, "exclusiveMaximum": True},
         {"format": "int32"},
         {"format": "int64"},
     ]
@@ -60,7 +70,7 @@ def _enum(chance: Random, _depth: int) -> Schema:
 
 
 def _date(chance: Random, _depth: int) -> Schema:
-    return {"type": "string", "format": chance.choice(["date", "date-time", "duration", "byte", "ipv4", "uuid"])}
+    return {"type": "string", "format": chance.choice(sorted(_FORMATS))}
 
 
 def _map(chance: Random, depth: int) -> Schema:
@@ -110,6 +120,12 @@ _FORMATS = {
     "duration": ["1h", "1 day"],
     "byte": ["YQ==", "?"],
     "ipv4": ["10.0.0.1", "::1"],
+    "ipv6": ["::1", "10.0.0.1"],
+    "cidr": ["10.0.0.0/8", "10.0.0.0"],
+    "email": ["a@b.dev", "a"],
+    "hostname": ["a.b", "a_b"],
+    "uri": ["http://a/b", "%"],
+    "mac": ["00:00:5e:00:53:01", "0"],
     "uuid": ["123e4567-e89b-12d3-a456-426614174000", "x"],
 }
 

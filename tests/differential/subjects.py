@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
 from typing import Any
@@ -13,15 +13,12 @@ from pilotage.meta.documents import Document, copied
 
 from ..server.ownership import sequences
 from ..server.strategies.mutations import BASES, mutated
-from . import schemas
 
 UNSAFE = {
     "APIService",
     "ClusterRole",
     "ClusterRoleBinding",
-    "CustomResourceDefinition",
     "FlowSchema",
-    "Gadget",
     "MutatingWebhookConfiguration",
     "PriorityClass",
     "PriorityLevelConfiguration",
@@ -29,7 +26,9 @@ UNSAFE = {
     "ValidatingAdmissionPolicyBinding",
     "ValidatingWebhookConfiguration",
 }
-"""They would change how the servers answer other sequences."""
+"""They would change how the servers answer other sequences: all is a dry run."""
+LEFT_OUT = {"CustomResourceDefinition", "Gadget"}
+"""They have generators of their own."""
 COMPARED_BY_BYTE = {"ControllerRevision", "DeviceClass", "ResourceClaim"}
 """They have free-form parts, which kube-apiserver compares byte by byte: a known difference."""
 ALWAYS_WRITTEN = ("drivers", "endpoints", "limits")
@@ -38,6 +37,26 @@ ALLOCATED = ("clusterIP", "clusterIPs", "nodePort", "healthCheckNodePort", "load
 """Fields that two sequences cannot both set."""
 SCALED = ("deployments", "replicasets", "statefulsets", "replicationcontrollers")
 WITH_STATUS = (*SCALED, "daemonsets", "jobs", "pods", "services", "namespaces", "poddisruptionbudgets", "ingresses")
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "pods": ("spec.nodeName=", "spec.restartPolicy=Always", "status.podIP=", "spec.hostNetwork=true", "status.phase=x"),
+    "secrets": ("type=Opaque", "type!=Opaque"),
+    "events": (
+        "involvedObject.name=x",
+        "reason!=x",
+        "type=Normal",
+        "source=x",
+        "reportingComponent=x",
+        "regarding.name=x",
+    ),
+    "nodes": ("spec.unschedulable=true", "spec.unschedulable="),
+    "namespaces": ("status.phase=Active",),
+    "replicationcontrollers": ("status.replicas=0",),
+    "replicasets": ("status.replicas=0",),
+    "jobs": ("status.successful=0",),
+    "certificatesigningrequests": ("spec.signerName=x",),
+    "services": ("spec.clusterIP=None", "spec.type=ClusterIP"),
+    "resourceslices": ("spec.driver=x",),
+}
 
 
 @dataclass(frozen=True)
@@ -53,6 +72,12 @@ class Subject:
     status: bool = False
     scale: bool = False
     definition: Mapping[str, Any] | None = None
+    others: tuple[Subject, ...] = ()
+    """The same objects in other versions."""
+    fields: tuple[str, ...] = ()
+    """Field selectors of this kind."""
+    dry_run: bool = False
+    """Whether nothing is stored, as it would change how the servers answer other sequences."""
 
     @property
     def collection(self) -> str:
@@ -70,14 +95,19 @@ class Subject:
 
 
 def builtin() -> list[Subject]:
-    """One for each recorded object that does no harm to other sequences."""
-    found = [_recorded(base) for base in BASES.values() if base["kind"] not in UNSAFE | COMPARED_BY_BYTE]
+    """One for each recorded object, with its kind's other versions."""
+    found = [_recorded(base) for base in BASES.values() if base["kind"] not in LEFT_OUT | COMPARED_BY_BYTE]
+    found = [replace(each, others=tuple(_other_versions(each, found))) for each in found]
     owned = [
         Subject(kind.api_version, kind.name, kind.resource, kind.content, status=kind.status)
         for kind in sequences.KINDS
         if not kind.api_version.startswith(sequences.GROUP)
     ]
     return found + owned
+
+
+def _other_versions(subject: Subject, found: list[Subject]) -> list[Subject]:
+    return [each for each in found if each.kind == subject.kind and each.api_version != subject.api_version]
 
 
 def _recorded(base: Mapping[str, Any]) -> Subject:
@@ -96,6 +126,8 @@ def _recorded(base: Mapping[str, Any]) -> Subject:
         namespaced=base["namespaced"],
         status=base["resource"] in WITH_STATUS,
         scale=base["resource"] in SCALED,
+        fields=FIELDS.get(base["resource"], ()),
+        dry_run=base["kind"] in UNSAFE,
     )
 
 
@@ -118,60 +150,3 @@ def _without_allocated(value: Any) -> None:
     children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     for child in children:
         _without_allocated(child)
-
-
-def custom(chance: Random, group: str, number: int) -> Subject:
-    """A kind with a random schema."""
-    spec, status = schemas.properties(chance, 3), schemas.properties(chance, 2)
-    spec["properties"]["replicas"] = {"type": "integer", "default": 1}
-    fields = {"spec": spec, "status": status}
-    scale = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.size"}
-    subresources: Mapping[str, Any] = chance.choice([{}, {"status": {}}, {"status": {}, "scale": scale}])
-    plural = f"things{number}"
-    version = {
-        "name": "v1",
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": {"type": "object", "properties": fields}},
-        "subresources": subresources,
-    }
-    names = {"plural": plural, "kind": f"Thing{number}"}
-    definition = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
-        "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": [version]},
-    }
-    return Subject(
-        f"{group}/v1",
-        names["kind"],
-        plural,
-        partial(_valued, fields),
-        status="status" in subresources,
-        scale="scale" in subresources,
-        definition=definition,
-    )
-
-
-def _valued(fields: Mapping[str, schemas.Schema], chance: Random) -> Document:
-    made: Document = {}
-    if chance.random() < 0.95:
-        made["spec"] = schemas.value(fields["spec"], chance)
-    if chance.random() < 0.3:
-        made["status"] = schemas.value(fields["status"], chance)
-    return made
-
-
-def owned_part(group: str) -> Subject:
-    """The custom kind of the sequences about managed fields, which has every type of list and map."""
-    kind = next(each for each in sequences.KINDS if each.api_version.startswith(sequences.GROUP))
-    definition = json.loads(json.dumps(sequences.DEFINITION).replace(sequences.GROUP, group))
-    return Subject(
-        f"{group}/v1",
-        kind.name,
-        kind.resource,
-        kind.content,
-        status=True,
-        scale=True,
-        definition=definition,
-    )

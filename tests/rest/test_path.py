@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotage.errors import ApiError, BadRequest, Invalid, MethodNotSupported, NotFound
+from pilotage.errors import ApiError, BadRequest, Cause, MethodNotSupported, NotFound
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest import (
     DeleteOptions,
@@ -63,7 +63,7 @@ delete_options = st.builds(
     dry_run=st.booleans(),
     grace_period_seconds=st.none() | st.integers(0, 1000),
     propagation_policy=st.sampled_from(["", "Orphan", "Background", "Foreground"]),
-    uid=texts,
+    uid=st.none() | texts,
     resource_version=versions,
 )
 
@@ -256,15 +256,13 @@ def test_a_body_that_is_no_delete_options_is_refused(body: bytes) -> None:
         parse(HTTPRequest("DELETE", "/api/v1/namespaces/a/pods/b", (), body))
 
 
-@pytest.mark.parametrize(
-    ("method", "kind"), [("POST", "CreateOptions"), ("PUT", "UpdateOptions"), ("PATCH", "PatchOptions")]
-)
-def test_a_dry_run_that_does_not_exist_is_invalid(method: str, kind: str) -> None:
-    with pytest.raises(Invalid) as caught:
-        parse(HTTPRequest(method, "/api/v1/namespaces/a/configmaps/b?dryRun=x", (), b"{}"))
-    assert str(caught.value) == (
-        f'{kind}.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["x"]: supported values: "All"'
-    )
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH"])
+def test_a_dry_run_that_does_not_exist_is_a_cause_in_the_options(method: str) -> None:
+    cause = Cause("FieldValueNotSupported", 'Unsupported value: ["x"]: supported values: "All"', "dryRun")
+    request = parse(HTTPRequest(method, "/api/v1/namespaces/a/configmaps/b?dryRun=x", (), b"{}"))
+    assert request.write == WriteOptions(dry_run=True, causes=(cause,))
+    deletion = parse(HTTPRequest("DELETE", "/api/v1/namespaces/a/configmaps/b", (), b'{"dryRun":["x"]}'))
+    assert deletion.delete == DeleteOptions(dry_run=True, causes=(cause,))
 
 
 def test_the_media_type_is_read_without_its_parameters() -> None:

@@ -17,6 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pilotage.meta import yamltext
+
 MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
@@ -72,6 +74,8 @@ class Scenario:
     definitions: Sequence[Mapping[str, Any]] = ()
     managed_fields: bool = False
     """Whether managed fields are compared too."""
+    lenient: bool = False
+    """Whether what an answer does not have, as a token after the last page, is sent as an empty text."""
 
     @property
     def namespace(self) -> str:
@@ -153,6 +157,7 @@ class Replay:
         self._names: dict[str, str] = {}
         self._prefixes: set[str] = set()
         self._managed_fields = scenario.managed_fields
+        self._lenient = scenario.lenient
         self._step = ""
 
     def target(self, step: Step) -> str:
@@ -186,6 +191,8 @@ class Replay:
         lowered = [(name.lower(), value) for name, value in headers]
         media = next((value for name, value in lowered if name == "content-type"), "").partition(";")[0]
         document = _decoded(body, media, "watch=" in step.target)
+        if self._lenient and media == YAML:
+            document = yamltext.read(body)
         if step.save:
             self._saved[step.save] = copy.deepcopy(document)
         answer: dict[str, Any] = {"what": step.what, "status": status, "type": media, "body": document}
@@ -199,6 +206,8 @@ class Replay:
     def _filled(self, text: str) -> str:
         def value(match: re.Match[str]) -> str:
             found = at(self._saved, match[1])
+            if found is ABSENT and self._lenient:
+                return ""
             assert found is not ABSENT, f"nothing is saved as {match[1]}"
             return str(found)
 
@@ -206,7 +215,8 @@ class Replay:
 
     def _comparable(self, value: Any, key: str = "", *, version: str = "") -> Any:
         if isinstance(value, dict):
-            listing = str(value.get("kind", "")).endswith("List") or _is_bookmark(value)
+            kind = str(value.get("kind", ""))
+            listing = kind.endswith("List") or kind == "Table" or _is_bookmark(value)
             # A list's version is the store's, which others move too: it has no identity.
             named = {
                 name: self._comparable(item, name, version="<list version>" if listing else version)
@@ -235,9 +245,13 @@ class Replay:
         text = re.sub(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", self._uid, text)
         text = re.sub(r"\b20(?!0|1|2[0-4])\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", _time, text)
         text = re.sub(r"(current: |too old resource version: \d+ )\(?\d+\)?", r"\1<current>", text)
-        return re.sub(
-            r"(ResourceVersion in record )\((\d+)\)", lambda m: f"{m[1]}({self._name('version', m[2])})", text
-        )
+        places = r"(ResourceVersion in record |ResourceVersion in the precondition )"
+        return re.sub(rf"{places}\((\d+)\)", self._version_in_text, text)
+
+    def _version_in_text(self, match: re.Match[str]) -> str:
+        # A precondition that no answer has had is a number of the test's own.
+        known = match[2] in self._names or "record" in match[1]
+        return f"{match[1]}({self._name('version', match[2]) if known else match[2]})"
 
     def _uid(self, match: re.Match[str]) -> str:
         return match[0] if len(set(match[0])) <= 2 else self._name("uid", match[0])
@@ -289,6 +303,8 @@ def _plain(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_bookmark(value: dict[str, Any]) -> bool:
+    if value.get("type") == "BOOKMARK" and "object" in value:
+        return True
     return value.keys() == {"kind", "apiVersion", "metadata"} and "name" not in value["metadata"]
 
 

@@ -229,8 +229,8 @@ class Writer:
             dry_run=dry_run or self._session.defaults.dry_run,
             grace_period_seconds=grace_period_seconds,
             propagation_policy=propagation_policy,
-            uid=uid,
-            resource_version=resource_version,
+            uid=uid or None,
+            resource_version=resource_version or None,
         )
         request = self._session.request(place, verb=Verb.DELETE, name=place.name, delete=options)
         await self._session.call(place, request)

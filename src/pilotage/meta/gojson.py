@@ -145,7 +145,7 @@ class _Scanner:
         if not byte and context not in _WITHIN and not context.startswith("in literal"):
             raise _SyntaxError(_END)
         byte = byte or b" "  # at the end, Go looks whether a blank could follow
-        shown = {b"'": "'\\''", b'"': "'\"'"}.get(byte) or f"'{json.dumps(chr(byte[0]), ensure_ascii=False)[1:-1]}'"
+        shown = {b"'": "'\\''", b'"': "'\"'"}.get(byte) or f"'{_shown(chr(byte[0]))}'"
         raise _SyntaxError(f"invalid character {shown} {context}")
 
     def _key(self) -> None:
@@ -218,3 +218,8 @@ class _Scanner:
 
 
 _HEX = tuple(bytes((byte,)) for byte in b"0123456789abcdefABCDEF")
+
+
+def _shown(character: str) -> str:
+    """A character as Go quotes it."""
+    return json.dumps(character, ensure_ascii=not character.isprintable())[1:-1]

@@ -23,8 +23,8 @@ from pilotage.errors import (
     UnsupportedMediaType,
 )
 from pilotage.meta import gojson
-from pilotage.meta.causes import invalid, invalid_error, not_supported, shown
-from pilotage.meta.kinds import GroupKind, GroupVersionKind, GroupVersionResource
+from pilotage.meta.causes import invalid, not_supported, shown
+from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.rest import fence
 from pilotage.rest import query as queries
 from pilotage.rest.negotiation import ACCEPT, JSON, LIST_ACCEPT, PROTOBUF, YAML, requested_form
@@ -57,7 +57,6 @@ _NO_DELETE_OPTIONS = {"kind": "DeleteOptions", "apiVersion": "v1"}
 _DELETE_OPTIONS = GroupVersionKind("", "v1", "DeleteOptions")
 _READS = (Verb.GET, Verb.LIST, Verb.WATCH, Verb.DELETE_COLLECTION)
 _WRITES = (Verb.CREATE, Verb.UPDATE, Verb.PATCH)
-_OPTIONS = {Verb.CREATE: "CreateOptions", Verb.UPDATE: "UpdateOptions", Verb.PATCH: "PatchOptions"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +161,9 @@ def delete_body(options: DeleteOptions) -> bytes:
     if options.orphan_dependents is not None:
         document["orphanDependents"] = options.orphan_dependents
     preconditions = {
-        name: value for name, value in (("uid", options.uid), ("resourceVersion", options.resource_version)) if value
+        name: value
+        for name, value in (("uid", options.uid), ("resourceVersion", options.resource_version))
+        if value is not None
     }
     if preconditions:
         document["preconditions"] = preconditions
@@ -190,7 +191,7 @@ def parse(http: HTTPRequest) -> Request:
         subresource=subresource,
         form=requested_form(headers.get("accept", "")) if not deleting else Form.OBJECT,
         options=_options(verb, query, headers),
-        write=_write_options(query, queries.values(text, "dryRun"), verb) if verb in _WRITES else WriteOptions(),
+        write=_write_options(query, queries.values(text, "dryRun")) if verb in _WRITES else WriteOptions(),
         delete=_delete_options(query, http.body, _media(headers.get("content-type", "")))
         if deleting
         else DeleteOptions(),
@@ -280,12 +281,13 @@ def _options(verb: Verb, query: Mapping[str, str], headers: Mapping[str, str]) -
     )
 
 
-def _write_options(query: Mapping[str, str], dry_run: list[str], verb: Verb) -> WriteOptions:
+def _write_options(query: Mapping[str, str], dry_run: list[str]) -> WriteOptions:
     return WriteOptions(
-        dry_run=_dry_run(dry_run, _OPTIONS[verb]),
+        dry_run=bool(dry_run),
         field_manager=query.get("fieldManager", ""),
         field_validation=query.get("fieldValidation", ""),
         force=queries.boolean(query, "force") if "force" in query else None,
+        causes=tuple(_dry_run_causes(dry_run)),
     )
 
 
@@ -359,24 +361,23 @@ def _checked_delete_options(options: _DeleteOptions) -> DeleteOptions:
         )
     if policy is not None and policy not in PROPAGATION_POLICIES:
         causes.append(not_supported("propagationPolicy", policy, [*PROPAGATION_POLICIES, "nil"]))
-    if causes:
-        raise invalid_error(GroupKind("meta.k8s.io", "DeleteOptions"), "", causes)
     preconditions = options.preconditions or _Preconditions()
     return DeleteOptions(
-        dry_run=_dry_run(options.dry_run or [], "DeleteOptions"),
+        dry_run=bool(options.dry_run),
         grace_period_seconds=options.grace_period_seconds,
         propagation_policy=policy or "",
         orphan_dependents=options.orphan_dependents,
-        uid=preconditions.uid or "",
-        resource_version=preconditions.resource_version or "",
+        uid=preconditions.uid,
+        resource_version=preconditions.resource_version,
+        causes=(*causes, *_dry_run_causes(options.dry_run or [])),
     )
 
 
-def _dry_run(values: list[str], kind: str) -> bool:
-    if any(value != "All" for value in values):
-        message = f'Unsupported value: {shown(values, whole=True)}: supported values: "All"'
-        raise invalid_error(GroupKind("meta.k8s.io", kind), "", [Cause("FieldValueNotSupported", message, "dryRun")])
-    return bool(values)
+def _dry_run_causes(values: list[str]) -> list[Cause]:
+    if all(value == "All" for value in values):
+        return []
+    message = f'Unsupported value: {shown(values, whole=True)}: supported values: "All"'
+    return [Cause("FieldValueNotSupported", message, "dryRun")]
 
 
 def _boolean_text(value: bool) -> str:

@@ -6,6 +6,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pilotage.errors import Cause
 from pilotage.meta.forms import Kind
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.unstructured import MetadataOnly
@@ -90,6 +91,8 @@ class WriteOptions:
     """What becomes of unknown and duplicate fields: `Ignore`, `Warn`, `Strict`; empty: the server's default."""
     force: bool | None = None
     """Whether an apply takes over fields that another manager owns."""
+    causes: tuple[Cause, ...] = ()
+    """What is wrong with the options of a request over HTTP: a value of `dryRun` that does not exist."""
 
 
 PROPAGATION_POLICIES = ("Foreground", "Background", "Orphan")
@@ -107,10 +110,12 @@ class DeleteOptions:
     """What becomes of its dependents: `Background`, `Foreground`, `Orphan`; empty: the kind's default."""
     orphan_dependents: bool | None = None
     """The older form of the policy: true stands for `Orphan`, false for `Background`. Only one of both may be set."""
-    uid: str = ""
+    uid: str | None = None
     """Precondition: delete only the object with this uid."""
-    resource_version: str = ""
+    resource_version: str | None = None
     """Precondition: delete only this version of the object."""
+    causes: tuple[Cause, ...] = ()
+    """What is wrong with the options of a request over HTTP."""
 
 
 @dataclass(frozen=True, slots=True)

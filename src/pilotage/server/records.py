@@ -17,6 +17,7 @@ from pilotage.server.resources import ResourceInfo
 from pilotage.storage.interface import Entry
 
 _METADATA = b'"metadata":{'
+_NOT_STORED = ("resourceVersion", "selfLink")
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
@@ -35,7 +36,7 @@ class _Deletion(msgspec.Struct):
 
 def encode(document: Document) -> bytes:
     """The bytes to store."""
-    metadata = {key: value for key, value in document["metadata"].items() if key != "resourceVersion"}
+    metadata = {key: value for key, value in document["metadata"].items() if key not in _NOT_STORED}
     head = {"apiVersion": document["apiVersion"], "kind": document["kind"], "metadata": metadata}
     return _encode(head | {key: value for key, value in document.items() if key not in head})
 
@@ -67,6 +68,15 @@ def stamp(value: bytes, revision: int) -> bytes:
     """Stored bytes with their resource version."""
     at = value.index(_METADATA) + len(_METADATA)
     return b'%b"resourceVersion":"%d",%b' % (value[:at], revision, value[at:])
+
+
+def unstored(value: bytes, metadata: Document) -> bytes:
+    """The bytes of an object that a dry run would have created, with what is sent in metadata but is never stored."""
+    sent = {key: metadata[key] for key in _NOT_STORED if metadata.get(key)}
+    if not sent:
+        return value
+    at = value.index(_METADATA) + len(_METADATA)
+    return b"%b%b,%b" % (value[:at], _encode(sent)[1:-1], value[at:])
 
 
 def reread(value: bytes, info: ResourceInfo, revision: int = 0) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pilotage.errors import ApiError, Cause, RequestTooLarge, Status
+from pilotage.errors import Cause, RequestTooLarge
 from pilotage.meta.documents import Document, copied, nulls_in
 from pilotage.rest.request import PatchType, Request
 from pilotage.schema.structural import DefaultsTooLargeError
@@ -36,13 +36,9 @@ def default(info: ResourceInfo, request: Request, document: Document, problems: 
     return warnings
 
 
-def prepare_create(info: ResourceInfo, document: Document, *, now: str, uid: str, dry_run: bool = False) -> list[str]:
+def prepare_create(info: ResourceInfo, document: Document, *, now: str, uid: str) -> list[str]:
     """Make a document a new object, in place, except for a name to be generated. The warnings."""
     metadata = document["metadata"]
-    version = metadata.pop("resourceVersion", "")
-    if version.isdecimal() and int(version[:20]) and not dry_run:  # Kubernetes ignores what is not a number
-        message = "resourceVersion should not be set on objects to be created"
-        raise ApiError(status=Status(500, "", message))
     meta.reset(metadata, now=now, uid=uid)
     info.strategy.prepare_for_create(document)
     return meta.deduplicate_owners(metadata) + info.strategy.warnings(document, None)
@@ -76,7 +72,7 @@ def validate_create(info: ResourceInfo, request: Request, document: Document) ->
     """Everything that is wrong with a new object; a valid one is brought into its stored form."""
     strategy = info.strategy
     causes = meta.create_causes(document["metadata"], strategy, namespaced=info.namespaced)
-    causes += schema_causes(info, request, document, None)
+    causes += schema_causes(info, request, document, None, causes)
     causes += strategy.validate(document)
     if not causes:
         strategy.canonicalize(document)
@@ -88,7 +84,7 @@ def validate_update(info: ResourceInfo, request: Request, document: Document, ol
     strategy, metadata = info.strategy, document["metadata"]
     checks = strategy.metadata_checks.status if request.subresource == "status" else strategy.metadata_checks.update
     causes = meta.update_causes(metadata, old["metadata"], strategy, checks, namespaced=info.namespaced)
-    causes += schema_causes(info, request, document, old)
+    causes += schema_causes(info, request, document, old, causes)
     if not request.subresource:
         causes += strategy.validate_update(document, old)
     elif request.subresource == "status":
@@ -100,14 +96,19 @@ def validate_update(info: ResourceInfo, request: Request, document: Document, ol
     return causes
 
 
-def schema_causes(info: ResourceInfo, request: Request, document: Document, old: Document | None) -> list[Cause]:
-    """What the schema says; that of a built-in kind only where its strategy has no rules of its own."""
+def schema_causes(
+    info: ResourceInfo, request: Request, document: Document, old: Document | None, metadata: list[Cause]
+) -> list[Cause]:
+    """What the schema says; that of a built-in kind only where its strategy has no rules of its own.
+
+    What is wrong with the metadata may keep rules of a definition from being evaluated.
+    """
     if info.codec is not None:
         return _builtin_schema_causes(info, document) if info.strategy.schema_rules and not request.subresource else []
     if info.schema is None:
         return []
     check = info.schema.validate_status if request.subresource == "status" else info.schema.validate
-    return check(document, old)
+    return check(document, old, metadata=metadata)
 
 
 def _builtin_schema_causes(info: ResourceInfo, document: Document) -> list[Cause]:

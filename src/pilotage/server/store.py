@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pilotage.errors import Cause, NotFound, RevisionConflict, StatusDetails
+from pilotage.errors import ApiError, Cause, NotFound, RevisionConflict, Status, StatusDetails
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.fence import Fence
-from pilotage.rest.request import Request
+from pilotage.rest.request import Request, Verb
 from pilotage.server import fencing, records
 from pilotage.server.allocation import ServiceAllocations
 from pilotage.server.catalogue import NAMESPACES, Redefined
@@ -25,6 +25,8 @@ _NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 async def create(context: RegistryContext, info: ResourceInfo, request: Request, document: Document) -> bytes:
     """Store a new object, if its name is free and its namespace exists. Returns its bytes. Raises AlreadyExists."""
     name = document["metadata"]["name"]
+    if request.verb is Verb.CREATE and not request.write.dry_run:
+        _check_version(document["metadata"].get("resourceVersion", ""))
     key = context.key(info, request.namespace, name)
     while True:
         existing = await context.storage.get(key)
@@ -34,7 +36,7 @@ async def create(context: RegistryContext, info: ResourceInfo, request: Request,
         operations += await _conditions(context, info, request.namespace, name)
         value = _encoded(named, info)
         if request.write.dry_run:
-            return records.reread(value, info)
+            return records.unstored(records.reread(value, info), document["metadata"])
         try:
             revision = await fencing.commit(context, request.fences, Put(key, value, expected=0), *operations)
         except RevisionConflict as conflict:
@@ -44,6 +46,13 @@ async def create(context: RegistryContext, info: ResourceInfo, request: Request,
         if info.strategy.names_resources:
             await DefinitionNames(context).accept(key)
         return records.reread(value, info, revision)
+
+
+def _check_version(version: str) -> None:
+    """A new object has no version. As in Kubernetes, what is not a number is ignored, and an update that creates."""
+    if version.isdecimal() and int(version[:20]):
+        message = "resourceVersion should not be set on objects to be created"
+        raise ApiError(status=Status(500, "", message))
 
 
 async def update(

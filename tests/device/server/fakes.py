@@ -70,7 +70,7 @@ class Api:
         return await self.call(Verb.PATCH, name=name, body=patch, content_type=kind.value, subresource=subresource)
 
     async def delete(self, name: str = "gpu-0", *, uid: str = "", resource_version: str = "") -> Document:
-        conditions = DeleteOptions(uid=uid, resource_version=resource_version)
+        conditions = DeleteOptions(uid=uid or None, resource_version=resource_version or None)
         return await self.call(Verb.DELETE, name=name, delete=conditions)
 
     async def call(self, verb: Verb, body: object = None, **more: Any) -> Document:

@@ -9,6 +9,7 @@ from .definitions import FREED_NAMES, INVALID_DEFINITIONS, LIFE, NAME_CONFLICTS
 from .deleting import COLLECTIONS, DELETING, DELETING_BUILT_INS
 from .formats import FORMATS, QUERIES
 from .fuzzed import FUZZED
+from .fuzzedoptions import FUZZED_OPTIONS
 from .kindrules import CONFIG_MAP_RULES, EVENT_RULES, LEASE_RULES, SECRET_RULES
 from .namespaces import FINALIZING, NAMESPACE
 from .patching import BUILT_IN_PATCHES, JSON_PATCHES, MERGING
@@ -60,4 +61,5 @@ SCENARIOS: tuple[Scenario, ...] = (
     LEASE_RULES,
     PATHS,
     FUZZED,
+    FUZZED_OPTIONS,
 )

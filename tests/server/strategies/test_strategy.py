@@ -13,7 +13,7 @@ from pilotage.server import steps
 from pilotage.server.catalogue import Catalogue
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.custom import resources_of
-from pilotage.server.strategies.metadata import deduplicate_owners
+from pilotage.server.strategies.metadata import deduplicate_owners, wipe
 from pilotage.server.strategies.strategy import Strategy
 from pilotage.server.verbs.bodies import check_identity, check_version, version_number
 from pilotage.storage.memory import MemoryStorage
@@ -47,12 +47,14 @@ def stored(**more: Any) -> Document:
 
 
 def test_a_new_object_has_nothing_that_is_the_servers_to_give() -> None:
-    document = stored(status={"a": 1}, metadata={"resourceVersion": "0", "deletionTimestamp": NOW, "selfLink": "x"})
+    document = stored(status={"a": 1}, metadata={"deletionTimestamp": NOW, "selfLink": "x"})
+    wipe(document["metadata"])
     steps.prepare_create(custom(), document, now="now", uid="new")
     assert document["metadata"] == {
         "name": "one",
         "namespace": "n",
         "uid": "new",
+        "resourceVersion": "7",
         "generation": 1,
         "creationTimestamp": "now",
     }

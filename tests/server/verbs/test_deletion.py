@@ -66,7 +66,13 @@ def test_the_policy_becomes_a_finalizer(before: list[str], policy: str, after: l
 
 @pytest.mark.parametrize(
     "options",
-    [DeleteOptions(uid="other"), DeleteOptions(resource_version="6"), DeleteOptions(uid="other", resource_version="6")],
+    [
+        DeleteOptions(uid="other"),
+        DeleteOptions(resource_version="6"),
+        DeleteOptions(uid="other", resource_version="6"),
+        DeleteOptions(uid=""),
+        DeleteOptions(resource_version=""),
+    ],
 )
 async def test_preconditions_must_hold(options: DeleteOptions) -> None:
     with pytest.raises(Conflict):
@@ -75,7 +81,7 @@ async def test_preconditions_must_hold(options: DeleteOptions) -> None:
 
 async def test_an_unknown_policy_is_refused() -> None:
     with pytest.raises(Invalid):
-        deletion.decide(await info(), document(), DeleteOptions(propagation_policy="Nope"), now=NOW)
+        deletion.check_options(DeleteOptions(propagation_policy="Nope"))
 
 
 async def test_a_namespace_waits_for_its_own_finalizers_too() -> None:

@@ -33,9 +33,16 @@ async def names(events: Events, count: int) -> list[tuple[str, str]]:
     return found
 
 
+async def end_of_initial_events(events: Events) -> None:
+    """The bookmark that a watch without a version gets after the present state."""
+    kind, document = await anext(events)
+    assert (kind, document["metadata"]["annotations"]["k8s.io/initial-events-end"]) == ("BOOKMARK", "true")
+
+
 @pytest.mark.virtual_time
 async def test_a_silent_watch_gets_bookmarks() -> None:
     async with opened() as api, api.watch(CONFIG_MAPS, allow_watch_bookmarks=True) as events:
+        await end_of_initial_events(events)
         loop = asyncio.get_running_loop()
         begin = loop.time()
         kind, first = await anext(events)
@@ -51,6 +58,7 @@ async def test_a_silent_watch_gets_bookmarks() -> None:
 async def test_a_client_without_the_preference_gets_a_bookmark_each_minute_and_before_the_end() -> None:
     options: dict[str, Any] = {"allow_watch_bookmarks": True, "frequent_bookmarks": False, "timeout_seconds": 100}
     async with opened() as api, api.watch(CONFIG_MAPS, **options) as events:
+        await end_of_initial_events(events)
         loop = asyncio.get_running_loop()
         begin = loop.time()
         found = [(round(loop.time() - begin), kind, document["metadata"].keys()) async for kind, document in events]
@@ -60,6 +68,7 @@ async def test_a_client_without_the_preference_gets_a_bookmark_each_minute_and_b
 @pytest.mark.virtual_time
 async def test_a_short_watch_gets_no_bookmark_at_its_end() -> None:
     async with opened() as api, api.watch(CONFIG_MAPS, allow_watch_bookmarks=True, timeout_seconds=1) as events:
+        await end_of_initial_events(events)
         assert [kind async for kind, _ in events] == []
 
 
@@ -90,6 +99,7 @@ async def test_initial_events_wait_for_a_version_that_is_near() -> None:
 @pytest.mark.virtual_time
 async def test_a_bookmark_follows_the_changes_of_other_kinds() -> None:
     async with opened() as api, api.watch(CONFIG_MAPS, allow_watch_bookmarks=True) as events:
+        await end_of_initial_events(events)
         await anext(events)
         await api.create(DEFINITIONS, definition())
         made = await api.get(DEFINITIONS, "widgets.test.example.com")

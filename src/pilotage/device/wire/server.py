@@ -197,7 +197,7 @@ def _read_delete(call: _Call) -> Request:
     check_name(found.name)
     check_namespace(found.namespace)
     conditions = found.opts.preconditions
-    wanted = DeleteOptions(uid=conditions.uid, resource_version=conditions.resource_version)
+    wanted = DeleteOptions(uid=conditions.uid or None, resource_version=conditions.resource_version or None)
     return call.request(Verb.DELETE, name=found.name, delete=wanted)
 
 

@@ -21,6 +21,14 @@ TypeAt = Callable[[str], FieldType]
 """The type of the kind at a version that exists."""
 
 
+class UnconvertibleError(Exception):
+    """A document has a field that another version, at which a manager owns something, does not have."""
+
+    def within(self, where: str) -> UnconvertibleError:
+        """The same, with what was attempted before it."""
+        return UnconvertibleError(f"{where}: {self}")
+
+
 @dataclass(frozen=True, slots=True)
 class Versions:
     """The versions of a kind: their types, and how documents are converted between them."""
@@ -32,11 +40,18 @@ class Versions:
     """The fields that this resource or subresource does not write, at a version."""
 
     def changes(self, old: Document, new: Document, version: str) -> Changes | None:
-        """The changes between two documents, at a version."""
-        before, after = self.convert(old, version), self.convert(new, version)
+        """The changes between two documents, at a version. Raises UnconvertibleError."""
+        before = self.converted(old, version, "failed to convert old object")
+        after = self.converted(new, version, "failed to convert new object")
         if before is None or after is None:
             return None
         return changes(self.type_at(version), before, after).ignoring(self.ignored(version))
+
+    def converted(self, document: Document, version: str, failed: str) -> Document | None:
+        try:
+            return self.convert(document, version)
+        except UnconvertibleError as error:
+            raise error.within(failed) from None
 
     def reconciled(self, managers: Managers) -> dict[Manager, Owned]:
         """The managers by the schemas as they are now."""
@@ -81,7 +96,10 @@ class ConflictsError(Exception):
 def apply(
     live: Document, config: Document, managers: Managers, writer: Writer, versions: Versions, *, force: bool
 ) -> Applied:
-    """Apply `config` to the live document. Raises ConflictsError, unless `force` takes the fields over."""
+    """Apply `config` to the live document. Raises ConflictsError, unless `force` takes the fields over.
+
+    Raises UnconvertibleError where a manager owns fields at a version to which the document cannot be converted.
+    """
     version = writer.api_version
     field_type = versions.type_at(version)
     managers = versions.reconciled(managers)
@@ -90,7 +108,10 @@ def apply(
     owners: dict[Manager, Owned] = {**managers, writer.manager: Owned(fields, version, last.time if last else "")}
     document: Document = content.merged(field_type, live, config)
     if last is not None and last.fields:
-        document = _pruned(document, last, owners, versions, version)
+        try:
+            document = _pruned(document, last, owners, versions, version)
+        except UnconvertibleError as error:
+            raise error.within("failed to prune fields") from None
     compared: dict[str, Changes | None] = {}
 
     def changes_at(at: str) -> Changes | None:
@@ -123,7 +144,7 @@ def _conflicts(owners: Managers, changes_at: Callable[[str], Changes | None], ap
 
 def _pruned(merged: Document, last: Owned, owners: Managers, versions: Versions, version: str) -> Document:
     """The merged document without what the manager applied the last time and no manager owns now."""
-    at_last = versions.convert(merged, last.api_version)
+    at_last = versions.converted(merged, last.api_version, "failed to convert merged object to last applied version")
     if at_last is None:
         return merged
     field_type = versions.type_at(last.api_version)

@@ -19,6 +19,7 @@ from pilotage.schema.cel.patterns import COST_EXCEEDED
 from pilotage.schema.structural.node import Node
 from pilotage.schema.structural.paths import MapKey, Problem, Steps, dotted
 from pilotage.schema.structural.ratchet import Comparison
+from pilotage.schema.structural.values import NO_FIELD
 
 MAXIMUM_MESSAGE = 5 * 1024
 """The most bytes of a message that a `messageExpression` returns. Kubernetes ignores longer ones."""
@@ -158,13 +159,13 @@ class _Evaluation:
             if result is True:
                 return None
         except EvaluationError as error:
-            where = dotted(steps, keys_in_brackets=True)
+            where = dotted(steps, keys_in_brackets=True) or NO_FIELD
             self._add(steps, causes.invalid(where, kind, _error_message(str(error), rule)), ratchets=False)
             if str(error) == COST_EXCEEDED:
                 raise _BudgetSpentError from error
             return None
         if result is not False:
-            where = dotted(steps, keys_in_brackets=True)
+            where = dotted(steps, keys_in_brackets=True) or NO_FIELD
             self._add(steps, causes.invalid(where, kind, f"not a bool evaluating rule: {rule.shown}"), ratchets=False)
             return None
         return self._message(rule, operands)
@@ -188,7 +189,7 @@ class _Evaluation:
         return expression.evaluate(value, old, old is not None, self._budget.meter)
 
     def _stop(self, at: RuleNode, steps: Steps) -> NoReturn:
-        where = dotted(steps, keys_in_brackets=True)
+        where = dotted(steps, keys_in_brackets=True) or NO_FIELD
         self._add(steps, causes.invalid(where, at.node.type, _OUT_OF_BUDGET), ratchets=False)
         raise _BudgetSpentError
 
@@ -197,7 +198,7 @@ class _Evaluation:
 
 
 def _cause(where: str, reason: str, shown: str, message: str) -> Cause:
-    where = where or "<nil>"
+    where = where or NO_FIELD
     title = _REASONS.get(reason, "Invalid value")
     if title == "Duplicate value":
         return Cause(reason, ": ".join(part for part in (title, shown) if part), where)

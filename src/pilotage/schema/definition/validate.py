@@ -212,7 +212,7 @@ def _version_causes(
     if not shared["additionalPrinterColumns"]:
         yield from columns_causes(version, at)
     if not shared["selectableFields"]:
-        yield from selectable_causes(version, at)
+        yield from selectable_causes(version, at, has_schema=not shared["schema"])
 
 
 def _shared_causes(version: Mapping[str, Any], shared: Mapping[str, bool], limits: _RuleLimits) -> Iterator[Cause]:
@@ -223,7 +223,7 @@ def _shared_causes(version: Mapping[str, Any], shared: Mapping[str, bool], limit
     if shared["additionalPrinterColumns"]:
         yield from columns_causes(version, "spec")
     if shared["selectableFields"]:
-        yield from selectable_causes(version, "spec")
+        yield from selectable_causes(version, "spec", has_schema=shared["schema"])
 
 
 def _version_list_causes(versions: list[Any], raw: list[Any] | None) -> Iterator[Cause]:

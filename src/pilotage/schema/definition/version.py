@@ -113,10 +113,14 @@ def columns_causes(version: Mapping[str, Any], at: str) -> Iterator[Cause]:
             yield from _path_causes(f"{where}.JSONPath", path)
 
 
-def selectable_causes(version: Mapping[str, Any], at: str) -> Iterator[Cause]:
+def selectable_causes(version: Mapping[str, Any], at: str, *, has_schema: bool) -> Iterator[Cause]:
+    """Without the schema at the same place: of each version, or once for all versions, nothing can be selected."""
     fields = version.get("selectableFields") or []
     schema = (version.get("schema") or {}).get("openAPIV3Schema")
-    if fields and schema is None:
+    if fields and not has_schema and at == "spec":
+        yield causes.invalid("spec.selectableFields", "", "may only be set when validations.schema is included")
+        return
+    if fields and (schema is None or not has_schema):
         detail = "may only be set when `version.schema.openAPIV3Schema` is not included"
         yield causes.invalid(f"{at}.selectableFields", "", detail)
         return

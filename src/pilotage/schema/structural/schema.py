@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
@@ -112,12 +112,13 @@ class StructuralSchema:
         if self._default is not None:
             self._default(document, DefaultBudget(limit))
 
-    def validate(self, document: Any, old: Any = None) -> list[Cause]:
+    def validate(self, document: Any, old: Any = None, *, metadata: Sequence[Cause] = ()) -> list[Cause]:
         """What is wrong with a document. With `old`, an update is not blamed for the parts that it does not change.
 
+        Rules are not evaluated if something basic is wrong, be it with the `metadata`, which the caller has checked.
         Of more than MAXIMUM_REPORTED problems the first are reported, and one more cause says that there are others.
         """
-        return self._causes(_Part(self._table, self._shape, document, None), document, old)
+        return self._causes(_Part(self._table, self._shape, document, None), document, old, metadata)
 
     def embedded_resources(self, document: Any) -> list[EmbeddedResource]:
         """The resources with an apiVersion and kind of their own that are in a document."""
@@ -146,14 +147,14 @@ class StructuralSchema:
             return [each.cause for each in problems]
         return self._rules.validate(default)
 
-    def validate_status(self, document: Any, old: Any = None) -> list[Cause]:
+    def validate_status(self, document: Any, old: Any = None, *, metadata: Sequence[Cause] = ()) -> list[Cause]:
         """As `validate`, for a write to the status subresource: of the schema only `status` is checked."""
         status = document.get("status", _ABSENT) if isinstance(document, dict) else _ABSENT
         if status is _ABSENT:
-            return self._causes(_Part({}, None, None, None), document, old)
-        return self._causes(_Part(self._status_table, self._status_shape, status, "status"), document, old)
+            return self._causes(_Part({}, None, None, None), document, old, metadata)
+        return self._causes(_Part(self._status_table, self._status_shape, status, "status"), document, old, metadata)
 
-    def _causes(self, part: _Part, document: Any, old: Any) -> list[Cause]:
+    def _causes(self, part: _Part, document: Any, old: Any, metadata: Sequence[Cause]) -> list[Cause]:
         problems = self._problems(part, document, old, MAXIMUM_REPORTED)
         more = len(problems) >= MAXIMUM_REPORTED
         if problems and old is not None:
@@ -165,7 +166,7 @@ class StructuralSchema:
         if more and found:
             return [*found, _UNCHECKED]
         if self._rules is not None:
-            if any(cause.reason in _BLOCKING_REASONS for cause in found):
+            if any(cause.reason in _BLOCKING_REASONS for cause in (*metadata, *found)):
                 found.append(_UNCHECKED)
             else:
                 found += self._rules.validate(document, old)

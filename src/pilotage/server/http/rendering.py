@@ -10,7 +10,7 @@ from pilotage.meta.causes import internal_error
 from pilotage.meta.documents import Document
 from pilotage.meta.times import Clock
 from pilotage.rest.negotiation import PROTOBUF, YAML, Format
-from pilotage.rest.request import Form, Request
+from pilotage.rest.request import Form, Request, Verb
 from pilotage.rest.response import Bytes, Page, WatchEvent
 from pilotage.server import records
 from pilotage.server.resources import ResourceInfo
@@ -52,6 +52,8 @@ class Renderer:
         self._request = request
         self._clock = clock
         self._table = TableWriter(info, request.options.include_object) if asked.form is Form.TABLE else None
+        if self._table is not None and request.verb is Verb.WATCH:
+            self._table.check()  # before the stream begins; of others, an error of the request itself comes first
         self._events = 0
 
     def object(self, data: bytes) -> bytes:

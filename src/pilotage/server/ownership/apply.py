@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pilotage.errors import Cause, Conflict, DecodeError, StatusDetails
+from pilotage.errors import ApiError, Cause, Conflict, DecodeError, Status, StatusDetails
 from pilotage.meta import jsontext
 from pilotage.meta.causes import json_shown
 from pilotage.meta.documents import Document, copied
 from pilotage.meta.fields import applying, content, elements, sets, typecheck
 from pilotage.meta.fields import managers as managing
-from pilotage.meta.fields.applying import Applied, ConflictsError
+from pilotage.meta.fields.applying import Applied, ConflictsError, UnconvertibleError
 from pilotage.meta.fields.compare import changes
 from pilotage.meta.fields.managers import Manager, Owned
 from pilotage.meta.fields.sets import FieldSet
@@ -36,6 +36,8 @@ def applied(info: ResourceInfo, request: Request, live: Document, config: Docume
         outcome = application.run(force=bool(request.write.force))
     except ConflictsError as error:
         raise _conflict(error, request) from None
+    except UnconvertibleError as error:
+        raise ApiError(status=Status(500, "", str(error))) from None
     document = outcome.document
     metadata = document["metadata"] = dict(document.get("metadata") or {})
     if request.write.field_manager == KUBECTL:

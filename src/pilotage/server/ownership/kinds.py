@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
-from pilotage.meta.documents import Document
-from pilotage.meta.fields import sets
-from pilotage.meta.fields.applying import Versions
+from pilotage.meta.documents import Document, copied
+from pilotage.meta.fields import sets, typecheck
+from pilotage.meta.fields.applying import UnconvertibleError, Versions
 from pilotage.meta.fields.schema import FieldType, Types
 from pilotage.meta.fields.sets import FieldSet
 from pilotage.server import records
@@ -107,13 +107,22 @@ def ownership_of(info: ResourceInfo, subresource: str) -> Ownership:
 def _versions(info: ResourceInfo, subresource: str) -> Versions:
 
     def at(version: str) -> ResourceInfo | None:
-        return info if version == info.gvk.api_version else info.versions.get(version)
+        if version == info.gvk.api_version:
+            return info
+        found = info.versions.get(version)
+        # Events are in two groups: for kube-apiserver, a manager of the other one has a version that is gone.
+        return found if found is not None and found.gvk.group == info.gvk.group else None
 
     def convert(document: Document, version: str) -> Document | None:
         target = at(version)
         if target is None or document.get("apiVersion") == version:
             return document if target is not None else None
-        return records.turned(document, target)
+        if target.codec is not None:
+            return records.turned(document, target)
+        converted = target.strategy.convert(copied(document)) | {"apiVersion": version}
+        if problem := typecheck.problem(type_of(target), converted):  # nothing is pruned here
+            raise UnconvertibleError(problem)
+        return converted
 
     def type_at(version: str) -> FieldType:
         target = at(version)

@@ -7,6 +7,7 @@ from typing import Any
 from pilotage.meta.documents import Document, same
 from pilotage.meta.fields import compare, sets, tracking, typecheck
 from pilotage.meta.fields import managers as managing
+from pilotage.meta.fields.applying import UnconvertibleError
 from pilotage.meta.fields.compare import Changes
 from pilotage.meta.fields.managers import Manager, Managers, Owned
 from pilotage.meta.fields.sets import FieldSet
@@ -156,8 +157,11 @@ class _Write:
         return managing.renewed(entries, self._writer.manager, self._own, self._writer.time)
 
     def entries(self, managers: Managers) -> list[Document]:
-        """The entries after the write."""
-        return managing.write(tracking.updated(self._versions.reconciled(managers), self._changes, self._writer))
+        """The entries after the write; none, as in Kubernetes, where the object does not fit a manager's version."""
+        try:
+            return managing.write(tracking.updated(self._versions.reconciled(managers), self._changes, self._writer))
+        except UnconvertibleError:
+            return []
 
     def _changes(self, version: str) -> Changes | None:
         if version not in self._compared:

@@ -56,6 +56,11 @@ class DefinitionStrategy(Strategy):
 
         return rules.definition_causes(document, old) + rules.definition_update_causes(document, old)
 
+    def warnings(self, document: Document, old: Document | None) -> list[str]:
+        from pilotage.schema import definition as rules
+
+        return rules.format_warnings(document, old)
+
 
 def _with_storage_version(document: Document, stored: Iterable[str]) -> list[str]:
     storage = [version.get("name") or "" for version in versions_of(document) if version.get("storage") is True]

@@ -35,10 +35,14 @@ DUPLICATE_OWNERS = (
 )
 
 
-def reset(metadata: Document, *, now: str, uid: str) -> None:
-    """Make metadata that of a new object, in place."""
+def wipe(metadata: Document) -> None:
+    """Remove what the body of a create cannot set, in place. As in kube-apiserver, one that is applied can set it."""
     for key in _SERVER_OWNED:
         metadata.pop(key, None)
+
+
+def reset(metadata: Document, *, now: str, uid: str) -> None:
+    """Make metadata that of a new object, in place."""
     metadata["uid"] = uid
     metadata["creationTimestamp"] = now
 

@@ -10,7 +10,7 @@ from pilotage.meta.documents import Document
 from pilotage.server.strategies.checks.immutable import validate_immutable
 from pilotage.server.strategies.strategy import Strategy
 
-_POLICIES = ("Never", "PreemptLowerPriority")
+_POLICIES = ("PreemptLowerPriority", "Never")
 _HIGHEST = 1_000_000_000
 """Priorities above this are the system's."""
 _PREFIX = "system-"

@@ -154,6 +154,10 @@ class Strategy:
     def canonicalize(self, document: Document) -> None:
         """Bring a valid object into its stored form, in place."""
 
+    def stored_again(self, document: Document) -> bool:
+        """Whether the first write after the create of an object stores it, even if nothing changes."""
+        return False
+
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         """What the writer should know, though the object is valid."""
         return []

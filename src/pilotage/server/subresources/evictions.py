@@ -102,8 +102,8 @@ def _options(request: Request, eviction: Document) -> DeleteOptions:
         grace_period_seconds=given.get("gracePeriodSeconds"),
         propagation_policy=given.get("propagationPolicy") or "",
         orphan_dependents=given.get("orphanDependents"),
-        uid=preconditions.get("uid") or "",
-        resource_version=preconditions.get("resourceVersion") or "",
+        uid=preconditions.get("uid"),
+        resource_version=preconditions.get("resourceVersion"),
     )
 
 

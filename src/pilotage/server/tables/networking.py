@@ -34,6 +34,8 @@ def _external_addresses(document: Document) -> str:
         if given:
             found = [*found, *given]
         return ",".join(found) or "<pending>"
+    if not spec.get("type"):
+        return "<unknown>"  # of the empty object in a bookmark
     return ",".join(given) or NONE
 
 

@@ -33,7 +33,8 @@ class TableWriter:
     include: str
     """What of the object each row contains: its `Metadata` (or empty), the whole `Object`, `None`."""
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """Raises BadRequest where rows cannot contain what was asked for."""
         if self.include not in _INCLUDED:
             problem = (
                 f"includeObject: Invalid value: \"{self.include[:50]}\": must be 'Metadata', 'Object', 'None', or empty"
@@ -41,7 +42,8 @@ class TableWriter:
             raise BadRequest(f"Unable to convert to Table as requested: {problem}")
 
     def collection(self, page: Page, now: datetime) -> bytes:
-        """The Table of a list."""
+        """The Table of a list. Raises BadRequest."""
+        self.check()
         metadata: dict[str, Any] = {"resourceVersion": page.resource_version}
         if page.continue_token:
             metadata["continue"] = page.continue_token
@@ -63,10 +65,11 @@ class TableWriter:
         return sorted(items, key=precedence)
 
     def single(self, data: Bytes, now: datetime) -> bytes:
-        """The Table of one object. A Status stays as it is."""
+        """The Table of one object. A Status stays as it is. Raises BadRequest."""
         document = records.decode(bytes(data))
         if document.get("kind") == "Status":
             return bytes(data)
+        self.check()
         writer = _ScaleWriter(self.info, self.include) if document.get("kind") == SCALE.kind else self
         return writer._table(_version(document), writer._columns, (data,), now)
 

@@ -59,7 +59,6 @@ class Applier:
         if uid := metadata.get("uid"):
             message = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             raise info.conflict(request.name, message)
-        metadata.pop("resourceVersion", None)
         response = await Creator(self.context).create_document(info, request, document, problems, tracked=True)
         return replace(response, warnings=(*response.warnings, *warnings))
 

@@ -127,17 +127,19 @@ def check_options(request: Request) -> None:
     """Refuse options that no write knows."""
     write = request.write
     name = write.field_manager
-    if write.field_validation in VALIDATIONS and len(name) <= 32 and name.isprintable():
+    if not write.causes and write.field_validation in VALIDATIONS and len(name) <= 32 and name.isprintable():
         return  # as most are
-    kind = GroupKind("meta.k8s.io", _OPTIONS[request.verb])
-    if write.field_validation not in VALIDATIONS:
-        raise invalid_error(kind, "", [not_supported("fieldValidation", write.field_validation, VALIDATIONS)])
+    causes = [*write.causes]
     if len(name.encode()) > 128:
-        raise invalid_error(kind, "", [too_long("fieldManager", 128)])
-    for position, character in enumerate(name):
+        causes.append(too_long("fieldManager", 128))
+    for position, character in enumerate(name[:128]):
         if not character.isprintable():
             detail = f"invalid character U+{ord(character):04X} (at position {position})"
-            raise invalid_error(kind, "", [invalid("fieldManager", name, detail)])
+            causes.append(invalid("fieldManager", name, detail))
+    if write.field_validation not in VALIDATIONS:
+        causes.append(not_supported("fieldValidation", write.field_validation, VALIDATIONS))
+    if causes:
+        raise invalid_error(GroupKind("meta.k8s.io", _OPTIONS[request.verb]), "", causes)
 
 
 def read(request: Request, info: ResourceInfo) -> tuple[Document, FieldProblems]:

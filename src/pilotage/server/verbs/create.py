@@ -33,6 +33,7 @@ class Creator:
     async def create(self, info: ResourceInfo, request: Request) -> Response:
         bodies.check_options(request)
         document, problems = await offload(len(request.body), bodies.read, request, info)
+        meta.wipe(document["metadata"])
         return await self.create_document(info, request, document, problems)
 
     async def create_document(
@@ -75,12 +76,12 @@ class Creator:
         info.strategy.set_requester(document, request.user)
         uid = context.uid()
         if metadata.get("name") or not metadata.get("generateName"):
-            prepared = steps.prepare_create(info, document, now=now, uid=uid, dry_run=request.write.dry_run)
+            prepared = steps.prepare_create(info, document, now=now, uid=uid)
             return await self._store(info, attributes, document, prepared)
         for attempt in range(_GENERATED_TRIES):
             named = copied(document)  # what is prepared may depend on the name, as the labels of a Job's pods do
             named["metadata"]["name"] = metadata["generateName"][:_MAX_PREFIX] + context.suffix()
-            prepared = steps.prepare_create(info, named, now=now, uid=uid, dry_run=request.write.dry_run)
+            prepared = steps.prepare_create(info, named, now=now, uid=uid)
             try:
                 return await self._store(info, replace(attributes, new=named), named, prepared)
             except AlreadyExists as error:

@@ -12,7 +12,8 @@ from pilotage.server.admission import Attributes, Operation
 from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs import bodies, deletion
-from pilotage.server.verbs.read import Reader
+from pilotage.server.verbs.read import Reader, check_list_options
+from pilotage.server.verbs.selection import Selection
 from pilotage.storage.interface import Delete, Entry, Put
 
 
@@ -26,6 +27,7 @@ class Deleter:
         self, info: ResourceInfo, request: Request, *, collection: bool = False, admitted: bool = False
     ) -> Response:
         """Delete one object, as part of a `collection` or not. What is already `admitted` is not admitted again."""
+        deletion.check_options(request.delete)
         if self.context.namespace_lifecycle and request.name in info.strategy.protected_names:
             raise info.forbidden(request.name, f"this {info.mapping.singular} may not be deleted")
         while True:
@@ -82,7 +84,8 @@ class Deleter:
 
     async def delete_collection(self, info: ResourceInfo, request: Request) -> Page:
         """Delete each selected object. The objects as they were are the answer."""
-        deletion.check_policy(request.delete)
+        Selection.of(info, request.options, check_list_options)  # its errors come before those of the delete options
+        deletion.check_options(request.delete)
         page = await Reader(self.context).list(info, replace(request, form=Form.OBJECT))
         warnings = list(deletion.warnings(info, request.delete))
         for data in page.items:

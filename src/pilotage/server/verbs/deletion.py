@@ -40,7 +40,6 @@ class Mark:
 
 def decide(info: ResourceInfo, document: Document, options: DeleteOptions, *, now: str) -> Remove | Mark:
     """The outcome of a delete. Raises Conflict where a precondition does not hold."""
-    check_policy(options)
     check_preconditions(info, document, options)
     before, strategy = document["metadata"], info.strategy
     terminating = "deletionTimestamp" in before
@@ -100,11 +99,13 @@ def _shorten(metadata: Document, period: int, now: str) -> None:
     metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = times.format(end), period
 
 
-def check_policy(options: DeleteOptions) -> None:
-    """Raises Invalid for a propagation policy that does not exist."""
-    if options.propagation_policy not in ("", *PROPAGATION_POLICIES):
-        cause = not_supported("propagationPolicy", options.propagation_policy, [*PROPAGATION_POLICIES, "nil"])
-        raise invalid_error(GroupKind("meta.k8s.io", "DeleteOptions"), "", [cause])
+def check_options(options: DeleteOptions) -> None:
+    """Raises Invalid for a propagation policy that does not exist, and for what was wrong when they were parsed."""
+    causes = [*options.causes]
+    if not causes and options.propagation_policy not in ("", *PROPAGATION_POLICIES):
+        causes.append(not_supported("propagationPolicy", options.propagation_policy, [*PROPAGATION_POLICIES, "nil"]))
+    if causes:
+        raise invalid_error(GroupKind("meta.k8s.io", "DeleteOptions"), "", causes)
 
 
 def policy_of(info: ResourceInfo, metadata: Document, options: DeleteOptions) -> str:
@@ -132,14 +133,14 @@ def check_preconditions(info: ResourceInfo, document: Document, options: DeleteO
     metadata = document["metadata"]
     name, subject = metadata["name"], f'Operation cannot be fulfilled on {info.group_kind} "{metadata["name"]}"'
     details = StatusDetails(name=name, group=info.gvk.group, kind=info.gvk.kind)
-    if options.uid and options.uid != metadata["uid"]:
+    if options.uid is not None and options.uid != metadata["uid"]:
         raise Conflict(
             f"{subject}: the UID in the precondition ({options.uid}) does not match the UID in record "
             f"({metadata['uid']}). The object might have been deleted and then recreated",
             details=details,
         )
     version = metadata["resourceVersion"]
-    if options.resource_version and options.resource_version != version:
+    if options.resource_version is not None and options.resource_version != version:
         raise Conflict(
             f"{subject}: the ResourceVersion in the precondition ({options.resource_version}) does not match "
             f"the ResourceVersion in record ({version}). The object might have been modified",

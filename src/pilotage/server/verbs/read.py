@@ -50,8 +50,7 @@ class Reader:
 
     async def list(self, info: ResourceInfo, request: Request) -> Page:
         options = request.options
-        check_list_options(options)
-        selection = Selection(info, options.label_selector, options.field_selector)
+        selection = Selection.of(info, options, check_list_options)
         prefix = self.context.prefix + info.prefix(request.namespace)
         start, revision = await self._position(options, prefix)
         limit = 0 if options.resource_version == "0" else options.limit
@@ -83,6 +82,8 @@ class Reader:
         """The first key and the revision (0: now) that a list means."""
         if options.continue_token:
             token = tokens.read(options.continue_token)
+            if options.resource_version not in ("", "0"):
+                raise BadRequest("specifying resource version is not allowed when using continue")
             return prefix + token.start, 0 if token.revision == tokens.LATEST else token.revision
         version, match = options.resource_version, options.resource_version_match
         if not version or version == "0":
@@ -149,18 +150,13 @@ def shaped(info: ResourceInfo, data: bytes, form: Form) -> bytes:
 
 def check_list_options(options: ListOptions) -> None:
     """Refuse combinations of options that contradict each other."""
-    version, match = options.resource_version, options.resource_version_match
     causes: list[Cause] = []
     if options.send_initial_events is not None:
         causes.append(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
-    if match:
+    if options.resource_version_match:
         causes += _match_causes(options)
     if causes:
         raise invalid_error(_LIST_OPTIONS, "", causes)
-    if options.continue_token:
-        tokens.read(options.continue_token)
-    if options.continue_token and version and version != "0":
-        raise BadRequest("specifying resource version is not allowed when using continue")
 
 
 def _match_causes(options: ListOptions) -> list[Cause]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
 from pilotage.errors import BadRequest
 from pilotage.meta.selectors import FieldSelector, Selector
+from pilotage.rest.request import ListOptions
 from pilotage.server.resources import ResourceInfo
 from pilotage.storage.interface import Entry
 
@@ -49,6 +50,14 @@ class Selection:
         self.name = ""
         """The one name that can match, where the selector says so."""
         self._check_fields()
+
+    @classmethod
+    def of(cls, info: ResourceInfo, options: ListOptions, check: Callable[[ListOptions], None]) -> Selection:
+        """That of a request. Errors are raised in kube-apiserver's order: syntax, the other options, unknown fields."""
+        Selector.parse(options.label_selector)
+        FieldSelector.parse(options.field_selector)
+        check(options)
+        return cls(info, options.label_selector, options.field_selector)
 
     def _check_fields(self) -> None:
         for requirement in self._fields.requirements if self._fields else ():

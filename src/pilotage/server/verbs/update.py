@@ -71,7 +71,6 @@ class Updater:
             await self.context.authorizer.check(replace(attributes_of(request), verb="create", name=""))
         document, problems = await offload(len(request.body), bodies.read, request, info)
         bodies.check_identity(info, request, document, None)
-        document["metadata"].pop("resourceVersion", None)
         return await Creator(self.context).create_document(info, request, document, problems)
 
     async def patch(self, info: ResourceInfo, request: Request) -> Response:
@@ -185,6 +184,8 @@ def _prepare(
 
 def _unchanged(info: ResourceInfo, document: Document, old: Document, entry: Entry) -> bool:
     """Whether there is nothing to write. An object that is stored in an older form is written by any write."""
+    if entry.revision == entry.created and info.strategy.stored_again(document):
+        return False
     unchanged = _keep_times(document, old)
     if info.stored is info and records.current(entry, info):
         return unchanged

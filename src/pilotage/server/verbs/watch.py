@@ -6,7 +6,7 @@ import asyncio
 import math
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -45,8 +45,8 @@ class Watcher:
     @asynccontextmanager
     async def open(self, info: ResourceInfo, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         """An open watch; what is wrong with the request is raised before the block is entered."""
-        check_watch_options(request.options)
-        selection = Selection(info, request.options.label_selector, request.options.field_selector)
+        request = replace(request, options=_with_defaults(request.options))
+        selection = Selection.of(info, request.options, check_watch_options)
         version = version_number(request.options.resource_version or "0")
         stream = _Stream(self, info, request, selection)
         if request.options.send_initial_events and version > self.context.storage.revision:
@@ -76,8 +76,7 @@ class _Stream:
 
     async def begin(self, version: int) -> None:
         """Take the state to begin with, if it is wanted, and the version from which changes are sent."""
-        initial = self._options.send_initial_events
-        if initial or (version == 0 and initial is None):
+        if self._options.send_initial_events:
             snapshot = await self._storage.list(self._prefix)
             self._initial, self._since = snapshot.entries, snapshot.revision
         else:
@@ -224,6 +223,15 @@ def _ends(batch: Sequence[Event]) -> bool:
         if not same(new["spec"], old["spec"]):
             return True
     return False
+
+
+def _with_defaults(options: ListOptions) -> ListOptions:
+    """A watch that begins with the present state is one that asks for the initial events."""
+    if options.send_initial_events is not None or options.resource_version_match:
+        return options
+    if options.resource_version not in ("", "0"):
+        return options
+    return replace(options, send_initial_events=True, resource_version_match="NotOlderThan")
 
 
 def check_watch_options(options: ListOptions) -> None:

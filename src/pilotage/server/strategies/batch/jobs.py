@@ -61,6 +61,10 @@ class JobStrategy(Strategy):
         if labels and not document["metadata"].get("labels"):  # as if the stored object were defaulted once more
             document["metadata"]["labels"] = dict(labels)
 
+    def stored_again(self, document: Document) -> bool:
+        # A Job that was created without labels is stored without any; they are added when it is read.
+        return (document["metadata"].get("labels") or {}).keys() == {*_UID_LABELS, *_NAME_LABELS}
+
     def warnings(self, document: Document, old: Document | None) -> list[str]:
         if old is None:
             return [*name_warnings(document), *job_spec_warnings(document["spec"], "spec")]

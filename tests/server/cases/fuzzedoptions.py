@@ -1,0 +1,136 @@
+"""What random sequences with all sorts of options have found, as small cases; with managed fields."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..differential import APPLY, DEFINITIONS, MERGE, Saved, Scenario, delete, get, patch, post, put
+from .kinds import definition
+
+_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+_CORE = "/api/v1/namespaces/<namespace>"
+_MAPS = _CORE + "/configmaps"
+_CLAIMS = _CORE + "/persistentvolumeclaims"
+_JOBS = "/apis/batch/v1/namespaces/<namespace>/jobs"
+_EVENTS = "/events.k8s.io/v1/namespaces/<namespace>/events"
+_WIDGETS = "/apis/<group>/{}/namespaces/<namespace>/widgets"
+
+
+def _version(name: str, rules: list[Any], **fields: Any) -> dict[str, Any]:
+    spec = {"type": "object", "properties": fields}
+    schema = {"type": "object", "properties": {"spec": spec}, "x-kubernetes-validations": rules}
+    return {"name": name, "served": True, "storage": name == "v1", "schema": {"openAPIV3Schema": schema}}
+
+
+def _widget(version: str, name: str, **fields: Any) -> dict[str, Any]:
+    return {"apiVersion": f"<group>/{version}", "kind": "Widget", "metadata": {"name": name}, **fields}
+
+
+def _map(name: str, **metadata: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **metadata}}
+
+
+_V1 = _version("v1", [], size={"type": "integer"}, old={"type": "string"})
+_V2 = _version("v2", [{"rule": "self.spec.size < 9"}], size={"type": "integer"}, new={"type": "string"})
+_CLAIM = {
+    "apiVersion": "v1",
+    "kind": "PersistentVolumeClaim",
+    "metadata": {"name": "one"},
+    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+}
+_JOB = {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "x"}]}}}}
+_EVENT = {
+    "apiVersion": "events.k8s.io/v1",
+    "kind": "Event",
+    "metadata": {"name": "one", "namespace": "<namespace>"},
+    "eventTime": "2020-01-02T03:04:05.000006Z",
+    "reportingController": "example.com/a",
+    "reportingInstance": "a",
+    "action": "Start",
+    "reason": "Started",
+    "type": "Normal",
+    "regarding": {"kind": "Pod", "namespace": "<namespace>", "name": "p"},
+}
+_SELECTABLE = [{"jsonPath": ".spec.size"}]
+
+
+FUZZED_OPTIONS = Scenario(
+    "fuzzed-options",
+    [
+        # options of writes
+        post("two wrong options", _MAPS + "?dryRun=x&fieldValidation=y", _map("one")),
+        post("a version, in a dry run", _MAPS + "?dryRun=All", _map("one", resourceVersion="0")),
+        post("a version, and a key that is not valid", _MAPS, {**_map("one", resourceVersion="1"), "data": {"/": ""}}),
+        post("a version", _MAPS, _map("one", resourceVersion="1")),
+        post("what the server sets", _MAPS, _map("one", deletionTimestamp="2024-01-01T00:00:00Z", labels={"a": "b"})),
+        put("a link", _MAPS + "/one", _map("one", selfLink="/a")),
+        patch("an apply can set it", _MAPS + "/two?fieldManager=a", _map("two", deletionGracePeriodSeconds=5), APPLY),
+        # options of reads
+        get("no such object, and no such form", _MAPS + "/none?includeObject=x", accept=_TABLE),
+        get("no such form", _MAPS + "/one?includeObject=x", accept=_TABLE),
+        get("wrong labels, and a wrong match", _MAPS + "?labelSelector=%3D&resourceVersionMatch=x"),
+        get("a wrong match, and a wrong field", _MAPS + "?fieldSelector=x%3D1&resourceVersionMatch=x"),
+        get("a wrong field, and a wrong token", _MAPS + "?fieldSelector=x%3D1&continue=none"),
+        get("a wrong token", _MAPS + "?continue=none"),
+        get(
+            "a watch without a version ends its initial events",
+            _MAPS + "?watch=true&allowWatchBookmarks=true&timeoutSeconds=1&labelSelector=none",
+        ),
+        # deletion
+        delete("an empty version", _MAPS + "/one", {"preconditions": {"resourceVersion": ""}}),
+        delete("an empty uid", _MAPS + "/one", {"preconditions": {"uid": ""}}),
+        delete("wrong labels, and a wrong policy", _MAPS + "?labelSelector=%3D", {"propagationPolicy": "x"}),
+        delete("a wrong policy, and a wrong dry run", _MAPS + "/none", {"propagationPolicy": "x", "dryRun": ["x"]}),
+        # writes that change nothing
+        post("a claim", _CLAIMS, _CLAIM),
+        patch("it is stored again", _CLAIMS + "/one", {}),
+        patch("and then no more", _CLAIMS + "/one", {}),
+        post("a job", _JOBS, {"metadata": {"name": "one"}, **_JOB}),
+        patch("it gets its labels", _JOBS + "/one", {}),
+        patch("and keeps them", _JOBS + "/one", {}),
+        post("a job with labels", _JOBS, {"metadata": {"name": "two", "labels": {"a": "b"}}, **_JOB}),
+        patch("has them already", _JOBS + "/two", {}),
+        # versions
+        post("an event", "/apis" + _EVENTS + "?fieldManager=a", _EVENT),
+        patch("in its other group", _CORE + "/events/one?fieldManager=b", {}, MERGE),
+        post("a widget", _WIDGETS.format("v1") + "?fieldManager=a", _widget("v1", "one", spec={"size": 1}), save="one"),
+        patch(
+            "a field that the version of another manager does not have",
+            _WIDGETS.format("v2") + "/one?fieldManager=b",
+            _widget("v2", "one", spec={"new": "x"}),
+            APPLY,
+        ),
+        get("a widget in v2", _WIDGETS.format("v2") + "/one", save="two"),
+        put("the same in an update", _WIDGETS.format("v2") + "/one", Saved("two", {"spec.new": "x"})),
+        # rules
+        post("an error in the rule of the root", _WIDGETS.format("v2"), _widget("v2", "two")),
+        post("rules are not checked without a name", _WIDGETS.format("v2"), {**_widget("v2", "two"), "metadata": {}}),
+        # definitions
+        post(
+            "selectable fields that all versions have, of different schemas",
+            f"{DEFINITIONS}?dryRun=All",
+            definition("parts", "Part", *({**version, "selectableFields": _SELECTABLE} for version in (_V1, _V2))),
+        ),
+        post(
+            "selectable fields of one version, of the same schema",
+            f"{DEFINITIONS}?dryRun=All",
+            definition("parts", "Part", _V1, {**_V1, "name": "v2", "storage": False, "selectableFields": _SELECTABLE}),
+        ),
+        post(
+            "formats that are not known",
+            f"{DEFINITIONS}?dryRun=All",
+            definition(
+                "parts",
+                "Part",
+                _version("v1", [], a={"type": "string", "format": "x"}, b={"type": "integer", "format": "y"}),
+            ),
+        ),
+        post(
+            "a policy that does not exist",
+            "/apis/scheduling.k8s.io/v1/priorityclasses?dryRun=All",
+            {"metadata": {"name": "<namespace>"}, "value": 1, "preemptionPolicy": "x"},
+        ),
+    ],
+    [definition("widgets", "Widget", _V1, _V2)],
+    managed_fields=True,
+)
