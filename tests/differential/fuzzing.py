@@ -80,6 +80,8 @@ def masked(value: Any, key: str = "") -> Any:
     if isinstance(value, str):
         if key == "cells" and AGE.fullmatch(value):
             return "<age>"
+        if "errors:\n" in value:  # of the fields of a map, in random order
+            value = "\n".join(sorted(value.split("\n")))
         value = re.sub(r"\\x([0-9a-f]{2})", r"\\u00\1", value)  # Go quotes texts of some types as JSON
         return NODE_PORT.sub(":<allocated>/", ALLOCATED.sub("<allocated>", value))
     if key in ("nodePort", "healthCheckNodePort") and value >= 30000:

@@ -114,8 +114,6 @@ def _recorded(base: Mapping[str, Any]) -> Subject:
     version = f"{base['group']}/{base['version']}".removeprefix("/")
     document = json.loads(json.dumps(base["object"]).replace("recordings", "<namespace>"))
     metadata = document.pop("metadata", {})
-    if base["kind"] == "Lease" and "spec" in document:  # without what a known difference is about
-        document["spec"] = {k: v for k, v in document["spec"].items() if k not in ("strategy", "preferredHolder")}
     kept = {"labels": metadata["labels"]} if "labels" in metadata else {}
     document |= {"metadata": kept}
     return Subject(

@@ -73,6 +73,8 @@ def shown(value: Any, *, whole: bool = False) -> str:
         return ""
     if isinstance(value, str):
         return _quoted(value)
+    if isinstance(value, float) and value.is_integer() and abs(value) < _SHOWN_WHOLE:
+        return str(int(value))
     return json_shown(value, order="sorted")
 
 
@@ -96,6 +98,8 @@ def _escaped(character: str) -> str:
     return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
+_SHOWN_WHOLE = 1e21
+"""Go shows whole numbers below this without a fraction or an exponent."""
 _ESCAPES = {
     '"': '\\"',
     "\\": "\\\\",

@@ -6,6 +6,7 @@ import base64
 import binascii
 import ipaddress
 import re
+import unicodedata
 from collections.abc import Callable
 from datetime import date
 from urllib.parse import urlsplit
@@ -27,9 +28,8 @@ def _uuid(version: str, variant: str) -> Check:
     return _pattern(rf"[0-9a-f]{{8}}-?[0-9a-f]{{4}}-?{version}-?{variant}-?[0-9a-f]{{12}}", re.ASCII | re.IGNORECASE)
 
 
+_DIGITS = "0123456789"
 _LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
-_HOST_LABEL = re.compile(r"[a-zA-Z0-9]([-a-zA-Z0-9]{0,61}[a-zA-Z0-9])?", re.ASCII)
-_HOST_TOP = re.compile(r"([a-zA-Z]|[a-zA-Z0-9][-a-zA-Z0-9]*[a-zA-Z0-9]|[a-zA-Z0-9])", re.ASCII)
 _DATE_TIME = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt ]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)([.,]\d+)?([Zz]|[+-]\d\d:?\d\d)?", re.ASCII
 )
@@ -76,10 +76,25 @@ def _is_dotted(text: str) -> bool:
 
 
 def _hostname(text: str) -> bool:
-    if len(text) > 255 or not text:
+    *labels, top = text.split(".")
+    if len(text.encode()) > 255 or any(len(label.encode()) > 63 for label in (*labels, top)):
         return False
-    labels = text.split(".")
-    return all(_HOST_LABEL.fullmatch(label) for label in labels) and _HOST_TOP.fullmatch(labels[-1]) is not None
+    if not labels:  # a single label has no dash but after its first character
+        return _all_in_hosts(top[:1]) and (top[1:] in ("", "-") or _all_in_hosts(top[1:].removeprefix("-")))
+    return len(top) > 1 and all(map(_is_letter, top)) and all(map(_is_host_label, labels))
+
+
+def _is_host_label(label: str) -> bool:
+    return _all_in_hosts(label[:1] + label[-1:]) and _all_in_hosts(label.replace("-", "0"))
+
+
+def _all_in_hosts(text: str) -> bool:
+    """Whether there is a text of letters, symbols and digits, as Go's pattern has them."""
+    return bool(text) and all(each in _DIGITS or unicodedata.category(each)[0] in "LS" for each in text)
+
+
+def _is_letter(character: str) -> bool:
+    return unicodedata.category(character)[0] == "L"
 
 
 def _ip(version: int) -> Check:

@@ -12,6 +12,7 @@ _CORE = "/api/v1/namespaces/<namespace>"
 _MAPS = _CORE + "/configmaps"
 _CLAIMS = _CORE + "/persistentvolumeclaims"
 _JOBS = "/apis/batch/v1/namespaces/<namespace>/jobs"
+_LEASES = "/apis/coordination.k8s.io/v1/namespaces/<namespace>/leases"
 _EVENTS = "/events.k8s.io/v1/namespaces/<namespace>/events"
 _WIDGETS = "/apis/<group>/{}/namespaces/<namespace>/widgets"
 
@@ -30,9 +31,28 @@ def _map(name: str, **metadata: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **metadata}}
 
 
-_V1 = _version("v1", [], size={"type": "integer"}, old={"type": "string"})
-_V2 = _version("v2", [{"rule": "self.spec.size < 9"}], size={"type": "integer"}, new={"type": "string"})
-_CLAIM = {
+def _claimed(name: str, group: str) -> dict[str, Any]:
+    source = {"apiGroup": group, "kind": "VolumeSnapshot", "name": "a"}
+    return {"metadata": {"name": name}, "spec": {**_CLAIM["spec"], "dataSource": source}}
+
+
+_V1 = _version(
+    "v1",
+    [],
+    size={"type": "integer"},
+    old={"type": "string"},
+    shape={"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+    host={"type": "string", "format": "hostname"},
+    number={"type": "number", "x-kubernetes-validations": [{"rule": "self < 1.5"}]},
+)
+_V2 = _version(
+    "v2",
+    [{"rule": "self.spec.size < 9"}],
+    size={"type": "integer"},
+    new={"type": "string"},
+    shape={"type": "string"},
+)
+_CLAIM: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "PersistentVolumeClaim",
     "metadata": {"name": "one"},
@@ -51,6 +71,7 @@ _EVENT = {
     "type": "Normal",
     "regarding": {"kind": "Pod", "namespace": "<namespace>", "name": "p"},
 }
+_UID = "33333333-3333-3333-3333-333333333333"
 _SELECTABLE = [{"jsonPath": ".spec.size"}]
 
 
@@ -102,6 +123,32 @@ FUZZED_OPTIONS = Scenario(
         ),
         get("a widget in v2", _WIDGETS.format("v2") + "/one", save="two"),
         put("the same in an update", _WIDGETS.format("v2") + "/one", Saved("two", {"spec.new": "x"})),
+        post("a shape", _WIDGETS.format("v1"), _widget("v1", "round", spec={"shape": {"kind": "disk"}})),
+        get("an object where text belongs is emptied", _WIDGETS.format("v2") + "/round"),
+        patch("its managed fields are lost", _WIDGETS.format("v2") + "/round", {}),
+        patch(
+            "it cannot be applied to",
+            _WIDGETS.format("v2") + "/round?fieldManager=a",
+            _widget("v2", "round", spec={"size": 1}),
+            APPLY,
+        ),
+        # values
+        *(
+            post(
+                f"the host {host!r}", _WIDGETS.format("v1") + "?dryRun=All", _widget("v1", "host", spec={"host": host})
+            )
+            for host in ("a.b", "a-b", "my-host", "my-host.example", "\u00e4.de", "a..de", "1")
+        ),
+        post("a whole number", _WIDGETS.format("v1"), _widget("v1", "number", spec={"number": 2.0})),
+        put("an endpoint that was never created", _CORE + "/endpoints/one", {"metadata": {"name": "one", "uid": _UID}}),
+        post(
+            "no request",
+            "/apis/certificates.k8s.io/v1/certificatesigningrequests",
+            {"metadata": {"name": "<namespace>"}, "spec": {"request": "", "signerName": "a/b", "usages": ["any"]}},
+        ),
+        post("a claim of a snapshot", _CLAIMS, _claimed("two", "snapshot.storage.k8s.io")),
+        patch("of an odd group", _CLAIMS + "/two", _claimed("two", "50%")),
+        post("a lease", _LEASES, {"metadata": {"name": "one"}, "spec": {"preferredHolder": "a"}}),
         # rules
         post("an error in the rule of the root", _WIDGETS.format("v2"), _widget("v2", "two")),
         post("rules are not checked without a name", _WIDGETS.format("v2"), {**_widget("v2", "two"), "metadata": {}}),

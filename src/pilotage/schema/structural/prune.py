@@ -12,6 +12,10 @@ Prune = Callable[[Any, Path, list[str]], None]
 """Prunes a value in place and adds the paths of dropped fields, up to MAXIMUM_REPORTED."""
 
 
+_SCALARS = ("string", "integer", "number", "boolean")
+_CONTAINERS = (dict, list)
+
+
 class Pruner:
     """Compiles nodes to functions. A node below which nothing can be dropped compiles to None."""
 
@@ -35,7 +39,7 @@ class Pruner:
         return made
 
     def _has_work(self, node: Node, keeping: bool) -> bool:
-        if not keeping and node.type not in ("string", "integer", "number", "boolean"):
+        if not keeping and node.type not in _SCALARS:
             return True
         if node.embedded:
             return True
@@ -44,7 +48,7 @@ class Pruner:
     def _compile(self, node: Node, keeping: bool) -> Prune:
         as_object = self._object(node, keeping)
         # As in Kubernetes, preserve-unknown-fields on a list holds for its items, too.
-        as_list = self._list(self.compile(node.items, keeping=keeping) if node.items else None)
+        as_list = self._list(self._items(node.items, keeping) if node.items else None)
         if node.items is None and not keeping:
             as_list = self._list(_drop_all)
 
@@ -65,11 +69,12 @@ class Pruner:
         known = frozenset(node.properties) | skipped
         compiled = {name: self.compile(child) for name, child in node.properties.items() if name not in skipped}
         children = [(name, child) for name, child in compiled.items() if child is not None]
+        scalars = frozenset(name for name, child in node.properties.items() if _is_scalar(child)) - skipped
         if metadata is not None:
             children.append(("metadata", metadata))
         additional = node.additional
         if additional is not None:
-            return _map(self.compile(additional), known, children)
+            return _map(self._items(additional, keeping=False), known, children, scalars)
 
         def prune(value: dict[str, Any], path: Path, dropped: list[str]) -> None:
             if not keeping and not value.keys() <= known:
@@ -80,14 +85,20 @@ class Pruner:
             for name, child in children:
                 if name in value:
                     child(value[name], (path, name), dropped)
+            _empty(value, scalars, path, dropped)
 
         return prune
+
+    def _items(self, node: Node, keeping: bool) -> Prune | None:
+        """What items of a list or values of a map are pruned by."""
+        return _drop_all if _is_scalar(node) and not keeping else self.compile(node, keeping=keeping)
 
     def _list(self, item: Prune | None) -> Prune:
         def prune(value: list[Any], path: Path, dropped: list[str]) -> None:
             if item is not None:
                 for index, each in enumerate(value):
-                    item(each, (path, index), dropped)
+                    if type(each) in _CONTAINERS:
+                        item(each, (path, index), dropped)
 
         return prune
 
@@ -99,17 +110,31 @@ def _only(kind: type, expected: Prune, otherwise: Prune) -> Prune:
     return prune
 
 
-def _map(item: Prune | None, known: frozenset[str], children: list[tuple[str, Prune]]) -> Prune:
+def _map(
+    item: Prune | None, known: frozenset[str], children: list[tuple[str, Prune]], scalars: frozenset[str]
+) -> Prune:
     def prune(value: dict[str, Any], path: Path, dropped: list[str]) -> None:
         for name, child in children:
             if name in value:
                 child(value[name], (path, name), dropped)
+        _empty(value, scalars, path, dropped)
         if item is not None:
             for name, each in value.items():
-                if name not in known:
+                if type(each) in _CONTAINERS and name not in known:
                     item(each, (path, name), dropped)
 
     return prune
+
+
+def _is_scalar(node: Node) -> bool:
+    return node.type in _SCALARS and not node.preserves
+
+
+def _empty(value: dict[str, Any], scalars: frozenset[str], path: Path, dropped: list[str]) -> None:
+    """Drop what is in objects and lists where a scalar belongs; that they are wrong is found by validation."""
+    for name, each in value.items():
+        if type(each) in _CONTAINERS and name in scalars:
+            _drop_all(each, (path, name), dropped)
 
 
 def _prune_metadata(value: Any, path: Path, dropped: list[str]) -> None:

@@ -50,14 +50,13 @@ _GATED = {
     "io.k8s.api.core.v1.PodStatus": ("nodeAllocatableResourceClaimStatuses",),
     "io.k8s.api.core.v1.VolumeMountStatus": ("volumeStatus",),
     "io.k8s.api.core.v1.VolumeProjection": ("clusterTrustBundle", "podCertificate"),
-    "io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy": ("maxUnavailable",),
-    "io.k8s.api.coordination.v1.LeaseSpec": ("strategy", "preferredHolder"),
 }
 """Fields behind feature gates that are off in a release: read, then dropped."""
 
 
 _KEPT = {
     f"{_META}ObjectMeta": frozenset(("managedFields",)),
+    "io.k8s.api.certificates.v1.CertificateSigningRequestSpec": frozenset(("request",)),
     "io.k8s.api.core.v1.EphemeralContainer": frozenset(("ports", "resizePolicy", "restartPolicyRules")),
     "io.k8s.api.core.v1.ResourceRequirements": frozenset(("claims",)),
     "io.k8s.api.core.v1.VolumeResourceRequirements": frozenset(("requests",)),

@@ -62,6 +62,7 @@ class _Application:
 
     def run(self, *, force: bool) -> Applied:
         managers = self._managers()
+        self._check_live("failed to create typed live object ({})")
         try:
             return self._applied(managers, force=force)
         except ConflictsError as error:
@@ -72,6 +73,14 @@ class _Application:
                 raise ConflictsError(left) from None
         return self._applied(managers, force=True)
 
+    def _check_live(self, failed: str) -> None:
+        """A live object that was written in another version may not have the types of this one. Raises a 500."""
+        if not self._info.custom or len(self._info.versions) < 2:
+            return
+        if problem := typecheck.problem(kinds.type_of(self._info), self._live):
+            message = f"{failed.format(configuration.subject(self._live))}: {problem}"
+            raise ApiError(status=Status(500, "", message))
+
     def _applied(self, managers: dict[Manager, Owned], *, force: bool) -> Applied:
         return applying.apply(self._live, self._config, managers, self._writer, self._versions, force=force)
 
@@ -80,6 +89,7 @@ class _Application:
         entries = self._live.get("metadata", {}).get("managedFields")
         if entries:
             return managing.read(entries, trusted=True)
+        self._check_live("failed to create manager for existing fields: failed to convert new object ({}) to smd typed")
         version = self._writer.api_version
         before = Manager.of(managing.BEFORE_FIRST_APPLY, managing.UPDATE, version, self._writer.manager.subresource)
         empty = kinds.empty_object(self._info)

@@ -59,13 +59,13 @@ def check(info: ResourceInfo, configuration: Document) -> None:
         raise BadRequest("metadata.managedFields must be nil")
     if problem := typecheck.problem(kinds.type_of(info), configuration):
         raise ApiError(
-            status=Status(500, "", f"failed to create typed patch object ({_subject(configuration)}): {problem}")
+            status=Status(500, "", f"failed to create typed patch object ({subject(configuration)}): {problem}")
         )
 
 
 def unconvertible(configuration: Document, reason: str) -> ApiError:
     """The 500, as Kubernetes answers, for content that has the types of the kind but cannot be decoded."""
-    where = f"failed to convert new object ({_subject(configuration)}) to proper version"
+    where = f"failed to convert new object ({subject(configuration)}) to proper version"
     kind = _shown(_gvk(configuration))
     if reason.startswith("illegal base64"):
         reason = f"error decoding from json: {reason}"
@@ -88,7 +88,8 @@ def _gvk(configuration: Document) -> GroupVersionKind:
     return GroupVersionKind(group, version, kind if isinstance(kind, str) else "")
 
 
-def _subject(configuration: Document) -> str:
+def subject(configuration: Document) -> str:
+    """An object as messages of an apply name it."""
     metadata = configuration.get("metadata")
     names = metadata if isinstance(metadata, dict) else {}
     return f"{names.get('namespace', '')}/{names.get('name', '')}; {_shown(_gvk(configuration))}"

@@ -91,11 +91,15 @@ def track_update(info: ResourceInfo, request: Request, document: Document, old: 
 
 
 def _untyped(info: ResourceInfo, document: Document, old: Document, subresource: str) -> bool:
-    """Whether the part of a custom resource that the write ignores is not of its type.
+    """Whether a custom resource, or the part of it that the write ignores, is not of its type.
 
-    It is not validated, but fields of such an object cannot be determined: Kubernetes drops all managed fields.
+    That part is not validated, but fields of such an object cannot be determined: Kubernetes drops all managed fields.
     """
-    if not info.custom or "status" not in info.strategy.subresources:
+    if not info.custom:
+        return False
+    if info.versions and typecheck.problem(kinds.type_of(info), document):
+        return True  # it was written in another version
+    if "status" not in info.strategy.subresources:
         return False
     ignored = "spec" if subresource == "status" else "status"
     value = document.get(ignored)

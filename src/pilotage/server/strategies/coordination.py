@@ -16,6 +16,14 @@ class LeaseStrategy(Strategy):
     schema_rules = False
     qualified_finalizers = False
 
+    def prepare_for_create(self, document: Document) -> None:
+        super().prepare_for_create(document)
+        _drop_gated(document, {})
+
+    def prepare_for_update(self, document: Document, old: Document) -> None:
+        super().prepare_for_update(document, old)
+        _drop_gated(document, old)
+
     def validate(self, document: Document) -> list[Cause]:
         spec = mapping(document.get("spec"))
         found = []
@@ -25,6 +33,14 @@ class LeaseStrategy(Strategy):
         if isinstance(transitions, int) and transitions < 0:
             found.append(invalid("spec.leaseTransitions", transitions, "must be greater than or equal to 0"))
         return found
+
+
+def _drop_gated(document: Document, old: Document) -> None:
+    """Drop the fields whose feature is off in the release, unless the object has them already."""
+    spec, was = mapping(document.get("spec")), mapping(old.get("spec"))
+    for name in ("strategy", "preferredHolder"):
+        if name not in was:
+            spec.pop(name, None)
 
 
 STRATEGIES: Mapping[str, Strategy] = {

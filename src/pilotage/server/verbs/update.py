@@ -71,6 +71,8 @@ class Updater:
             await self.context.authorizer.check(replace(attributes_of(request), verb="create", name=""))
         document, problems = await offload(len(request.body), bodies.read, request, info)
         bodies.check_identity(info, request, document, None)
+        if uid := document["metadata"].get("uid"):
+            raise info.conflict(request.name, f"Precondition failed: UID in precondition: {uid}, UID in object meta: ")
         return await Creator(self.context).create_document(info, request, document, problems)
 
     async def patch(self, info: ResourceInfo, request: Request) -> Response:

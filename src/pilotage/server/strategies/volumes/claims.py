@@ -65,8 +65,8 @@ def claim_spec_warnings(spec: Document, path: str) -> Iterator[str]:
             yield f'{where}: fractional byte value "{size}" is invalid, must be an integer'
 
 
-def validate_claim_spec(spec: Document, path: str) -> Iterator[Cause]:
-    """What is wrong with the spec of a claim."""
+def validate_claim_spec(spec: Document, path: str, *, any_group: bool = False) -> Iterator[Cause]:
+    """What is wrong with the spec of a claim. With `any_group`, data sources may be of groups without a valid name."""
     modes = spec.get("accessModes") or []
     if not modes:
         yield required(f"{path}.accessModes", "at least 1 access mode is required")
@@ -84,16 +84,16 @@ def validate_claim_spec(spec: Document, path: str) -> Iterator[Cause]:
     yield from validate_optional_name(spec.get("storageClassName"), f"{path}.storageClassName")
     if (mode := spec.get("volumeMode")) is not None and mode not in VOLUME_MODES:
         yield not_supported(f"{path}.volumeMode", mode, VOLUME_MODES)
-    yield from _validate_data_sources(spec, path)
+    yield from _validate_data_sources(spec, path, any_group=any_group)
     yield from validate_optional_name(spec.get("volumeAttributesClassName"), f"{path}.volumeAttributesClassName")
 
 
-def _validate_data_sources(spec: Document, path: str) -> Iterator[Cause]:
+def _validate_data_sources(spec: Document, path: str, *, any_group: bool) -> Iterator[Cause]:
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if source is not None:
-        yield from _validate_data_source(source, f"{path}.dataSource")
+        yield from _validate_data_source(source, f"{path}.dataSource", any_group=any_group)
     if reference is not None:
-        yield from _validate_data_source(reference, f"{path}.dataSourceRef")
+        yield from _validate_data_source(reference, f"{path}.dataSourceRef", any_group=any_group)
         yield from validate_optional_name(reference.get("namespace"), f"{path}.dataSourceRef.namespace", "label")
     if source is None or reference is None:
         return
@@ -104,7 +104,7 @@ def _validate_data_sources(spec: Document, path: str) -> Iterator[Cause]:
         yield invalid(path, {}, "must match dataSourceRef", whole=True)
 
 
-def _validate_data_source(source: Document, path: str) -> Iterator[Cause]:
+def _validate_data_source(source: Document, path: str, *, any_group: bool) -> Iterator[Cause]:
     for key in ("name", "kind"):
         if not source.get(key):
             yield required(f"{path}.{key}")
@@ -112,4 +112,5 @@ def _validate_data_source(source: Document, path: str) -> Iterator[Cause]:
     if not group and source.get("kind") != "PersistentVolumeClaim":
         detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
         yield invalid(path, source.get("kind") or "", detail)
-    yield from validate_optional_name(group, f"{path}.apiGroup")
+    if not any_group:
+        yield from validate_optional_name(group, f"{path}.apiGroup")

@@ -62,7 +62,11 @@ class PersistentVolumeClaimStrategy(Strategy):
         return list(validate_claim_spec(document["spec"], "spec"))
 
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        return self.validate(document) + list(_validate_changes(document, old))
+        # As in Kubernetes, where an old claim may be of an invalid group.
+        sources = (old["spec"].get("dataSource") or {}, old["spec"].get("dataSourceRef") or {})
+        any_group = any(source.get("apiGroup") is not None for source in sources)
+        causes = list(validate_claim_spec(document["spec"], "spec", any_group=any_group))
+        return causes + list(_validate_changes(document, old))
 
     def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
         causes = list(_validate_status(document.get("status") or {}))
