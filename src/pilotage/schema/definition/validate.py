@@ -30,6 +30,8 @@ from pilotage.schema.definition.version import (
     subresource_causes,
 )
 
+_TOO_EXPENSIVE = "FieldValueForbidden"
+
 
 @dataclass(frozen=True)
 class _RuleLimits:
@@ -249,15 +251,18 @@ def _schema_causes(version: Mapping[str, Any], at: str, limits: _RuleLimits) -> 
     yield from structural
     keywords = [cause for each, place in every for cause in keyword_causes(each, place)]
     forms = [cause for each, place in every for cause in rule_form_causes(each, place)]
-    # As in Kubernetes: rules are compiled only if the schema is valid, defaults validated only if the rules compile.
+    # As in Kubernetes: rules are compiled only if the schema is valid, and not reported if a default is not. Defaults
+    # are validated by rules, so that these have to compile, however much they cost.
     defaults: list[Cause] = []
     compiled: list[Cause] = []
     if not (structural or keywords or forms):
         costs = limits.costs(version.get("name"), schema)
         compiled = [cause for each, place in every for cause in rule_compile_causes(each, place, costs)]
         compiled += costs.causes(where)
-    if not (structural or keywords or forms or compiled):
-        defaults = [cause for each, place in every for cause in default_causes(each, place)]
+        if all(cause.reason == _TOO_EXPENSIVE for cause in compiled):
+            defaults = [cause for each, place in every for cause in default_causes(each, place)]
+        if defaults:
+            compiled = []
     yield from defaults
     yield from keywords
     yield from forms
