@@ -48,7 +48,6 @@ KNOWN = (
     Known("objects and lists in messages", MESSAGES, r"\n@@ "),
     Known("objects and lists in messages", MESSAGES, r"value: \{\}", "value: null"),
     Known("a PUT with another object's uid", MESSAGES, "StorageError: invalid object", "Precondition failed: UID"),
-    Known("paths in messages about a status", MESSAGES, r" in body "),
     Known("warnings together with an error", r"\.warnings", "", errors_only=True),
     Known(
         "managed fields of fields of Pods behind feature gates",
