@@ -118,6 +118,7 @@ from pilotage.manager.manager import Manager as Manager
 from pilotage.manager.options import ControllerDefaults as ControllerDefaults
 from pilotage.manager.options import ManagerOptions as ManagerOptions
 from pilotage.manager.resourcelock import LeaseTimings as LeaseTimings
+from pilotage.manager.reviews import with_authentication_and_authorization as with_authentication_and_authorization
 from pilotage.manager.runnables import Runnable as Runnable
 from pilotage.manager.work import ActiveWork as ActiveWork
 from pilotage.manager.work import Work as Work

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Coroutine, Mapping
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pilotage.errors import InvalidDefinition
+from pilotage.http import certificates, tls
 from pilotage.http.health import text_response
 from pilotage.http.limits import Limits
 from pilotage.http.messages import Handler, Request, Response, StreamingResponse
@@ -18,6 +20,9 @@ from pilotage.manager.supervisor import Supervisor
 from pilotage.net.sockets import address_text, parse_bind_address
 from pilotage.telemetry.logs import logger
 from pilotage.telemetry.metrics import CONTENT_TYPE, REGISTRY, Registry
+
+if TYPE_CHECKING:
+    from pilotage.webhook.certificates.source import CertificateSource
 
 METRICS_LOGGER = "controller-runtime.metrics"
 """The name under which controller-runtime logs that its metrics server starts."""
@@ -32,7 +37,7 @@ class Server:
 
     `bind_address` is `HOST:PORT`, as in `127.0.0.1:8080`, `[::1]:8080`, `:8080` (every address) or `127.0.0.1:0` (any
     free port). With `only_serve_when_leader` it is served only in the leader. `log_name` names its logger.
-    With a `supervisor`, the server and its handler run on the supervisor's loop.
+    With a `supervisor`, the server and its handler run on the supervisor's loop. With a `certificate`, it is HTTPS.
     """
 
     def __init__(
@@ -44,6 +49,7 @@ class Server:
         only_serve_when_leader: bool = False,
         log_name: str = "pilotage.manager",
         supervisor: Supervisor | None = None,
+        certificate: ServingCertificate | None = None,
     ) -> None:
         address = parse_bind_address(bind_address)
         if address is None:
@@ -54,6 +60,7 @@ class Server:
         self._handler = handler
         self._log = logger(log_name)
         self._supervisor = supervisor
+        self._certificate = certificate
         self._bind = address
         self._opened: AsyncExitStack | None = None
         self._address: tuple[str, int] | None = None
@@ -73,7 +80,8 @@ class Server:
     async def _open(self) -> None:
         async with AsyncExitStack() as stack:
             try:
-                server = await stack.enter_async_context(serve(self._handler, *self._bind, limits=_LIMITS))
+                context = None if self._certificate is None else await self._certificate.open(self._bind[0])
+                server = await stack.enter_async_context(serve(self._handler, *self._bind, ssl=context, limits=_LIMITS))
             except (OSError, OverflowError) as error:
                 host, port = self._bind
                 raise AddressUnavailable(
@@ -87,7 +95,7 @@ class Server:
         await self.open()
         self._log.info(f"Starting {self.name}", bind_address=address_text(*self.address))
         try:
-            await asyncio.Event().wait()
+            await (asyncio.Event().wait() if self._certificate is None else self._certificate.run())
         finally:
             await self.close()
 
@@ -99,6 +107,34 @@ class Server:
 
     async def _run(self, coroutine: Coroutine[Any, Any, None]) -> None:
         await (coroutine if self._supervisor is None else self._supervisor.run(coroutine))
+
+
+class ServingCertificate:
+    """The certificate of a server: made in memory, or of a source that keeps it current."""
+
+    def __init__(self, source: CertificateSource | None = None) -> None:
+        self._source = source
+        self._context: ssl.SSLContext | None = None
+
+    async def open(self, host: str) -> ssl.SSLContext:
+        """The context to serve with. Raises if there is no certificate."""
+        self._context = tls.server_context()
+        if self._source is None:
+            made = certificates.self_signed(host or "localhost")
+            tls.load_pair(self._context, made.certificate, made.key)
+        else:
+            await self._source.open()
+            self._load()
+        return self._context
+
+    async def run(self) -> None:
+        """Keep it current until cancelled."""
+        await (asyncio.Event().wait() if self._source is None else self._source.run(self._load))
+
+    def _load(self) -> None:
+        assert self._source is not None
+        assert self._context is not None
+        tls.load_pair(self._context, self._source.certificate.certificate, self._source.certificate.key)
 
 
 class Routes:

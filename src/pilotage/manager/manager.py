@@ -17,7 +17,14 @@ from pilotage.http.health import Check, HealthHandler, ping
 from pilotage.http.messages import Handler
 from pilotage.manager import signals
 from pilotage.manager.candidate import new_candidate
-from pilotage.manager.endpoints import METRICS_LOGGER, METRICS_PATH, Routes, Server, metrics_handler
+from pilotage.manager.endpoints import (
+    METRICS_LOGGER,
+    METRICS_PATH,
+    Routes,
+    Server,
+    ServingCertificate,
+    metrics_handler,
+)
 from pilotage.manager.errors import AlreadyStarted, ManagerStopped
 from pilotage.manager.idleness import Idleness
 from pilotage.manager.lag import Lag
@@ -291,8 +298,12 @@ class Manager:
         """Bind now, so that an address in use is an error at the start of the program."""
         options = self.options
         if parse_bind_address(options.metrics_bind_address) is not None:
+            handler: Handler = Routes(self._metrics_routes)
+            if options.metrics_filter is not None:
+                handler = options.metrics_filter(self.cluster.client, handler)
+            certificate = ServingCertificate(options.metrics_certificates) if options.metrics_secure_serving else None
             server = Server(
-                _METRICS, Routes(self._metrics_routes), options.metrics_bind_address, log_name=METRICS_LOGGER
+                _METRICS, handler, options.metrics_bind_address, log_name=METRICS_LOGGER, certificate=certificate
             )
             await self._open_server(exits, server)
         if parse_bind_address(options.health_probe_bind_address) is not None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from pilotage.errors import InvalidDefinition
 from pilotage.manager.election import LeaderCallbacks
@@ -14,8 +14,13 @@ from pilotage.net.sockets import parse_bind_address
 
 if TYPE_CHECKING:
     from pilotage.cache.plan import CacheOptions
+    from pilotage.client.client import Client
     from pilotage.http.messages import Handler
+    from pilotage.webhook.certificates.source import CertificateSource
     from pilotage.webhook.server import WebhookServer
+
+MetricsFilter: TypeAlias = "Callable[[Client, Handler], Handler]"
+"""From a client of the manager's cluster and a handler to the handler that is served."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,16 @@ class ManagerOptions:
 
     metrics_extra_handlers: Mapping[str, Handler] = field(default_factory=dict)
     """More handlers beside the metrics, by path."""
+
+    metrics_secure_serving: bool = False
+    """Whether metrics are served over HTTPS. Without `metrics_certificates` a certificate is made in memory."""
+
+    metrics_certificates: CertificateSource | None = None
+    """The certificate of the metrics server, as `CertificateFiles("/certs")`, which is read again after a renewal."""
+
+    metrics_filter: MetricsFilter | None = None
+    """Wraps the handler of the metrics server and its extra handlers: `with_authentication_and_authorization` lets only
+    clients with a token and the right to the path in."""
 
     health_probe_bind_address: str = ""
     """Where health probes are served, in the same form; "" (the default) or "0": nowhere."""
@@ -124,6 +139,8 @@ class ManagerOptions:
     def __post_init__(self) -> None:
         parse_bind_address(self.metrics_bind_address)
         parse_bind_address(self.health_probe_bind_address)
+        if self.metrics_certificates is not None and not self.metrics_secure_serving:
+            raise InvalidDefinition("metrics_certificates needs metrics_secure_serving=True")
         for path in (self.readiness_endpoint_name, self.liveness_endpoint_name, *self.metrics_extra_handlers):
             if not path.startswith("/"):
                 raise InvalidDefinition(f"the path of an endpoint must start with '/', not {path!r}")

@@ -18,6 +18,7 @@ def conversions(*, lossless: bool = False) -> Conversions:
     return Conversions(Job, [conversion_of(JobV1), V3], lossless=lossless)
 
 
+@pytest.mark.covers("T183")
 def test_a_version_converts_to_the_hub_and_back() -> None:
     old = job("v1", {"schedule": "30 2", "owner": "ada"})
     new = conversions().convert(old, V2)
@@ -25,17 +26,20 @@ def test_a_version_converts_to_the_hub_and_back() -> None:
     assert conversions().convert(new, V1) == old
 
 
+@pytest.mark.covers("T183")
 def test_two_versions_convert_by_way_of_the_hub() -> None:
     found = conversions().convert(job("v1", {"schedule": "30 2"}), f"{GROUP}/v3")
     assert found == job("v3", {"minute": "30", "hour": "2", "owner": ""})
 
 
+@pytest.mark.covers("T183")
 def test_metadata_stays_as_it_is_except_for_labels_and_annotations() -> None:
     managed = [{"manager": "kubectl", "fieldsV1": {"f:spec": {}}}]
     old = job("v1", {"schedule": "30 2"}, managedFields=managed, labels={"a": "b"}, unknownField=1)
     assert conversions().convert(old, V2)["metadata"] == old["metadata"]
 
 
+@pytest.mark.covers("T183")
 def test_a_function_may_change_labels_and_annotations_only() -> None:
     def relabelled(found: Job) -> JobV3:
         metadata = pt.ObjectMeta(name="other", uid="8", labels={"from": "v2"})
@@ -46,6 +50,7 @@ def test_a_function_may_change_labels_and_annotations_only() -> None:
     assert found["metadata"] == {"name": "nightly", "namespace": "default", "uid": "7", "labels": {"from": "v2"}}
 
 
+@pytest.mark.covers("T183")
 def test_documents_convert_without_classes() -> None:
     def to_hub(found: pt.Unstructured) -> pt.Unstructured:
         minute, hour = found["spec"]["schedule"].split()
@@ -60,16 +65,19 @@ def test_documents_convert_without_classes() -> None:
     assert table.convert(job("v1", {"schedule": "30 2"}), V2) == job("v2", {"minute": "30", "hour": "2"})
 
 
+@pytest.mark.covers("T183")
 def test_a_version_without_a_conversion_is_an_error_that_lists_the_others() -> None:
     with pytest.raises(ConversionError, match=re.escape(f"no conversion for {GROUP}/v9; there are {GROUP}/v1")):
         conversions().convert(job("v1", {"schedule": "1 2"}), f"{GROUP}/v9")
 
 
+@pytest.mark.covers("T183")
 def test_a_class_without_the_methods_is_refused() -> None:
     with pytest.raises(pt.InvalidDefinition, match="JobV3 cannot be converted: it needs the methods convert_to"):
         conversion_of(JobV3)
 
 
+@pytest.mark.covers("T183")
 def test_a_version_of_another_kind_is_refused() -> None:
     @pt.resource(group=GROUP, version="v1", kind="Task")
     class Task(pt.Resource):
@@ -79,11 +87,13 @@ def test_a_version_of_another_kind_is_refused() -> None:
         Conversions(Job, [pt.Conversion(Task, V3.to_hub, V3.from_hub)])
 
 
+@pytest.mark.covers("T183")
 def test_two_conversions_of_one_version_are_refused() -> None:
     with pytest.raises(pt.InvalidDefinition, match="the version v3 of Job has two conversions"):
         Conversions(Job, [V3, V3])
 
 
+@pytest.mark.covers("T183")
 def test_an_async_function_is_refused() -> None:
     async def slow(found: Job) -> JobV3:
         return to_v3(found)
@@ -92,12 +102,14 @@ def test_an_async_function_is_refused() -> None:
         Conversions(Job, [pt.Conversion(JobV3, V3.to_hub, slow)])
 
 
+@pytest.mark.covers("T183")
 def test_a_wrong_result_of_a_function_names_the_function() -> None:
     table = Conversions(Job, [pt.Conversion(JobV3, V3.to_hub, lambda found: found)])
     with pytest.raises(pt.InvalidDefinition, match="returned Job: it must return a new object of JobV3"):
         table.convert(job("v2", {"minute": "1"}), f"{GROUP}/v3")
 
 
+@pytest.mark.covers("T183")
 def test_what_a_version_cannot_express_survives_in_an_annotation() -> None:
     lossless = conversions(lossless=True)
     new = job("v2", {"minute": "30", "hour": "2", "zones": ["a", "b"], "owner": "ada"})
@@ -106,6 +118,7 @@ def test_what_a_version_cannot_express_survives_in_an_annotation() -> None:
     assert lossless.convert(old, V2) == new
 
 
+@pytest.mark.covers("T183")
 def test_a_change_in_the_old_version_wins_over_what_was_saved() -> None:
     lossless = conversions(lossless=True)
     old = lossless.convert(job("v2", {"minute": "30", "hour": "2", "zones": ["a"], "owner": ""}), V1)
@@ -113,6 +126,7 @@ def test_a_change_in_the_old_version_wins_over_what_was_saved() -> None:
     assert lossless.convert(old, V2)["spec"] == {"minute": "45", "hour": "2", "zones": ["a"], "owner": ""}
 
 
+@pytest.mark.covers("T183")
 def test_without_a_loss_there_is_no_annotation() -> None:
     found = conversions(lossless=True).convert(job("v2", {"minute": "1", "hour": "2", "owner": ""}), V1)
     assert "annotations" not in found["metadata"]

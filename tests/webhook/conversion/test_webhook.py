@@ -26,6 +26,7 @@ def answer(*objects: dict[str, Any], version: str = "v2", **review: Any) -> dict
     return response
 
 
+@pytest.mark.covers("T183")
 def test_objects_are_converted_in_their_order() -> None:
     objects = [job("v1", {"schedule": f"{minute} 2"}) for minute in range(250)] + [job("v2", {"minute": "x"})]
     response = answer(*objects)
@@ -34,6 +35,7 @@ def test_objects_are_converted_in_their_order() -> None:
     assert [each["spec"]["minute"] for each in response["convertedObjects"]] == [*map(str, range(250)), "x"]
 
 
+@pytest.mark.covers("T183")
 def test_one_object_that_fails_fails_the_review_and_is_named() -> None:
     response = answer(job("v1", {"schedule": "1 2"}), job("v1", {"schedule": "never"}))
     reason = "not enough values to unpack (expected 2, got 1)"
@@ -42,17 +44,20 @@ def test_one_object_that_fails_fails_the_review_and_is_named() -> None:
     assert response["convertedObjects"] == []
 
 
+@pytest.mark.covers("T183")
 def test_an_object_that_the_class_cannot_hold_fails_the_review() -> None:
     message = answer(job("v1", {"schedule": 7}))["result"]["message"]
     assert message.startswith(f"Job default/nightly cannot be converted to {GROUP}/v2: Job default/nightly cannot be")
 
 
+@pytest.mark.covers("T183")
 def test_a_kind_without_conversions_fails_the_review() -> None:
     response = answer({"apiVersion": "other.dev/v1", "kind": "Thing", "metadata": {"name": "a"}})
     message = "Thing a cannot be converted: this program has no conversions of Thing.other.dev"
     assert response["result"] == {"status": "Failure", "message": message}
 
 
+@pytest.mark.covers("T183")
 def test_a_review_without_a_request_is_refused() -> None:
     response = answer(request=None)
     assert response["result"] == {
@@ -62,10 +67,12 @@ def test_a_review_without_a_request_is_refused() -> None:
     }
 
 
+@pytest.mark.covers("T183")
 def test_another_review_is_refused() -> None:
     assert answer(kind="AdmissionReview")["result"]["code"] == 400
 
 
+@pytest.mark.covers("T183")
 def test_a_kind_has_one_set_of_conversions() -> None:
     webhook = ConversionWebhook()
     webhook.add(Conversions(Job, [V3]))

@@ -14,6 +14,7 @@ from pilotage.meta.kinds import GroupKind
 from pilotage.rest.request import Request, User
 from pilotage.rest.response import Response
 from pilotage.server import steps
+from pilotage.server.access.authentication import Authenticator
 from pilotage.server.access.rbac import Authorizer
 from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.context import RegistryContext
@@ -38,8 +39,8 @@ class Reviewer:
     def __init__(self, context: RegistryContext, authorizer: Authorizer) -> None:
         self._context = context
         self._authorizer = authorizer
-        self.tokens: TokenAuthenticator | None = None
-        """Who knows the tokens; set by the server that authenticates."""
+        self.tokens: TokenAuthenticator = Authenticator({}, context.service_accounts)
+        """Knows the tokens: those of service accounts, unless the server that authenticates has more."""
         self._answers: dict[str, Callable[[Document, Request], Awaitable[None]]] = {
             "localsubjectaccessreviews": self._local,
             "selfsubjectaccessreviews": self._self,
@@ -136,7 +137,7 @@ class Reviewer:
         spec = review["spec"]
         if not spec.get("token"):
             raise BadRequest("token is required for TokenReview in authentication")
-        user = await self.tokens.user_of_token(spec["token"]) if self.tokens is not None else None
+        user = await self.tokens.user_of_token(spec["token"])
         if user is None:
             review["status"] = {"user": {}, "error": "invalid bearer token"}
         else:

@@ -11,10 +11,16 @@ from pilotage.http.messages import Request as HTTPRequest
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind
 from pilotage.telemetry.logs import logger
+from pilotage.telemetry.metrics import REGISTRY
 from pilotage.webhook.conversion.conversions import Conversions
 from pilotage.webhook.webhook import review_version
 
 log = logger("controller-runtime.webhook.conversion")
+
+PANICS = REGISTRY.counter(
+    "controller_runtime_conversion_webhook_panics_total",
+    "Total number of conversion webhook panics: errors that a conversion did not expect.",
+)
 
 PATH = "/convert"
 _GROUP = "apiextensions.k8s.io"
@@ -77,7 +83,10 @@ class ConversionWebhook:
         try:
             return conversions.convert(document, target)
         except Exception as error:
-            reason = str(error) if isinstance(error, ValueError | DecodeError) else f"{type(error).__name__}: {error}"
+            expected = isinstance(error, ValueError | DecodeError)
+            if not expected:
+                PANICS.labels().inc()
+            reason = str(error) if expected else f"{type(error).__name__}: {error}"
             raise ValueError(f"{what} cannot be converted to {target}: {reason}") from error
 
 
