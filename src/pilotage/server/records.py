@@ -160,7 +160,8 @@ def terminating(value: bytes) -> bool:
     )
 
 
-def metadata_only(data: bytes) -> bytes:
+def metadata_only(data: bytes, version: str = "v1") -> bytes:
     """The PartialObjectMetadata of an object; the metadata is copied as it stands."""
-    metadata = msgspec.json.decode(data, type=_OnlyMetadata).metadata
-    return b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":%b}' % bytes(metadata)
+    metadata = bytes(msgspec.json.decode(data, type=_OnlyMetadata).metadata)
+    head = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/'
+    return b'%b%b","metadata":%b}' % (head, version.encode(), metadata)

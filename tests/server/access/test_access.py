@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pilotage.errors import InvalidDefinition
+from pilotage.errors import Invalid, InvalidDefinition
 from pilotage.http.messages import Headers, Peer, Request, Response
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import User
@@ -252,6 +252,54 @@ async def test_the_token_of_a_service_account_lasts_as_long_as_the_account() -> 
         assert (await ask(issued.token, "/apis"))[0] == 401
         forged = f"{issued.token[:-4]}AAAA"
         assert (await ask(forged, "/apis"))[0] == 401
+
+
+async def test_a_token_is_valid_for_its_audiences_alone() -> None:
+    async with opened() as api:
+        ask = Asking(api)
+        account = await api.create(ACCOUNTS, {"metadata": {"name": "robot"}}, "default")
+        issued = await api.registry.context.service_accounts.issue(account, ["vault", "store"], 3600)
+        assert (await ask(issued.token, "/apis"))[0] == 401
+
+        async def reviewed(*audiences: str) -> Any:
+            spec = {"token": issued.token, "audiences": audiences}
+            reviews = "/apis/authentication.k8s.io/v1/tokenreviews"
+            return (await ask("masters", reviews, "POST", {"spec": spec}))[1]["status"]
+
+        assert (await reviewed("other", "store"))["audiences"] == ["store"]
+        assert await reviewed("other") == {
+            "user": {},
+            "error": '[invalid bearer token, token audiences ["vault" "store"] is invalid for the target audiences '
+            '["other"]]',
+        }
+
+
+async def test_a_review_of_rules_has_no_managed_fields() -> None:
+    async with opened() as api:
+        body = {"spec": {"namespace": "default"}}
+        _, review = await Asking(api)("alice", f"{REVIEWS}/selfsubjectrulesreviews", "POST", body)
+        assert review["metadata"] == {}
+
+
+async def test_impersonation_needs_a_name() -> None:
+    async with opened() as api:
+        code, status = await Asking(api)("masters", "/apis", impersonate_group="g")
+        assert code == 400
+        assert status["message"] == (
+            'requested &user.DefaultInfo{Name:"", UID:"", Groups:[]string{"g"}, Extra:map[string][]string(nil)} '
+            "without impersonating a user name"
+        )
+
+
+async def test_the_role_of_a_binding_is_shown_as_kube_apiserver_shows_it() -> None:
+    async with opened() as api:
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"}
+        await api.create(BINDINGS, {"metadata": {"name": "b"}, "roleRef": reference}, "default")
+        changed = {"metadata": {"name": "b"}, "roleRef": reference | {"name": "s"}}
+        with pytest.raises(Invalid) as caught:
+            await api.update(BINDINGS, changed, "default")
+        shown = '{"APIGroup":"rbac.authorization.k8s.io","Kind":"Role","Name":"s"}'
+        assert shown in caught.value.status.message
 
 
 @pytest.mark.parametrize("token", ["a.b.c", "..", "a" * 100_000 + ".b.c", "\udcff.b.c", "e30.e30.AAAA"])

@@ -86,7 +86,9 @@ async def test_an_eviction_spends_the_budget() -> None:
         await act(api, PODS, "a", "eviction", {"deleteOptions": {"dryRun": ["All"]}})
         assert (await api.get(BUDGETS, "b", "default"))["status"]["disruptionsAllowed"] == 1, "a dry run spends nothing"
         await act(api, PODS, "a", "eviction")
-        status = (await api.get(BUDGETS, "b", "default"))["status"]
+        stored = await api.get(BUDGETS, "b", "default")
+        status = stored["status"]
+        assert "kube-apiserver" in [entry["manager"] for entry in stored["metadata"]["managedFields"]]
         assert status["disruptionsAllowed"] == 0
         assert list(status["disruptedPods"]) == ["a"]
         assert status["conditions"][0]["reason"] == "InsufficientPods"
@@ -123,10 +125,10 @@ async def test_a_pod_has_one_budget() -> None:
 async def test_a_binding_assigns_a_pod_to_a_node_once() -> None:
     async with opened() as api:
         await api.create(PODS, pod(), "default")
-        target = {"target": {"kind": "Node", "name": "n"}}
+        target = {"metadata": {"name": "a"}, "target": {"kind": "Node", "name": "n"}}
         await act(api, PODS, "a", "binding", target, write=WriteOptions(dry_run=True))
         assert not (await api.get(PODS, "a", "default"))["spec"].get("nodeName")
-        await act(api, PODS, "a", "binding", target | {"metadata": {"annotations": {"by": "me"}}})
+        await act(api, PODS, "a", "binding", target | {"metadata": {"name": "a", "annotations": {"by": "me"}}})
         bound = await api.get(PODS, "a", "default")
         assert bound["spec"]["nodeName"] == "n"
         assert bound["metadata"]["annotations"] == {"by": "me"}
@@ -150,7 +152,7 @@ async def test_a_binding_needs_a_node(target: Document, message: str) -> None:
     async with opened() as api:
         await api.create(PODS, pod(), "default")
         with pytest.raises(ApiError, match=message):
-            await act(api, PODS, "a", "binding", {"target": target})
+            await act(api, PODS, "a", "binding", {"metadata": {"name": "a"}, "target": target})
 
 
 async def test_another_name_in_the_body_is_an_error() -> None:
@@ -159,6 +161,8 @@ async def test_another_name_in_the_body_is_an_error() -> None:
         for action, kind in (("eviction", "Eviction"), ("binding", "Binding")):
             with pytest.raises(BadRequest, match=f"name in URL does not match name in {kind} object"):
                 await act(api, PODS, "a", action, {"metadata": {"name": "b"}})
+        with pytest.raises(BadRequest, match="name in URL does not match name in Binding object"):
+            await act(api, PODS, "a", "binding", {"target": {"name": "n"}})
 
 
 async def test_a_token_is_issued_for_a_service_account() -> None:
@@ -172,9 +176,12 @@ async def test_a_token_is_issued_for_a_service_account() -> None:
             "expirationSeconds": 600,
             "boundObjectRef": None,
         }
-        user = await api.registry.context.service_accounts.user_of(answer["status"]["token"])
-        assert user is not None
+        assert answer["metadata"]["managedFields"][0]["subresource"] == "token"
+        found = await api.registry.context.service_accounts.user_of(answer["status"]["token"])
+        assert found is not None
+        user, audiences = found
         assert user.name == "system:serviceaccount:default:robot"
+        assert audiences == ["https://kubernetes.default.svc"]
 
 
 @pytest.mark.parametrize(

@@ -36,3 +36,9 @@ def test_a_length_of_time_has_fewer_units_the_longer_it_is(seconds: int, text: s
 def test_an_object_with_nothing_but_a_name_has_a_row(resource: tuple[str, str]) -> None:
     row = builtin.printer(GroupResource(*resource))({"metadata": {"name": "a"}}, NOW)
     assert "a" in row
+
+
+def test_the_kernel_of_a_node_is_shown_with_its_architecture() -> None:
+    system = {"kernelVersion": "6.1", "architecture": "arm64"}
+    row = builtin.printer(GroupResource("", "nodes"))({"metadata": {"name": "a"}, "status": {"nodeInfo": system}}, NOW)
+    assert "6.1 (arm64)" in row

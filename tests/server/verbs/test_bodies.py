@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotage.errors import BadRequest, Invalid
+from pilotage.errors import BadRequest, Invalid, NotFound
 from pilotage.meta import jsontext
-from pilotage.rest.request import Request, Verb, WriteOptions
+from pilotage.rest.request import PatchType, Request, Verb, WriteOptions
 from pilotage.server.verbs import bodies
 from pilotage.server.verbs.bodies import FieldProblems, mismatch
 
-from ..registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, definition, opened, widget
+from ..registries import CONFIG_MAPS, DEFINITIONS, NAMESPACES, WIDGETS, definition, opened, widget
 
 
 class Pairs(list[tuple[str, Any]]):
@@ -180,3 +180,38 @@ def with_embedded() -> dict[str, Any]:
     schema = made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     schema["properties"]["spec"] = {"type": "object", "properties": {"pod": EMBEDDED}}
     return made
+
+
+async def test_unknown_fields_of_yaml_are_reported_in_the_order_of_their_names() -> None:
+    async with opened() as api:
+        request = Request(
+            Verb.CREATE,
+            CONFIG_MAPS,
+            namespace="default",
+            body=b"metadata: {name: a, Name: b}\nData: {}\n",
+            content_type="application/yaml",
+            write=WriteOptions(field_validation="Strict"),
+        )
+        with pytest.raises(BadRequest, match=r'unknown field "Data", unknown field "metadata\.Name"'):
+            await api.registry.call(request)
+
+
+async def test_an_object_is_found_before_its_patch_is_read() -> None:
+    async with opened() as api:
+        media = PatchType.MERGE.value
+        request = Request(Verb.PATCH, CONFIG_MAPS, namespace="default", name="a", body=b"{", content_type=media)
+        with pytest.raises(NotFound):
+            await api.registry.call(request)
+        await api.create(CONFIG_MAPS, {"metadata": {"name": "a"}}, "default")
+        with pytest.raises(BadRequest, match="error decoding patch"):
+            await api.registry.call(request)
+
+
+async def test_the_finalizers_of_a_namespace_are_written_with_its_metadata() -> None:
+    async with opened() as api:
+        await api.create(NAMESPACES, {"metadata": {"name": "a", "labels": {"x": "y"}}})
+        body = b'{"metadata": {"name": "a", "annotations": {"n": "o"}}, "spec": {"finalizers": ["kubernetes"]}}'
+        await api.registry.call(Request(Verb.UPDATE, NAMESPACES, name="a", subresource="finalize", body=body))
+        written = await api.get(NAMESPACES, "a")
+        assert written["metadata"]["labels"] == {"kubernetes.io/metadata.name": "a"}
+        assert written["metadata"]["annotations"] == {"n": "o"}

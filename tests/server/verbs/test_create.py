@@ -47,3 +47,12 @@ async def test_after_eight_names_that_are_taken_the_server_gives_up() -> None:
         await api.create(CONFIG_MAPS, document, "default")
         with pytest.raises(AlreadyExists, match="unable to generate a unique name"):
             await api.create(CONFIG_MAPS, document, "default")
+
+
+async def test_times_of_a_deletion_are_dropped_and_not_owned() -> None:
+    async with opened() as api:
+        metadata = {"name": "a", "deletionTimestamp": "2020-01-01T00:00:00Z", "deletionGracePeriodSeconds": 5}
+        created = await api.create(CONFIG_MAPS, {"metadata": metadata}, "default")
+        assert (
+            created["metadata"].keys().isdisjoint(("deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"))
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pilotage.errors import InvalidDefinition, Unauthorized
@@ -12,7 +12,7 @@ from pilotage.http.messages import Headers, Peer
 from pilotage.rest.request import User
 from pilotage.rest.users import ANONYMOUS
 from pilotage.server.access.rbac import MASTERS
-from pilotage.server.access.serviceaccounts import ServiceAccountTokens
+from pilotage.server.access.serviceaccounts import ISSUER, ServiceAccountTokens, WrongAudience
 from pilotage.server.access.users import authenticated
 
 ADMIN = User("admin", groups=(MASTERS,), uid="admin")
@@ -48,10 +48,13 @@ class Authenticator:
         """The user of a request. Raises Unauthorized."""
         token = _bearer_token(headers)
         if token:
-            user = await self.user_of_token(token)
-            if user is None:
+            try:
+                found = await self.user_of_token(token, (ISSUER,))
+            except WrongAudience:
+                found = None
+            if found is None:
                 raise Unauthorized("Unauthorized")
-            return user
+            return found[0]
         user = user_of_certificate(peer.certificate) if peer.certificate is not None else None
         if user is None and self._anonymous:
             return ANONYMOUS
@@ -59,12 +62,15 @@ class Authenticator:
             raise Unauthorized("Unauthorized")
         return user
 
-    async def user_of_token(self, token: str) -> User | None:
-        """The user of a bearer token; None if it is not valid."""
+    async def user_of_token(self, token: str, audiences: Sequence[str]) -> tuple[User, list[str]] | None:
+        """The user of a bearer token, and those of the audiences that it is meant for; None if it is not valid.
+
+        Raises WrongAudience for a token of a service account that is meant for none of them.
+        """
         user = self._users.get(_digest(token))
-        if user is None and self._service_accounts is not None:
-            user = await self._service_accounts.user_of(token)
-        return user
+        if user is not None:
+            return (user, [ISSUER]) if ISSUER in audiences else None
+        return await self._service_accounts.user_of(token, audiences) if self._service_accounts is not None else None
 
 
 def _bearer_token(headers: Headers) -> str:

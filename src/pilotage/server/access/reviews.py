@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -17,6 +17,7 @@ from pilotage.server import steps
 from pilotage.server.access.authentication import Authenticator
 from pilotage.server.access.rbac import Authorizer
 from pilotage.server.access.rules import AccessAttributes
+from pilotage.server.access.serviceaccounts import ISSUER, WrongAudience
 from pilotage.server.context import RegistryContext
 from pilotage.server.ownership.track import track_create
 from pilotage.server.resources import ResourceInfo
@@ -27,10 +28,14 @@ AUTHENTICATION = "authentication.k8s.io"
 _SHOWN_METADATA = ("name", "namespace", "managedFields")
 
 
-class TokenAuthenticator(Protocol):
-    """Finds the user of a bearer token."""
+_UNTRACKED = ("selfsubjectreviews", "selfsubjectrulesreviews")
+"""Reviews without managed fields."""
 
-    async def user_of_token(self, token: str) -> User | None: ...
+
+class TokenAuthenticator(Protocol):
+    """Finds the user of a bearer token that is meant for one of these audiences. Raises WrongAudience."""
+
+    async def user_of_token(self, token: str, audiences: Sequence[str]) -> tuple[User, list[str]] | None: ...
 
 
 class Reviewer:
@@ -60,7 +65,7 @@ class Reviewer:
         document, problems = bodies.read(request, info)
         warnings = steps.default(info, request, document, problems)
         document.pop("status", None)
-        if info.gvr.resource != "selfsubjectreviews":
+        if info.gvr.resource not in _UNTRACKED:
             track_create(info, request, document, now=self._context.now())
         metadata = {key: value for key, value in document["metadata"].items() if key in _SHOWN_METADATA}
         if request.namespace:
@@ -137,12 +142,16 @@ class Reviewer:
         spec = review["spec"]
         if not spec.get("token"):
             raise BadRequest("token is required for TokenReview in authentication")
-        user = await self.tokens.user_of_token(spec["token"])
-        if user is None:
-            review["status"] = {"user": {}, "error": "invalid bearer token"}
-        else:
-            audiences = spec.get("audiences") or ["https://kubernetes.default.svc"]
-            review["status"] = {"authenticated": True, "user": _user_info(user), "audiences": audiences}
+        error, found = "invalid bearer token", None
+        try:
+            found = await self.tokens.user_of_token(spec["token"], spec.get("audiences") or (ISSUER,))
+        except WrongAudience as wrong:
+            error = f"[{error}, {wrong}]"
+        if found is None:
+            review["status"] = {"user": {}, "error": error}
+            return
+        user, audiences = found
+        review["status"] = {"authenticated": True, "user": _user_info(user), "audiences": audiences}
 
 
 def _user_info(user: User) -> Document:
@@ -161,7 +170,8 @@ def _attribute_causes(spec: Document) -> list[Cause]:
     detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
     if resource is not None and other is not None:
         detail = "cannot be specified in combination with resourceAttributes"
-        return [invalid("spec.nonResourceAttributes", other, detail, whole=True)]
+        shown = {"Path": other.get("path") or "", "Verb": other.get("verb") or ""}
+        return [invalid("spec.nonResourceAttributes", shown, detail, whole=True)]
     return [invalid("spec.resourceAttributes", None, detail)] if resource is None and other is None else []
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
@@ -85,14 +86,21 @@ class ServiceAccountTokens:
         found: Document = claims
         return found
 
-    async def user_of(self, token: str) -> User | None:
-        """The user of a token, if its account, and the object that it is bound to, still exist."""
+    async def user_of(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> tuple[User, list[str]] | None:
+        """The user of a token, if its account, and the object that it is bound to, still exist.
+
+        Also the audiences that the token is meant for, among those that were asked for. Raises WrongAudience if it is
+        meant for none of them.
+        """
         if token.count(".") != 2:
             return None
         await self._load_key()
         claims = self.claims(token)
         if claims is None:
             return None
+        found = [audience for audience in audiences if audience in claims["aud"]]
+        if not found:
+            raise WrongAudience(claims["aud"], audiences)
         identity = claims[_CLAIM]
         namespace, account = identity["namespace"], identity["serviceaccount"]
         if not await self._exists(f"serviceaccounts/{namespace}/{account['name']}", account["uid"]):
@@ -107,7 +115,7 @@ class ServiceAccountTokens:
                 "authentication.kubernetes.io/pod-uid": (pod["uid"],),
             }
         user = service_account(namespace, account["name"], account["uid"])
-        return User(user.name, user.groups, extra, user.uid)
+        return User(user.name, user.groups, extra, user.uid), found
 
     async def _exists(self, key: str, uid: str) -> bool:
         entry = await self._storage.get(f"{self._prefix}core/{key}")
@@ -131,6 +139,14 @@ class ServiceAccountTokens:
         import hmac
 
         return hmac.digest(self._key, content, hashlib.sha256)
+
+
+class WrongAudience(Exception):
+    """A valid token that is meant for others."""
+
+    def __init__(self, given: Sequence[str], wanted: Sequence[str]) -> None:
+        shown = [msgspec.json.encode(list(each)).decode().replace('","', '" "') for each in (given, wanted)]
+        super().__init__(f"token audiences {shown[0]} is invalid for the target audiences {shown[1]}")
 
 
 class Issued(msgspec.Struct, frozen=True):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from pilotage.errors import BadRequest
+from pilotage.meta.gojson import quoted
 from pilotage.rest.request import User
 from pilotage.rest.users import AUTHENTICATED, SERVICE_ACCOUNT, implied_groups
 from pilotage.server.access.rules import AccessAttributes
@@ -44,8 +45,17 @@ def impersonated(headers: Headers) -> User | None:
             field = unquote(key.removeprefix(_EXTRA))
             extra[field] = (*extra.get(field, ()), value)
     if not name:
-        raise BadRequest("impersonation of groups, a uid or extra fields needs Impersonate-User, too")
+        raise BadRequest(_without_a_name(uid, groups, extra))
     return User(name, implied_groups(name, groups), extra, uid)
+
+
+def _without_a_name(uid: str, groups: Sequence[str], extra: Mapping[str, Sequence[str]]) -> str:
+    """kube-apiserver's message, which shows the user as a Go value."""
+    shown_groups = "[]string{" + ", ".join(map(quoted, groups)) + "}" if groups else "[]string(nil)"
+    values = (f"{quoted(key)}:[]string{{{', '.join(map(quoted, extra[key]))}}}" for key in sorted(extra))
+    shown_extra = "map[string][]string{" + ", ".join(values) + "}" if extra else "map[string][]string(nil)"
+    user = f'&user.DefaultInfo{{Name:"", UID:{quoted(uid)}, Groups:{shown_groups}, Extra:{shown_extra}}}'
+    return f"requested {user} without impersonating a user name"
 
 
 def impersonation(user: User, target: User, asked_groups: Iterable[str]) -> Iterator[AccessAttributes]:

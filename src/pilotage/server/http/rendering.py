@@ -51,7 +51,9 @@ class Renderer:
         self._info = info
         self._request = request
         self._clock = clock
-        self._table = TableWriter(info, request.options.include_object) if asked.form is Form.TABLE else None
+        self._table = (
+            TableWriter(info, request.options.include_object, asked.version) if asked.form is Form.TABLE else None
+        )
         if self._table is not None and request.verb is Verb.WATCH:
             self._table.check()  # before the stream begins; of others, an error of the request itself comes first
         self._events = 0

@@ -91,8 +91,10 @@ def _gvk(configuration: Document) -> GroupVersionKind:
 def subject(configuration: Document) -> str:
     """An object as messages of an apply name it."""
     metadata = configuration.get("metadata")
-    names = metadata if isinstance(metadata, dict) else {}
-    return f"{names.get('namespace', '')}/{names.get('name', '')}; {_shown(_gvk(configuration))}"
+    found = metadata if isinstance(metadata, dict) else {}
+    names = (found.get(key) for key in ("namespace", "name"))
+    subject = "/".join(name if isinstance(name, str) else "" for name in names)
+    return f"{subject}; {_shown(_gvk(configuration))}"
 
 
 def _shown(gvk: GroupVersionKind) -> str:

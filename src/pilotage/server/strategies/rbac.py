@@ -61,7 +61,7 @@ class RoleBindingStrategy(Strategy):
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
         found = self.validate(document)
         if document["roleRef"] != old.get("roleRef"):
-            found.append(invalid("roleRef", document["roleRef"], "cannot change roleRef", whole=True))
+            found.append(invalid("roleRef", _shown_role(document["roleRef"]), "cannot change roleRef", whole=True))
         return found
 
 
@@ -100,6 +100,12 @@ def _validate_aggregation(rule: Document | None) -> Iterator[Cause]:
         yield from validate_label_selector(selector, f"{path}[{index}]")
         if matching(selector) is None:
             yield invalid(f"{path}[{index}]", None, "invalid label selector.")
+
+
+def _shown_role(reference: Document) -> Document:
+    """A reference to a role as kube-apiserver shows it."""
+    fields = {"APIGroup": "apiGroup", "Kind": "kind", "Name": "name"}
+    return {shown: reference.get(field, "") for shown, field in fields.items()}
 
 
 def _validate_role_reference(role: Document, path: str, kinds: tuple[str, ...]) -> Iterator[Cause]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import base64
-import json
 import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Any, NoReturn
+from typing import Any
 
 from pilotage.errors import Cause
+from pilotage.meta import gojson
 from pilotage.meta.causes import forbidden, invalid, required, too_long
 from pilotage.meta.documents import Document
-from pilotage.meta.jsontext import json_type
 from pilotage.meta.validation import MAX_CAUSES
 from pilotage.server.strategies.strategy import Strategy, mapping
 
@@ -34,13 +33,8 @@ _NEEDED = {
 _JSON_KEYS = {"kubernetes.io/dockerconfigjson": ".dockerconfigjson", "kubernetes.io/dockercfg": ".dockercfg"}
 """Where a type of Secret has a JSON object."""
 _REDACTED = "<secret contents redacted>"
-_JSON_ERRORS = {
-    "Expecting value": "looking for beginning of value",
-    "Expecting property name enclosed in double quotes": "looking for beginning of object key string",
-    "Expecting ':' delimiter": "after object key",
-    "Extra data": "after top-level value",
-}
-"""Python's words for what is wrong with a JSON text, and Go's."""
+_JSON_TYPES = {"{": "", "n": "", '"': "string", "[": "array", "t": "bool", "f": "bool"}
+"""Go's names of the types of JSON texts by their first character; empty for those that a map can be."""
 _PEM = re.compile(rb"-----BEGIN [A-Z0-9 ]+-----")
 _ACCOUNT = "kubernetes.io/service-account.name"
 
@@ -141,26 +135,11 @@ def _type_causes(document: Document, data: Mapping[str, Any]) -> Iterator[Cause]
 
 
 def _json_problem(data: bytes) -> str:
-    """Why bytes are not a JSON object (or null), in Go's words where Python sees the same; empty if they are."""
-    text = data.decode("utf-8", "replace")
-    try:
-        value = json.loads(text, parse_int=str, parse_float=str, parse_constant=_no_constant)
-    except RecursionError:
-        return "exceeded max depth"
-    except json.JSONDecodeError as error:
-        if not text[error.pos :].strip() or error.msg.startswith("Unterminated"):
-            return "unexpected end of JSON input"
-        where = _JSON_ERRORS.get(error.msg, "in a JSON text")
-        return f"invalid character '{text[error.pos]}' {where}"
-    except ValueError as error:
-        return str(error)
-    if value is None or isinstance(value, dict):
-        return ""
-    return f"json: cannot unmarshal {json_type(value)} into Go value of type map[string]interface {{}}"
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"invalid character '{name[0]}' looking for beginning of value")  # NaN is not JSON
+    """Why bytes are not a JSON object (or null), in Go's words; empty if they are."""
+    if problem := gojson.syntax_error(data):
+        return problem
+    kind = _JSON_TYPES.get(data.strip()[:1].decode(), "number")
+    return f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}" if kind else ""
 
 
 def _frozen_causes(document: Document, old: Document, fields: tuple[str, ...]) -> list[Cause]:

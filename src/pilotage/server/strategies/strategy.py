@@ -114,9 +114,9 @@ class Strategy:
         """Set times in what an update wants, in place."""
 
     def prepare_for_finalize_update(self, document: Document, old: Document) -> Document:
-        """The next state of `old` when only the finalizers in its spec are written."""
+        """The next state of `old` when the finalizers in its spec are written, and its metadata with them."""
         spec = document.get("spec") or {}
-        return old | {"spec": {key: value for key, value in spec.items() if value}}
+        return old | {"metadata": document["metadata"], "spec": {key: value for key, value in spec.items() if value}}
 
     def prepare_for_subresource_update(self, subresource: str, document: Document, old: Document) -> Document:
         """The next state of `old` when a subresource besides `status` and `finalize` is written.

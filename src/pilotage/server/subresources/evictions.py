@@ -64,6 +64,7 @@ class Evictions:
             name=metadata["name"],
             subresource="status",
             write=WriteOptions(dry_run=dry_run),
+            user_agent="kube-apiserver",  # it is the server that spends the budget
         )
         now = self._context.now()
 

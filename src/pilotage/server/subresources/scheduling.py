@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilotage.errors import ApiError, Cause, Conflict, RevisionConflict, Status, StatusDetails
+from pilotage.errors import ApiError, BadRequest, Cause, Conflict, RevisionConflict, Status, StatusDetails
 from pilotage.meta.causes import not_supported, required
 from pilotage.meta.documents import Document
 from pilotage.rest.request import Request
@@ -19,6 +19,8 @@ class Scheduling:
 
     async def bind(self, info: ResourceInfo, request: Request, binding: Document) -> None:
         """Assign the Pod of a request to the node of a binding. Raises Conflict if it has one already."""
+        if binding["metadata"].get("name") != request.name:
+            raise BadRequest("name in URL does not match name in Binding object")
         target = binding.get("target") or {}
         if causes := _problems(target):
             message = "; ".join(f"{cause.field}: {cause.message}" for cause in causes)

@@ -14,6 +14,7 @@ from pilotage.rest.response import Response
 from pilotage.server import records
 from pilotage.server.access.serviceaccounts import ISSUER
 from pilotage.server.context import RegistryContext
+from pilotage.server.ownership.track import MANAGED_FIELDS
 from pilotage.server.resources import ResourceInfo
 
 _KIND = GroupKind("authentication.k8s.io", "TokenRequest")
@@ -40,6 +41,8 @@ class TokenRequests:
         bound = await self._bound(request, spec.get("boundObjectRef"))
         issued = await self._context.service_accounts.issue(account, audiences, seconds, bound)
         metadata = {key: account["metadata"][key] for key in ("name", "namespace", "uid")}
+        if MANAGED_FIELDS in document["metadata"]:
+            metadata[MANAGED_FIELDS] = document["metadata"][MANAGED_FIELDS]
         answer = {
             "kind": _KIND.kind,
             "apiVersion": "authentication.k8s.io/v1",

@@ -36,9 +36,15 @@ def node(document: Document, now: datetime) -> list[Cell]:
         _node_address(document, "InternalIP"),
         _node_address(document, "ExternalIP"),
         text(system.get("osImage"), UNKNOWN),
-        text(system.get("kernelVersion"), UNKNOWN),
+        _kernel(system),
         text(system.get("containerRuntimeVersion"), UNKNOWN),
     ]
+
+
+def _kernel(system: Document) -> str:
+    """The version of the kernel, and the architecture it runs on."""
+    architecture = system.get("architecture")
+    return text(system.get("kernelVersion"), UNKNOWN) + (f" ({architecture})" if architecture else "")
 
 
 def _node_status(document: Document) -> str:

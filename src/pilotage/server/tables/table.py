@@ -22,7 +22,6 @@ from pilotage.types import builtin
 
 _INCLUDED = ("", "Metadata", "Object", "None")
 _encode = msgspec.json.Encoder().encode
-_HEAD = {"kind": "Table", "apiVersion": "meta.k8s.io/v1"}
 
 
 @dataclass(frozen=True)
@@ -32,6 +31,8 @@ class TableWriter:
     info: ResourceInfo
     include: str
     """What of the object each row contains: its `Metadata` (or empty), the whole `Object`, `None`."""
+    version: str = "v1"
+    """The version of the Table, and of the metadata in its rows."""
 
     def check(self) -> None:
         """Raises BadRequest where rows cannot contain what was asked for."""
@@ -70,7 +71,7 @@ class TableWriter:
         if document.get("kind") == "Status":
             return bytes(data)
         self.check()
-        writer = _ScaleWriter(self.info, self.include) if document.get("kind") == SCALE.kind else self
+        writer = _ScaleWriter(self.info, self.include, self.version) if document.get("kind") == SCALE.kind else self
         return writer._table(_version(document), writer._columns, (data,), now)
 
     def event(self, event: WatchEvent, now: datetime, *, first: bool) -> WatchEvent:
@@ -83,7 +84,8 @@ class TableWriter:
 
     def _table(self, metadata: Document, columns: object, items: Iterable[Bytes], now: datetime) -> bytes:
         rows = b",".join(self._row(bytes(item), now) for item in items)
-        head = _encode({**_HEAD, "metadata": metadata, "columnDefinitions": columns})
+        api_version = f"meta.k8s.io/{self.version}"
+        head = _encode({"kind": "Table", "apiVersion": api_version, "metadata": metadata, "columnDefinitions": columns})
         return b'%b,"rows":[%b]}' % (head[:-1], rows)
 
     def _row(self, data: bytes, now: datetime) -> bytes:
@@ -96,7 +98,7 @@ class TableWriter:
                 return b'{"cells":%b,"object":%b}' % (cells, data)
             case "None":
                 return b'{"cells":%b,"object":null}' % cells
-        return b'{"cells":%b,"object":%b}' % (cells, records.metadata_only(data))
+        return b'{"cells":%b,"object":%b}' % (cells, records.metadata_only(data, self.version))
 
     @cached_property
     def _declared(self) -> list[custom.PrinterColumn]:

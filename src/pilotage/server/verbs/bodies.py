@@ -275,13 +275,20 @@ def _decoded(request: Request, info: ResourceInfo, problems: FieldProblems) -> A
             document, problems.repeated = yamltext.read_lenient(request.body)
         except DecodeError as error:
             raise unrecognized(info, _yaml_error(str(error)), request.body) from None
-        return document
+        return _sorted(document)
     if media == PROTOBUF and not info.custom:
         return _protobuf(request, info)
     accepted = ACCEPTED if media != PROTOBUF else "application/json, application/yaml"
     raise UnsupportedMediaType(
         f"the body of the request was in an unknown format - accepted media types include: {accepted}"
     )
+
+
+def _sorted(value: Any) -> Any:
+    """With the keys of all mappings in order, in which kube-apiserver converts YAML and reports unknown fields."""
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(item) for item in value] if isinstance(value, list) else value
 
 
 def _yaml_error(message: str) -> str:

@@ -56,6 +56,8 @@ class Creator:
             message = "create not allowed while custom resource definition is terminating"
             raise info.forbidden(metadata.get("name", ""), message)
         warnings += meta.deduplicate_owners(metadata)
+        for field in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+            metadata.pop(field, None)  # only the server sets them
         now = context.now()
         if not tracked:
             track_create(info, request, document, now=now)

@@ -41,20 +41,18 @@ def reader(info: ResourceInfo, request: Request) -> Patch:
     if request.write.force is not None:
         cause = forbidden("force", "may not be specified for non-apply patch")
         raise invalid_error(GroupKind("meta.k8s.io", "PatchOptions"), "", [cause])
-    read = [_read(request, kind)]
-    duplicate: list[str] = []
-    if kind is not PatchType.JSON and request.write.field_validation not in ("", "Ignore"):
-        duplicate = duplicate_fields(request.body, read[0])
+    strict = kind is not PatchType.JSON and request.write.field_validation not in ("", "Ignore")
 
     def apply(data: bytes) -> tuple[Document, FieldProblems]:
-        patch = read.pop() if read else _read(request, kind)  # the result shares with it, and is the caller's own
+        patch = _read(request, kind)  # the result shares with it, and is the caller's own
+        duplicate = duplicate_fields(request.body, patch) if strict else []
         try:
             document = _applied(info, kind, patch, records.decode(data))
         except PatchError as error:
             raise _refused(error, kind) from None
         if not isinstance(document, dict):
             raise _refused(PatchError("the patch leaves no object behind"), kind)
-        return document, FieldProblems(duplicate=list(duplicate))
+        return document, FieldProblems(duplicate=duplicate)
 
     return apply
 
