@@ -76,11 +76,11 @@ async def replay_on_ours(scenario: Scenario, face: HTTPHandler) -> Answers:
 async def _once(replay: Replay, face: HTTPHandler, step: Step) -> dict[str, Any]:
     headers = {"authorization": f"Bearer {TOKEN}"} | replay.headers(step)
     answer = await face(Request(step.method, replay.target(step), Headers(headers.items()), replay.body(step)))
-    body = await _body(answer) if step.method != "HEAD" else b""  # which the server does not send
+    body = await whole_body(answer) if step.method != "HEAD" else b""  # which the server does not send
     return replay.answer(step, answer.status, answer.headers, body)
 
 
-async def _body(answer: Response | StreamingResponse) -> bytes:
+async def whole_body(answer: Response | StreamingResponse) -> bytes:
     if isinstance(answer, StreamingResponse):
         return b"".join([chunk async for chunk in answer.chunks])
     return answer.body

@@ -17,6 +17,23 @@ def go_syntax(value: Any) -> str:
     return _syntax(value)[:_MAX_SHOWN]
 
 
+def go_type(value: Any) -> str:
+    """The type of a JSON value, as `%T` prints it."""
+    if value is None:
+        return "<nil>"
+    return _TYPES[type(value)]
+
+
+_TYPES = {
+    bool: "bool",
+    int: "int64",
+    float: "float64",
+    str: "string",
+    dict: "map[string]interface {}",
+    list: "[]interface {}",
+}
+
+
 def _text(value: Any) -> str:
     if isinstance(value, dict):
         return "map[" + " ".join(f"{name}:{_text(item)}" for name, item in sorted(value.items())) + "]"

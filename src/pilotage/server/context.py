@@ -32,6 +32,7 @@ from pilotage.server.plugins.catalogue import chain as plugin_chain
 from pilotage.server.plugins.plugin import DynamicAdmission, PluginContext
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.webhooks.caller import WebhookCaller
+from pilotage.server.webhooks.conversion import Converter
 from pilotage.server.webhooks.endpoints import Services
 from pilotage.server.webhooks.local import LocalWebhooks
 from pilotage.storage.interface import Entry, Operation, Put, Storage
@@ -75,6 +76,8 @@ class RegistryContext:
     """The objects that configure webhooks and policies."""
     webhooks: WebhookCaller = field(init=False, repr=False, compare=False)
     """Calls webhooks."""
+    converter: Converter = field(init=False, repr=False, compare=False)
+    """Calls conversion webhooks."""
     chain: Admission = field(init=False, repr=False, compare=False)
     """What sees each write: the check against escalation, the functions of `admission`, the plugins."""
 
@@ -89,6 +92,7 @@ class RegistryContext:
         object.__setattr__(self, "configurations", configurations)
         caller = WebhookCaller(self.local_webhooks, Services(self.storage, self.prefix))
         object.__setattr__(self, "webhooks", caller)
+        object.__setattr__(self, "converter", Converter(caller, self.uid))
         object.__setattr__(self, "chain", self._chain())
 
     def _chain(self) -> Admission:
@@ -101,7 +105,9 @@ class RegistryContext:
 
     async def convert(self, document: Document, info: ResourceInfo) -> Document:
         """A document of another version of a resource in the form of this one; the given one stays as it is."""
-        return records.turned(document, info)
+        if info.conversion is None:
+            return records.turned(document, info)
+        return await self.converter.run(lambda: records.turned(document, info))
 
     @property
     def prefix(self) -> str:

@@ -5,7 +5,10 @@ The resource version is the storage's revision and is put in when the bytes are 
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from typing import TypeAlias
 
 import msgspec
 
@@ -20,6 +23,31 @@ _METADATA = b'"metadata":{'
 _NOT_STORED = ("resourceVersion", "selfLink")
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
+
+
+Conversions: TypeAlias = dict[tuple[str, bytes], Document]
+"""Documents by the version that they were converted to and their bytes before."""
+_known: ContextVar[Conversions] = ContextVar("conversions")
+
+
+class ConversionNeeded(Exception):
+    """A conversion that only the webhook of a definition can do."""
+
+    def __init__(self, key: tuple[str, bytes], document: Document, info: ResourceInfo) -> None:
+        super().__init__(f"a conversion to {info.gvk.api_version} by a webhook is missing")
+        self.key = key
+        self.document = document
+        self.info = info
+
+
+@contextmanager
+def converting(known: Conversions) -> Iterator[None]:
+    """The block converts by what is known; what is missing is raised as ConversionNeeded."""
+    token = _known.set(known)
+    try:
+        yield
+    finally:
+        _known.reset(token)
 
 
 class _OnlyMetadata(msgspec.Struct):
@@ -100,16 +128,31 @@ def view(entry: Entry, info: ResourceInfo, revision: int = 0) -> bytes:
 
 def converted(document: Document, info: ResourceInfo) -> Document:
     """A stored document as `served` shows it: fitted to the schema of its own version, then turned to this one."""
-    origin = info.versions.get(document["apiVersion"], info.stored)
+    origin = _origin(document, info)
     if origin.codec is not None and info.codec is not None:
         with suppress(Mismatch):
             document = origin.codec.decode(document, [])
         document = info.strategy.convert(document) | {"apiVersion": info.gvk.api_version, "kind": info.gvk.kind}
         info.codec.encode(document)
         return document
-    with suppress(DefaultsTooLargeError):  # a schema that came later asks for more than there is room: as many as fit
-        _fit(document, origin)
+    _fit_leniently(document, origin)
     return document if origin is info else _turned(document, info)
+
+
+def at_origin(value: bytes, info: ResourceInfo) -> Document:
+    """The document of stored bytes of a custom resource, at the version that it was stored at."""
+    document = decode(value)
+    _fit_leniently(document, _origin(document, info))
+    return document
+
+
+def _origin(document: Document, info: ResourceInfo) -> ResourceInfo:
+    return info.versions.get(document["apiVersion"], info.stored)
+
+
+def _fit_leniently(document: Document, info: ResourceInfo) -> None:
+    with suppress(DefaultsTooLargeError):  # a schema that came later asks for more than there is room: as many as fit
+        _fit(document, info)
 
 
 def storable(document: Document, info: ResourceInfo) -> Document:
@@ -146,7 +189,24 @@ def turned(document: Document, info: ResourceInfo) -> Document:
 
 
 def _turned(document: Document, info: ResourceInfo) -> Document:
-    document = info.strategy.convert(document)
+    if info.conversion is not None:
+        return pruned(_by_webhook(document, info), info)
+    return pruned(info.strategy.convert(document), info)
+
+
+def _by_webhook(document: Document, info: ResourceInfo) -> Document:
+    """A document that the webhook of its definition has converted. Raises ConversionNeeded."""
+    if document.keys() == {"apiVersion", "kind"}:
+        return document  # an empty object is one at each version
+    key = info.gvk.api_version, _encode(document)
+    found = _known.get({}).get(key)
+    if found is None:
+        raise ConversionNeeded(key, document, info)
+    return decode(_encode(found))
+
+
+def pruned(document: Document, info: ResourceInfo) -> Document:
+    """A document of this version without what its schema does not know, in place."""
     document["apiVersion"] = info.gvk.api_version
     if info.schema is not None:
         info.schema.prune(document)

@@ -19,6 +19,7 @@ from pilotage.server.strategies.strategy import Strategy
 if TYPE_CHECKING:  # compiled on use: a program that touches three kinds pays for three
     from pilotage.schema.structural import StructuralSchema
     from pilotage.server.codec.structure import Structure
+    from pilotage.server.webhooks.endpoints import Conversion
 
 _MAX_TEXT = 2000
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
@@ -41,6 +42,8 @@ class ResourceInfo:
     """All versions of the kind by their apiVersion, where there are several."""
     served: bool = True
     """False for a version of a CRD in which objects may be stored, but not requested."""
+    conversion: Conversion | None = None
+    """The webhook that converts between the versions of a CRD."""
     terminating: bool = False
     """The CRD is being deleted: nothing can be created."""
     definition_key: str = ""

@@ -34,9 +34,9 @@ async def create(context: RegistryContext, info: ResourceInfo, request: Request,
             raise info.already_exists(name, terminating=records.terminating(existing.value))
         named, operations = await _claimed(context, info, document, dry_run=request.write.dry_run)
         operations += await _conditions(context, info, request.namespace, name)
-        value = _encoded(named, info)
+        value = await _encoded(context, named, info)
         if request.write.dry_run:
-            return records.unstored(records.reread(value, info), document["metadata"])
+            return records.unstored(await _reread(context, value, info), document["metadata"])
         try:
             revision = await fencing.commit(context, request.fences, Put(key, value, expected=0), *operations)
         except RevisionConflict as conflict:
@@ -45,7 +45,7 @@ async def create(context: RegistryContext, info: ResourceInfo, request: Request,
             continue  # the key was taken, or the namespace has changed: look again
         if info.strategy.names_resources:
             await DefinitionNames(context).accept(key)
-        return records.reread(value, info, revision)
+        return await _reread(context, value, info, revision)
 
 
 def _check_version(version: str) -> None:
@@ -66,7 +66,7 @@ async def update(
 ) -> bytes:
     """Replace an object, or remove it if its last finalizer went. Returns its bytes. Raises RevisionConflict."""
     document, operations = await _claimed(context, info, document, dry_run=dry_run)
-    value = _encoded(document, info)
+    value = await _encoded(context, document, info)
     revision = entry.revision
     if not dry_run:
         if deletion.finished(info.strategy, document):
@@ -75,12 +75,25 @@ async def update(
             revision = await fencing.commit(context, fences, Put(entry.key, value, expected=revision), *operations)
             if info.strategy.names_resources:
                 await DefinitionNames(context).accept(entry.key)
-    return records.reread(value, info, revision)
+    return await _reread(context, value, info, revision)
 
 
-def _encoded(document: Document, info: ResourceInfo) -> bytes:
+async def _reread(context: RegistryContext, value: bytes, info: ResourceInfo, revision: int = 0) -> bytes:
+    if info.conversion is None or info.stored is info:
+        return records.reread(value, info, revision)
+    return await context.converter.run(lambda: records.reread(value, info, revision))
+
+
+async def storable(context: RegistryContext, document: Document, info: ResourceInfo) -> Document:
+    """As `records.storable`; a conversion webhook may have to be called."""
+    if info.conversion is None or info.stored is info:
+        return records.storable(document, info)
+    return await context.converter.run(lambda: records.storable(document, info))
+
+
+async def _encoded(context: RegistryContext, document: Document, info: ResourceInfo) -> bytes:
     """The bytes to store: without managed fields if there is no room for them."""
-    stored = records.storable(document, info)
+    stored = await storable(context, document, info)
     value = records.encode(stored)
     if len(value) > MAX_VALUE_BYTES and "managedFields" in stored["metadata"]:
         metadata = {key: item for key, item in stored["metadata"].items() if key != "managedFields"}

@@ -8,6 +8,7 @@ from pilotage.meta.documents import Document
 from tests.server.differential import APPLY, JSON_PATCH, MERGE, Saved, delete, get, patch, post, put
 
 from .comparison import Case, configuration, webhook
+from .conversions import CONVERSION, LIES
 from .servers import patched
 
 MAPS = "/api/v1/namespaces/<namespace>/configmaps"
@@ -186,4 +187,4 @@ MUTATIONS = Case(
 )
 
 
-CASES = (OBSERVED, SUBRESOURCES, MUTATIONS)
+CASES = (OBSERVED, SUBRESOURCES, MUTATIONS, CONVERSION, LIES)

@@ -23,6 +23,7 @@ by_name = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 
 @by_name
+@pytest.mark.virtual_time
 async def test_ours_calls_and_answers_as_the_real_server_was_recorded(case: Case) -> None:
     ours = await run_on_ours(case)
     wrong = [

@@ -110,12 +110,19 @@ def _untyped(info: ResourceInfo, document: Document, old: Document, subresource:
 
 def _replicas_owned(info: ResourceInfo, entries: list[Document]) -> bool:
     """Whether any manager owns the replicas that the scale of an object shows."""
-    path = info.strategy.scale.replicas if info.strategy.scale is not None else ()
-    return any(owns(entry, path) for entry in entries)
+    return any(owns(entry, replicas_path(info, entry)) for entry in entries)
+
+
+def replicas_path(info: ResourceInfo, entry: Document) -> tuple[str, ...]:
+    """Where the replicas are at the version of an entry."""
+    at = info.versions.get(entry.get("apiVersion") or "", info)
+    return at.strategy.scale.replicas if at.strategy.scale is not None else ()
 
 
 def owns(entry: Document, path: tuple[str, ...]) -> bool:
     """Whether the manager of an entry owns a field."""
+    if not path:
+        return False
     fields: Any = entry.get("fieldsV1")
     for name in path:
         fields = fields.get(f"f:{name}") if isinstance(fields, dict) else None

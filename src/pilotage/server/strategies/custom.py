@@ -19,6 +19,7 @@ from pilotage.server.strategies.apiextensions import is_established, versions_of
 from pilotage.server.strategies.metadata import is_qualified
 from pilotage.server.strategies.scaling import ScalePaths, validate_scale
 from pilotage.server.strategies.strategy import Strategy, copy_field
+from pilotage.server.webhooks.endpoints import Conversion
 
 _VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 _TERMINATING_VERBS = ("delete", "deletecollection", "get", "list", "watch")
@@ -113,6 +114,7 @@ def _resource(definition: Document, version: Document, strategy: type[CustomReso
         openapi=schema,
         custom=True,
         served=bool(version.get("served")),
+        conversion=Conversion.of_definition(definition),
         terminating=terminating,
         openapi_schema=schema,
         printer_columns=version.get("additionalPrinterColumns") or (),

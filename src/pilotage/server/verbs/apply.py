@@ -50,9 +50,10 @@ class Applier:
                 continue  # another writer was faster: apply to what is there now
 
     async def _create(self, info: ResourceInfo, request: Request, config: Document, duplicates: list[str]) -> Response:
-        empty = kinds.empty_object(info)
-        document, problems = await offload(
-            len(request.body), _next_state, info, request, empty, config, self.context.now()
+        document, problems = await self.context.converter.run_async(
+            lambda: offload(
+                len(request.body), _next_state, info, request, kinds.empty_object(info), config, self.context.now()
+            )
         )
         warnings = configuration.report_duplicates(request, duplicates)
         metadata = document["metadata"]

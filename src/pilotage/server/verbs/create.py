@@ -60,10 +60,22 @@ class Creator:
             metadata.pop(field, None)  # only the server sets them
         now = context.now()
         if not tracked:
-            track_create(info, request, document, now=now)
+            await self._track(info, request, document, now)
         attributes = Attributes(Operation.CREATE, request, document, None, warnings, info)
         with bodies.with_warnings(warnings):
             return await self._admitted(info, attributes, document, now)
+
+    async def _track(self, info: ResourceInfo, request: Request, document: Document, now: str) -> None:
+        if info.conversion is None:
+            track_create(info, request, document, now=now)
+            return
+
+        def tracked() -> Document:  # on a copy: it may be interrupted by a conversion, and begins again
+            copy: Document = document | {"metadata": dict(document["metadata"])}
+            track_create(info, request, copy, now=now)
+            return copy
+
+        document["metadata"] = (await self.context.converter.run(tracked))["metadata"]
 
     async def _admitted(self, info: ResourceInfo, attributes: Attributes, document: Document, now: str) -> Response:
         """Admit, prepare and store an object; again with another name where a generated one is taken."""

@@ -32,22 +32,26 @@ class Deleter:
             raise info.forbidden(request.name, f"this {info.mapping.singular} may not be deleted")
         while True:
             entry = await self.context.entry(info, request)
-            old = records.decode(records.view(entry, info))
+            data = await self.context.converter.view(entry, info)
+            old = records.decode(data)
             shown = deletion.with_grace_period(info, old, request)
             attributes = Attributes(Operation.DELETE, shown, None, old, info=info, collection=collection)
             with bodies.with_warnings(attributes.warnings):
                 try:
-                    data, removed = await self._delete(info, attributes, entry, admitted=admitted)
+                    found, removed = await self._delete(info, attributes, entry, admitted=admitted)
                 except RevisionConflict:
                     continue  # another writer was faster: decide again on what is stored now
             code = 202 if request.delete.orphan_dependents is False and not removed else 200
             warnings = (*info.warnings, *deletion.warnings(info, request.delete), *attributes.warnings)
-            return Response(info.strategy.decorate(data), code, warnings)
+            return Response(info.strategy.decorate(found or data), code, warnings)
 
     async def _delete(
         self, info: ResourceInfo, attributes: Attributes, entry: Entry, *, admitted: bool
     ) -> tuple[bytes, bool]:
-        """Delete one object. Returns the answer, and whether the object was removed. Raises RevisionConflict."""
+        """Delete one object. Returns the answer, and whether the object was removed. Raises RevisionConflict.
+
+        The answer is empty if the object stays as it is.
+        """
         request, old = attributes.request, attributes.old
         assert old is not None, "a delete has an old object"
         outcome = deletion.decide(info, old, request.delete, now=self.context.now())
@@ -60,7 +64,7 @@ class Deleter:
                 revision = await self._remove(info, attributes, entry, outcome, admitted=admitted)
             return deletion.answer(info, outcome.document, revision), True
         if not outcome.changed:
-            return records.view(entry, info), False
+            return b"", False
         fences = request.fences
         return await store.update(self.context, info, outcome.document, entry, dry_run=dry_run, fences=fences), False
 
@@ -75,10 +79,11 @@ class Deleter:
         """Remove an object, which is admitted again if it was marked before. Returns the revision of the removal."""
         revision, fences = entry.revision, attributes.request.fences
         if outcome.marked:
-            value = records.encode(records.storable(outcome.document, info))
+            value = records.encode(await store.storable(self.context, outcome.document, info))
             revision = await fencing.commit(self.context, fences, Put(entry.key, value, expected=revision))
             if not admitted:
-                old = records.decode(records.reread(value, info, revision))
+                marked = Entry(entry.key, value, revision, entry.created)
+                old = records.decode(await self.context.converter.view(marked, info))
                 await self._admit(info, replace(attributes, old=old))
         return await fencing.commit(self.context, fences, Delete(entry.key, expected=revision))
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from pilotage.errors import (
     ApiError,
@@ -46,6 +47,8 @@ class Reader:
         if version and version != "0":
             await self.reached(version_number(version))
         entry = await self.context.entry(info, request)
+        if info.conversion is not None:
+            entry = (await self.context.converter.entries([entry], info))[0]
         return Response(shaped(info, records.view(entry, info), request.form), warnings=info.warnings)
 
     async def list(self, info: ResourceInfo, request: Request) -> Page:
@@ -56,6 +59,8 @@ class Reader:
         limit = 0 if options.resource_version == "0" else options.limit
         try:
             page = await self._page(selection, prefix, start, limit, revision)
+            if info.conversion is not None:
+                page = replace(page, entries=await self.context.converter.entries(page.entries, info))
         except Compacted as error:
             raise expired(options, prefix, start) from error
         except FutureRevision as error:
@@ -103,8 +108,10 @@ class Reader:
         while True:
             chunk = max(limit, _CHUNK) if limit else 0
             snapshot = await storage.list(prefix, start=start, limit=chunk, revision=revision)
-            revision = snapshot.revision
-            for index, entry in enumerate(snapshot.entries, 1):
+            revision, entries = snapshot.revision, snapshot.entries
+            if selection.info.conversion is not None:  # what is selected may depend on the version
+                entries = await self.context.converter.entries(entries, selection.info)
+            for index, entry in enumerate(entries, 1):
                 if selection.matches(entry):
                     chosen.append(entry)
                     if len(chosen) == limit:
@@ -132,7 +139,7 @@ class Reader:
 @dataclass(frozen=True, slots=True)
 class _Selected:
     revision: int
-    entries: list[Entry]
+    entries: Sequence[Entry]
     next_key: str
     remaining: int
 

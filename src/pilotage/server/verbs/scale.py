@@ -14,7 +14,7 @@ from pilotage.rest.response import Response
 from pilotage.server import records, routes, steps
 from pilotage.server.context import RegistryContext
 from pilotage.server.ownership import configuration
-from pilotage.server.ownership.track import owns
+from pilotage.server.ownership.track import owns, replicas_path
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.checks.numbers import validate_counts
 from pilotage.server.strategies.scaling import (
@@ -73,7 +73,7 @@ class Scaler:
 
     async def _get(self, info: ResourceInfo, request: Request, paths: ScalePaths) -> Response:
         entry = await self.context.entry(info, request)
-        data = records.view(entry, info)
+        data = await self.context.converter.view(entry, info)
         document = records.decode(data)
         if info.custom and not has_replicas(document, paths):
             problem = f'the spec replicas field "{shown_replicas_path(paths)}" does not exist'
@@ -150,16 +150,16 @@ def _view(info: ResourceInfo, paths: ScalePaths) -> View:
     return View(
         _scale_info(info),
         lambda document: scale_of(document, paths),
-        lambda scale, document, now: _show_managers(scale, document, paths, now),
+        lambda scale, document, now: _show_managers(info, scale, document, now),
         lambda document, scale: _next_object(info, document, scale, paths),
     )
 
 
-def _show_managers(scale: Document, document: Document, paths: ScalePaths, now: str) -> None:
+def _show_managers(info: ResourceInfo, scale: Document, document: Document, now: str) -> None:
     """Add the managed fields of a Scale, in place: who owns the replicas of the object owns those of the Scale."""
     entries: list[Document] = []
     for entry in document["metadata"].get("managedFields") or ():
-        if not owns(entry, paths.replicas):
+        if not owns(entry, replicas_path(info, entry)):
             continue
         shown = entry | {"apiVersion": SCALE.api_version, "fieldsV1": {"f:spec": {"f:replicas": {}}}}
         if now and entry.get("subresource") == "scale":

@@ -45,7 +45,7 @@ class Selection:
     def __init__(self, info: ResourceInfo, label_selector: str, field_selector: str) -> None:
         self._labels = Selector.parse(label_selector) if label_selector else None
         self._fields = FieldSelector.parse(field_selector) if field_selector else None
-        self._info = info
+        self.info = info
         self.everything = not self._labels and not self._fields
         self.name = ""
         """The one name that can match, where the selector says so."""
@@ -64,20 +64,20 @@ class Selection:
             if requirement.field == "metadata.name":
                 if requirement.operator == "=":
                     self.name = requirement.value
-            elif requirement.field == "metadata.namespace" and (self._info.namespaced or self._plain):
+            elif requirement.field == "metadata.namespace" and (self.info.namespaced or self._plain):
                 continue
-            elif requirement.field not in self._info.strategy.selectable_fields:
+            elif requirement.field not in self.info.strategy.selectable_fields:
                 raise self._unknown(requirement.field)
 
     @property
     def _plain(self) -> bool:
         """A built-in kind without fields of its own, which all have the same two."""
-        return not self._info.custom and not self._info.strategy.selectable_fields
+        return not self.info.custom and not self.info.strategy.selectable_fields
 
     def _unknown(self, field: str) -> BadRequest:
         if self._plain:
             return BadRequest(f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"')
-        kind = (self._info.gvk.group, self._info.gvk.kind)
+        kind = (self.info.gvk.group, self.info.gvk.kind)
         return BadRequest(_REFUSALS.get(kind, "field label not supported: {}").format(field))
 
     def matches(self, entry: Entry | None) -> bool:
@@ -90,7 +90,7 @@ class Selection:
         if self._labels is not None and not self._labels.matches(metadata.labels or {}):
             return False
         return self._fields is None or self._fields.matches(
-            _FieldsOf(entry, metadata, self._info.strategy.selectable_fields)
+            _FieldsOf(entry, metadata, self.info.strategy.selectable_fields)
         )
 
 

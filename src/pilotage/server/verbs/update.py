@@ -96,6 +96,27 @@ class Updater:
 
         return await self.change(info, request, next_state)
 
+    async def _next_state(
+        self, info: ResourceInfo, entry: Entry, size: int, next_state: NextState
+    ) -> tuple[bytes, Document, Document, list[str]]:
+        if info.conversion is None:
+            return await offload(size, _next_state, info, entry, next_state)
+        converter = self.context.converter
+        (found,) = await converter.entries([entry], info)
+        return await converter.run_async(lambda: offload(size, _next_state, info, found, next_state))
+
+    async def _track(self, info: ResourceInfo, request: Request, wanted: Document, old: Document, now: str) -> None:
+        if info.conversion is None:
+            track_update(info, request, wanted, old, now=now)
+            return
+
+        def tracked() -> Document:  # on a copy: it may be interrupted by a conversion, and begins again
+            copy: Document = wanted | {"metadata": dict(wanted["metadata"])}
+            track_update(info, request, copy, old, now=now)
+            return copy
+
+        wanted["metadata"] = (await self.context.converter.run(tracked))["metadata"]
+
     async def change(
         self,
         info: ResourceInfo,
@@ -115,11 +136,11 @@ class Updater:
         while True:
             entry = await self.context.entry(info, request)
             size = max(len(entry.value), len(request.body)) * info.strategy.weight
-            data, old, wanted, warnings = await offload(size, _next_state, info, entry, next_state)
+            data, old, wanted, warnings = await self._next_state(info, entry, size, next_state)
             with bodies.with_warnings(warnings):
                 now = self.context.now()
                 if not tracked:
-                    track_update(info, request, wanted, old, now=now)
+                    await self._track(info, request, wanted, old, now)
                 if request.subresource == "status":
                     info.strategy.stamp_status(wanted, old, now)
                 elif not request.subresource:
@@ -191,6 +212,8 @@ def _unchanged(info: ResourceInfo, document: Document, old: Document, entry: Ent
     unchanged = _keep_times(document, old)
     if info.stored is info and records.current(entry, info):
         return unchanged
+    if info.stored is not info and info.conversion is not None:  # what is the same here is the same when it is stored
+        return unchanged and records.current(entry, info.stored)
     return same(records.storable(document, info), records.decode(records.stamp(entry.value, entry.revision)))
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from pilotage.errors import Cause, Compacted, Gone, StorageError, Timeout
+from pilotage.errors import ApiError, Cause, Compacted, Gone, StorageError, Timeout
 from pilotage.meta.causes import forbidden, invalid_error, not_supported
 from pilotage.meta.documents import same
 from pilotage.meta.kinds import GroupKind
@@ -65,6 +65,7 @@ class _Stream:
         """A version in the future with which the watch begins once it is reached."""
         self._reader = Reader(watcher.context)
         self._storage = watcher.context.storage
+        self._converter = watcher.context.converter
         self._prefix = watcher.context.prefix + info.prefix(request.namespace)
         self._silence = watcher.bookmark_seconds if request.options.frequent_bookmarks else KUBERNETES_BOOKMARK_SECONDS
         self._info = info
@@ -94,20 +95,29 @@ class _Stream:
                 yield WatchEvent("ERROR", msgspec.json.encode(error.status.document()))
                 return
             await self.begin(self.awaited)
-        for entry in self._initial:
-            if self._selection.matches(entry):
-                yield WatchEvent("ADDED", self._shaped(records.view(entry, self._info)))
-        self._initial = ()
-        if options.send_initial_events and options.allow_watch_bookmarks:
-            yield self._bookmark(self._since, end_of_initial_events=True)
         try:
+            async for event in self._existing():
+                yield event
+            if options.send_initial_events and options.allow_watch_bookmarks:
+                yield self._bookmark(self._since, end_of_initial_events=True)
             async for event in self._changes(self._since, deadline):
                 yield event
+        except ApiError as error:  # of a conversion webhook
+            yield WatchEvent("ERROR", msgspec.json.encode(error.status.document()))
         except Compacted as error:
             gone = Gone(f"too old resource version: {self._since} ({error.oldest - 1})")
             yield WatchEvent("ERROR", msgspec.json.encode(gone.status.document()))
         except StorageError:
             return  # the server is closing: the stream ends, and the reader comes back
+
+    async def _existing(self) -> AsyncIterator[WatchEvent]:
+        """The state to begin with."""
+        initial, self._initial = self._initial, ()
+        if self._info.conversion is not None:
+            initial = await self._converter.entries(initial, self._info)
+        for entry in initial:
+            if self._selection.matches(entry):
+                yield WatchEvent("ADDED", self._shaped(records.view(entry, self._info)))
 
     async def _changes(self, version: int, deadline: float | None) -> AsyncIterator[WatchEvent]:
         cursor = self._storage.watch(self._prefix, since=version)
@@ -121,7 +131,10 @@ class _Stream:
                     await asyncio.wait((changes.task, definitions.task), timeout=timeout, return_when="FIRST_COMPLETED")
                 now = loop.time()
                 if changes.ready:
-                    for event in self._translated(changes.take()):
+                    batch = changes.take()
+                    if self._info.conversion is not None:
+                        batch = await self._converted(batch)
+                    for event in self._translated(batch):
                         yield event
                     bookmarks.restart(now)
                 elif definitions.ready:
@@ -133,6 +146,19 @@ class _Stream:
                     if self._options.allow_watch_bookmarks:
                         yield self._bookmark(cursor.position)
                     bookmarks.restart(now)
+
+    async def _converted(self, batch: Sequence[Event]) -> Sequence[Event]:
+        """Events as if their objects were stored at the version of this watch."""
+        found = [entry for event in batch for entry in (event.entry, event.previous) if entry is not None]
+        converted = iter(await self._converter.entries(found, self._info))
+        return [
+            replace(
+                event,
+                entry=next(converted) if event.entry is not None else None,
+                previous=next(converted) if event.previous is not None else None,
+            )
+            for event in batch
+        ]
 
     def _translated(self, batch: Sequence[Event]) -> Iterator[WatchEvent]:
         """Events of the storage as this watch sees them: what leaves the selection is deleted, what enters is added."""

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
+
 from pilotage.meta.documents import Document
-from pilotage.server import records
 from pilotage.server.webhooks.local import DEFAULT_PORT, webhook_url
 from pilotage.storage.interface import Storage
 
+REVIEW_VERSIONS = ("v1", "v1beta1")
+"""The versions of reviews that this server can send."""
 _SERVICE_NAME = "kubernetes.io/service-name"
 
 
@@ -62,6 +65,25 @@ class Endpoint:
         return f"https://{parts.netloc}{self.target(timeout)}"
 
 
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """The webhook that converts between the versions of a custom resource definition."""
+
+    endpoint: Endpoint
+    review_version: str
+    """The first version of ConversionReview that both sides know."""
+
+    @classmethod
+    def of_definition(cls, definition: Document) -> Conversion | None:
+        """The conversion of a definition; None if its versions differ in their names alone."""
+        conversion = definition["spec"].get("conversion") or {}
+        if conversion.get("strategy") != "Webhook":
+            return None
+        webhook = conversion.get("webhook") or {}
+        known = (version for version in webhook.get("conversionReviewVersions") or () if version in REVIEW_VERSIONS)
+        return cls(Endpoint.of(webhook.get("clientConfig") or {}), next(known, REVIEW_VERSIONS[0]))
+
+
 def _reference(service: Document) -> ServiceReference:
     return ServiceReference(
         service.get("namespace") or "", service.get("name") or "", service.get("port") or DEFAULT_PORT
@@ -100,7 +122,7 @@ class Services:
     async def _endpoint(self, reference: ServiceReference, port_name: str) -> tuple[str, int] | None:
         prefix = f"{self._prefix}discovery.k8s.io/endpointslices/{reference.namespace}/"
         for entry in (await self._storage.list(prefix)).entries:
-            addresses = slice_addresses(records.decode(entry.value), reference.name, port_name)
+            addresses = slice_addresses(msgspec.json.decode(entry.value), reference.name, port_name)
             if (found := next(addresses, None)) is not None:
                 return found
         endpoints = await self._get(f"core/endpoints/{reference.namespace}/{reference.name}")
@@ -108,7 +130,7 @@ class Services:
 
     async def _get(self, key: str) -> Document | None:
         entry = await self._storage.get(self._prefix + key)
-        return records.decode(entry.value) if entry is not None else None
+        return msgspec.json.decode(entry.value) if entry is not None else None
 
 
 def slice_addresses(document: Document, service: str, port_name: str) -> Iterator[tuple[str, int]]:

@@ -7,12 +7,8 @@ from dataclasses import dataclass, field
 
 from pilotage.meta.documents import Document
 from pilotage.server.matching.criteria import Criteria
-from pilotage.server.webhooks.endpoints import Endpoint
+from pilotage.server.webhooks.endpoints import REVIEW_VERSIONS, Endpoint
 
-MUTATING = "admissionregistration.k8s.io/mutatingwebhookconfigurations/"
-VALIDATING = "admissionregistration.k8s.io/validatingwebhookconfigurations/"
-REVIEW_VERSIONS = ("v1", "v1beta1")
-"""The versions of AdmissionReview that this server can send."""
 _NO_SIDE_EFFECTS = ("None", "NoneOnDryRun")
 
 

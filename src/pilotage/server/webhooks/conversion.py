@@ -1,0 +1,176 @@
+"""Conversion webhooks: objects of a custom resource from one version to another.
+
+Most code that converts is not asynchronous, and works on plain documents. It asks for a conversion by raising
+`records.ConversionNeeded`; `Converter.run` calls the webhook and repeats it with the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from pilotage.errors import ApiError, Cause, Status
+from pilotage.meta.documents import Document
+from pilotage.meta.gotext import go_type
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.validation import annotations_causes, labels_causes
+from pilotage.server import records
+from pilotage.server.records import ConversionNeeded
+from pilotage.server.resources import ResourceInfo
+from pilotage.server.webhooks.caller import CallError, WebhookCaller
+from pilotage.server.webhooks.endpoints import Conversion
+from pilotage.storage.interface import Entry
+
+GROUP = "apiextensions.k8s.io"
+KIND = "ConversionReview"
+TIMEOUT_SECONDS = 30.0
+BATCH = 500
+"""Objects of a list that one review has at most."""
+R = TypeVar("R")
+
+
+class _Problem(Exception):
+    """What is wrong with an answer. The message begins after the kind that was converted."""
+
+
+class Converter:
+    """Calls the conversion webhooks of custom resource definitions."""
+
+    def __init__(self, caller: WebhookCaller, uid: Callable[[], str]) -> None:
+        self._caller = caller
+        self._uid = uid
+
+    async def run(self, function: Callable[[], R]) -> R:
+        """Call a function that converts. It is called again after each webhook that it needs: it changes nothing."""
+
+        async def call() -> R:
+            return function()
+
+        return await self.run_async(call)
+
+    async def run_async(self, function: Callable[[], Awaitable[R]]) -> R:
+        """The same for a function that waits."""
+        known: records.Conversions = {}
+        while True:
+            with records.converting(known):
+                try:
+                    return await function()
+                except ConversionNeeded as needed:
+                    wanted = needed
+            known[wanted.key] = (await self.convert([wanted.document], wanted.info))[0]
+
+    async def view(self, entry: Entry, info: ResourceInfo, revision: int = 0) -> bytes:
+        """As `records.view`."""
+        return records.view((await self.entries([entry], info))[0], info, revision)
+
+    async def entries(self, entries: Sequence[Entry], info: ResourceInfo) -> Sequence[Entry]:
+        """Entries as if they were stored at the version of `info`: one review for many of them."""
+        if info.conversion is None:
+            return entries
+        others = [index for index, entry in enumerate(entries) if not entry.value.startswith(info.head)]
+        result = list(entries)
+        for start in range(0, len(others), BATCH):
+            batch = others[start : start + BATCH]
+            documents = [records.at_origin(entries[index].value, info) for index in batch]
+            for index, document in zip(batch, await self.convert(documents, info), strict=True):
+                entry = entries[index]
+                value = records.encode(records.pruned(document, info))
+                result[index] = Entry(entry.key, value, entry.revision, entry.created)
+        return result
+
+    async def convert(self, documents: Sequence[Document], info: ResourceInfo) -> list[Document]:
+        """Documents of one resource at the version of `info`, which none of them has. Raises ApiError."""
+        conversion = info.conversion
+        assert conversion is not None, "only resources with a webhook need it"
+        try:
+            return await self._convert(conversion, documents, info.gvk)
+        except _Problem as problem:
+            first = GroupVersionKind.of(documents[0]["apiVersion"], documents[0]["kind"])
+            message = f"conversion webhook for {first.api_version}, Kind={first.kind} {problem}"
+            raise ApiError(status=Status(500, "", message)) from problem
+
+    async def _convert(
+        self, conversion: Conversion, documents: Sequence[Document], kind: GroupVersionKind
+    ) -> list[Document]:
+        uid = self._uid()
+        request = {"uid": uid, "desiredAPIVersion": kind.api_version, "objects": list(documents)}
+        nothing: Document = {"uid": "", "convertedObjects": None, "result": {"metadata": {}}}
+        review = {
+            "kind": KIND,
+            "apiVersion": f"{GROUP}/{conversion.review_version}",
+            "request": request,
+            "response": nothing,
+        }
+        try:
+            answer = await self._caller.call(conversion.endpoint, review, TIMEOUT_SECONDS)
+        except CallError as error:
+            raise _Problem(f"failed: {error}") from error
+        objects = _objects(answer, conversion.review_version, uid)
+        if len(objects) != len(documents):
+            raise _Problem(f"returned {len(objects)} objects, expected {len(documents)}")
+        pairs = enumerate(zip(documents, objects, strict=True))
+        return [_checked(original, found, kind, index) for index, (original, found) in pairs]
+
+
+def _objects(answer: Document, version: str, uid: str) -> list[Any]:
+    """The converted objects of an answer."""
+    response = answer.get("response")
+    if version == "v1" and not (answer.get("kind") and answer.get("apiVersion")):
+        raise _Problem(f"failed: expected webhook response of {GROUP}/v1, Kind={KIND}, got /, Kind=")
+    if not isinstance(response, dict):
+        raise _Problem("failed: no response provided")
+    if version == "v1" and response.get("uid") != uid:
+        raise _Problem(f'failed: expected response.uid="{uid}", got "{response.get("uid") or ""}"')
+    result = response.get("result")
+    result = result if isinstance(result, dict) else {}
+    if result.get("status") != "Success":
+        failure = f"response.result.status was '{result.get('status') or ''}', not 'Success'"
+        raise _Problem(f"failed: {result.get('message') or failure}")
+    objects = response.get("convertedObjects")
+    return objects if isinstance(objects, list) else []
+
+
+def _checked(original: Document, found: Any, kind: GroupVersionKind, index: int) -> Document:
+    """A converted object with the metadata of the original, except for labels and annotations."""
+    if not isinstance(found, dict):
+        raise _Problem(f"returned invalid object at index {index}: it is no object")
+    for name, wanted, got in (
+        ("groupVersion", kind.api_version, found.get("apiVersion") or ""),
+        ("kind", original["kind"], found.get("kind") or ""),
+    ):
+        if wanted != got:
+            reason = f"invalid {name} (expected {wanted}, received {got})"
+            raise _Problem(f"returned invalid object at index {index}: {reason}")
+    metadata = found.get("metadata")
+    given, before = (metadata if isinstance(metadata, dict) else {}), original.get("metadata") or {}
+    for field, words in (("name", "name"), ("namespace", "namespace"), ("uid", "UID")):
+        if (before.get(field) or "") != (given.get(field) or ""):
+            pair = f"{before.get(field) or ''} != {given.get(field) or ''}"
+            raise _Problem(f"returned invalid object: must have the same {words}: {pair}")
+    if not isinstance(metadata, dict):
+        raise _Problem("returned invalid metadata: missing metadata in converted object")
+    return found | {"metadata": _restored(before, metadata)}
+
+
+def _restored(before: Document, given: Document) -> Document:
+    result = dict(before)
+    for field, causes_of in (("labels", labels_causes), ("annotations", annotations_causes)):
+        texts = given.get(field)
+        if texts is None:
+            result.pop(field, None)
+            continue
+        if not isinstance(texts, dict):
+            raise _Problem(f"returned invalid metadata: invalid metadata.{field} of type {go_type(texts)}")
+        for key, value in texts.items():
+            if not isinstance(value, str):
+                reason = f"metadata.{field}[{key}] must be a string, but is {go_type(value)} in converted object"
+                raise _Problem(f"returned invalid metadata: {reason}")
+        if texts != before.get(field) and (causes := causes_of(texts)):
+            raise _Problem(f"returned invalid metadata: {_shown(causes)}")
+        result[field] = texts
+    return result
+
+
+def _shown(causes: Iterable[Cause]) -> str:
+    lines = [f"{cause.field}: {cause.message}" for cause in causes]
+    return lines[0] if len(lines) == 1 else f"[{', '.join(lines)}]"

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from pilotage.errors import ApiError
+from pilotage.meta.documents import Document
+from pilotage.meta.kinds import GroupVersionResource
+from tests.server.registries import DEFINITIONS, Api, opened
+
+from .conversions import converted, definition
+
+CASE = "unit"
+GROUP = f"hooks-{CASE}.example.com"
+V1 = GroupVersionResource(GROUP, "v1", "widgets")
+V2 = GroupVersionResource(GROUP, "v2", "widgets")
+URL = "https://convert.default.svc:443/c"
+
+
+def _definition() -> Document:
+    document = definition(CASE)
+    service = {"name": "convert", "namespace": "default", "path": "/c"}
+    document["spec"]["conversion"]["webhook"]["clientConfig"] = {"service": service}
+    return document
+
+
+def _widget(name: str, version: str = "v1", **more: Any) -> Document:
+    metadata = {"name": name, "labels": more.pop("labels", {})}
+    return {"apiVersion": f"{GROUP}/{version}", "kind": "Widget", "metadata": metadata} | more
+
+
+class _Webhook:
+    """Converts, and counts the objects of each review."""
+
+    def __init__(self) -> None:
+        self.batches: list[int] = []
+
+    async def __call__(self, review: Document) -> Document:
+        self.batches.append(len(review["request"]["objects"]))
+        return converted(review)
+
+
+@asynccontextmanager
+async def _served() -> AsyncIterator[tuple[Api, _Webhook]]:
+    webhook = _Webhook()
+    async with opened() as api:
+        api.registry.local_webhooks.add(URL, webhook)
+        await api.create(DEFINITIONS, _definition())
+        yield api, webhook
+
+
+async def test_a_list_is_converted_by_one_review_of_what_has_another_version() -> None:
+    async with _served() as (api, webhook):
+        for name in ("a", "b", "c"):
+            await api.create(V1, _widget(name, spec={"size": 4}), "default")
+        assert [one["spec"] for one in await api.all(V2)] == [{"length": 4}] * 3
+        assert webhook.batches == [3]
+        assert [one["spec"] for one in await api.all(V1)] == [{"size": 4}] * 3
+        assert webhook.batches == [3]
+
+
+async def test_what_was_stored_at_a_former_version_is_converted_too() -> None:
+    async with _served() as (api, webhook):
+        await api.create(V1, _widget("a", spec={"size": 4}), "default")
+        stored = await api.get(DEFINITIONS, f"widgets.{GROUP}")
+        for version in stored["spec"]["versions"]:
+            version["storage"] = version["name"] == "v2"
+        await api.update(DEFINITIONS, stored)
+        await api.create(V2, _widget("b", "v2", spec={"length": 5}), "default")
+        webhook.batches.clear()
+        assert [one["spec"] for one in await api.all(V2)] == [{"length": 4}, {"length": 5}]
+        assert [one["spec"] for one in await api.all(V1)] == [{"size": 4}, {"size": 5}]
+        assert webhook.batches == [1, 1]
+        await api.patch(V1, "a", {"metadata": {"labels": {"x": "y"}}}, "default")  # rewrites it
+        webhook.batches.clear()
+        await api.all(V2)
+        assert webhook.batches == []
+
+
+async def test_one_object_that_cannot_be_converted_fails_the_list() -> None:
+    async with _served() as (api, _):
+        await api.create(V1, _widget("a", spec={"size": 4}), "default")
+        await api.create(V1, _widget("b", labels={"lie": "failed"}), "default")
+        with pytest.raises(ApiError, match=r"conversion webhook for .*/v1, Kind=Widget failed: no way") as failed:
+            await api.all(V2)
+        assert failed.value.status.code == 500
+        assert len(await api.all(V1)) == 2
+
+
+async def test_a_watch_gets_converted_events_and_ends_with_an_error_if_that_fails() -> None:
+    async with _served() as (api, _):
+        await api.create(V1, _widget("a", spec={"size": 1}), "default")
+        async with api.watch(V2) as events:
+            assert (await anext(events))[1]["spec"] == {"length": 1}
+            await api.patch(V1, "a", {"spec": {"size": 2}}, "default")
+            kind, changed = await anext(events)
+            assert (kind, changed["spec"], changed["apiVersion"]) == ("MODIFIED", {"length": 2}, f"{GROUP}/v2")
+            await api.delete(V1, "a", "default")
+            kind, deleted = await anext(events)
+            assert (kind, deleted["spec"]) == ("DELETED", {"length": 2})
+            await api.create(V1, _widget("b", labels={"lie": "failed"}), "default")
+            kind, status = await anext(events)
+            assert (kind, status["code"]) == ("ERROR", 500)
+            assert [event async for event in events] == []
+
+
+async def test_a_write_that_cannot_be_converted_is_not_stored() -> None:
+    async with _served() as (api, _):
+        with pytest.raises(ApiError, match="failed: no way"):
+            await api.create(V2, _widget("a", "v2", labels={"lie": "failed"}), "default")
+        assert await api.names(V1) == []
+
+
+@pytest.mark.virtual_time
+async def test_a_webhook_that_does_not_answer_fails_the_request_in_time() -> None:
+    async def silent(review: Document) -> Document:
+        await asyncio.Event().wait()
+        return review
+
+    async with opened() as api:
+        api.registry.local_webhooks.add(URL, silent)
+        await api.create(DEFINITIONS, _definition())
+        await api.create(V1, _widget("a"), "default")
+        with pytest.raises(ApiError) as failed:
+            await api.get(V2, "a", "default")
+    message = f'failed: Post "{URL}?timeout=30s": context deadline exceeded'
+    assert str(failed.value).endswith(message)
+
+
+async def test_without_the_service_of_its_webhook_only_the_stored_version_can_be_read() -> None:
+    async with opened() as api:
+        await api.create(DEFINITIONS, _definition())
+        await api.create(V1, _widget("a"), "default")
+        assert await api.names(V1) == ["a"]
+        with pytest.raises(ApiError, match='svc:443/c\\?timeout=30s": service "convert" not found'):
+            await api.get(V2, "a", "default")
+
+
+async def test_a_label_selector_selects_by_the_converted_labels() -> None:
+    async with _served() as (api, _):
+        await api.create(V1, _widget("a", labels={"lie": "annotations", "x": "y"}), "default")
+        await api.create(V1, _widget("b"), "default")
+        found = await api.all(V2, label_selector="x=y")
+        assert [one["metadata"]["annotations"] for one in found] == [{"by": "conversion"}]
