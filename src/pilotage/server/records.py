@@ -189,9 +189,12 @@ def turned(document: Document, info: ResourceInfo) -> Document:
 
 
 def _turned(document: Document, info: ResourceInfo) -> Document:
-    if info.conversion is not None:
-        return pruned(_by_webhook(document, info), info)
-    return pruned(info.strategy.convert(document), info)
+    return pruned(unpruned(document, info), info)
+
+
+def unpruned(document: Document, info: ResourceInfo) -> Document:
+    """A document of another version in the form of this one, with what its schema does not know. It may be changed."""
+    return info.strategy.convert(document) if info.conversion is None else _by_webhook(document, info)
 
 
 def _by_webhook(document: Document, info: ResourceInfo) -> Document:

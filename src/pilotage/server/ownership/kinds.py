@@ -119,7 +119,7 @@ def _versions(info: ResourceInfo, subresource: str) -> Versions:
             return document if target is not None else None
         if target.codec is not None:
             return records.turned(document, target)
-        converted = target.strategy.convert(copied(document)) | {"apiVersion": version}
+        converted = records.unpruned(copied(document), target) | {"apiVersion": version}
         if problem := typecheck.problem(type_of(target), converted):  # nothing is pruned here
             raise UnconvertibleError(problem)
         return converted
