@@ -9,7 +9,7 @@ PARALLEL := --numprocesses=auto --dist=worksteal
 # Tests start some hundred Pythons: with their bytecode written once, they take two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check format cluster-tests cluster-binaries foreign-clients foreign-tests differential compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests short-soak-tests bench bench-device bench-abuse test-pythons lock types proto recordings clean
+.PHONY: help demo test check format cluster-tests cluster-binaries foreign-clients foreign-tests differential compatibility-tests compatibility-binaries go-stubs kill-tests soak-tests short-soak-tests bench bench-device bench-abuse bench-webhooks test-pythons lock types proto recordings clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 30
@@ -84,6 +84,9 @@ bench: $(READY)  ## speed and memory, printed with ratios
 
 bench-device: $(READY)  ## the Device API under load, with many watchers, its start and its memory
 	$(BIN)/python -m bench.device
+
+bench-webhooks: $(READY)  ## a call of a webhook beside controller-runtime's (needs Go), and rotation of certificates under load
+	$(BIN)/python -m bench.webhooks
 
 bench-abuse: $(READY)  ## latency of other clients of the Device API while one user attacks it (needs root)
 	$(BIN)/python -m bench.device.abuse
