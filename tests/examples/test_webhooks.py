@@ -26,6 +26,18 @@ def run(world: str, folder: Path, **variables: str) -> subprocess.CompletedProce
     return forked.run(str(PROGRAM), world, folder=folder, environment=os.environ | variables)
 
 
+@pytest.mark.covers("T181")
+def test_they_run_in_memory(tmp_path: Path) -> None:
+    ran = run("memory:", tmp_path)
+    assert (ran.stdout, ran.returncode) == (OUTPUT, 0), ran.stderr
+
+
+def test_they_run_twice_on_one_file(tmp_path: Path) -> None:
+    for _ in range(2):
+        ran = run("sqlite:books.db", tmp_path)
+        assert (ran.stdout, ran.returncode) == (OUTPUT, 0), ran.stderr
+
+
 @pytest.mark.cluster
 @pytest.mark.covers("T181")
 def test_they_run_twice_on_a_real_cluster(tmp_path: Path, real_control_plane: RealCluster) -> None:

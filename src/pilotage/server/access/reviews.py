@@ -18,6 +18,7 @@ from pilotage.server.access.authentication import Authenticator
 from pilotage.server.access.rbac import Authorizer
 from pilotage.server.access.rules import AccessAttributes
 from pilotage.server.access.serviceaccounts import ISSUER, WrongAudience
+from pilotage.server.admission import Attributes, Operation
 from pilotage.server.context import RegistryContext
 from pilotage.server.ownership.track import track_create
 from pilotage.server.resources import ResourceInfo
@@ -67,13 +68,22 @@ class Reviewer:
         document.pop("status", None)
         if info.gvr.resource not in _UNTRACKED:
             track_create(info, request, document, now=self._context.now())
+        attributes = Attributes(Operation.CREATE, request, document, None, warnings, info)
+        admission = self._context.chain.of(info.group_resource)
+        with bodies.with_warnings(warnings):
+            await admission.mutate(attributes)
+            answer = await self._answer(info, request, document)
+            await admission.validate(attributes)  # after the rules of the kind, as everywhere
+        return Response(msgspec.json.encode(answer), 201, tuple(warnings))
+
+    async def _answer(self, info: ResourceInfo, request: Request, document: Document) -> Document:
         metadata = {key: value for key, value in document["metadata"].items() if key in _SHOWN_METADATA}
         if request.namespace:
             metadata["namespace"] = request.namespace
         answer = {"kind": info.gvk.kind, "apiVersion": info.gvk.api_version, "metadata": metadata}
         answer["spec"] = document.get("spec") or {}
         await self._answers[info.gvr.resource](answer, request)
-        return Response(msgspec.json.encode(answer), 201, tuple(warnings))
+        return answer
 
     async def _self(self, review: Document, request: Request) -> None:
         spec = review["spec"]

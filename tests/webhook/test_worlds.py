@@ -1,0 +1,163 @@
+"""Webhooks in all environments: called in process or over TLS, with the same results for clients."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+import pilotage as pt
+from hack.cluster.running import RealCluster
+from pilotage.meta.unstructured import Unstructured
+from pilotage.types.autoscaling.v1 import Scale
+
+from ..worlds import World, embedded, over_there
+from .books import Book, BookWebhook
+
+
+class ShelfSpec(pt.Model):
+    replicas: int = 1
+
+
+class ShelfStatus(pt.Model):
+    replicas: int = 0
+
+
+@pt.resource(group="shelves.pilotage.dev", version="v1", plural="shelves", status=True, scale=pt.Scale())
+class Shelf(pt.Resource):
+    spec: ShelfSpec
+    status: ShelfStatus | None = None
+
+
+async def manager_of(world: World) -> pt.Manager:
+    options = pt.WebhookServerOptions(host="127.0.0.1", port=0)
+    return pt.Manager(world.cluster(), pt.ManagerOptions(webhook_server=pt.WebhookServer(options)))
+
+
+@asynccontextmanager
+async def started(manager: pt.Manager) -> AsyncIterator[None]:
+    running = asyncio.ensure_future(manager.start())
+    try:
+        await manager.ready()
+        yield
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+
+
+def only_here(world: World, **more: object) -> pt.RegistrationOptions:
+    """Only objects of this test's namespace: the real server serves other tests, too."""
+    selector = {"matchLabels": {"kubernetes.io/metadata.name": world.namespace}}
+    return pt.RegistrationOptions(namespace_selector=selector, **more)  # type: ignore[arg-type]
+
+
+def a_book(name: str, title: str = "Summer", pages: int = 10) -> Unstructured:
+    metadata = {"name": name}
+    spec = {"title": title, "pages": pages}
+    return Unstructured({"apiVersion": "books.pilotage.dev/v1", "kind": "Book", "metadata": metadata, "spec": spec})
+
+
+@pytest.mark.covers("T181")
+async def test_objects_are_filled_in_checked_and_refused(world: World) -> None:
+    async with await manager_of(world) as manager:
+        await manager.cluster.install(Book)
+        webhook = BookWebhook()
+        builder = pt.WebhookBuilder(manager).for_(Book).with_options(only_here(world)).named(f"{world.namespace}.test")
+        builder.with_defaulter(webhook).with_validator(webhook).complete()
+        client = world.client.with_namespace(world.namespace)
+        async with started(manager):
+            made = await client.create(a_book("summer"))
+            assert made["spec"]["size"] == "A4"
+            with pytest.raises(pt.Invalid) as refused:
+                await client.create(a_book("winter", "winter"), dry_run=True)
+            assert [cause.field for cause in refused.value.causes] == ["spec.title"]
+            with pytest.raises(pt.Invalid, match="may not shrink"):
+                await client.patch(made, {"spec": {"pages": 5}})
+            await client.create(a_book("large", pages=2000))
+            assert world.warnings == ["large books are slow to print"]
+            await client.patch(made, {"metadata": {"labels": {"keep": "yes"}}})
+            with pytest.raises(pt.Forbidden, match="it is labelled to be kept"):
+                await client.delete(made)
+        await client.create(a_book("unchecked", "lower"))  # the manager has stopped, and its webhooks with it
+        assert (await client.get(made.gvk, "unchecked")).nested("spec", "size") is None
+
+
+async def test_status_and_scale_are_passed_on_if_they_are_asked_for(world: World) -> None:
+    seen: list[tuple[str, str, str]] = []
+
+    async def handle(request: pt.AdmissionRequest) -> pt.AdmissionResponse:
+        seen.append((request.operation, request.subresource, request.kind.kind))
+        if request.subresource == "scale":
+            scale = request.decode(Scale)
+            if scale.spec is not None and (scale.spec.replicas or 0) > 10:
+                return pt.denied("too many shelves")
+        return pt.allowed()
+
+    async with await manager_of(world) as manager:
+        await manager.cluster.install(Shelf)
+        options = only_here(world, subresources=("status", "scale"))
+        builder = pt.WebhookBuilder(manager).for_(Shelf).with_options(options).named(f"{world.namespace}.test")
+        builder.with_validating_handler(handle).complete()
+        client = world.client.with_namespace(world.namespace)
+        async with started(manager):
+            shelf = await client.create(Shelf(metadata=pt.ObjectMeta(name="a"), spec=ShelfSpec()))
+            shelf.status = ShelfStatus(replicas=1)
+            await client.update_status(shelf)
+            await client.patch(shelf, {"spec": {"replicas": 3}}, subresource="scale")
+            with pytest.raises(pt.Forbidden, match="too many shelves"):
+                await client.patch(shelf, {"spec": {"replicas": 11}}, subresource="scale")
+    assert seen == [
+        ("CREATE", "", "Shelf"),
+        ("UPDATE", "status", "Shelf"),
+        ("UPDATE", "scale", "Scale"),
+        ("UPDATE", "scale", "Scale"),
+    ]
+
+
+async def fail(request: pt.AdmissionRequest) -> pt.AdmissionResponse:
+    raise KeyError("oops")
+
+
+async def hang(request: pt.AdmissionRequest) -> pt.AdmissionResponse:
+    await asyncio.Event().wait()
+    raise AssertionError("never")
+
+
+async def test_a_handler_that_fails_leaves_it_to_the_failure_policy(world: World) -> None:
+    await check_failure_policies(world, fail)
+
+
+@pytest.mark.cluster
+async def test_a_handler_that_hangs_is_given_up_by_a_real_api_server(real_control_plane: RealCluster) -> None:
+    async with over_there(real_control_plane) as world:
+        await check_failure_policies(world, hang)
+
+
+@pytest.mark.virtual_time
+async def test_a_handler_that_hangs_is_given_up_by_an_embedded_api_server() -> None:
+    async with embedded("memory", "memory:") as world:
+        start = asyncio.get_running_loop().time()
+        await check_failure_policies(world, hang)
+        assert 2 <= asyncio.get_running_loop().time() - start < 3  # two calls, one second each
+
+
+async def check_failure_policies(world: World, handler: pt.AdmissionHandler) -> None:
+    async with await manager_of(world) as manager:
+        await manager.cluster.install(Book)
+        for policy in ("Ignore", "Fail"):
+            options = only_here(
+                world, failure_policy=policy, timeout_seconds=1, object_selector={"matchLabels": {"policy": policy}}
+            )
+            builder = pt.WebhookBuilder(manager).for_(Book).with_options(options)
+            builder.named(f"{policy.lower()}.{world.namespace}.test")
+            builder.with_validating_handler(handler, path=f"/{policy.lower()}").complete()
+        client = world.client.with_namespace(world.namespace)
+        async with started(manager):
+            ignored, failing = a_book("ignored"), a_book("failing")
+            ignored["metadata"]["labels"] = {"policy": "Ignore"}
+            failing["metadata"]["labels"] = {"policy": "Fail"}
+            assert (await client.create(ignored)).metadata.uid
+            with pytest.raises(pt.InternalError, match="failed calling webhook"):
+                await client.create(failing)
