@@ -70,7 +70,6 @@ async def test_a_disabled_server_serves_and_registers_nothing() -> None:
 
 async def test_ready_fails_if_the_manager_stops_before() -> None:
     async with pt.Manager(pt.Cluster.embedded(), pt.ManagerOptions(webhook_server=Slow())) as manager:
-        manager.webhook_server  # noqa: B018 - adds it
         running = asyncio.ensure_future(manager.start(timeout=0))
         with pytest.raises(pt.ManagerStopped, match="has stopped before it was ready"):
             await manager.ready()
@@ -86,7 +85,6 @@ async def test_ready_passes_the_error_of_the_start_on() -> None:
 
     server = Slow()
     async with pt.Manager(pt.Cluster.embedded(), pt.ManagerOptions(webhook_server=server)) as manager:
-        manager.webhook_server  # noqa: B018 - adds it
         manager.add(Failing())
         running = asyncio.ensure_future(manager.start())
         with pytest.raises(pt.ManagerStopped) as raised:

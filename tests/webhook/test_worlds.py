@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
@@ -161,3 +162,22 @@ async def check_failure_policies(world: World, handler: pt.AdmissionHandler) -> 
             assert (await client.create(ignored)).metadata.uid
             with pytest.raises(pt.InternalError, match="failed calling webhook"):
                 await client.create(failing)
+
+
+@pytest.mark.parametrize("serve", [True, None], ids=["served", "in process"])
+async def test_a_second_program_on_the_same_file_meets_the_webhooks(tmp_path: Path, serve: bool | None) -> None:
+    """Called over HTTPS if they are served, and else the write is refused: it is never stored unchecked."""
+    url = f"sqlite:{tmp_path}/shared.db"
+    server = pt.WebhookServer(pt.WebhookServerOptions(host="127.0.0.1", port=0, serve=serve))
+    async with (
+        pt.Manager(pt.Cluster.embedded(url), pt.ManagerOptions(webhook_server=server)) as manager,
+        pt.Cluster.embedded(url) as second,
+    ):
+        await manager.cluster.install(Book)
+        pt.WebhookBuilder(manager).for_(Book).with_validator(BookWebhook()).complete()
+        client = second.client.with_namespace("default")
+        async with started(manager):
+            refusal = pt.Invalid if serve else pt.InternalError
+            with pytest.raises(refusal, match="must begin with a capital" if serve else r"in-process\.invalid"):
+                await client.create(a_book("winter", "winter"))
+        await client.create(a_book("winter", "winter"))

@@ -29,12 +29,12 @@ class Certificate:
     key: bytes = field(repr=False)
 
 
-def check_available() -> None:
-    """Raise MissingExtra where certificates cannot be made."""
+def check_available(extra: str = "serve") -> None:
+    """Raise MissingExtra, with the name of the extra to install, where certificates cannot be made."""
     try:
         import cryptography.x509  # noqa: F401  # whether it can be imported
     except ImportError:
-        raise MissingExtra("making a certificate for an HTTPS server", "serve") from None
+        raise MissingExtra("making a certificate for an HTTPS server", extra) from None
 
 
 def self_signed(host: str, *, days: int = SERVING_DAYS) -> Certificate:

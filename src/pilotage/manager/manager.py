@@ -267,6 +267,8 @@ class Manager:
             exits.callback(self._lag.close)
             self._client = self.cluster.cached_client(cache, fences=self._fences)
             await self._open_servers(exits)
+            if self.options.webhook_server is not None:
+                self.webhook_server  # noqa: B018 - adds it
             self._cache = cache
             self.add(cache)
             self._exits = exits.pop_all()

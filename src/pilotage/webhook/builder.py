@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any, Generic, Protocol, Self, cast
+from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
 from pilotage.errors import InvalidDefinition
 from pilotage.meta import forms
@@ -30,6 +30,8 @@ from pilotage.webhook.typed import AnyDefaulter, AnyValidator, defaulting, valid
 from pilotage.webhook.webhook import AdmissionWebhook, ContextFunction, LogFields, WebhookOptions
 
 log = logger("controller-runtime.builder")
+
+K = TypeVar("K", bound=forms.Object)
 
 _PATH = re.compile(r"(/[a-zA-Z0-9-_]+)+|/")
 
@@ -65,7 +67,7 @@ class WebhookBuilder(Generic[O]):
         self._spokes: list[Conversion] = []
         self._lossless = False
 
-    def for_(self, kind: KindOf[O]) -> WebhookBuilder[O]:
+    def for_(self, kind: KindOf[K]) -> WebhookBuilder[K]:
         """The kind whose objects the webhooks are given: a class, or a GroupVersionKind for documents."""
         if self._kind is not None:
             raise InvalidDefinition(
@@ -73,7 +75,7 @@ class WebhookBuilder(Generic[O]):
             )
         self._kind = forms.untyped(kind)
         forms.gvk_of(self._kind)  # raises if it is none
-        return self
+        return cast("WebhookBuilder[K]", self)
 
     def with_defaulter(
         self, defaulter: AnyDefaulter[O], *, path: str = "", remove_unknown_fields: bool = False

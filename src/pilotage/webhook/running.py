@@ -27,8 +27,10 @@ from pilotage.webhook.webhook import AdmissionWebhook
 
 log = logger("controller-runtime.webhook")
 
-REGISTER_SECONDS = 300.0
+REGISTER_SECONDS = 60.0
 """How often registrations are applied again, so that one that was deleted or changed by mistake comes back."""
+RETRY_SECONDS = 5.0
+"""How long to wait after registrations could not be applied."""
 
 
 @dataclass(slots=True)
@@ -120,16 +122,19 @@ class Running:
         self._contents.changed.set()
 
     async def _keep_registered(self) -> None:
+        seconds = REGISTER_SECONDS
         while True:
             with suppress(TimeoutError):
-                async with asyncio.timeout(REGISTER_SECONDS):
+                async with asyncio.timeout(seconds):
                     await self._contents.changed.wait()
             if self._contents.failed is not None:
                 raise self._contents.failed
             try:
                 await self._register()
+                seconds = REGISTER_SECONDS
             except (ApiError, ConnectionLost) as error:
-                log.warning("Cannot register webhooks, will retry", error=error)
+                seconds = RETRY_SECONDS
+                log.warning("Cannot register webhooks", error=error, retry_seconds=seconds)
 
     async def _register(self) -> None:
         """Bring registrations up to date, and wait until a remote API server uses them."""

@@ -45,7 +45,7 @@ class ManagedCertificates:
     ) -> None:
         """The Secret `name` in `namespace`, for a server at `hosts`. `validity` is that of its certificates, and the
         Secret is checked each `check_seconds`."""
-        certificates.check_available()
+        certificates.check_available("webhook")
         self.validity = validity or Validity()
         self.name, self.namespace = name, namespace
         self._client = client
