@@ -17,7 +17,7 @@ from pilotage.errors import (
 )
 from pilotage.meta import times
 from pilotage.meta.causes import internal_error
-from pilotage.meta.documents import Document
+from pilotage.meta.documents import Document, copied
 from pilotage.meta.names import tenant_problem
 from pilotage.rest.request import Request
 from pilotage.server import records
@@ -104,10 +104,14 @@ class RegistryContext:
         return Admission((*self.admission.mutating, *plugins.mutating), validating)
 
     async def convert(self, document: Document, info: ResourceInfo) -> Document:
-        """A document of another version of a resource in the form of this one; the given one stays as it is."""
-        if info.conversion is None:
+        """A document of another version of a resource in the form of this one; the given one stays as it is.
+
+        Unknown fields of custom resources are kept: they are dropped when an object is stored.
+        """
+        if not info.custom:
             return records.turned(document, info)
-        return await self.converter.run(lambda: records.turned(document, info))
+        found = await self.converter.run(lambda: records.unpruned(copied(document), info))
+        return found | {"apiVersion": info.gvk.api_version}
 
     @property
     def prefix(self) -> str:

@@ -96,6 +96,15 @@ def validate_update(info: ResourceInfo, request: Request, document: Document, ol
     return causes
 
 
+def drop_unknown(info: ResourceInfo, document: Document) -> None:
+    """Drop what webhooks have added to a custom resource and its schema does not know, in place.
+
+    It comes last: the validating webhooks see these fields.
+    """
+    if info.custom and info.schema is not None:
+        info.schema.prune(document)
+
+
 def schema_causes(
     info: ResourceInfo, request: Request, document: Document, old: Document | None, metadata: list[Cause]
 ) -> list[Cause]:

@@ -7,9 +7,11 @@ from typing import Any
 from pilotage.meta.documents import Document
 from tests.server.differential import APPLY, JSON_PATCH, MERGE, Saved, delete, get, patch, post, put
 
+from . import matches
 from .comparison import Case, configuration, webhook
 from .conversions import CONVERSION, LIES
 from .servers import patched
+from .verdicts import MUTATED, VERDICTS
 
 MAPS = "/api/v1/namespaces/<namespace>/configmaps"
 PODS = "/api/v1/namespaces/<namespace>/pods"
@@ -20,43 +22,6 @@ DEPLOYMENT: Document = {
     "metadata": {"name": "web"},
     "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "a"}}, "template": TEMPLATE},
 }
-_DEFINITION_VERSION: Document = {
-    "served": True,
-    "storage": False,
-    "subresources": {"status": {}},
-    "schema": {
-        "openAPIV3Schema": {
-            "type": "object",
-            "properties": {
-                "spec": {
-                    "type": "object",
-                    "properties": {
-                        "size": {"type": "integer", "default": 3},
-                        "color": {"type": "string"},
-                        "part": {"type": "object", "properties": {"unit": {"type": "string", "default": "cm"}}},
-                    },
-                },
-                "status": {"type": "object", "properties": {"phase": {"type": "string"}}},
-            },
-        }
-    },
-}
-
-
-def definition(case: str, *versions: str, storage: str = "v1", **spec: Any) -> Document:
-    group = f"hooks-{case}.example.com"
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"widgets.{group}"},
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": {"plural": "widgets", "kind": "Widget"},
-            "versions": [_DEFINITION_VERSION | {"name": name, "storage": name == storage} for name in versions],
-        }
-        | spec,
-    }
 
 
 def config_map(name: str, **more: Any) -> Document:
@@ -187,4 +152,4 @@ MUTATIONS = Case(
 )
 
 
-CASES = (OBSERVED, SUBRESOURCES, MUTATIONS, CONVERSION, LIES)
+CASES = (OBSERVED, SUBRESOURCES, MUTATIONS, CONVERSION, LIES, VERDICTS, MUTATED, *matches.ALL)

@@ -72,6 +72,7 @@ def webhook(path: str, operations: str = "*", resources: str = "configmaps", **m
         "apiGroups": [group],
         "apiVersions": more.pop("versions", ["*"]),
         "resources": names.split(),
+        "scope": more.pop("rules_scope", "*"),
     }
     return {
         "name": f"{path.strip('/')}.hooks.example.com",

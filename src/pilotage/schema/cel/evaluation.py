@@ -23,6 +23,7 @@ from pilotage.schema.cel.sizes import NO_EXTENT, Extent, Observed, encoded_size
 VARIABLES = ("object", "oldObject", "request", "namespaceObject", "params", "variables", "authorizer")
 """The names of all variables that any expression of admission can use."""
 OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
+_SELECT_OF_NULL = "Applying SELECT to non-message type"
 _BUDGET_NANOSECONDS = 190e6
 _BUDGET_BYTES = 56 * 2**20
 _PATTERNS_NANOSECONDS = 60e6
@@ -112,7 +113,16 @@ class AdmissionExpression:
                 message = str(result.value())
             except Exception as error:  # the binding raises RuntimeError, TypeError and whatever a function raised
                 message = str(error)
-        raise EvaluationError(OUT_OF_BUDGET if meter.exceeded else translated(message))
+        if meter.exceeded:
+            raise EvaluationError(OUT_OF_BUDGET)
+        raise EvaluationError(self._of_null(message, data) or translated(message))
+
+    def _of_null(self, message: str, data: Mapping[str, Any]) -> str:
+        """The error of a field of a variable that is null; the engine does not say which field."""
+        if _SELECT_OF_NULL not in message:
+            return ""
+        nulls = (fields for name, fields in self._fields.items() if fields and data[name] is None)
+        return next((f"no such key: {next(iter(fields))}" for fields in nulls), "")
 
     def _check_cost(self, data: Mapping[str, Any]) -> None:
         passed = NO_EXTENT

@@ -30,7 +30,7 @@ _SET_BY_WRITES = {"generation": 0, "managedFields": ()}
 _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 UNQUALIFIED = "name is neither a standard finalizer name nor is it fully qualified"
 DUPLICATE_OWNERS = (
-    ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, "
+    ".metadata.ownerReferences contains duplicate entries{}; API server dedups owner references in 1.20+, "
     "and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
 )
 
@@ -60,8 +60,8 @@ def carry_over(metadata: Document, old: Document, *, namespaced: bool) -> None:
         metadata.pop("namespace", None)
 
 
-def deduplicate_owners(metadata: Document) -> list[str]:
-    """Drop duplicate owner references, in place. The warnings."""
+def deduplicate_owners(metadata: Document, when: str = "") -> list[str]:
+    """Drop duplicate owner references, in place. The warnings, which say when the duplicates were found."""
     owners = metadata.get("ownerReferences")
     if not owners or len(owners) < 2:
         return []
@@ -71,7 +71,7 @@ def deduplicate_owners(metadata: Document) -> list[str]:
         if kept.setdefault(canonical(owner), owner) is not owner:
             duplicate.add(str(owner.get("uid")))
     metadata["ownerReferences"] = list(kept.values())
-    return [DUPLICATE_OWNERS + ", ".join(sorted(duplicate))] if duplicate else []
+    return [DUPLICATE_OWNERS.format(when) + ", ".join(sorted(duplicate))] if duplicate else []
 
 
 def create_causes(metadata: Document, strategy: Strategy, *, namespaced: bool) -> list[Cause]:

@@ -86,7 +86,7 @@ class Creator:
         metadata = document["metadata"]
         if attributes.reinvocation.wanted:  # a webhook has changed the object
             bodies.set_namespace(info, request, metadata)
-            warnings += meta.deduplicate_owners(metadata)
+            warnings += meta.deduplicate_owners(metadata, " after mutating admission happens")
         info.strategy.set_requester(document, request.user)
         uid = context.uid()
         if metadata.get("name") or not metadata.get("generateName"):
@@ -113,6 +113,8 @@ class Creator:
         if causes := causes + await offload(size, steps.validate_create, info, request, document):
             raise info.invalid(document["metadata"].get("name", ""), causes)
         await context.chain.of(info.group_resource).validate(attributes)
+        if attributes.reinvocation.wanted:
+            steps.drop_unknown(info, document)
         data = await store.create(context, info, request, document)
         return Response(shaped(info, data, request.form), 201, (*info.warnings, *attributes.warnings, *prepared))
 

@@ -145,16 +145,20 @@ class Updater:
                     info.strategy.stamp_status(wanted, old, now)
                 elif not request.subresource:
                     info.strategy.stamp_update(wanted, old, now)
+                mutated = False
                 if admission.mutating:
                     attributes = _attributes(info, request, wanted, old, warnings, view, now)
                     await admission.mutate(attributes)
-                    if view is not None and attributes.reinvocation.wanted and attributes.new is not None:
+                    mutated = attributes.reinvocation.wanted
+                    if view is not None and mutated and attributes.new is not None:
                         wanted = view.write(wanted, attributes.new)
                 document, unchanged, prepared = await offload(size, _prepare, info, request, entry, wanted, old)
                 if causes := await privilege_causes(self.context, info, document, old):
                     raise info.invalid(request.name, causes)
                 if admission.validating:
                     await admission.validate(_attributes(info, request, document, old, warnings, view))
+                if mutated:
+                    steps.drop_unknown(info, document)
                 if not unchanged:
                     try:
                         dry_run, fences = request.write.dry_run, request.fences

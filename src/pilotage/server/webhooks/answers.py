@@ -50,7 +50,8 @@ def checked(document: Any, kind: GroupVersionKind) -> Document:
     if not isinstance(document, dict):
         reason = f"json: cannot unmarshal {jsontext.json_type(document)} into Go value of type {TYPE_META}"
         raise AnswerError(f"couldn't get version/kind; json parse error: {reason}")
-    found = GroupVersionKind.of(str(document.get("apiVersion") or ""), str(document.get("kind") or ""))
+    group, _, version = str(document.get("apiVersion") or "").rpartition("/")
+    found = GroupVersionKind(group, version, str(document.get("kind") or ""))
     if found == kind or not (found.kind or found.version):
         return document
     if found.group == kind.group and found.kind == kind.kind and found.version in ("v1", "v1beta1"):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pilotage.errors import DecodeError, PatchError, RequestTooLarge
-from pilotage.meta import gojson
+from pilotage.errors import DecodeError, PatchDoesNotApply, PatchError, RequestTooLarge
+from pilotage.meta import gojson, jsontext
 from pilotage.meta.causes import internal_error
 from pilotage.meta.documents import Document, same
 from pilotage.meta.fields import managers as managing
@@ -25,6 +25,7 @@ _INVALID_MANAGED_FIELDS = (
     ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating "
     "admission controller; please fix your requests: {}"
 )
+_OPERATIONS = ("add", "copy", "move", "remove", "replace", "test")
 _PATCH = Request(Verb.PATCH, GroupVersionResource("", "v1", ""))
 """What decodes the object is told that a patch made it: its errors then say why, and no more."""
 
@@ -58,7 +59,7 @@ class Mutation:
         try:
             patched = json_patch.apply(before, operations)
         except PatchError as error:
-            raise internal_error(str(error)) from error
+            raise internal_error(_go_message(error, operations)) from error
         changed = not same(before, patched)
         self._set(await self._decoded(patched, match))
         return changed
@@ -88,28 +89,54 @@ class Mutation:
         self.objects.changed()
 
     def finish(self) -> None:
-        """Drop unknown fields of a custom resource, and managed fields that are none."""
-        attributes, info = self._attributes, self._attributes.body or self._attributes.info
-        if not self._changed or attributes.new is None or info is None:
+        """Restore the managed fields if webhooks have made them invalid."""
+        attributes = self._attributes
+        if not self._changed or attributes.new is None:
             return
-        if info.custom and info.schema is not None:
-            info.schema.prune(attributes.new)
         metadata = attributes.new["metadata"]
         try:
             managing.read(metadata.get("managedFields") or [])
         except ValueError as error:
-            metadata["managedFields"] = self._managed
+            metadata.pop("managedFields")
+            if self._managed:
+                metadata["managedFields"] = self._managed
             attributes.warnings.append(_INVALID_MANAGED_FIELDS.format(error))
 
 
-def _operations(name: str, patch: bytes) -> list[object]:
+def _operations(name: str, patch: bytes) -> list[Document]:
+    """The operations of a patch, as far as they can be read without looking at what they do."""
+    reason = ""
     try:
         operations = gojson.read(patch)
-        json_patch.parse(operations)
-    except (DecodeError, UnicodeDecodeError, PatchError) as error:
-        reason = f"received undecodable patch in webhook response: {error}"
-        raise CallFailed(f'failed calling webhook "{name}": {reason}') from error
+    except (DecodeError, UnicodeDecodeError) as error:
+        reason = str(error)
+    else:
+        if not isinstance(operations, list):
+            reason = f"json: cannot unmarshal {jsontext.json_type(operations)} into Go value of type jsonpatch.Patch"
+        elif not all(isinstance(operation, dict) for operation in operations):
+            reason = "json: cannot unmarshal a value into Go value of type jsonpatch.Operation"
+    if reason:
+        text = f"received undecodable patch in webhook response: {reason}"
+        raise CallFailed(f'failed calling webhook "{name}": {text}')
     return list(operations)
+
+
+def _go_message(error: PatchError, operations: list[Document]) -> str:
+    """Why a patch does not apply, in Go's words for the usual cases."""
+    operation = operations[error.operation] if error.operation is not None else {}
+    kind, path = operation.get("op"), str(operation.get("path") or "")
+    if kind not in _OPERATIONS:
+        return f"Unexpected kind: {kind or 'unknown'}"
+    if not isinstance(error, PatchDoesNotApply):
+        return str(error)
+    if kind == "test":
+        return f"testing value {path} failed: test failed"
+    if kind == "remove" and error.path == path:
+        key = path.rpartition("/")[2]
+        return f"error in remove for path: '{path}': Unable to remove nonexistent key: {key}: missing value"
+    if error.path != path:
+        return f'{kind} operation does not apply: doc is missing path: "{path}": missing value'
+    return str(error)
 
 
 def _fitted(document: Document, info: ResourceInfo) -> Document:

@@ -1,0 +1,129 @@
+"""Cases about what webhooks answer: refusals, wrong answers, patches. The name of an object selects the answer."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from pilotage.meta.documents import Document
+from tests.server.differential import Step, post
+
+from .comparison import Case, configuration, webhook
+from .servers import Behaviour, allowed, denied, patched
+
+MAPS = "/api/v1/namespaces/<namespace>/configmaps"
+PODS = "/api/v1/namespaces/<namespace>/pods"
+
+
+def _by_name(behaviours: dict[str, Behaviour]) -> Behaviour:
+    return lambda review: behaviours.get(review["request"]["name"], allowed)(review)
+
+
+def _creates(path: str, names: Any) -> list[Step]:
+    return [post(name, path, {"metadata": {"name": name}}) for name in names]
+
+
+def _raw_patch(text: str, kind: str | None = "JSONPatch") -> Behaviour:
+    patch = base64.b64encode(text.encode()).decode()
+    return lambda review: allowed(review, patch=patch, **({} if kind is None else {"patchType": kind}))
+
+
+def _patch(*operations: Document) -> Behaviour:
+    return lambda review: patched(review, *operations)
+
+
+def _add(path: str, value: Any) -> Behaviour:
+    return _patch({"op": "add", "path": path, "value": value})
+
+
+_CAUSES = [{"reason": "FieldValueInvalid", "message": "m", "field": "spec.x"}]
+REFUSALS: dict[str, Behaviour] = {
+    "denied": denied,
+    "denied-message": lambda review: denied(review, message="no way"),
+    "denied-reason": lambda review: denied(review, reason="Because"),
+    "denied-code": lambda review: denied(
+        review, code=422, reason="Invalid", message="bad", details={"name": "n", "kind": "k", "causes": _CAUSES}
+    ),
+    "denied-success": lambda review: denied(review, code=200, status="Success"),
+    "denied-teapot": lambda review: denied(review, code=418, message="teapot"),
+    "denied-retry": lambda review: denied(review, code=429, message="later", details={"retryAfterSeconds": 3}),
+    "denied-warned": lambda review: allowed(review, allowed=False, warnings=["first", "second", "first", ""]),
+    "warned": lambda review: allowed(review, warnings=["one", "bad\nline", "ü" * 300]),
+    "warned-much": lambda review: allowed(review, warnings=[f"{number}" * 500 for number in range(10)]),
+    "annotated": lambda review: allowed(review, auditAnnotations={"a": "b"}),
+    "absent": lambda review: {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"},
+    "not-allowed": lambda review: {**allowed(review), "response": {"uid": review["request"]["uid"]}},
+    "wrong-uid": lambda review: allowed(review, uid="other"),
+    "no-uid": lambda review: {**allowed(review), "response": {"allowed": True}},
+    "wrong-kind": lambda review: allowed(review) | {"kind": "Other"},
+    "wrong-version": lambda review: allowed(review) | {"apiVersion": "admission.k8s.io/v1beta1"},
+    "wrong-group": lambda review: allowed(review) | {"apiVersion": "example.com/v1"},
+    "no-kind": lambda review: {"response": {"uid": review["request"]["uid"], "allowed": True}},
+    "wrong-type": lambda review: allowed(review, allowed="yes"),
+    "wrong-warnings": lambda review: allowed(review, warnings="one"),
+    "unknown-field": lambda review: allowed(review, other=1),
+    "validating-patch": lambda review: patched(review, {"op": "remove", "path": "/data"}),
+}
+PATCHES: dict[str, Behaviour] = {
+    "empty-patch": _raw_patch("[]"),
+    "no-patch-type": _raw_patch("[]", None),
+    "only-patch-type": lambda review: allowed(review, patchType="JSONPatch"),
+    "empty-patch-type": _raw_patch('[{"op": "test", "path": "/kind", "value": "ConfigMap"}]', ""),
+    "other-patch-type": _raw_patch('[{"op": "remove", "path": "/data"}]', "MergePatch"),
+    "undecodable-patch": _raw_patch("{}"),
+    "no-json-patch": _raw_patch("nonsense"),
+    "missing-path": _patch({"op": "remove", "path": "/data"}),
+    "missing-parent": _add("/data/a/b", "x"),
+    "failed-test": _patch({"op": "test", "path": "/kind", "value": "Secret"}),
+    "wrong-operation": _patch({"op": "upsert", "path": "/data", "value": {}}),
+    "unknown-data": _add("/unknown", {"a": 1}),
+    "other-name": _add("/metadata/name", "renamed"),
+    "other-namespace": _add("/metadata/namespace", "elsewhere"),
+    "no-change": _patch({"op": "test", "path": "/kind", "value": "ConfigMap"}),
+    "invalid-label": _add("/metadata/labels", {"Bad Key": "x"}),
+    "set-uid": _add("/metadata/uid", "11111111-1111-1111-1111-111111111111"),
+    "no-managers": _patch({"op": "remove", "path": "/metadata/managedFields"}),
+    "null-labels": _add("/metadata/labels", None),
+    "broken-managers": _add("/metadata/managedFields", [{"manager": "m", "operation": "Destroy"}]),
+    "binary": _add("/binaryData", {"a": "bm90IGJhc2U2NA=="}),
+    "not-binary": _add("/binaryData", {"a": "?"}),
+    "owners": _add(
+        "/metadata/ownerReferences",
+        [{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "1"}] * 2,
+    ),
+}
+
+VERDICTS = Case(
+    "verdicts",
+    configurations=[
+        configuration("Validating", "verdicts", webhook("/v", "CREATE")),
+        configuration(
+            "Validating", "verdicts-ignored", webhook("/v-ignored", "CREATE", "secrets", failurePolicy="Ignore")
+        ),
+    ],
+    behaviours={"/v": _by_name(REFUSALS), "/v-ignored": _by_name(REFUSALS)},
+    steps=[
+        *_creates(MAPS, REFUSALS),
+        *(
+            post(f"ignored: {name}", "/api/v1/namespaces/<namespace>/secrets", {"metadata": {"name": name}})
+            for name in ("absent", "wrong-uid", "wrong-kind", "wrong-type", "denied")
+        ),
+    ],
+)
+MUTATED = Case(
+    "mutated",
+    configurations=[
+        configuration("Mutating", "mutated", webhook("/m", "CREATE")),
+        configuration(
+            "Mutating", "mutated-ignored", webhook("/m-ignored", "CREATE", "secrets", failurePolicy="Ignore")
+        ),
+    ],
+    behaviours={"/m": _by_name(PATCHES), "/m-ignored": _by_name(PATCHES)},
+    steps=[
+        *_creates(MAPS, PATCHES),
+        *(
+            post(f"ignored: {name}", "/api/v1/namespaces/<namespace>/secrets", {"metadata": {"name": name}})
+            for name in ("undecodable-patch", "missing-path", "other-patch-type")
+        ),
+    ],
+)
