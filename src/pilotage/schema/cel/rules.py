@@ -70,9 +70,9 @@ class Rules:
     def __init__(self, root: RuleNode) -> None:
         self._root = root
 
-    def validate(self, document: Any, old: Any = None) -> list[Cause]:
-        """The causes of all rules that fail. With `old`, failures in unchanged parts are tolerated (ratcheting)."""
-        evaluation = _Evaluation(self._root.node, document, old)
+    def validate(self, document: Any, old: Any = None, *, ratchet: bool = True) -> list[Cause]:
+        """The causes of all rules that fail. With `old`, failures in unchanged parts are tolerated if `ratchet`."""
+        evaluation = _Evaluation(self._root.node, document, old, ratchet=ratchet)
         with suppress(_BudgetSpentError):
             evaluation.visit(self._root, document, old, ())
         return evaluation.causes()
@@ -97,13 +97,14 @@ class _Operands(NamedTuple):
 class _Evaluation:
     """Runs the rules on one document."""
 
-    def __init__(self, root: Node, document: Any, old: Any) -> None:
+    def __init__(self, root: Node, document: Any, old: Any, *, ratchet: bool) -> None:
+        self._ratchet = ratchet
         self._budget = Budget(document, old)
         self._comparison = Comparison(root, document, old) if old is not None else None
         self._problems: list[Problem] = []
 
     def causes(self) -> list[Cause]:
-        comparison = self._comparison
+        comparison = self._comparison if self._ratchet else None
         return [
             each.cause
             for each in self._problems

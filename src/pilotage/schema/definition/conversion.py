@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from pilotage.errors import Cause
 from pilotage.meta import causes
 from pilotage.meta.clientconfig import ca_bundle_problem, client_config_causes
 from pilotage.schema.definition.names import label_rule
+
+_SERVICE = "spec.conversion.webhookClientConfig.service"
+_SWAPPED = {f"{_SERVICE}.name": f"{_SERVICE}.namespace", f"{_SERVICE}.namespace": f"{_SERVICE}.name"}
+"""kube-apiserver mixes these up: programs see a missing name as a missing namespace."""
 
 
 def conversion_causes(conversion: Mapping[str, Any]) -> Iterator[Cause]:
@@ -27,7 +32,8 @@ def conversion_causes(conversion: Mapping[str, Any]) -> Iterator[Cause]:
     if client is None:
         yield causes.required(f"{at}.webhookClientConfig", "required when strategy is set to Webhook")
     else:
-        yield from client_config_causes(client, f"{at}.webhookClientConfig")
+        for cause in client_config_causes(client, f"{at}.webhookClientConfig"):
+            yield replace(cause, field=_SWAPPED.get(cause.field, cause.field))
     yield from _review_causes(reviews, f"{at}.conversionReviewVersions")
 
 

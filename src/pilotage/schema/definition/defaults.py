@@ -10,6 +10,7 @@ import msgspec
 
 from pilotage.errors import Cause
 from pilotage.meta import causes
+from pilotage.schema.cel.expression import CompileError
 from pilotage.schema.definition.keywords import Place
 from pilotage.schema.structural import StructuralSchema
 from pilotage.schema.structural.embedded import resource_causes
@@ -17,12 +18,14 @@ from pilotage.schema.structural.validate import NON_VALIDATING, SCALARS
 
 Schema = Mapping[str, Any]
 
-_IGNORED = NON_VALIDATING - {"x-kubernetes-validations"}
+_RULES = "x-kubernetes-validations"
+_IGNORED = NON_VALIDATING - {_RULES}
+_TYPE_NAMES = {str: "string", int: "integer", float: "number", bool: "boolean", list: "array", dict: "object"}
 _EMBEDDED = "x-kubernetes-embedded-resource"
 
 
-def default_causes(schema: Schema, place: Place) -> Iterator[Cause]:
-    """A default must be valid, and must not have fields that pruning would drop."""
+def default_causes(schema: Schema, place: Place, *, ruled: bool = True) -> Iterator[Cause]:
+    """A default must be valid, and must not have fields that pruning would drop. `ruled`: rules can be compiled."""
     default = schema.get("default")
     if default is None or place.branch:
         return
@@ -30,11 +33,39 @@ def default_causes(schema: Schema, place: Place) -> Iterator[Cause]:
     if place.in_metadata and (problem := _metadata_problem(default, place)):
         yield causes.invalid(at, default, f"must result in valid metadata: {problem}", whole=True)
         return
-    compiled = _compiled(schema, place)
+    compiled, broken_rule = _compiled_rules(schema if ruled else _with_rules(schema, None), place)
     if not place.in_metadata and compiled.has_unknown_fields(default):
         yield causes.invalid(at, default, "must not have unknown fields", whole=True)
-    for cause in compiled.validate_default(default):
+    found = compiled.validate_default(default)
+    if broken_rule and not found:
+        shown = causes.json_shown(_TYPE_NAMES[type(default)])
+        yield Cause("FieldValueInvalid", f"Invalid value: {shown}: rule compile error: {broken_rule}", at)
+    for cause in found:
         yield _moved(cause, at)
+
+
+def _compiled_rules(schema: Schema, place: Place) -> tuple[StructuralSchema, str]:
+    """The compiled schema; without its rules if one does not compile, and why."""
+    problem = ""
+    for candidate in (schema, _with_rules(schema, "messageExpression")):
+        try:
+            return _compiled(candidate, place), ""
+        except CompileError as error:
+            problem = f"compilation failed: {error}"
+    return _compiled(_with_rules(schema, None), place), problem
+
+
+def _with_rules(schema: Schema, dropped: str | None) -> Schema:
+    """A copy whose rules, on all levels, do not have a key; without rules for None."""
+    result = {key: value for key, value in schema.items() if key != _RULES}
+    if dropped is not None and schema.get(_RULES):
+        result[_RULES] = [{key: rule[key] for key in rule if key != dropped} for rule in schema[_RULES]]
+    if schema.get("properties"):
+        result["properties"] = {name: _with_rules(child, dropped) for name, child in schema["properties"].items()}
+    for key in ("items", "additionalProperties"):
+        if isinstance(schema.get(key), Mapping):
+            result[key] = _with_rules(schema[key], dropped)
+    return result
 
 
 def _compiled(schema: Schema, place: Place) -> StructuralSchema:

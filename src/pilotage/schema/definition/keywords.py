@@ -75,7 +75,7 @@ def keyword_causes(schema: Schema, place: Place) -> Iterator[Cause]:
             yield causes.forbidden(f"{at}.{keyword}", f"{keyword} is not supported")
     if kind == "null":
         yield causes.forbidden(f"{at}.type", "type cannot be set to null, use nullable as an alternative")
-    if isinstance(schema.get("items"), list):
+    if schema.get("items") and isinstance(schema["items"], list):
         yield causes.forbidden(f"{at}.items", "items must be a schema object and not an array")
     if place.in_metadata and schema.get("x-kubernetes-embedded-resource"):
         yield causes.forbidden(f"{at}.x-kubernetes-embedded-resource", "must not be used inside of resource meta")
@@ -89,6 +89,13 @@ def keyword_causes(schema: Schema, place: Place) -> Iterator[Cause]:
     if schema.get("x-kubernetes-preserve-unknown-fields") is False:
         yield causes.invalid(f"{at}.x-kubernetes-preserve-unknown-fields", False, "must be true or undefined")
     yield from _list_causes(schema, at)
+
+
+def is_convertible(schema: Schema) -> bool:
+    """Whether the keywords of one schema allow to look at its structure, defaults and rules at all."""
+    if any(schema.get(keyword) not in (None, "", {}, []) for keyword in _UNSUPPORTED) or "additionalItems" in schema:
+        return False
+    return not (isinstance(schema.get("items"), list) and schema["items"])
 
 
 def _repetitions(schema: Schema, around: int | None) -> int | None:

@@ -57,7 +57,7 @@ def children(schema: Schema, at: str) -> Iterator[tuple[str, Schema]]:
 
 
 def _place(schema: Schema, at: str, level: str) -> Iterator[Cause]:
-    if schema.get("type") == "array" and "items" not in schema:
+    if schema.get("type") == "array" and not isinstance(schema.get("items"), Mapping):
         yield causes.required(f"{at}.items", "must be specified")
     additional = schema.get("additionalProperties")
     if additional is not None and level == "root":

@@ -16,7 +16,7 @@ from pilotage.meta.names import dns_1123_subdomain
 from pilotage.schema.definition.approval import approval_causes
 from pilotage.schema.definition.conversion import ca_bundle_causes, conversion_causes
 from pilotage.schema.definition.defaults import default_causes
-from pilotage.schema.definition.keywords import Place, keyword_causes, places
+from pilotage.schema.definition.keywords import Place, is_convertible, keyword_causes, places
 from pilotage.schema.definition.names import label_rule, names_causes
 from pilotage.schema.definition.rulecosts import ProgramBudget, RuleCosts
 from pilotage.schema.definition.rules import rule_compile_causes, rule_form_causes
@@ -29,8 +29,6 @@ from pilotage.schema.definition.version import (
     status_root_causes,
     subresource_causes,
 )
-
-_TOO_EXPENSIVE = "FieldValueForbidden"
 
 
 @dataclass(frozen=True)
@@ -247,22 +245,26 @@ def _schema_causes(version: Mapping[str, Any], at: str, limits: _RuleLimits) -> 
     if schema.get("nullable"):
         yield causes.forbidden(f"{where}.nullable", "nullable cannot be true at the root")
     every = list(places(schema, Place(where, root=True, resource=True)))
-    structural = structure_causes(schema, where)
-    yield from structural
     keywords = [cause for each, place in every for cause in keyword_causes(each, place)]
     forms = [cause for each, place in every for cause in rule_form_causes(each, place)]
-    # As in Kubernetes: rules are compiled only if the schema is valid, and not reported if a default is not. Defaults
-    # are validated by rules, so that these have to compile, however much they cost.
+    # As in Kubernetes: defaults are validated only if the schema is structural, and rules are not reported if a default
+    # is wrong. Defaults are validated by rules, so that these are compiled first, within their limits.
+    structural: list[Cause] = []
     defaults: list[Cause] = []
     compiled: list[Cause] = []
-    if not (structural or keywords or forms):
+    convertible = all(is_convertible(each) for each, _ in every)
+    if convertible:
+        structural = structure_causes(schema, where)
+    ruled = convertible and not (structural or keywords or forms)
+    if ruled:
         costs = limits.costs(version.get("name"), schema)
         compiled = [cause for each, place in every for cause in rule_compile_causes(each, place, costs)]
         compiled += costs.causes(where)
-        if all(cause.reason == _TOO_EXPENSIVE for cause in compiled):
-            defaults = [cause for each, place in every for cause in default_causes(each, place)]
-        if defaults:
-            compiled = []
+    if convertible and not structural and not limits.programs.exceeded:
+        defaults = [cause for each, place in every for cause in default_causes(each, place, ruled=ruled)]
+    if defaults:
+        compiled = []
+    yield from structural
     yield from defaults
     yield from keywords
     yield from forms

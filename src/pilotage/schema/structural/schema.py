@@ -145,7 +145,8 @@ class StructuralSchema:
                 check_value(self._table, default, None, None, problems)
         if problems or self._rules is None:
             return [each.cause for each in problems]
-        return self._rules.validate(default)
+        # It must be allowed as a value that stays, and as a new one.
+        return self._rules.validate(default, default, ratchet=False) or self._rules.validate(default)
 
     def validate_status(self, document: Any, old: Any = None, *, metadata: Sequence[Cause] = ()) -> list[Cause]:
         """As `validate`, for a write to the status subresource: of the schema only `status` is checked."""

@@ -71,6 +71,8 @@ def type_check(node: Node, kind: type) -> Check:
     def check(value: Any, path: Path, key: Any, out: list[Problem]) -> None:
         out.append(_type_problem(path, key, found, wanted))
 
+    if kind is list and format_name:  # as in Kubernetes, an empty list is no value of a wrong type then
+        return lambda value, path, key, out: check(value, path, key, out) if value else None
     if kind is float and (node.type == "integer" or node.int_or_string):
         return lambda value, path, key, out: None if _is_json_integer(value) else check(value, path, key, out)
     return check
@@ -207,11 +209,32 @@ def _range_check(node: Node) -> Check | None:
         if outside(value):
             if type(value) is int and not _INTEGERS["int64"][0] <= value <= _INTEGERS["int64"][1]:
                 too_large(float(value) if abs(value) < _LARGEST_FLOAT else math.inf, path, key, out)
-            steps = steps_of((path, key) if key is not None else path)
-            text = f"Checked value must be of type {node.type} {words} in {dotted(steps)}"
-            out.append(Problem(steps, causes.invalid(NO_FIELD, "", text), len(steps)))
+            out.append(_misfit(path, key, f"Checked value must be of type {node.type} {words} in"))
 
     return check
+
+
+def _misfit(path: Path, key: Any, text: str) -> Problem:
+    steps = steps_of((path, key) if key is not None else path)
+    return Problem(steps, causes.invalid(NO_FIELD, "", f"{text} {dotted(steps)}"), len(steps))
+
+
+def _limit_check(node: Node, keyword: str) -> Check | None:
+    """Reports the limit of an integer that is not such an integer itself, whatever the value."""
+    limit, name = node.schema[keyword], node.schema.get("format", "")
+    low, high = _INTEGERS.get(name, _INTEGERS["int64"])
+    if node.type != "integer" or (low <= limit <= high and float(limit).is_integer()):
+        return None
+    what = {"minimum": "Minimum boundary", "maximum": "Maximum boundary", "multipleOf": "MultipleOf"}[keyword]
+    words = f"with format {name}" if name in _INTEGERS else "(default format)"
+    text = f"{what} value must be of type integer {words} in"
+    return lambda value, path, key, out: out.append(_misfit(path, key, text))
+
+
+def _truncated(limit: float) -> int:
+    """A limit as Go converts it to an int64."""
+    low, high = _INTEGERS["int64"]
+    return int(limit) if low <= limit <= high else low
 
 
 def valid_range(node: Node) -> tuple[float, float]:
@@ -219,7 +242,11 @@ def valid_range(node: Node) -> tuple[float, float]:
     schema = node.schema
     if schema.get("exclusiveMinimum") or schema.get("exclusiveMaximum") or schema.get("multipleOf"):
         return 1, 0
+    if any(keyword in schema and _limit_check(node, keyword) for keyword in ("minimum", "maximum")):
+        return 1, 0
     low, high = _INTEGERS.get(str(schema.get("format")), _INTEGERS["int64"])
+    if not all(low <= schema.get(keyword, 0) <= high for keyword in ("minimum", "maximum")):
+        return 1, 0
     return max(low, schema.get("minimum", low)), min(high, schema.get("maximum", high))
 
 
@@ -227,19 +254,26 @@ def _multiple_check(node: Node) -> Check | None:
     factor = node.schema.get("multipleOf")
     if not factor:
         return None
-    exact = isinstance(factor, int) or float(factor).is_integer()
+    whole = _truncated(factor)
+    truncates = node.type != "integer" or float(factor).is_integer()
 
     def check(value: float, path: Path, key: Any, out: list[Problem]) -> None:
-        if isinstance(value, int) and exact:
-            fits = value % int(factor) == 0
+        if type(value) is int and truncates:
+            if whole <= 0:
+                text = f"must be positive: {whole}"
+                out.append(
+                    problem(path, key, lambda at: causes.invalid(at, 0, f"factor MultipleOf declared for {at} {text}"))
+                )
+                return
+            fits, used = value % whole == 0, float(whole)
         else:
-            number = float(value) if abs(value) <= _LARGEST_FLOAT else math.inf
+            number, used = float(value) if abs(value) <= _LARGEST_FLOAT else math.inf, factor
             fits = _is_whole(1 / factor * number if factor < 1 else number / factor)
         if not fits:
-            text = f"in body should be a multiple of {_number(factor)}"
-            out.append(problem(path, key, lambda at: causes.invalid(at, value, f"{at} {text}")))
+            text = f"in body should be a multiple of {_number(used)}"
+            out.append(problem(path, key, lambda at: causes.invalid(at, _shown(value), f"{at} {text}")))
 
-    return check
+    return combined([each for each in (_limit_check(node, "multipleOf"), check) if each])
 
 
 def _bound_check(node: Node, keyword: str) -> Check | None:
@@ -248,13 +282,17 @@ def _bound_check(node: Node, keyword: str) -> Check | None:
     if bound is None:
         return None
     outside, direction = _BOUNDS[keyword, exclusive]
-    words = f"in body should be {direction} than {'' if exclusive else 'or equal to '}{_number(bound)}"
+    words = f"in body should be {direction} than {'' if exclusive else 'or equal to '}"
+    # As in Kubernetes, an integer in a field for any number is compared with a whole limit.
+    whole = bound if node.type == "integer" else _truncated(bound)
 
     def check(value: float, path: Path, key: Any, out: list[Problem]) -> None:
-        if outside(value, bound):
-            out.append(problem(path, key, lambda at: causes.invalid(at, value, f"{at} {words}")))
+        limit = whole if type(value) is int else bound
+        if outside(value, limit):
+            text = f"{words}{_number(limit)}"
+            out.append(problem(path, key, lambda at: causes.invalid(at, _shown(value), f"{at} {text}")))
 
-    return check
+    return combined([each for each in (_limit_check(node, keyword), check) if each])
 
 
 def _type_problem(path: Path, key: Any, found: str, wanted: str) -> Problem:
@@ -281,6 +319,11 @@ def _is_whole(value: float) -> bool:
     if not math.isfinite(value):
         return False
     return abs(value - round(value)) < 1e-9 * max(1.0, abs(value))
+
+
+def _shown(value: float) -> float:
+    """A value as Go prints it: whole floats without a fraction."""
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e21 else value
 
 
 def _number(value: float) -> str:
