@@ -7,6 +7,7 @@ validating admission; then the object is stored.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pilotage.errors import Cause, RequestTooLarge
@@ -19,9 +20,15 @@ from pilotage.server.strategies.strategy import copy_field
 from pilotage.server.verbs.bodies import FieldProblems
 from pilotage.storage.transaction import MAX_VALUE_BYTES
 
+_FRACTION = re.compile(rb"[0-9](?:\.[0-9]|[eE])")
+"""A number that may be read as a float; texts have it, too."""
+_INTEGERS = 2**63
+
 
 def default(info: ResourceInfo, request: Request, document: Document, problems: FieldProblems) -> list[str]:
     """Prune and default by the schema of a CRD, then by the strategy, in place. The warnings about dropped fields."""
+    if info.custom and _FRACTION.search(request.body):
+        make_whole(document)
     if info.custom and info.schema is not None and not info.schema.is_complete(document):
         problems.unknown += info.schema.prune(document)
         nulls = nulls_in(document) if request.content_type == PatchType.APPLY.value else []
@@ -34,6 +41,17 @@ def default(info: ResourceInfo, request: Request, document: Document, problems: 
     warnings = problems.report(request, info)
     info.strategy.default(document)
     return warnings
+
+
+def make_whole(value: Any) -> None:
+    """Make floats without a fraction integers, in place, as Go writes them: a client may read `1.0` into no integer."""
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in items:
+        if type(item) is float:
+            if item.is_integer() and abs(item) < _INTEGERS:
+                value[key] = int(item)
+        elif isinstance(item, dict | list):
+            make_whole(item)
 
 
 def prepare_create(info: ResourceInfo, document: Document, *, now: str, uid: str) -> list[str]:

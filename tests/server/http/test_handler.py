@@ -114,6 +114,12 @@ async def test_every_answer_has_an_audit_id_and_is_not_cached() -> None:
         assert dict((await ask(handler, "/api", audit_id="mine")).headers)["audit-id"] == "mine"
 
 
+async def test_there_is_nothing_below_a_health_check_without_a_name() -> None:
+    async with opened() as api:
+        answer = await ask(HTTPHandler(api.registry, "secret"), "/livez/")
+        assert (answer.status, answer.body) == (404, b"404 page not found\n")
+
+
 async def test_an_unknown_path_is_forbidden_before_it_is_not_found() -> None:
     async with opened() as api:
         handler = HTTPHandler(api.registry, "secret")

@@ -10,11 +10,14 @@ from hypothesis import strategies as st
 
 from pilotage.errors import BadRequest, Invalid, NotFound
 from pilotage.meta import jsontext
+from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import PatchType, Request, Verb, WriteOptions
 from pilotage.server.verbs import bodies
 from pilotage.server.verbs.bodies import FieldProblems, mismatch
 
 from ..registries import CONFIG_MAPS, DEFINITIONS, NAMESPACES, WIDGETS, definition, opened, widget
+
+DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
 
 
 class Pairs(list[tuple[str, Any]]):
@@ -215,3 +218,40 @@ async def test_the_finalizers_of_a_namespace_are_written_with_its_metadata() -> 
         written = await api.get(NAMESPACES, "a")
         assert written["metadata"]["labels"] == {"kubernetes.io/metadata.name": "a"}
         assert written["metadata"]["annotations"] == {"n": "o"}
+
+
+@pytest.mark.parametrize(("number", "stored"), [("1.0", "1"), ("1e3", "1000"), ("-0.0", "0"), ("1.5", "1.5")])
+async def test_whole_numbers_of_a_custom_resource_are_stored_as_integers(number: str, stored: str) -> None:
+    async with opened() as api:
+        await api.create(DEFINITIONS, definition())
+        body = json.dumps(widget("a", spec={"n": ["<n>"]})).replace('"<n>"', number).encode()
+        answer = await api.registry.call(Request(Verb.CREATE, WIDGETS, namespace="default", body=body))
+        assert f'"spec":{{"n":[{stored}]}}'.encode() in answer.body
+
+
+async def test_the_result_of_a_patch_that_cannot_be_decoded_is_shown_with_metadata_in_its_usual_order() -> None:
+    async with opened() as api:
+        await api.create(CONFIG_MAPS, {"metadata": {"name": "a", "labels": {"x": "y"}}, "data": {"k": "v"}}, "default")
+        with pytest.raises(Invalid) as caught:
+            await api.patch(CONFIG_MAPS, "a", {"data": {"k": 5}}, "default")
+        message = caught.value.status.message
+        names = ("apiVersion", "data", "kind", "metadata", "name", "namespace", "uid", "resourceVersion", "labels")
+        places = [message.index(f'\\"{name}\\"') for name in names]
+        assert places == sorted(places)
+
+
+async def test_a_text_for_a_number_in_a_strategic_patch_has_the_message_of_kube_apiserver() -> None:
+    async with opened() as api:
+        pods = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        spec = {"selector": {"matchLabels": {"a": "b"}}, "template": pods}
+        await api.create(DEPLOYMENTS, {"metadata": {"name": "d"}, "spec": spec}, "default")
+        request = Request(
+            Verb.PATCH,
+            DEPLOYMENTS,
+            namespace="default",
+            name="d",
+            body=b'{"spec": {"replicas": "x"}}',
+            content_type=PatchType.STRATEGIC.value,
+        )
+        with pytest.raises(Invalid, match="unrecognized type: int32"):
+            await api.registry.call(request)

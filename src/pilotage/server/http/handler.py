@@ -109,6 +109,8 @@ class HTTPHandler:
         if attributes.subresource not in _LONG_RUNNING:
             flow += await self._flows.headers(attributes)
         if health := self._health.get("/" + route.lstrip("/").partition("/")[0]):
+            if incoming.target.partition("?")[0] == f"{route}/":
+                raise NotFound(routes.NO_PAGE)
             return await health(incoming if incoming.method == "HEAD" else replace(incoming, method="GET"))
         if route == "/metrics" and incoming.method == "GET":
             await self._authorizer.check(AccessAttributes(user, "get", path=route))

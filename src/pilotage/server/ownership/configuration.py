@@ -13,6 +13,7 @@ from pilotage.meta.kinds import GroupKind, GroupVersionKind
 from pilotage.rest.request import Request
 from pilotage.server.ownership import kinds
 from pilotage.server.resources import ResourceInfo
+from pilotage.server.verbs.bodies import yaml_error
 
 
 def check_manager(request: Request) -> None:
@@ -27,7 +28,7 @@ def read(body: bytes) -> tuple[Document, list[str]]:
     try:
         document, duplicates = _decoded(body)
     except DecodeError as error:
-        raise BadRequest(f"error decoding YAML: error converting YAML to JSON: yaml: {error}") from None
+        raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {yaml_error(str(error))}") from None
     if document is None:
         return {}, duplicates
     if not isinstance(document, dict):

@@ -20,7 +20,7 @@ from pilotage.server.subresources.connections import Connections, connection_kin
 from pilotage.server.subresources.evictions import Evictions
 from pilotage.server.subresources.scheduling import Scheduling
 from pilotage.server.subresources.table import BINDINGS, action_of
-from pilotage.server.subresources.tokenrequests import TokenRequests
+from pilotage.server.subresources.tokenrequests import TokenRequests, default_token_request
 from pilotage.server.verbs import bodies
 
 SUCCESS = b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201}'
@@ -51,7 +51,9 @@ class Actions:
             return await self._connect(info, request, action)
         bodies.check_options(request)
         document = _read(request, _BODIES[action])
-        if action != "token":
+        if action == "token":
+            default_token_request(document)
+        else:
             _check_name(request, document, _BODIES[action].kind)
         warnings = await admit(self._context, info, request, document, body_info(_BODIES[action]))
         with bodies.with_warnings(warnings):

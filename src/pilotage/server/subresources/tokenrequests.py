@@ -33,9 +33,9 @@ class TokenRequests:
     async def create(self, info: ResourceInfo, request: Request, document: Document) -> Response:
         """The token request with its token."""
         account = records.decode((await self._context.entry(info, request)).value)
-        spec = document.get("spec") or {}
+        spec = document["spec"]
         _check_metadata(request, document)
-        seconds = spec.get("expirationSeconds") or _DEFAULT_SECONDS
+        seconds = spec["expirationSeconds"]
         _check_seconds(seconds)
         audiences = spec.get("audiences") or [ISSUER]
         bound = await self._bound(request, spec.get("boundObjectRef"))
@@ -77,6 +77,12 @@ class TokenRequests:
             account = f'serviceaccount "{request.name}"'
             raise BadRequest(f"cannot bind token for {account} to pod running with different serviceaccount name.")
         return {"kind": kind, "apiVersion": api_version, "name": name, "uid": uid}
+
+
+def default_token_request(document: Document) -> None:
+    """Set how long a token is valid, in place, where its request does not say it."""
+    spec = document["spec"] = dict(document.get("spec") or {})
+    spec["expirationSeconds"] = spec.get("expirationSeconds") or _DEFAULT_SECONDS
 
 
 def _check_metadata(request: Request, document: Document) -> None:

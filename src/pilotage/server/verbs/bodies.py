@@ -274,8 +274,8 @@ def _decoded(request: Request, info: ResourceInfo, problems: FieldProblems) -> A
         try:
             document, problems.repeated = yamltext.read_lenient(request.body)
         except DecodeError as error:
-            raise unrecognized(info, _yaml_error(str(error)), request.body) from None
-        return _sorted(document)
+            raise unrecognized(info, yaml_error(str(error)), request.body) from None
+        return sorted_keys(document)
     if media == PROTOBUF and not info.custom:
         return _protobuf(request, info)
     accepted = ACCEPTED if media != PROTOBUF else "application/json, application/yaml"
@@ -284,14 +284,14 @@ def _decoded(request: Request, info: ResourceInfo, problems: FieldProblems) -> A
     )
 
 
-def _sorted(value: Any) -> Any:
+def sorted_keys(value: Any) -> Any:
     """With the keys of all mappings in order, in which kube-apiserver converts YAML and reports unknown fields."""
     if isinstance(value, dict):
-        return {key: _sorted(value[key]) for key in sorted(value)}
-    return [_sorted(item) for item in value] if isinstance(value, list) else value
+        return {key: sorted_keys(value[key]) for key in sorted(value)}
+    return [sorted_keys(item) for item in value] if isinstance(value, list) else value
 
 
-def _yaml_error(message: str) -> str:
+def yaml_error(message: str) -> str:
     """A message of our YAML reader in the form of Go's, which names no line for the first one."""
     found = _YAML_ERROR.fullmatch(message)
     if found is None:

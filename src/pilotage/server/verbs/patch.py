@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -27,10 +28,31 @@ from pilotage.meta.patches import json_patch, merge, strategic
 from pilotage.rest.request import PatchType, Request
 from pilotage.server import records
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.verbs.bodies import NO_KIND, FieldProblems, duplicate_fields
+from pilotage.server.verbs.bodies import NO_KIND, FieldProblems, duplicate_fields, sorted_keys
 from pilotage.types import builtin
 
 _MAX_SHOWN = 64 * 1024
+_TEXT_FOR_A_NUMBER = re.compile(
+    r"json: cannot unmarshal string into field \S+ of type (int32|int64|float64|bool)(?:ean)?"
+)
+_METADATA_ORDER = (
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+)
+"""The order in which Go writes the fields of metadata."""
 Patch = Callable[[bytes], tuple[Document, FieldProblems]]
 """From the bytes of what is there to what is wanted instead. May be called again, with what is there by then."""
 
@@ -66,11 +88,27 @@ def undecodable(info: ResourceInfo, request: Request, reason: str, patched: Docu
         value = "{}"
     elif request.content_type == PatchType.STRATEGIC.value:
         value = go_text(_read(request, PatchType.STRATEGIC))
+        if found := _TEXT_FOR_A_NUMBER.fullmatch(reason):
+            reason = f"unrecognized type: {found[1]}"
     else:
-        value = json_shown(patched, order="sorted")[:_MAX_SHOWN]
+        value = json_shown(_in_order(patched, request))[:_MAX_SHOWN]
     if reason == NO_KIND:
         reason = f"{reason} in '{value}'"
     return invalid_error(GroupKind("", ""), "", [invalid("patch", value, reason)])
+
+
+def _in_order(patched: Document, request: Request) -> Document:
+    """As kube-apiserver writes the result of a patch: sorted, but for metadata that the patch leaves as it is."""
+    shown: Document = sorted_keys(patched)
+    metadata = shown.get("metadata")
+    if isinstance(metadata, dict) and b'"metadata"' not in request.body and b"/metadata" not in request.body:
+        known = patched["metadata"]
+        first = {key: known[key] for key in _METADATA_ORDER if key in known}
+        if "managedFields" in first:
+            entries = first["managedFields"]
+            first["managedFields"] = [entry | {"fieldsV1": sorted_keys(entry.get("fieldsV1"))} for entry in entries]
+        shown["metadata"] = first | {key: value for key, value in known.items() if key not in first}
+    return shown
 
 
 def patch_type(info: ResourceInfo, request: Request) -> PatchType:
