@@ -19,7 +19,7 @@ from pilotage.http.client import Client
 from pilotage.webhook.certificates.rotation import Validity
 from pilotage.webhook.declarations import VALIDATING
 
-VALIDITY = Validity(timedelta(seconds=12), timedelta(seconds=6), overlap=timedelta(seconds=1))
+VALIDITY = Validity(timedelta(seconds=18), timedelta(seconds=9), overlap=timedelta(seconds=1))
 FRESH = 10
 """One request in ten is on a new connection."""
 

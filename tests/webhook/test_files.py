@@ -63,7 +63,20 @@ async def test_a_new_pair_is_used_after_a_write_a_swap_and_a_move(tmp_path: Path
     assert files.reread()
 
 
-@pytest.mark.covers("T184")
+@pytest.mark.covers("T184", "F30")
+async def test_a_swapped_link_is_noticed_as_a_kubelet_swaps_it(tmp_path: Path) -> None:
+    issue(tmp_path / "first")
+    second = issue(tmp_path / "second")
+    (tmp_path / "data").symlink_to("first")
+    files = pt.CertificateFiles(tmp_path / "data")
+    await files.open()
+    (tmp_path / "new").symlink_to("second")
+    (tmp_path / "new").rename(tmp_path / "data")
+    assert files.reread()
+    assert files.certificate == second
+
+
+@pytest.mark.covers("T184", "F30")
 async def test_a_pair_that_does_not_match_is_not_used(tmp_path: Path) -> None:
     pair, files = issue(tmp_path), pt.CertificateFiles(tmp_path)
     await files.open()

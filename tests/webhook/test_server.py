@@ -69,6 +69,18 @@ async def test_a_path_is_served_once() -> None:
         server.register("books", pt.AdmissionWebhook(lambda request: pt.allowed()))
 
 
+async def test_tls_1_2_is_the_lowest_version_and_http_1_1_the_protocol() -> None:
+    contexts: list[ssl.SSLContext] = []
+    server = book_server(tls_options=contexts.append)
+    async with pt.Cluster.embedded() as cluster, started(server, cluster):
+        assert contexts[0].minimum_version is ssl.TLSVersion.TLSv1_2
+        context = tls.client_context(ca_data=(await bundle_of(cluster)).decode())
+        context.set_alpn_protocols(["h2", "http/1.1"])
+        _, writer = await asyncio.open_connection("127.0.0.1", server.address[1], ssl=context)
+        assert writer.get_extra_info("ssl_object").selected_alpn_protocol() == "http/1.1"
+        writer.close()
+
+
 @pytest.mark.covers("T172")
 async def test_tls_options_are_respected() -> None:
     contexts: list[ssl.SSLContext] = []

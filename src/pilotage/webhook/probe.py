@@ -16,6 +16,7 @@ from pilotage.meta.documents import Document
 from pilotage.meta.unstructured import Unstructured
 from pilotage.webhook.addresses import Address, with_bundle
 from pilotage.webhook.admission import CREATE, AdmissionRequest, AdmissionResponse, denied
+from pilotage.webhook.completion import completed
 from pilotage.webhook.declarations import Declaration, RegistrationOptions, Rule
 from pilotage.webhook.registration import FIELD_OWNER
 
@@ -37,8 +38,8 @@ async def wait_called(client: Client, declaration: Declaration, address: Address
     """
     probe = _probe(declaration)
     document = probe.document(with_bundle(address.client_config(PATH), bundle))
-    await client.apply(Unstructured(document), field_owner=FIELD_OWNER, force=True)
     try:
+        await completed(client.apply(Unstructured(document), field_owner=FIELD_OWNER, force=True))
         await _wait_refused(client, probe.name)
     finally:
         with suppress(NotFound):

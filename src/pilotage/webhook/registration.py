@@ -13,6 +13,7 @@ from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.unstructured import Unstructured
 from pilotage.telemetry.logs import logger
 from pilotage.webhook.addresses import Address, with_bundle
+from pilotage.webhook.completion import completed
 from pilotage.webhook.conversion.declaration import DEFINITION
 
 log = logger("pilotage.webhook")
@@ -73,7 +74,7 @@ class Registration:
         else:
             applied = Unstructured(declaration.injection(bundle))
         try:
-            await self._client.apply(applied, field_owner=FIELD_OWNER, force=True)
+            await completed(self._client.apply(applied, field_owner=FIELD_OWNER, force=True))
         except Invalid:
             if self._installed:
                 log.warning("Cannot inject the CA bundle", kind=declaration.kind.kind, name=declaration.name)
