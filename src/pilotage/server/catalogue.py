@@ -71,6 +71,13 @@ class Catalogue:
             raise routes.no_resource() if known else NotFound(routes.NO_PAGE)
         return info
 
+    async def of_kind(self, gvk: GroupVersionKind) -> ResourceInfo | None:
+        """The resource of a kind; None if it is not served."""
+        for info in _builtins().values():
+            if info.gvk == gvk:
+                return info
+        return next((info for info in await self.custom() if info.gvk == gvk and info.served), None)
+
     async def _custom(self, gvr: GroupVersionResource) -> ResourceInfo | None:
         key = f"{self._prefix}{DEFINITIONS}{gvr.resource}.{gvr.group}"
         entry = await self._storage.get(key)

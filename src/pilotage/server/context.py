@@ -96,7 +96,9 @@ class RegistryContext:
         object.__setattr__(self, "chain", self._chain())
 
     def _chain(self) -> Admission:
-        dynamic = DynamicAdmission(self.configurations, self.webhooks, self.convert, self.authorizer, self.uid)
+        dynamic = DynamicAdmission(
+            self.configurations, self.webhooks, self.convert, self.authorizer, self.uid, self.catalogue
+        )
         context = PluginContext(self.storage, self.prefix, self.suffix, self.authorizer, dynamic)
         plugins = plugin_chain(self.plugins, context)
         escalation = Limited(lambda: EscalationCheck(self.authorizer), GRANTING)

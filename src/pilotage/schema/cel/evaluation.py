@@ -6,7 +6,7 @@ evaluation: the questions are noted (`Decisions`), the caller answers them, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
@@ -92,6 +92,11 @@ class AdmissionExpression:
     def uses(self, variable: str) -> bool:
         """Whether the expression uses a variable."""
         return self._fields[variable] != {}
+
+    def fields_of(self, variable: str, known: Iterable[str]) -> list[str]:
+        """The known fields of a variable that the expression uses."""
+        fields = self._fields[variable]
+        return [name for name in known if fields is None or name in fields]
 
     def evaluate(self, variables: Mapping[str, Any], decisions: Decisions | None = None) -> Any:
         """The result as a plain value. Raises EvaluationError.

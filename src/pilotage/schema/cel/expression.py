@@ -207,4 +207,6 @@ def translated(message: str) -> str:
         return f"no such key: {found.group(1)}"
     if found := re.match(r"Index error: index=(-?\d+)", message):
         return f"index out of bounds: {found.group(1)}"
+    if found := re.match(r"cannot convert (\w+) to (\w+)$", message):
+        return f"type conversion error from '{found.group(1)}' to '{found.group(2)}'"
     return {"divide by zero": "division by zero", "modulus by zero": "modulus by zero"}.get(message, message)

@@ -14,6 +14,9 @@ from pilotage.server.matching.selectors import NamespaceLabels, matches_object, 
 from pilotage.server.resources import ResourceInfo
 
 EQUIVALENT = "Equivalent"
+_ALL = ["*"]
+_EVERYTHING = {"operations": _ALL, "apiGroups": _ALL, "apiVersions": _ALL, "resources": ["*/*"]}
+"""The rule of match resources without rules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ class Criteria:
     def of_match_resources(cls, resources: Document) -> Criteria:
         """The criteria in `matchConstraints` of a policy, or in `matchResources` of its binding."""
         excluded = resources.get("excludeResourceRules") or ()
-        return cls._of(resources, resources.get("resourceRules") or (), excluded)
+        return cls._of(resources, resources.get("resourceRules") or (_EVERYTHING,), excluded)
 
     @classmethod
     def _of(cls, value: Document, rules: Sequence[Document], excluded: Sequence[Document] = ()) -> Criteria:

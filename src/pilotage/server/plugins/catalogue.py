@@ -101,7 +101,7 @@ _ALL = (
     _Row("PodResizeValidator", module="resizes", resources=(_PODS,), phases="validate"),
     _Row("MutatingAdmissionPolicy"),
     _Row("MutatingAdmissionWebhook", module="webhooks"),
-    _Row("ValidatingAdmissionPolicy"),
+    _Row("ValidatingAdmissionPolicy", module="policies", phases="validate"),
     _Row("ValidatingAdmissionWebhook", module="webhooks", phases="validate"),
     _Row("ResourceQuota", module="quotas", phases="validate"),
     _Row("AlwaysDeny", default=False, module="optional", phases="validate"),

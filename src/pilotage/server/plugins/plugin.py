@@ -11,6 +11,7 @@ from pilotage.meta.documents import Document
 from pilotage.server import records
 from pilotage.server.access.rbac import Authorizer
 from pilotage.server.admission import Attributes
+from pilotage.server.catalogue import Catalogue
 from pilotage.server.matching.configurations import AdmissionConfigurations
 from pilotage.server.matching.requests import Convert
 from pilotage.server.webhooks.caller import WebhookCaller
@@ -27,6 +28,8 @@ class DynamicAdmission:
     """Converts objects between the versions of their resource."""
     authorizer: Authorizer
     uid: Callable[[], str]
+    catalogue: Catalogue
+    """Finds the resource of a kind."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Admission policies: CEL expressions that refuse or change what requests write."""

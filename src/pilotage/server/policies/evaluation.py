@@ -1,0 +1,89 @@
+"""Evaluates the expressions of a policy for one request, one binding and one parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from pilotage.errors import InvalidDefinition
+from pilotage.meta.documents import Document
+from pilotage.schema.cel.evaluation import AdmissionExpression, expression_of
+from pilotage.schema.cel.expression import EvaluationError
+from pilotage.server.matching.evaluation import Evaluator
+
+_NAMESPACE_FIELDS = (
+    "name",
+    "generateName",
+    "namespace",
+    "labels",
+    "annotations",
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "generation",
+    "resourceVersion",
+    "finalizers",
+)
+
+
+class Evaluation:
+    """The variables of a request, and those that the policy composes, which are evaluated when they are used."""
+
+    def __init__(self, evaluator: Evaluator, variables: Mapping[str, Any], composed: Sequence[Document] = ()) -> None:
+        self._evaluator = evaluator
+        self._variables = dict(variables)
+        self._composed = {each["name"]: each["expression"] for each in composed}
+        self._values: dict[str, Any] = {}
+        self._errors: dict[str, str] = {}
+
+    async def evaluate(self, text: str, *, shown: str = "") -> Any:
+        """The result of an expression. Raises EvaluationError with the text of kube-apiserver.
+
+        `shown` is the expression in the error, if it is not `text`.
+        """
+        try:
+            return await self._evaluate(expression_of(text))
+        except (EvaluationError, InvalidDefinition) as error:
+            raise EvaluationError(f"expression '{shown or text}' resulted in error: {error}") from error
+
+    async def _evaluate(self, expression: AdmissionExpression) -> Any:
+        used = expression.fields_of("variables", self._composed)
+        failed = [name for name in used if not await self._compose(name)]
+        try:
+            return await self._evaluator.evaluate(expression, {**self._variables, "variables": self._values})
+        except EvaluationError:
+            # A variable that fails does not matter where an expression does not need its value after all.
+            if not failed:
+                raise
+            raise EvaluationError(self._errors[failed[0]]) from None
+
+    async def _compose(self, name: str) -> bool:
+        """Evaluate a variable, once; whether it has a value."""
+        if name in self._values or name in self._errors:
+            return name in self._values
+        try:
+            # This ends: a variable can use only those before it, or the policy would not have been stored.
+            self._values[name] = await self._evaluate(expression_of(self._composed[name]))
+        except (EvaluationError, InvalidDefinition) as error:
+            self._errors[name] = f'composited variable "{name}" fails to evaluate: {error}'
+            return False
+        return True
+
+
+def namespace_object(namespace: Document | None) -> Document | None:
+    """What expressions see of a namespace."""
+    if namespace is None:
+        return None
+    metadata = namespace["metadata"]
+    kept = {name: _time(name, metadata[name]) for name in _NAMESPACE_FIELDS if name in metadata}
+    found: Document = {"metadata": kept}
+    if finalizers := (namespace.get("spec") or {}).get("finalizers"):
+        found["spec"] = {"finalizers": finalizers}
+    if status := namespace.get("status"):
+        found["status"] = {key: status[key] for key in ("phase", "conditions") if key in status}
+    return found
+
+
+def _time(name: str, value: Any) -> Any:
+    return datetime.fromisoformat(value) if name.endswith("Timestamp") and isinstance(value, str) else value

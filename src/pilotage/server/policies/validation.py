@@ -1,0 +1,67 @@
+"""What a ValidatingAdmissionPolicy decides about a request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pilotage.meta.documents import Document
+from pilotage.schema.cel.expression import EvaluationError
+from pilotage.server.matching.conditions import ConditionsError, matches_conditions
+from pilotage.server.matching.evaluation import Evaluator
+from pilotage.server.policies.evaluation import Evaluation
+from pilotage.server.policies.policy import Policy
+
+_MAX_MESSAGE_BYTES = 5 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """A validation that is not fulfilled, or cannot be evaluated."""
+
+    message: str
+    reason: str = "Invalid"
+    always: bool = False
+    """Refuses the request whatever the binding's actions are: an audit annotation that cannot be evaluated."""
+
+
+async def denials(policy: Policy, evaluator: Evaluator, variables: Document) -> list[Denial]:
+    """Evaluate all validations and audit annotations of a policy."""
+    spec = policy.spec
+    try:
+        conditions = spec.get("matchConditions") or ()
+        if conditions and not await matches_conditions(conditions, evaluator, variables, fail=policy.fails):
+            return []
+    except ConditionsError as error:
+        return [Denial(str(error))]
+    evaluation = Evaluation(evaluator, variables, spec.get("variables") or ())
+    found: list[Denial] = []
+    for validation in spec.get("validations") or ():
+        try:
+            if await evaluation.evaluate(validation["expression"]) is not True:
+                reason = validation.get("reason") or "Invalid"
+                found.append(Denial(await _message(validation, evaluation), reason))
+        except EvaluationError as error:
+            if policy.fails:
+                found.append(Denial(str(error)))
+    for annotation in spec.get("auditAnnotations") or ():
+        try:  # there is no audit log: only an error has an effect
+            await evaluation.evaluate(annotation["valueExpression"])
+        except EvaluationError as error:
+            if policy.fails:
+                found.append(Denial(str(error), always=True))
+    return found
+
+
+async def _message(validation: Document, evaluation: Evaluation) -> str:
+    """The message of an unfulfilled validation: that of its expression, its own, or the expression that failed."""
+    message = ""
+    if text := validation.get("messageExpression"):
+        try:
+            found = await evaluation.evaluate(text)
+        except EvaluationError:
+            found = None
+        message = found.strip() if isinstance(found, str) else ""
+        if len(message.encode()) > _MAX_MESSAGE_BYTES or "\n" in message:
+            message = ""
+    given = (validation.get("message") or "").strip()
+    return message or given or f"failed expression: {validation['expression'].strip()}"
