@@ -17,8 +17,10 @@ from pilotage.schema.cel.ast import Expr, read_expr, renamed
 from pilotage.schema.cel.cost import cost
 from pilotage.schema.cel.expression import EvaluationError, compiled, translated
 from pilotage.schema.cel.fields import UsedFields, only_fields, used_fields
+from pilotage.schema.cel.patches import as_functions
 from pilotage.schema.cel.patterns import REPLACED, Meter, constant_patterns
 from pilotage.schema.cel.sizes import NO_EXTENT, Extent, Observed, encoded_size
+from pilotage.schema.cel.unevaluated import CONSTRUCTORS
 
 VARIABLES = ("object", "oldObject", "request", "namespaceObject", "params", "variables", "authorizer")
 """The names of all variables that any expression of admission can use."""
@@ -145,9 +147,29 @@ def expression_of(text: str) -> AdmissionExpression:
     return AdmissionExpression(text)
 
 
+@lru_cache(maxsize=1024)
+def patch_expression_of(text: str) -> AdmissionExpression:
+    """The compiled expression of a mutation, which constructs an `Object` or a list of `JSONPatch`, as documents."""
+    return AdmissionExpression(as_functions(text))
+
+
 @lru_cache(maxsize=1)
 def _environment() -> Any:
-    return environments.evaluating(VARIABLES, _authorization)
+    return environments.evaluating(VARIABLES, lambda cel: [*_authorization(cel), *_patches(cel)])
+
+
+def _patches(cel: Any) -> list[Any]:
+    """What mutations construct is a map."""
+    types = cel.Type
+    fields, text = types.Map(types.STRING, types.DYN), types.STRING
+    functions: list[tuple[str, Any, Any, Any]] = [(name, fields, fields, dict) for name in CONSTRUCTORS.values()]
+    functions.append(("jsonpatch.escapeKey", text, text, lambda key: key.replace("~", "~0").replace("/", "~1")))
+    return [
+        cel.FunctionDecl(
+            name, [cel.Overload(f"patches_{name}", result, [parameter], is_member=False, impl=implementation)]
+        )
+        for name, result, parameter, implementation in functions
+    ]
 
 
 def _authorization(cel: Any) -> list[Any]:

@@ -99,7 +99,7 @@ _ALL = (
     _Row("NodeDeclaredFeatureValidator"),
     _Row("JobValidation"),
     _Row("PodResizeValidator", module="resizes", resources=(_PODS,), phases="validate"),
-    _Row("MutatingAdmissionPolicy"),
+    _Row("MutatingAdmissionPolicy", module="policies"),
     _Row("MutatingAdmissionWebhook", module="webhooks"),
     _Row("ValidatingAdmissionPolicy", module="policies", phases="validate"),
     _Row("ValidatingAdmissionWebhook", module="webhooks", phases="validate"),

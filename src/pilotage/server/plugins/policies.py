@@ -1,11 +1,14 @@
-"""The plugin ValidatingAdmissionPolicy."""
+"""The plugins MutatingAdmissionPolicy and ValidatingAdmissionPolicy."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from pilotage.errors import ApiError, Cause, from_status
 from pilotage.server.admission import Attributes
+from pilotage.server.matching.mutation import Mutation
+from pilotage.server.matching.reinvocation import Again
 from pilotage.server.matching.requests import VersionedObjects, admission_request
 from pilotage.server.plugins.plugin import DynamicAdmission, Plugin, PluginContext, forbidden
 from pilotage.server.policies.dispatch import Application, PolicyDispatcher
@@ -22,16 +25,100 @@ class _Refusal:
     reason: str = "Invalid"
 
 
-class ValidatingAdmissionPolicy(Plugin):
-    """Refuses writes that do not fulfil the validations of a policy."""
-
-    name = "ValidatingAdmissionPolicy"
+class _PolicyPlugin(Plugin):
+    """What both plugins have in common."""
 
     def __init__(self, context: PluginContext) -> None:
         super().__init__(context)
         assert context.dynamic is not None, "a registry has it"
         self._dynamic: DynamicAdmission = context.dynamic
         self._dispatcher = PolicyDispatcher(context, self._dynamic, self.name)
+
+    async def _variables(
+        self, application: Application, attributes: Attributes, objects: VersionedObjects
+    ) -> dict[str, Any]:
+        """What expressions can use, except for what a policy composes."""
+        from pilotage.server.policies.evaluation import namespace_object  # with CEL
+
+        match = application.match
+        assert match is not None
+        new, old = await objects.at(match)
+        return {
+            "object": new,
+            "oldObject": old,
+            "request": admission_request(attributes, match),
+            "namespaceObject": namespace_object(await self._dispatcher.namespace(attributes)),
+            "params": application.param,
+        }
+
+
+class MutatingAdmissionPolicy(_PolicyPlugin):
+    """Changes what is written, by the mutations of policies, one after another."""
+
+    name = "MutatingAdmissionPolicy"
+
+    async def mutate(self, attributes: Attributes) -> None:
+        policies = await self._dispatcher.policies(attributes)
+        if not policies or attributes.new is None:
+            return
+        mutation = Mutation(attributes, self._dynamic.convert)
+        again = Again.of(self.name, attributes)
+        found = [each for policy in policies async for each in self._dispatcher.applications(policy, attributes)]
+        refusals = [_Refusal(each, each.problem, "") for each in found if each.problem]
+        for application in found:
+            if application.problem or not again.includes(application.identity):
+                continue
+            changed, problems = await self._mutate(application, attributes, mutation)
+            refusals += [_Refusal(application, problem) for problem in problems]
+            if changed:
+                again.changed(attributes)
+            if application.policy.spec.get("reinvocationPolicy") == "IfNeeded":
+                again.called.add(application.identity)
+        mutation.finish()
+        again.finish(attributes)
+        refusals = [each for each in refusals if each.application.policy.fails]
+        if refusals:
+            raise _mutation_error(attributes, refusals)
+
+    async def _mutate(
+        self, application: Application, attributes: Attributes, mutation: Mutation
+    ) -> tuple[bool, list[str]]:
+        """Make the mutations of a policy: whether they change anything, and which cannot be made."""
+        from pilotage.schema.cel.expression import EvaluationError  # with CEL
+        from pilotage.server.matching.conditions import ConditionsError, matches_conditions
+        from pilotage.server.matching.evaluation import Evaluator
+        from pilotage.server.policies.evaluation import Evaluation
+        from pilotage.server.policies.mutation import MutationError, mutated
+
+        policy, match = application.policy, application.match
+        assert match is not None
+        evaluator = Evaluator(attributes, self._dynamic.authorizer)
+        variables = await self._variables(application, attributes, mutation.objects)
+        conditions = policy.spec.get("matchConditions") or ()
+        try:
+            if conditions and not await matches_conditions(conditions, evaluator, variables, fail=policy.fails):
+                return False, []
+        except ConditionsError as error:
+            return False, [str(error)]
+        evaluation = Evaluation(evaluator, variables, policy.spec.get("variables") or ())
+        changed, problems = False, list[str]()
+        for each in policy.spec.get("mutations") or ():
+            new, _ = await mutation.objects.at(match)
+            assert new is not None
+            try:
+                patched = await mutated(each, new, attributes.body or match.info, evaluation)
+            except (EvaluationError, MutationError) as error:
+                problems.append(str(error))
+                continue
+            changed = await mutation.replace(patched, match) or changed
+            evaluation.changed((await mutation.objects.at(match))[0])
+        return changed, problems
+
+
+class ValidatingAdmissionPolicy(_PolicyPlugin):
+    """Refuses writes that do not fulfil the validations of a policy."""
+
+    name = "ValidatingAdmissionPolicy"
 
     async def validate(self, attributes: Attributes) -> None:
         policies = await self._dispatcher.policies(attributes)
@@ -53,20 +140,11 @@ class ValidatingAdmissionPolicy(Plugin):
     ) -> list[_Refusal]:
         """Evaluate a policy: what is refused by it. Warnings are added to those of the request."""
         from pilotage.server.matching.evaluation import Evaluator  # with CEL
-        from pilotage.server.policies.evaluation import namespace_object
         from pilotage.server.policies.validation import denials
 
-        policy, binding, match = application.policy, application.binding, application.match
+        policy, binding = application.policy, application.binding
         assert binding is not None
-        assert match is not None
-        new, old = await objects.at(match)
-        variables = {
-            "object": new,
-            "oldObject": old,
-            "request": admission_request(attributes, match),
-            "namespaceObject": namespace_object(await self._dispatcher.namespace(attributes)),
-            "params": application.param,
-        }
+        variables = await self._variables(application, attributes, objects)
         refusals: list[_Refusal] = []
         for denial in await denials(policy, Evaluator(attributes, self._dynamic.authorizer), variables):
             if denial.always or "Deny" in binding.actions:
@@ -86,3 +164,19 @@ def _error(attributes: Attributes, refusal: _Refusal) -> ApiError:
     assert status.details is not None
     details = replace(status.details, causes=(Cause(message=message),))
     return from_status(replace(status, code=_CODES.get(refusal.reason, 422), reason=refusal.reason, details=details))
+
+
+def _mutation_error(attributes: Attributes, refusals: list[_Refusal]) -> ApiError:
+    """The first of them, with all as causes."""
+    status = forbidden(attributes, "").status
+    assert status.details is not None
+    causes = tuple(Cause(message=_mutation_message(each)) for each in refusals)
+    reason = refusals[0].reason or status.reason
+    details = replace(status.details, causes=causes)
+    return from_status(replace(status, reason=reason, message=causes[0].message, details=details))
+
+
+def _mutation_message(refusal: _Refusal) -> str:
+    policy, binding = refusal.application.policy, refusal.application.binding
+    where = f"'{policy.name}' with binding '{binding.name}'" if binding is not None else f'"{policy.name}"'
+    return f"policy {where} denied request: {refusal.message}"

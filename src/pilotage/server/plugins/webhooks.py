@@ -6,12 +6,13 @@ import asyncio
 
 from pilotage.errors import ApiError
 from pilotage.meta.causes import internal_error
-from pilotage.meta.documents import Document, copied, same
 from pilotage.server.admission import Attributes
+from pilotage.server.matching.mutation import Mutation
+from pilotage.server.matching.reinvocation import Again
 from pilotage.server.matching.requests import VersionedObjects
 from pilotage.server.plugins.plugin import DynamicAdmission, Plugin, PluginContext
 from pilotage.server.webhooks.dispatch import CallFailed, Dispatcher, Invocation
-from pilotage.server.webhooks.mutation import Mutation
+from pilotage.server.webhooks.patches import apply_patch
 from pilotage.telemetry.logs import logger
 
 log = logger("pilotage.server.webhooks")
@@ -32,7 +33,7 @@ class MutatingAdmissionWebhook(Plugin):
         if not hooks:
             return
         mutation = Mutation(attributes, self._convert)
-        again = _Again.of(attributes)
+        again = Again.of(self.name, attributes)
         for hook in hooks:
             invocation = await self._dispatcher.invocation(hook, attributes, mutation.objects)
             if invocation is None or not again.includes(hook.identity):
@@ -42,53 +43,16 @@ class MutatingAdmissionWebhook(Plugin):
             if hook.reinvoked:
                 again.called.add(hook.identity)
         mutation.finish()
-        if attributes.reinvocation.wanted:
-            again.output = copied(attributes.new)
+        again.finish(attributes)
 
     async def _call(self, invocation: Invocation, attributes: Attributes, mutation: Mutation) -> bool:
         """Whether the webhook has changed the object. Raises ApiError."""
         try:
             verdict = await self._dispatcher.verdict(invocation, attributes, mutation.objects)
-            return bool(verdict.patch) and await mutation.apply(invocation, verdict)
+            return bool(verdict.patch) and await apply_patch(mutation, attributes, invocation, verdict)
         except CallFailed as failure:
             _fail_by_policy(invocation, failure)
             return False
-
-
-class _Again:
-    """Which webhooks are called a second time: those that ask for it, if a later one has changed the object."""
-
-    def __init__(self) -> None:
-        self.called: set[str] = set()
-        """Webhooks that ask for it, and after which nothing has changed the object yet."""
-        self.due: set[str] | None = None
-        """Those of this second run; None in the first one."""
-        self.output: Document | None = None
-        """The object after the first run."""
-        self._next: set[str] = set()
-
-    @classmethod
-    def of(cls, attributes: Attributes) -> _Again:
-        """What is known of this write."""
-        reinvocation = attributes.reinvocation
-        found = reinvocation.state.setdefault(MutatingAdmissionWebhook.name, cls())
-        assert isinstance(found, cls)
-        if reinvocation.running:
-            if not same(found.output, attributes.new):  # another plugin has changed it in its second run
-                found._note_change()
-            found.due = found._next
-        return found
-
-    def includes(self, identity: str) -> bool:
-        return self.due is None or identity in self.due
-
-    def changed(self, attributes: Attributes) -> None:
-        self._note_change()
-        attributes.reinvocation.wanted = True
-
-    def _note_change(self) -> None:
-        self._next |= self.called
-        self.called = set()
 
 
 class ValidatingAdmissionWebhook(Plugin):

@@ -27,6 +27,13 @@ class Application:
     param: Document | None = None
     problem: str = ""
 
+    @property
+    def identity(self) -> str:
+        """Unique among all applications for one request."""
+        metadata = (self.param or {}).get("metadata") or {}
+        binding = self.binding.name if self.binding is not None else ""
+        return f"{self.policy.name}/{binding}/{metadata.get('namespace', '')}/{metadata.get('name', '')}"
+
 
 class PolicyDispatcher:
     """The policies of one kind."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pilotage.errors import InvalidDefinition
@@ -26,6 +25,8 @@ _NAMESPACE_FIELDS = (
     "finalizers",
 )
 
+Compiled = Callable[[str], AdmissionExpression]
+
 
 class Evaluation:
     """The variables of a request, and those that the policy composes, which are evaluated when they are used."""
@@ -37,15 +38,18 @@ class Evaluation:
         self._values: dict[str, Any] = {}
         self._errors: dict[str, str] = {}
 
-    async def evaluate(self, text: str, *, shown: str = "") -> Any:
-        """The result of an expression. Raises EvaluationError with the text of kube-apiserver.
-
-        `shown` is the expression in the error, if it is not `text`.
-        """
+    async def evaluate(self, text: str, compiled: Compiled = expression_of) -> Any:
+        """The result of an expression. Raises EvaluationError with the text of kube-apiserver."""
         try:
-            return await self._evaluate(expression_of(text))
+            return await self._evaluate(compiled(text))
         except (EvaluationError, InvalidDefinition) as error:
-            raise EvaluationError(f"expression '{shown or text}' resulted in error: {error}") from error
+            raise EvaluationError(f"expression '{text}' resulted in error: {error}") from error
+
+    def changed(self, new: Document | None) -> None:
+        """The object is another one: variables have to be evaluated again."""
+        self._variables["object"] = new
+        self._values.clear()
+        self._errors.clear()
 
     async def _evaluate(self, expression: AdmissionExpression) -> Any:
         used = expression.fields_of("variables", self._composed)
@@ -76,14 +80,10 @@ def namespace_object(namespace: Document | None) -> Document | None:
     if namespace is None:
         return None
     metadata = namespace["metadata"]
-    kept = {name: _time(name, metadata[name]) for name in _NAMESPACE_FIELDS if name in metadata}
+    kept = {name: metadata[name] for name in _NAMESPACE_FIELDS if name in metadata}
     found: Document = {"metadata": kept}
     if finalizers := (namespace.get("spec") or {}).get("finalizers"):
         found["spec"] = {"finalizers": finalizers}
     if status := namespace.get("status"):
         found["status"] = {key: status[key] for key in ("phase", "conditions") if key in status}
     return found
-
-
-def _time(name: str, value: Any) -> Any:
-    return datetime.fromisoformat(value) if name.endswith("Timestamp") and isinstance(value, str) else value

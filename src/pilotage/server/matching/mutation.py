@@ -1,14 +1,12 @@
-"""Applies the patches of mutating webhooks to the object of a write."""
+"""The object of a write while webhooks or policies change it."""
 
 from __future__ import annotations
 
-from pilotage.errors import DecodeError, PatchDoesNotApply, PatchError, RequestTooLarge
-from pilotage.meta import gojson, jsontext
+from pilotage.errors import PatchDoesNotApply, PatchError, RequestTooLarge
 from pilotage.meta.causes import internal_error
 from pilotage.meta.documents import Document, same
 from pilotage.meta.fields import managers as managing
 from pilotage.meta.kinds import GroupVersionResource
-from pilotage.meta.patches import json_patch
 from pilotage.rest.request import Request, Verb
 from pilotage.schema.structural import DefaultsTooLargeError
 from pilotage.server.admission import Attributes
@@ -17,8 +15,6 @@ from pilotage.server.matching.requests import Convert, VersionedObjects, wire
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs import bodies
 from pilotage.server.verbs.bodies import FieldProblems, Undecodable
-from pilotage.server.webhooks.dispatch import CallFailed, Invocation
-from pilotage.server.webhooks.reviews import JSON_PATCH, Verdict
 from pilotage.storage.transaction import MAX_VALUE_BYTES
 
 _INVALID_MANAGED_FIELDS = (
@@ -31,7 +27,7 @@ _PATCH = Request(Verb.PATCH, GroupVersionResource("", "v1", ""))
 
 
 class Mutation:
-    """The object of a write while webhooks change it."""
+    """The object of a write while webhooks or policies change it."""
 
     def __init__(self, attributes: Attributes, convert: Convert) -> None:
         self.objects = VersionedObjects(attributes, convert)
@@ -40,26 +36,9 @@ class Mutation:
         self._changed = False
         self._managed = ((attributes.new or {}).get("metadata") or {}).get("managedFields")
 
-    async def apply(self, invocation: Invocation, verdict: Verdict) -> bool:
-        """Apply the patch of a webhook, and set defaults. Returns whether it changed anything.
-
-        Raises CallFailed for what is no patch, and InternalError for one that does not apply.
-        """
-        name, match = invocation.hook.name, invocation.match
-        operations = _operations(name, verdict.patch)
-        if not operations:
-            return False
-        attributes = self._attributes
-        if attributes.new is None:
-            reason = "attempted to modify the object, which is not supported for this operation"
-            raise internal_error(f'admission webhook "{name}" {reason}')
-        if verdict.patch_type != JSON_PATCH:
-            raise CallFailed(f'failed calling webhook "{name}": unsupported patch type "{verdict.patch_type}"')
+    async def replace(self, patched: Document, match: Match) -> bool:
+        """The object is this one from now on, with defaults. Returns whether that changes anything."""
         before, _ = await self.objects.at(match)
-        try:
-            patched = json_patch.apply(before, operations)
-        except PatchError as error:
-            raise internal_error(_go_message(error, operations)) from error
         changed = not same(before, patched)
         self._set(await self._decoded(patched, match))
         return changed
@@ -71,7 +50,7 @@ class Mutation:
             info.gvk.api_version,
             info.gvk.kind,
         ):
-            raise internal_error(f"a patch of a webhook has changed the apiVersion or the kind of a {info.gvk.kind}")
+            raise internal_error(f"a patch of admission has changed the apiVersion or the kind of a {info.gvk.kind}")
         document = _fitted(patched, info)
         _default(document, info)
         if match.kind == self._attributes.kind:
@@ -103,25 +82,7 @@ class Mutation:
             attributes.warnings.append(_INVALID_MANAGED_FIELDS.format(error))
 
 
-def _operations(name: str, patch: bytes) -> list[Document]:
-    """The operations of a patch, as far as they can be read without looking at what they do."""
-    reason = ""
-    try:
-        operations = gojson.read(patch)
-    except (DecodeError, UnicodeDecodeError) as error:
-        reason = str(error)
-    else:
-        if not isinstance(operations, list):
-            reason = f"json: cannot unmarshal {jsontext.json_type(operations)} into Go value of type jsonpatch.Patch"
-        elif not all(isinstance(operation, dict) for operation in operations):
-            reason = "json: cannot unmarshal a value into Go value of type jsonpatch.Operation"
-    if reason:
-        text = f"received undecodable patch in webhook response: {reason}"
-        raise CallFailed(f'failed calling webhook "{name}": {text}')
-    return list(operations)
-
-
-def _go_message(error: PatchError, operations: list[Document]) -> str:
+def go_message(error: PatchError, operations: list[Document]) -> str:
     """Why a patch does not apply, in Go's words for the usual cases."""
     operation = operations[error.operation] if error.operation is not None else {}
     kind, path = operation.get("op"), str(operation.get("path") or "")

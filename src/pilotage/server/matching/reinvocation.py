@@ -1,0 +1,47 @@
+"""The second run of mutating webhooks and policies."""
+
+from __future__ import annotations
+
+from pilotage.meta.documents import Document, copied, same
+from pilotage.server.admission import Attributes
+
+
+class Again:
+    """Which webhooks or policies see an object twice: those that ask for it, if a later one has changed the object."""
+
+    def __init__(self) -> None:
+        self.called: set[str] = set()
+        """Those that ask for it, and after which nothing has changed the object yet."""
+        self.due: set[str] | None = None
+        """Those of this second run; None in the first one."""
+        self.output: Document | None = None
+        """The object after the first run."""
+        self._next: set[str] = set()
+
+    @classmethod
+    def of(cls, plugin: str, attributes: Attributes) -> Again:
+        """What a plugin knows of this write."""
+        reinvocation = attributes.reinvocation
+        found = reinvocation.state.setdefault(plugin, cls())
+        assert isinstance(found, cls)
+        if reinvocation.running:
+            if not same(found.output, attributes.new):  # another plugin has changed it in its second run
+                found._note_change()
+            found.due = found._next
+        return found
+
+    def includes(self, identity: str) -> bool:
+        return self.due is None or identity in self.due
+
+    def changed(self, attributes: Attributes) -> None:
+        self._note_change()
+        attributes.reinvocation.wanted = True
+
+    def _note_change(self) -> None:
+        self._next |= self.called
+        self.called = set()
+
+    def finish(self, attributes: Attributes) -> None:
+        """The run of the plugin has ended."""
+        if attributes.reinvocation.wanted:
+            self.output = copied(attributes.new)

@@ -1,0 +1,53 @@
+"""Applies the patches of mutating webhooks to the object of a write."""
+
+from __future__ import annotations
+
+from pilotage.errors import DecodeError, PatchError
+from pilotage.meta import gojson, jsontext
+from pilotage.meta.causes import internal_error
+from pilotage.meta.documents import Document
+from pilotage.meta.patches import json_patch
+from pilotage.server.admission import Attributes
+from pilotage.server.matching.mutation import Mutation, go_message
+from pilotage.server.webhooks.dispatch import CallFailed, Invocation
+from pilotage.server.webhooks.reviews import JSON_PATCH, Verdict
+
+
+async def apply_patch(mutation: Mutation, attributes: Attributes, invocation: Invocation, verdict: Verdict) -> bool:
+    """Apply the patch of a webhook, and set defaults. Returns whether it changed anything.
+
+    Raises CallFailed for what is no patch, and InternalError for one that does not apply.
+    """
+    name, match = invocation.hook.name, invocation.match
+    operations = _operations(name, verdict.patch)
+    if not operations:
+        return False
+    if attributes.new is None:
+        reason = "attempted to modify the object, which is not supported for this operation"
+        raise internal_error(f'admission webhook "{name}" {reason}')
+    if verdict.patch_type != JSON_PATCH:
+        raise CallFailed(f'failed calling webhook "{name}": unsupported patch type "{verdict.patch_type}"')
+    before, _ = await mutation.objects.at(match)
+    try:
+        patched = json_patch.apply(before, operations)
+    except PatchError as error:
+        raise internal_error(go_message(error, operations)) from error
+    return await mutation.replace(patched, match)
+
+
+def _operations(name: str, patch: bytes) -> list[Document]:
+    """The operations of a patch, as far as they can be read without looking at what they do."""
+    reason = ""
+    try:
+        operations = gojson.read(patch)
+    except (DecodeError, UnicodeDecodeError) as error:
+        reason = str(error)
+    else:
+        if not isinstance(operations, list):
+            reason = f"json: cannot unmarshal {jsontext.json_type(operations)} into Go value of type jsonpatch.Patch"
+        elif not all(isinstance(operation, dict) for operation in operations):
+            reason = "json: cannot unmarshal a value into Go value of type jsonpatch.Operation"
+    if reason:
+        text = f"received undecodable patch in webhook response: {reason}"
+        raise CallFailed(f'failed calling webhook "{name}": {text}')
+    return list(operations)

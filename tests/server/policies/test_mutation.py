@@ -1,0 +1,128 @@
+"""MutatingAdmissionPolicies, on every API server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pilotage.meta.unstructured import Unstructured
+
+from ...worlds import World
+from .objects import PROBE, Policies, create, refusal
+
+pytest.importorskip("cel_expr_python")
+
+
+def applied(expression: str) -> dict[str, Any]:
+    return {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}
+
+
+def patched(expression: str) -> dict[str, Any]:
+    return {"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}
+
+
+def mutations(*found: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    return {"mutations": list(found), "reinvocationPolicy": "Never", **spec}
+
+
+def named(prefix: str) -> list[dict[str, str]]:
+    return [{"name": "named", "expression": f"object.metadata.name.startsWith('{prefix}')"}]
+
+
+PROBED = mutations(patched("[JSONPatch{op: 'remove', path: '/data/absent'}]"), matchConditions=named(PROBE))
+"""Refuses the probe, because its patch does not apply."""
+
+
+async def test_an_object_is_merged_and_patched(world: World) -> None:
+    policies = Policies(world, "MutatingAdmissionPolicy")
+    labels = "Object{metadata: Object.metadata{labels: {'app': 'x-' + object.metadata.name}}, data: {'b': '2'}}"
+    key = "'/metadata/labels/' + jsonpatch.escapeKey('example.com/keys')"
+    keys = f"[JSONPatch{{op: 'add', path: {key}, value: string(size(object.data))}}]"
+    await policies.create("both", mutations(applied(labels), patched(keys), matchConditions=named("a")))
+    await policies.create("z-probe", PROBED)
+    await policies.active()
+    made = await create(world, "a", {"a": "1"})
+    assert made["data"] == {"a": "1", "b": "2"}
+    assert made["metadata"]["labels"] == {"app": "x-a", "example.com/keys": "2"}
+    assert "labels" not in (await create(world, "b"))["metadata"]
+
+
+async def test_items_of_lists_are_merged_by_their_keys(world: World) -> None:
+    policies = Policies(world, "MutatingAdmissionPolicy")
+    containers = (
+        "Object{spec: Object.spec{containers: [Object.spec.containers{name: 'a', image: 'changed'}, "
+        "Object.spec.containers{name: 'side', image: 'added'}]}}"
+    )
+    await policies.create("containers", mutations(applied(containers)), resources=("pods",))
+    await policies.create("z-probe", PROBED)
+    await policies.active()
+    metadata = {"name": "a", "namespace": world.namespace}
+    spec = {"containers": [{"name": "a", "image": "a"}, {"name": "b", "image": "b"}]}
+    document = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    made = await world.client.create(Unstructured(document))
+    assert {each["name"]: each["image"] for each in made["spec"]["containers"]} == {
+        "a": "changed",
+        "b": "b",
+        "side": "added",
+    }
+
+
+async def test_a_patch_whose_test_fails_changes_nothing(world: World) -> None:
+    policies = Policies(world, "MutatingAdmissionPolicy")
+    test = "JSONPatch{op: 'test', path: '/data/a', value: 'other'}"
+    patch = f"[{test}, JSONPatch{{op: 'add', path: '/data/b', value: '2'}}]"
+    await policies.create("tested", mutations(patched(patch), matchConditions=named("a")))
+    await policies.create("z-probe", PROBED)
+    await policies.active()
+    assert (await create(world, "a", {"a": "1"}))["data"] == {"a": "1"}
+
+
+@pytest.mark.parametrize(
+    ("mutation", "message"),
+    [
+        (
+            applied("Object{nofield: 'x'}"),
+            "error applying patch: failed to convert patch object to typed object: .nofield: field not declared in "
+            "schema",
+        ),
+        (applied("Object{data: {'n': object.data.absent}}"), "resulted in error: no such key: absent"),
+    ],
+)
+async def test_a_mutation_that_fails_refuses_the_write(world: World, mutation: dict[str, Any], message: str) -> None:
+    policies = Policies(world, "MutatingAdmissionPolicy")
+    await policies.create("failing", mutations(mutation, matchConditions=named("a")))
+    await policies.create("ignored", mutations(mutation, failurePolicy="Ignore", matchConditions=named("b")))
+    await policies.create("z-probe", PROBED)
+    await policies.active()
+    error = await refusal(world, "a", {"a": "1"})
+    assert error is not None
+    assert (error.status.code, error.status.reason) == (403, "Invalid")
+    full = policies.name("failing")
+    assert error.status.message.startswith(f"policy '{full}' with binding '{full}' denied request: ")
+    assert error.status.message.endswith(message)
+    assert await refusal(world, "b", {"a": "1"}) is None
+
+
+async def test_an_atomic_list_cannot_be_changed_by_a_configuration(world: World) -> None:
+    policies = Policies(world, "MutatingAdmissionPolicy")
+    expression = "Object{spec: Object.spec{nodeSelector: {'disk': 'fast'}}}"
+    await policies.create("atomic", mutations(applied(expression)), resources=("pods",))
+    await policies.create("z-probe", PROBED)
+    await policies.active()
+    metadata = {"name": "a", "namespace": world.namespace}
+    spec = {"containers": [{"name": "a", "image": "a"}]}
+    document = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    with pytest.raises(Exception, match=r"may not mutate atomic arrays, maps or structs: \.spec\.nodeSelector"):
+        await world.client.create(Unstructured(document))
+
+
+async def test_a_policy_that_asks_for_it_sees_the_changes_of_later_ones(world: World) -> None:
+    policies = Policies(world, "MutatingAdmissionPolicy")
+    count = applied("Object{data: {'keys': string(size(object.data))}}")
+    again = mutations(count, matchConditions=named("a"), reinvocationPolicy="IfNeeded")
+    await policies.create("a-count", again)
+    await policies.create("b-add", mutations(applied("Object{data: {'b': '2'}}"), matchConditions=named("a")))
+    await policies.create("z-probe", PROBED)
+    await policies.active()
+    assert (await create(world, "a", {"a": "1"}))["data"] == {"a": "1", "b": "2", "keys": "3"}
