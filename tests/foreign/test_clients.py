@@ -7,7 +7,7 @@ import secrets
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,6 +17,8 @@ from hack.cluster.running import RealCluster
 
 pytestmark = pytest.mark.foreign
 PROGRAMS = Path(__file__).parents[2] / "hack" / "foreign"
+SAMPLES = Path(__file__).parents[1] / "server" / "recordings" / "bases.json"
+"""Objects of the built-in kinds: "minimal" ones, "rich" ones and others."""
 WITHIN = 50.0  # seconds for one program; on two idle cores it takes three
 
 
@@ -65,18 +67,21 @@ def test_a_python_client_does_its_job_on_both_servers(
     check_same([str(python), str(PROGRAMS / f"{program}.py")], ours, real_control_plane.kubeconfig)
 
 
-@pytest.mark.parametrize("job", ["fixtures", "managers"])
+@pytest.mark.parametrize(
+    ("job", "arguments"), [("clientsets", [str(SAMPLES), "rich"]), ("fixtures", []), ("managers", [])]
+)
 def test_a_go_client_does_its_job_on_both_servers(
-    job: str, go_program: Path, ours: Path, real_control_plane: RealCluster
+    job: str, arguments: list[str], go_program: Path, ours: Path, real_control_plane: RealCluster
 ) -> None:
-    check_same([str(go_program), job], ours, real_control_plane.kubeconfig)
+    check_same([str(go_program), job], ours, real_control_plane.kubeconfig, arguments)
 
 
-def check_same(command: list[str], ours: Path, real: Path) -> None:
+def check_same(command: list[str], ours: Path, real: Path, arguments: Sequence[str] = ()) -> None:
     """Run a command with both kubeconfigs at once, in a namespace of its own, and compare what it prints."""
     namespace = f"foreign-{secrets.token_hex(4)}"
     with ThreadPoolExecutor() as executor:
-        expected, found = executor.map(printed, ([*command, str(one), namespace] for one in (real, ours)))
+        commands = ([*command, str(kubeconfig), namespace, *arguments] for kubeconfig in (real, ours))
+        expected, found = executor.map(printed, commands)
     assert len(expected) > 5
     assert found == expected, "\n".join(difflib.unified_diff(expected, found, "real", "ours", n=0, lineterm=""))
 

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from ipaddress import ip_address
 from typing import Any
 
 import pytest
 
-from pilotage.errors import InternalError, Invalid
+from pilotage.errors import AlreadyExists, InternalError, Invalid
 from pilotage.meta.kinds import GroupVersionResource
+from pilotage.rest.request import Request, Verb, WriteOptions
 from pilotage.server.strategies.services.ranges import CLUSTER_NETWORK, NODE_PORTS
 
 from .registries import Api, opened
@@ -42,6 +44,26 @@ async def test_an_address_is_given_once() -> None:
             await make(api, "two", clusterIP="10.0.0.77")
         await api.delete(SERVICES, "one", "default")
         assert (await make(api, "two", clusterIP="10.0.0.77"))["clusterIP"] == "10.0.0.77"
+
+
+async def test_a_taken_address_is_reported_before_a_taken_name() -> None:
+    async with opened() as api:
+        await make(api, "one", clusterIP="10.0.0.77")
+        with pytest.raises(Invalid, match="provided IP is already allocated"):
+            await make(api, "one", clusterIP="10.0.0.77")
+        with pytest.raises(AlreadyExists):
+            await make(api, "one")
+
+
+async def test_a_dry_run_shows_an_address_and_ports_that_nothing_can_have() -> None:
+    async with opened() as api:
+        body = json.dumps(service("one", 80, 81, type="LoadBalancer", externalTrafficPolicy="Local")).encode()
+        write = WriteOptions(dry_run=True)
+        request = Request(Verb.CREATE, SERVICES, namespace="default", body=body, write=write)
+        spec = json.loads((await api.registry.call(request)).body)["spec"]
+    assert spec["clusterIPs"] == [spec["clusterIP"]] == ["10.0.0.0"]
+    assert [port["nodePort"] for port in spec["ports"]] == [32769, 32770]
+    assert spec["healthCheckNodePort"] == 32771
 
 
 async def test_a_full_network_is_an_error_of_the_server() -> None:

@@ -28,6 +28,8 @@ CLAIM = "allocations/services"
 """Every commit that allocates writes this key, so that no two allocate the same."""
 _RESERVED_ADDRESSES, _RESERVED_PORTS = 16, 86
 """The first of each range are for those who ask for a certain one; they are allocated last."""
+_DRY_ADDRESS = CLUSTER_NETWORK.network_address
+"""What a dry run is given; ports are those after the range. Neither can be allocated."""
 _ALLOCATED_PORT = "provided port is already allocated"
 _PORT_RANGE = (
     f"provided port is not in the valid range. The range of valid ports is {NODE_PORTS.start}-{NODE_PORTS.stop - 1}"
@@ -81,14 +83,13 @@ class ServiceAllocations:
     context: RegistryContext
 
     async def allocate(
-        self, info: ResourceInfo, document: Document, *, dry_run: bool
+        self, info: ResourceInfo, document: Document, own: Entry | None, *, dry_run: bool
     ) -> tuple[Document, list[Operation]]:
-        """A Service that is about to be stored, with its addresses and ports.
+        """A Service that is about to be stored, with its addresses and ports; `own` is the stored one that it replaces.
 
         The operations belong into the same commit: it fails if another Service was given something meanwhile.
         """
         name = document["metadata"]["name"]
-        own = await self.context.storage.get(self.context.key(info, document["metadata"].get("namespace", ""), name))
         had = _Taken.of(own.value) if own is not None else None
         if not _lacks(document["spec"], had):
             return document, []
@@ -131,6 +132,8 @@ class _Choice:
     had: _Taken | None
     chance: random.Random
     dry_run: bool
+    dry_ports: int = 0
+    """How many ports a dry run has been given."""
 
     def fill(self, spec: Document) -> list[Cause]:
         """Set the addresses and ports that are absent, in place. What is wrong with those that are there."""
@@ -151,7 +154,9 @@ class _Choice:
             if text in self.taken.addresses and not self.dry_run:
                 detail = f"failed to allocate IP {text}: provided IP is already allocated"
                 return [invalid("spec.clusterIPs", addresses, detail, whole=True)]
-        if not addresses:
+        if not addresses and self.dry_run:
+            spec["clusterIP"], spec["clusterIPs"] = str(_DRY_ADDRESS), [str(_DRY_ADDRESS)]
+        elif not addresses:
             hosts = [str(host) for host in CLUSTER_NETWORK.hosts()]
             address = self._next(hosts, _RESERVED_ADDRESSES, self.taken.addresses)
             if address is None:
@@ -196,6 +201,9 @@ class _Choice:
         return "" if self.dry_run or port in NODE_PORTS else _PORT_RANGE
 
     def _next_port(self) -> int:
+        if self.dry_run:
+            self.dry_ports += 1
+            return NODE_PORTS.stop + self.dry_ports
         port = self._next(NODE_PORTS, _RESERVED_PORTS, self.taken.ports)
         if port is None:
             raise internal_error("failed to allocate a nodePort: range is full")

@@ -58,6 +58,8 @@ def prepare_create(info: ResourceInfo, document: Document, *, now: str, uid: str
     """Make a document a new object, in place, except for a name to be generated. The warnings."""
     metadata = document["metadata"]
     meta.reset(metadata, now=now, uid=uid)
+    if info.codec is not None:
+        info.codec.drop_disabled(document)
     info.strategy.prepare_for_create(document)
     return meta.deduplicate_owners(metadata) + info.strategy.warnings(document, None)
 
@@ -69,6 +71,8 @@ def prepare_update(
     strategy, metadata = info.strategy, document["metadata"]
     warnings: list[str] = []
     meta.carry_over(metadata, old["metadata"], namespaced=info.namespaced)
+    if info.codec is not None:
+        info.codec.drop_disabled(document)
     if request.subresource == "status":
         document = strategy.prepare_for_status_update(document, old)
         warnings = strategy.status_warnings(document)

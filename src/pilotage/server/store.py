@@ -29,10 +29,11 @@ async def create(context: RegistryContext, info: ResourceInfo, request: Request,
         _check_version(document["metadata"].get("resourceVersion", ""))
     key = context.key(info, request.namespace, name)
     while True:
+        # Before the name is looked up, as in Kubernetes: an address that is taken is reported first.
+        named, operations = await _claimed(context, info, document, None, dry_run=request.write.dry_run)
         existing = await context.storage.get(key)
         if existing is not None:
             raise info.already_exists(name, terminating=records.terminating(existing.value))
-        named, operations = await _claimed(context, info, document, dry_run=request.write.dry_run)
         operations += await _conditions(context, info, request.namespace, name)
         value = await _encoded(context, named, info)
         if request.write.dry_run:
@@ -65,7 +66,7 @@ async def update(
     fences: Sequence[Fence] = (),
 ) -> bytes:
     """Replace an object, or remove it if its last finalizer went. Returns its bytes. Raises RevisionConflict."""
-    document, operations = await _claimed(context, info, document, dry_run=dry_run)
+    document, operations = await _claimed(context, info, document, entry, dry_run=dry_run)
     value = await _encoded(context, document, info)
     revision = entry.revision
     if not dry_run:
@@ -102,11 +103,11 @@ async def _encoded(context: RegistryContext, document: Document, info: ResourceI
 
 
 async def _claimed(
-    context: RegistryContext, info: ResourceInfo, document: Document, *, dry_run: bool
+    context: RegistryContext, info: ResourceInfo, document: Document, own: Entry | None, *, dry_run: bool
 ) -> tuple[Document, list[Operation]]:
     """The object with what it has alone among all others, and what the commit has to include for that."""
     if info.strategy.allocates:
-        return await ServiceAllocations(context).allocate(info, document, dry_run=dry_run)
+        return await ServiceAllocations(context).allocate(info, document, own, dry_run=dry_run)
     return document, []
 
 

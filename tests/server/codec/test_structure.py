@@ -53,6 +53,13 @@ def test_null_in_a_map_or_a_list_is_the_empty_value() -> None:
     assert decoded_spec(containers=[None])["containers"] == [{"resources": {}}]
 
 
+def test_disabled_fields_are_dropped_wherever_they_are() -> None:
+    projected = {"sources": [{"clusterTrustBundle": {"path": "p"}}, {"secret": {"name": "s"}}]}
+    pod = POD.decode({"spec": {"schedulingGroup": {"podGroupName": "g"}, "volumes": [{"projected": projected}]}}, [])
+    POD.drop_disabled(pod)
+    assert pod["spec"] == {"volumes": [{"projected": {"sources": [{}, {"secret": {"name": "s"}}]}}]}
+
+
 def test_encoding_fills_in_what_is_never_left_out() -> None:
     role = ROLE.decode({"rules": []}, [])
     assert "rules" not in role
@@ -83,13 +90,6 @@ def test_times_are_in_utc_to_the_second() -> None:
 
 def test_the_zero_time_is_no_time() -> None:
     assert CONFIG_MAP.decode({"metadata": {"creationTimestamp": "0001-01-01T00:00:00Z"}}, [])["metadata"] == {}
-
-
-def test_fields_behind_gates_that_are_off_are_dropped() -> None:
-    assert (
-        POD.decode({"spec": {"schedulingGroup": {"podGroupName": "a"}}}, [])["spec"]
-        == POD.decode({"spec": {}}, [])["spec"]
-    )
 
 
 @pytest.mark.parametrize(

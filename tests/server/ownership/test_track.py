@@ -19,6 +19,7 @@ from pilotage.storage.memory import MemoryStorage
 
 from ..registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, definition, widget
 
+LEASES = GroupVersionResource("coordination.k8s.io", "v1", "leases")
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 
 
@@ -97,6 +98,18 @@ async def test_the_creator_owns_what_it_created() -> None:
             },
         }
     ]
+
+
+async def test_a_field_behind_a_disabled_feature_is_owned_but_not_stored() -> None:
+    """As on a cluster, where fields are tracked before the object is prepared."""
+    lease = {"metadata": {"name": "a"}, "spec": {"holderIdentity": "me", "preferredHolder": "you"}}
+    async with managed() as api:
+        made = await api.create(LEASES, lease)
+        assert made["spec"] == {"holderIdentity": "me"}
+        assert owners(made) == {"creator": {"f:spec": {"f:holderIdentity": {}, "f:preferredHolder": {}}}}
+        patched = await api.patch(LEASES, "a", {"spec": {"preferredHolder": "them"}})
+        assert patched["spec"] == {"holderIdentity": "me"}
+        assert owners(patched)["patcher"] == {"f:spec": {"f:preferredHolder": {}}}
 
 
 async def test_a_changed_field_belongs_to_its_writer_alone() -> None:

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from pilotage.errors import AlreadyExists
+from pilotage.errors import AlreadyExists, Invalid
 from pilotage.meta.kinds import GroupVersionResource
 
-from ..registries import CONFIG_MAPS, opened
+from ..registries import CONFIG_MAPS, SECRETS, opened
 
 JOBS = GroupVersionResource("batch", "v1", "jobs")
 
@@ -56,3 +56,15 @@ async def test_times_of_a_deletion_are_dropped_and_not_owned() -> None:
         assert (
             created["metadata"].keys().isdisjoint(("deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"))
         )
+
+
+async def test_a_name_that_is_taken_is_reported_with_the_warnings_about_the_object() -> None:
+    secret = {"metadata": {"name": "a"}, "type": "kubernetes.io/tls", "data": {"tls.crt": "YQ==", "tls.key": "YQ=="}}
+    async with opened() as api:
+        await api.create(SECRETS, secret, "default")
+        with pytest.raises(AlreadyExists) as caught:
+            await api.create(SECRETS, secret, "default")
+        assert caught.value.warnings == ("tls: failed to find any PEM data in certificate input",)
+        with pytest.raises(Invalid) as invalid:
+            await api.create(SECRETS, secret | {"metadata": {"name": "A"}}, "default")
+        assert invalid.value.warnings == ()

@@ -4,19 +4,19 @@ from typing import Any
 
 import pytest
 
-from pilotage.errors import Conflict, Invalid
+from pilotage.errors import Conflict, Invalid, NotFound
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import DeleteOptions
-from pilotage.server.catalogue import Catalogue
+from pilotage.server.catalogue import NEW_EVENTS, Catalogue
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.apiextensions import CLEANUP
 from pilotage.server.strategies.custom import CustomResourceStrategy
-from pilotage.server.verbs import deletion
+from pilotage.server.verbs import deletion, deletionrules
 from pilotage.server.verbs.deletion import Mark, Remove
 from pilotage.storage.memory import MemoryStorage
 
-from ..registries import CONFIG_MAPS, DEFINITIONS, NAMESPACES, definition
+from ..registries import CONFIG_MAPS, DEFINITIONS, NAMESPACES, definition, opened
 
 NOW = "2024-01-01T00:00:00Z"
 HOLD = "x.example.com/hold"
@@ -77,6 +77,26 @@ def test_the_policy_becomes_a_finalizer(before: list[str], policy: str, after: l
 async def test_preconditions_must_hold(options: DeleteOptions) -> None:
     with pytest.raises(Conflict):
         deletion.decide(await info(), document(), options, now=NOW)
+
+
+@pytest.mark.parametrize(
+    ("resource", "options", "message"),
+    [
+        (NAMESPACES, DeleteOptions(uid="v"), "Precondition failed: UID in precondition: v, UID in object meta: u"),
+        (
+            NAMESPACES,
+            DeleteOptions(resource_version="6"),
+            "Precondition failed: ResourceVersion in precondition: 6, ResourceVersion in object meta: 7",
+        ),
+        (NEW_EVENTS, DeleteOptions(uid="v"), 'Operation cannot be fulfilled on Event "one": the UID in the'),
+    ],
+)
+async def test_namespaces_and_events_have_their_own_words_for_preconditions(
+    resource: GroupVersionResource, options: DeleteOptions, message: str
+) -> None:
+    with pytest.raises(Conflict) as caught:
+        deletion.check_preconditions(await info(resource), document(), options)
+    assert message in str(caught.value)
 
 
 async def test_an_unknown_policy_is_refused() -> None:
@@ -197,3 +217,10 @@ async def test_a_pod_without_finalizers_stays_until_its_grace_period_ends() -> N
     assert not deletion.finished((await info(PODS)).strategy, TERMINATING)
     outcome = deletion.decide(await info(PODS), TERMINATING, DeleteOptions(grace_period_seconds=0), now=NOW)
     assert isinstance(outcome, Remove)
+
+
+async def test_a_job_that_cannot_be_deleted_is_reported_with_the_warning_about_its_pods() -> None:
+    async with opened() as api:
+        with pytest.raises(NotFound) as caught:
+            await api.delete(GroupVersionResource("batch", "v1", "jobs"), "none", "default")
+    assert caught.value.warnings == (deletionrules.JOB_WARNING,)

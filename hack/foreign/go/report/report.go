@@ -19,16 +19,17 @@ import (
 // Within is the time that anything may take.
 const Within = 30 * time.Second
 
-var volatile = []string{"uid", "resourceVersion", "creationTimestamp", "selfLink", "caBundle"}
+var volatile = []string{"uid", "resourceVersion", "creationTimestamp", "selfLink", "caBundle", "clusterIP", "clusterIPs", "nodePort"}
 
 // uuid is also in the keys of managed fields and in messages.
 var uuid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// Job is what one job works with: a server, a namespace of its own, and a folder with the fixtures of envtest.
+// Job is what one job works with.
 type Job struct {
 	Config    *rest.Config
-	Namespace string
-	Fixtures  string
+	Namespace string   // its own
+	Fixtures  string   // the folder with the fixtures of envtest
+	Arguments []string // more arguments of the job
 }
 
 // Show prints a line: a label, and a value as JSON.

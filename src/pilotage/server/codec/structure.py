@@ -45,13 +45,13 @@ _TYPES: dict[tuple[str, str], tuple[type | None, Decode, Any]] = {
     ("integer", "int64"): (None, scalars.int64, 0),
     ("number", "double"): (None, scalars.number, 0),
 }
-_GATED = {
+_DISABLED = {
     "io.k8s.api.core.v1.PodSpec": ("schedulingGroup",),
     "io.k8s.api.core.v1.PodStatus": ("nodeAllocatableResourceClaimStatuses",),
     "io.k8s.api.core.v1.VolumeMountStatus": ("volumeStatus",),
     "io.k8s.api.core.v1.VolumeProjection": ("clusterTrustBundle", "podCertificate"),
 }
-"""Fields behind feature gates that are off in a release: read, then dropped."""
+"""Fields behind feature gates that are off in a release: a writer owns them, but they are not stored."""
 
 
 _KEPT = {
@@ -114,8 +114,6 @@ class Structure:
         except Mismatch as mismatch:
             mismatch.path.append(key)
             raise
-        for key in self._gated:
-            document.pop(key, None)
         for key, inner in self._values:
             if key not in document:
                 document[key] = inner.decode({}, unknown)
@@ -132,9 +130,17 @@ class Structure:
         for key, shape in self._encoded:
             item = document.get(key)
             if item:
-                _encode_items(shape, item)
+                _each_structure(shape, item, Structure.encode)
             elif item is not None and shape.structure and not shape.step:
                 shape.structure.encode(item)
+
+    def drop_disabled(self, document: Document) -> None:
+        """Remove the fields behind feature gates that are off, in place."""
+        for key in _DISABLED.get(self.name, ()):
+            document.pop(key, None)
+        for key, shape in self._with_disabled:
+            if item := document.get(key):
+                _each_structure(shape, item, Structure.drop_disabled)
 
     def unknown_fields(self, value: Document, path: str = "") -> Iterator[str]:
         """The paths of fields that are not known, of a document that can be decoded."""
@@ -193,8 +199,13 @@ class Structure:
         )
 
     @cached_property
-    def _gated(self) -> tuple[str, ...]:
-        return _GATED.get(self.name, ())
+    def _with_disabled(self) -> tuple[tuple[str, Shape], ...]:
+        """The fields with disabled ones below them."""
+        return tuple(
+            (key, shape)
+            for key, shape in self._shapes.items()
+            if shape.structure is not None and any(each.name in _DISABLED for each in _reachable(shape.structure))
+        )
 
 
 @cache
@@ -326,14 +337,15 @@ def _unknown_items(shape: Shape, value: Any, path: str) -> Iterator[str]:
             yield from _unknown_items(inner, item, f"{path}[{key}]" if isinstance(value, list) else f"{path}.{key}")
 
 
-def _encode_items(shape: Shape, value: Any, depth: int = 0) -> None:
+def _each_structure(shape: Shape, value: Any, call: Callable[[Structure, Document], None], depth: int = 0) -> None:
+    """Call it with each document of the structure that a value is, or that its items are."""
     assert shape.structure is not None
     if depth * 2 == len(shape.step):
-        shape.structure.encode(value)
+        call(shape.structure, value)
         return
     for item in value if shape.step[depth * 2] == "[" else value.values():
         if item is not None:
-            _encode_items(shape, item, depth + 1)
+            _each_structure(shape, item, call, depth + 1)
 
 
 _AMOUNTS = _map(Shape(None, scalars.resource_amount, "0"))

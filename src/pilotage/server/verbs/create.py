@@ -112,10 +112,15 @@ class Creator:
         causes = await privilege_causes(context, info, document, None)
         if causes := causes + await offload(size, steps.validate_create, info, request, document):
             raise info.invalid(document["metadata"].get("name", ""), causes)
-        await context.chain.of(info.group_resource).validate(attributes)
+        with bodies.with_warnings(prepared):  # those about an invalid object are not reported
+            await context.chain.of(info.group_resource).validate(attributes)
         if attributes.reinvocation.wanted:
             steps.drop_unknown(info, document)
-        data = await store.create(context, info, request, document)
+        try:
+            data = await store.create(context, info, request, document)
+        except AlreadyExists as error:
+            error.warnings = (*prepared, *error.warnings)
+            raise
         return Response(shaped(info, data, request.form), 201, (*info.warnings, *attributes.warnings, *prepared))
 
 

@@ -30,20 +30,23 @@ class Deleter:
         deletion.check_options(request.delete)
         if self.context.namespace_lifecycle and request.name in info.strategy.protected_names:
             raise info.forbidden(request.name, f"this {info.mapping.singular} may not be deleted")
+        warnings = deletion.warnings(info, request.delete)
         while True:
-            entry = await self.context.entry(info, request)
-            data = await self.context.converter.view(entry, info)
-            old = records.decode(data)
-            shown = deletion.with_grace_period(info, old, request)
-            attributes = Attributes(Operation.DELETE, shown, None, old, info=info, collection=collection)
-            with bodies.with_warnings(attributes.warnings):
-                try:
-                    found, removed = await self._delete(info, attributes, entry, admitted=admitted)
-                except RevisionConflict:
-                    continue  # another writer was faster: decide again on what is stored now
+            with bodies.with_warnings(warnings):
+                entry = await self.context.entry(info, request)
+                data = await self.context.converter.view(entry, info)
+                old = records.decode(data)
+                shown = deletion.with_grace_period(info, old, request)
+                attributes = Attributes(Operation.DELETE, shown, None, old, info=info, collection=collection)
+                with bodies.with_warnings(attributes.warnings):
+                    try:
+                        found, removed = await self._delete(info, attributes, entry, admitted=admitted)
+                    except RevisionConflict:
+                        continue  # another writer was faster: decide again on what is stored now
             code = 202 if request.delete.orphan_dependents is False and not removed else 200
-            warnings = (*info.warnings, *deletion.warnings(info, request.delete), *attributes.warnings)
-            return Response(info.strategy.decorate(found or data), code, warnings)
+            return Response(
+                info.strategy.decorate(found or data), code, (*info.warnings, *warnings, *attributes.warnings)
+            )
 
     async def _delete(
         self, info: ResourceInfo, attributes: Attributes, entry: Entry, *, admitted: bool

@@ -130,9 +130,11 @@ def with_policy(finalizers: list[str], policy: str) -> list[str]:
 
 def check_preconditions(info: ResourceInfo, document: Document, options: DeleteOptions) -> None:
     """Raises Conflict unless the object is the one that the caller means."""
-    metadata = document["metadata"]
-    name, subject = metadata["name"], f'Operation cannot be fulfilled on {info.group_kind} "{metadata["name"]}"'
-    details = StatusDetails(name=name, group=info.gvk.group, kind=info.gvk.kind)
+    metadata, stored = document["metadata"], info.stored.gvk  # an Event of events.k8s.io is one of the core group
+    if info.group_resource == rules.NAMESPACES:
+        _check_namespace(metadata, options)
+    name, subject = metadata["name"], f'Operation cannot be fulfilled on {stored.group_kind} "{metadata["name"]}"'
+    details = StatusDetails(name=name, group=stored.group, kind=stored.kind)
     if options.uid is not None and options.uid != metadata["uid"]:
         raise Conflict(
             f"{subject}: the UID in the precondition ({options.uid}) does not match the UID in record "
@@ -146,6 +148,20 @@ def check_preconditions(info: ResourceInfo, document: Document, options: DeleteO
             f"the ResourceVersion in record ({version}). The object might have been modified",
             details=details,
         )
+
+
+def _check_namespace(metadata: Document, options: DeleteOptions) -> None:
+    """The preconditions of a namespace, which are reported in other words."""
+    for what, wanted, found in (
+        ("UID", options.uid, metadata["uid"]),
+        ("ResourceVersion", options.resource_version, metadata["resourceVersion"]),
+    ):
+        if wanted is not None and wanted != found:
+            raise Conflict(
+                f'Operation cannot be fulfilled on namespaces "{metadata["name"]}": Precondition failed: '
+                f"{what} in precondition: {wanted}, {what} in object meta: {found}",
+                details=StatusDetails(name=metadata["name"], kind="namespaces"),
+            )
 
 
 def answer(info: ResourceInfo, document: Document, revision: int) -> bytes:

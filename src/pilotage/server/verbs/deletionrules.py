@@ -8,6 +8,7 @@ from pilotage.server.strategies.strategy import mapping
 
 PODS = GroupResource("", "pods")
 JOBS = GroupResource("batch", "jobs")
+NAMESPACES = GroupResource("", "namespaces")
 _EVENTS = (GroupResource("", "events"), GroupResource("events.k8s.io", "events"))
 _ORPHANING = (JOBS, GroupResource("", "replicationcontrollers"))
 _RETURNED = {
