@@ -36,10 +36,13 @@ _STORED_ELSEWHERE = {
 NEEDED_VERBS = frozenset(("create", "get", "list", "watch", "update", "delete"))
 REVIEWS = ("authentication.k8s.io", "authorization.k8s.io")
 """Groups whose objects are answered at once, and never stored."""
+COMPONENTS = GroupVersionResource("", "v1", "componentstatuses")
+"""Asked for at once, and never stored, too."""
 _DEPRECATED = {
+    COMPONENTS: "v1 ComponentStatus is deprecated in v1.19+",
     GroupVersionResource("", "v1", "endpoints"): (
         "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
-    )
+    ),
 }
 """The warnings for built-in kinds that are served and should not be used."""
 _MAX_COMPILED = 4096
@@ -118,7 +121,9 @@ def _builtins() -> dict[GroupVersionResource, ResourceInfo]:
     found = {
         mapping.resource: _builtin(mapping)
         for mapping in builtin.resources()
-        if NEEDED_VERBS.issubset(mapping.verbs) or mapping.resource.group in REVIEWS or mapping.resource == BINDINGS
+        if NEEDED_VERBS.issubset(mapping.verbs)
+        or mapping.resource.group in REVIEWS
+        or mapping.resource in (BINDINGS, COMPONENTS)
     }
     for served, stored in _STORED_ELSEWHERE.items():
         versions: dict[str, ResourceInfo] = {}

@@ -19,7 +19,7 @@ from pilotage.server import records, routes, steps
 from pilotage.server.access.rbac import attributes_of
 from pilotage.server.access.reviews import Reviewer
 from pilotage.server.bootstrap.cluster import create_cluster_objects
-from pilotage.server.catalogue import NAMESPACES, Redefined
+from pilotage.server.catalogue import COMPONENTS, NAMESPACES, Redefined
 from pilotage.server.context import RegistryContext
 from pilotage.server.loops.background import BackgroundLoops
 from pilotage.server.loops.contents import ContentsCreator
@@ -39,6 +39,7 @@ from pilotage.types import builtin
 if TYPE_CHECKING:
     from pilotage.server.subresources.actions import Actions
     from pilotage.server.verbs.apply import Applier
+    from pilotage.server.verbs.components import Components
     from pilotage.server.verbs.scale import Scaler
 
 FAIR_CALLS = 16
@@ -71,6 +72,12 @@ class Registry:
         self._calls = 0
 
     # These are not loaded before the first request that needs them: a server that starts is ready sooner.
+
+    @cached_property
+    def _components(self) -> Components:
+        from pilotage.server.verbs.components import Components
+
+        return Components(self.context)
 
     @cached_property
     def _applier(self) -> Applier:
@@ -141,6 +148,8 @@ class Registry:
         if request.subresource == "scale":
             return await self._scaler.call(info, request)
         match request.verb:
+            case Verb.GET if info.gvr == COMPONENTS:
+                return await self._components.get(info, request)
             case Verb.GET:
                 return await self._reader.get(info, request)
             case Verb.CREATE if self.reviewer.reviews(info):
@@ -171,6 +180,8 @@ class Registry:
         info = info or await self._resolve(request)
         if request.verb is Verb.DELETE_COLLECTION:
             return await self._deleter.delete_collection(info, request)
+        if info.gvr == COMPONENTS:
+            return await self._components.list(info, request)
         return await self._reader.list(info, request)
 
     @asynccontextmanager

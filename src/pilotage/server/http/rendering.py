@@ -70,7 +70,7 @@ class Renderer:
         """The body with a list."""
         if self._table is not None:
             return self._written(self._table.collection(page, self._clock()))
-        metadata: dict[str, Any] = {"resourceVersion": page.resource_version}
+        metadata: dict[str, Any] = {"resourceVersion": page.resource_version} if page.resource_version else {}
         if page.continue_token:
             metadata["continue"] = page.continue_token
         if page.remaining_item_count is not None:

@@ -25,6 +25,12 @@ def namespace(document: Document, now: datetime) -> list[Cell]:
     return [cells.name(document), part(document, "status").get("phase", ""), cells.age(document, now)]
 
 
+def component_status(document: Document, now: datetime) -> list[Cell]:
+    healthy: Document = next((each for each in items(document, "conditions") if each.get("type") == "Healthy"), {})
+    state = {"True": "Healthy", "False": "Unhealthy"}.get(healthy.get("status", ""), "Unknown")
+    return [cells.name(document), state, healthy.get("message", ""), healthy.get("error", "")]
+
+
 def node(document: Document, now: datetime) -> list[Cell]:
     system = part(document, "status", "nodeInfo")
     return [
@@ -136,6 +142,7 @@ def runtime_class(document: Document, now: datetime) -> list[Cell]:
 
 
 CORE: dict[str, Printer] = {
+    "componentstatuses": component_status,
     "configmaps": config_map,
     "events": event,
     "namespaces": namespace,

@@ -45,7 +45,7 @@ class TableWriter:
     def collection(self, page: Page, now: datetime) -> bytes:
         """The Table of a list. Raises BadRequest."""
         self.check()
-        metadata: dict[str, Any] = {"resourceVersion": page.resource_version}
+        metadata: dict[str, Any] = {"resourceVersion": page.resource_version} if page.resource_version else {}
         if page.continue_token:
             metadata["continue"] = page.continue_token
         if page.remaining_item_count is not None:
