@@ -24,6 +24,8 @@ _WITHIN = (
     "in string escape code",
     "in \\u hexadecimal character escape",
 )
+_MAX_DEPTH = 10_000
+"""The levels that Go's scanner allows."""
 _MAX_NUMBER = 400
 """Digits of an integer that are converted; a longer one is out of the range of floats."""
 
@@ -108,6 +110,9 @@ class _Scanner:
             opened = self._value()
             if opened:
                 inside.append(opened)
+                if len(inside) > _MAX_DEPTH:
+                    self._at -= 1
+                    self._fail("exceeded max depth")
                 if not self._skip(b"}" if opened == b"{" else b"]"):
                     if opened == b"{":
                         self._key()
