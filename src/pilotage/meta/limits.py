@@ -19,6 +19,8 @@ class Limits:
 
 
 DEFAULT = Limits()
+_ENTRIES = 4
+"""How much deeper managed fields are than the fields themselves: a list of entries, with the fields in each."""
 
 
 def check_size(size: int, limits: Limits) -> None:
@@ -28,16 +30,30 @@ def check_size(size: int, limits: Limits) -> None:
 
 
 def check_depth(document: Any, limits: Limits) -> None:
-    """Raise DecodeError if objects and lists lie deeper inside one another than allowed. Does not recurse."""
-    level = [document] if isinstance(document, dict | list) else []
-    for _ in range(limits.depth):
-        if not level:
+    """Raise DecodeError if objects and lists lie deeper inside one another than allowed. Does not recurse.
+
+    The managed fields of an object may be deeper: the server has added them, and a client sends them back.
+    """
+    if not _is_deeper(document, limits.depth):
+        return
+    metadata = document.get("metadata") if isinstance(document, dict) else None
+    if isinstance(metadata, dict) and "managedFields" in metadata:
+        entries = metadata["managedFields"]
+        rest = document | {"metadata": {key: metadata[key] for key in metadata if key != "managedFields"}}
+        if not _is_deeper(rest, limits.depth) and not _is_deeper(entries, limits.depth + _ENTRIES):
             return
+    raise DecodeError(f"the document is nested deeper than {limits.depth} levels")
+
+
+def _is_deeper(document: Any, depth: int) -> bool:
+    level = [document] if isinstance(document, dict | list) else []
+    for _ in range(depth):
+        if not level:
+            return False
         level = [
             item
             for outer in level
             for item in (outer.values() if outer.__class__ is dict else outer)
             if item.__class__ is dict or item.__class__ is list
         ]
-    if level:
-        raise DecodeError(f"the document is nested deeper than {limits.depth} levels")
+    return bool(level)
