@@ -104,3 +104,30 @@ async def test_a_kind_without_a_class_is_given_as_documents() -> None:
     with pytest.raises(pt.InvalidDefinition, match="no webhook is served at /other; there are: /mutate-books"):
         manager.webhook_server.endpoint("/other")
     assert admission_request(object=book()).decode(gvk).metadata.name == "summer"
+
+
+def test_a_subresource_of_another_kind_needs_a_handler_for_documents() -> None:
+    builder = WebhookBuilder(Manager()).for_(Book).with_options(pt.RegistrationOptions(subresources=("scale",)))
+    with pytest.raises(pt.InvalidDefinition, match=r"books/scale is not a Book: use with_validating_handler"):
+        builder.with_validator(BookWebhook()).complete()
+
+
+def test_the_resource_of_a_built_in_kind_is_known_without_its_class() -> None:
+    async def handle(request: pt.AdmissionRequest) -> pt.AdmissionResponse:
+        return pt.allowed()
+
+    manager = Manager()
+    endpoints = pt.GroupVersionKind("", "v1", "Endpoints")
+    WebhookBuilder(manager).for_(endpoints).with_validating_handler(handle).complete()
+    (declaration,) = manager.webhook_server.declarations
+    assert declaration.name == "validate-v1.endpoints.core"
+
+
+def test_two_webhooks_of_one_name_are_refused() -> None:
+    manager = Manager()
+    WebhookBuilder(manager).for_(Book).with_validator(BookWebhook()).complete()
+    second = WebhookBuilder(manager).for_(Book).with_validator(BookWebhook(), path="/second")
+    with pytest.raises(pt.InvalidDefinition, match=r"there are two webhooks validate-v1\.books.* named"):
+        second.complete()
+    WebhookBuilder(manager).for_(Book).with_validator(BookWebhook(), path="/third").named("third.test").complete()
+    assert [each.name for each in manager.webhook_server.declarations][-1] == "validate.third.test"

@@ -120,6 +120,16 @@ async def test_a_handler_that_raises_is_an_http_error_so_that_the_failure_policy
     assert document["message"] == "panic: KeyError: 'oops' [recovered]"
 
 
+async def test_a_handler_that_cannot_decode_its_object_refuses_it() -> None:
+    async def handle(request: pt.AdmissionRequest) -> pt.AdmissionResponse:
+        request.decode(Book)
+        return pt.allowed()
+
+    _, document = await answer(endpoint(handle), http(review(object={"apiVersion": "v1", "kind": "Pod"})))
+    status = document["response"]["status"]
+    assert (document["response"]["allowed"], status["code"]) == (False, 400)
+
+
 @pytest.mark.covers("T178")
 async def test_without_recovery_the_error_ends_the_server() -> None:
     errors: list[BaseException] = []
@@ -135,6 +145,7 @@ async def test_a_handler_that_hangs_is_ended_when_the_api_server_stops_waiting()
     status, document = await answer(endpoint(hanging), http(review(object=book()), target="/validate?timeout=3s"))
     assert asyncio.get_running_loop().time() - start == pytest.approx(3)
     assert (status, document["message"]) == (504, "the webhook /validate did not answer within 3 s")
+    assert 'controller_runtime_webhook_requests_total{webhook="/validate",code="504"} 1' in REGISTRY.render()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 import pilotage as pt
 from pilotage.webhook.typed import defaulting, validating
 
-from .books import Book, BookWebhook, admission_request, applied, book
+from .books import Book, BookWebhook, admission_request, applied, book, copy
 
 
 class Silent(BookWebhook):
@@ -38,6 +38,20 @@ async def test_fields_that_the_class_does_not_know_are_kept() -> None:
     response = await defaulting(Book, BookWebhook())(admission_request(object=sent))
     assert response.patches == [{"op": "add", "path": "/spec/size", "value": "A4"}]
     assert applied(response, sent)["spec"]["publisher"] == {"name": "Ada"}
+
+
+async def test_a_defaulter_of_documents_sends_what_it_has_changed() -> None:
+    class Labelling:
+        async def default(self, document: pt.Unstructured) -> None:
+            document["spec"]["size"] = "A5"
+            document.metadata.labels["seen"] = "yes"
+
+    gvk = pt.GroupVersionKind("books.pilotage.dev", "v1", "Book")
+    sent = book(publisher="Ada")
+    response = await defaulting(gvk, Labelling())(admission_request(object=copy(sent)))
+    changed = applied(response, sent)
+    assert (changed["spec"]["size"], changed["metadata"]["labels"]) == ("A5", {"seen": "yes"})
+    assert changed["spec"]["publisher"] == "Ada"
 
 
 @pytest.mark.covers("T175")

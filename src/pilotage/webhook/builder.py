@@ -15,6 +15,7 @@ from pilotage.meta.forms import KindOf, O
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.models import Resource, plural_of
 from pilotage.telemetry.logs import logger
+from pilotage.types import builtin
 from pilotage.webhook.admission import AdmissionHandler
 from pilotage.webhook.conversion.conversions import Conversion, Conversions, conversion_of
 from pilotage.webhook.conversion.declaration import ConversionDeclaration
@@ -33,6 +34,8 @@ log = logger("controller-runtime.builder")
 
 K = TypeVar("K", bound=forms.Object)
 
+_OTHER_KINDS = {"scale": "Scale", "eviction": "Eviction", "binding": "Binding", "token": "TokenRequest"}
+"""Subresources whose objects are of a kind of their own."""
 _PATH = re.compile(r"(/[a-zA-Z0-9-_]+)+|/")
 
 
@@ -164,6 +167,8 @@ class WebhookBuilder(Generic[O]):
         if self._kind is None:
             raise InvalidDefinition("a WebhookBuilder needs for_(…), which names the kind")
         kind = cast("KindOf[O]", self._kind)
+        if self._defaulter is not None or self._validator is not None:
+            self._check_subresources(self._kind)
         if self._defaulter is not None:
             defaulter, remove_unknown_fields = self._defaulter
             self._mutating = defaulting(kind, defaulter, remove_unknown_fields=remove_unknown_fields)
@@ -182,11 +187,9 @@ class WebhookBuilder(Generic[O]):
             self._add(self._kind, self._validating, self._validating_path, mutating=False)
 
     def _add_conversions(self, hub: forms.Kind) -> None:
-        gvk = forms.gvk_of(hub)
-        plural = hub.__resource__.plural if isinstance(hub, type) else plural_of(gvk.kind)
         server = self._manager.webhook_server
         server.conversions.add(Conversions(hub, self._spokes, lossless=self._lossless))
-        server.declare(ConversionDeclaration(f"{plural}.{gvk.group}"))
+        server.declare(ConversionDeclaration(f"{_plural(hub)}.{forms.gvk_of(hub).group}"))
 
     def _add(self, kind: forms.Kind, handler: AdmissionHandler, path: str, *, mutating: bool) -> None:
         gvk = forms.gvk_of(kind)
@@ -195,16 +198,24 @@ class WebhookBuilder(Generic[O]):
         if server.handles(path):
             log.info("A webhook is served at this path already", path=path)
             return
-        server.register(path, AdmissionWebhook(handler, self._options))
         server.declare(self._declaration(kind, path, mutating=mutating))
+        server.register(path, AdmissionWebhook(handler, self._options))
 
     def _declaration(self, kind: forms.Kind, path: str, *, mutating: bool) -> Declaration:
-        gvk = forms.gvk_of(kind)
-        plural = kind.__resource__.plural if isinstance(kind, type) else plural_of(gvk.kind)
+        gvk, plural = forms.gvk_of(kind), _plural(kind)
         verb = "mutate" if mutating else "validate"
         name = f"{verb}.{self._name}" if self._name else declaration_name(gvk, plural, mutating=mutating)
         rule = kind_rule(gvk, plural, default_operations(mutating=mutating), self._registration)
         return Declaration(name, path, mutating, (rule,), self._registration)
+
+    def _check_subresources(self, kind: forms.Kind) -> None:
+        """A class cannot hold the object of a subresource that is of another kind."""
+        for subresource in self._registration.subresources:
+            if isinstance(kind, type) and subresource in _OTHER_KINDS:
+                raise InvalidDefinition(
+                    f"the object of {_plural(kind)}/{subresource} is not a {forms.gvk_of(kind).kind}: use "
+                    f"with_validating_handler(…), and request.decode({_OTHER_KINDS[subresource]})"
+                )
 
     def _check_unset(self, own: object, other: object, role: str, rival: str) -> None:
         if own is not None:
@@ -217,6 +228,12 @@ def webhook_path(gvk: GroupVersionKind, *, mutating: bool) -> str:
     """The default path of a webhook, as kubebuilder makes it: `/mutate-apps-v1-deployment`."""
     verb = "mutate" if mutating else "validate"
     return f"/{verb}-{gvk.group.replace('.', '-')}-{gvk.version}-{gvk.kind.lower()}"
+
+
+def _plural(kind: forms.Kind) -> str:
+    """The resource of a kind. Without a class, that of a built-in kind is known, and others follow the rules."""
+    known = kind if isinstance(kind, type) else builtin.type_for(forms.gvk_of(kind))
+    return known.__resource__.plural if known is not None else plural_of(forms.gvk_of(kind).kind)
 
 
 def _checked_path(path: str) -> str:

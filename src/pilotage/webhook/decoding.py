@@ -8,14 +8,14 @@ import msgspec
 
 from pilotage.errors import DecodeError
 from pilotage.meta import forms, objects
-from pilotage.meta.documents import Document
+from pilotage.meta.documents import Document, copied
 from pilotage.meta.forms import KindOf, O
 from pilotage.meta.models import Resource
 from pilotage.meta.unstructured import Unstructured
 
 
 def decoded(document: Document | None, kind: KindOf[O], field: str = "object") -> O:
-    """An object of a class, which remembers its document, or `Unstructured` over it for a GroupVersionKind.
+    """An object of a class, which remembers its document, or `Unstructured` with a copy of it for a GroupVersionKind.
 
     Raises DecodeError if there is no document (`field` is its place in the review), if it is of another kind than the
     class, or if the class cannot hold it.
@@ -24,7 +24,7 @@ def decoded(document: Document | None, kind: KindOf[O], field: str = "object") -
         raise DecodeError(f"there is no content to decode: the request has no {field}")
     plain = forms.untyped(kind)
     if not (isinstance(plain, type) and issubclass(plain, Resource)):
-        return cast("O", Unstructured(document))
+        return cast("O", Unstructured(copied(document)))  # so that the request still has the state before
     check_kind(document, plain, field)
     return cast("O", objects.decode(plain, msgspec.json.encode(document)))
 

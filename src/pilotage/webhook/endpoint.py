@@ -83,14 +83,12 @@ class Endpoint:
             async with asyncio.timeout(seconds) as deadline:
                 answer = await self.webhook.review(document, request)
         except TimeoutError as error:
-            self._failed.inc()
             if not deadline.expired():
+                self._failed.inc()
                 raise _panic(error) from error
+            _REQUESTS.labels(self.path, "504").inc()
             raise Timeout(f"the webhook {self.path} did not answer within {seconds:g} s") from None
-        except ApiError:
-            self._failed.inc()
-            raise
-        except asyncio.CancelledError:
+        except (ApiError, asyncio.CancelledError):
             self._failed.inc()
             raise
         except BaseException as error:  # SystemExit too: it ends the program, by an orderly shutdown

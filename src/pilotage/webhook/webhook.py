@@ -90,6 +90,8 @@ class AdmissionWebhook:
             response = await self._handle(request)
         except (ApiError, ValueError) as error:
             return refusal(error)
+        except DecodeError as error:  # of the objects of the request
+            return errored(400, error)
         except asyncio.CancelledError:
             raise
         except BaseException as error:
