@@ -8,7 +8,7 @@ import pytest
 from pilotage.errors import ApiError, BadRequest, Conflict, Invalid, NoMatch, NotFound
 from pilotage.meta import objects
 from pilotage.meta.models import ObjectMeta
-from pilotage.types.coordination.v1 import Lease
+from pilotage.types.coordination.v1 import Lease, LeaseSpec
 from pilotage.types.core.v1 import ConfigMap, Secret
 
 from ..worlds import World
@@ -281,3 +281,21 @@ async def test_an_update_can_be_strict(world: World) -> None:
     document["spec"]["nonsense"] = 1
     with pytest.raises(BadRequest, match=r'strict decoding error: unknown field "spec\.nonsense"'):
         await world.client.update(document, field_validation="Strict")
+
+
+async def test_an_update_of_a_deleted_object_does_not_create_it_again(world: World) -> None:
+    """Kinds that an update may create, such as Leases: only if the body is not of an object that was deleted."""
+    client = world.client
+
+    def new(holder: str) -> Lease:
+        meta = ObjectMeta(name="lease", namespace=world.namespace)
+        return Lease(metadata=meta, spec=LeaseSpec(holder_identity=holder))
+
+    lease = await client.create(new("a"))
+    await client.delete(lease)
+    with pytest.raises(
+        Conflict, match=f"Precondition failed: UID in precondition: {lease.metadata.uid}, UID in object"
+    ):
+        await client.update(lease)
+    created = await client.update(new("b"))
+    assert created.metadata.uid != lease.metadata.uid

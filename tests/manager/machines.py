@@ -86,7 +86,8 @@ class Machine:
             else:
                 answered.set_result(result)
 
-        loop.call_later(self._delay(), serve, context=_NETWORK)
+        stopped = max(0.0, self.stopped_until - self.true_time())
+        loop.call_later(stopped + self._delay(), serve, context=_NETWORK)
         return await answered
 
     def send(self, function: Callable[[*Ts], None], *arguments: *Ts) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Self, cast
 
 from pilotage.controller.controller import Controller
+from pilotage.controller.gate import Gate
 from pilotage.controller.handlers import Handler, enqueue_request_for_object, enqueue_request_for_owner
 from pilotage.controller.options import ControllerOptions
 from pilotage.controller.predicates import Predicate
@@ -162,6 +163,7 @@ class ControllerBuilder(Generic[Q_co]):
             kind=self._for,
             defaults=manager.options.controller,
             tracker=manager.work,
+            gate=self._gate(),
         )
         for source in sources:
             controller.watch(source)
@@ -169,6 +171,16 @@ class ControllerBuilder(Generic[Q_co]):
             manager.claim_controller_name(name)
         manager.add(controller)
         return controller
+
+    def _gate(self) -> Gate | None:
+        """The gate of the controller, if its manager has shards."""
+        shards, cache, kind = self._manager.shards, self._manager.cache, self._for
+
+        def exists(request: Request) -> bool:
+            informer = cache.informer(kind) if kind is not None else None
+            return informer is None or informer.find(request.name, namespace=request.namespace) is not None
+
+        return Gate(shards, exists) if shards is not None else None
 
     def _watch(
         self,

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from pilotage.cluster.fencing import fenced
 from pilotage.controller import reasons
+from pilotage.controller.gate import Gate
 from pilotage.controller.metrics import ControllerMetrics
 from pilotage.controller.options import ControllerOptions, Settings, resolve
 from pilotage.controller.reconciler import AnyReconciler, reconcile_function
@@ -46,8 +49,10 @@ class Controller:
         kind: GroupVersionKind | None = None,
         defaults: ControllerDefaults | None = None,
         tracker: WorkTracker | None = None,
+        gate: Gate | None = None,
     ) -> None:
-        """`kind` is the kind of the requests, `defaults` are the manager's, `tracker` records every reconcile."""
+        """`kind` is the kind of the requests, `defaults` are the manager's, `tracker` records every reconcile.
+        `gate` lets requests through if there are shards."""
         if not name:
             raise InvalidDefinition("a controller needs a name, which its metrics and logs use")
         options = options or ControllerOptions()
@@ -74,6 +79,7 @@ class Controller:
             metrics=self._metrics,
             stopping=self._stopping,
             tracker=tracker,
+            gate=gate,
             timeout=self.settings.reconciliation_timeout,
             recover_panic=self.settings.recover_panic,
         )
@@ -86,7 +92,8 @@ class Controller:
 
     @property
     def needs_leader_election(self) -> bool:
-        return self.settings.needs_leader_election
+        """With shards, a controller runs in every replica."""
+        return self.settings.needs_leader_election and self._job.gate is None
 
     @property
     def warm_up(self) -> Callable[[], Coroutine[Any, Any, None]] | None:
@@ -104,11 +111,12 @@ class Controller:
             self._ended.set()
             return
         try:
-            async with asyncio.TaskGroup() as tasks:
-                try:
-                    await self._run(tasks)
-                finally:
-                    self._stopping.set()  # before the group cancels the workers: else they ignore it
+            with self._gated():
+                async with asyncio.TaskGroup() as tasks:
+                    try:
+                        await self._run(tasks)
+                    finally:
+                        self._stopping.set()  # before the group cancels the workers: else they ignore it
         except BaseExceptionGroup as several:
             raise several.exceptions[0] from None
         finally:
@@ -154,7 +162,13 @@ class Controller:
 
     def idle(self, horizon: float = 0.0) -> bool:
         """Whether there is nothing to do now, and nothing is scheduled within `horizon` seconds."""
-        return not self._job.activity.unfinished and self._running_sources.idle(horizon) and self.queue.idle(horizon)
+        gate = self._job.gate
+        return (
+            not self._job.activity.unfinished
+            and (gate is None or gate.settled)
+            and self._running_sources.idle(horizon)
+            and self.queue.idle(horizon)
+        )
 
     def busy(self, horizon: float = 0.0) -> list[str]:
         """Why this controller is not idle, in words; empty where it is."""
@@ -162,6 +176,8 @@ class Controller:
             return []
         unfinished, waiting, running = self._job.activity.unfinished, self.queue.waiting(), self.queue.in_progress()
         found = self._running_sources.busy(horizon)
+        if self._job.gate is not None and not self._job.gate.settled:
+            found.append("replicas hand over keys")
         found += reasons.tried_again(unfinished, waiting, running)
         if self._job.tracker is None:  # else the owner of the tracker reports them
             found += reasons.running(running)
@@ -188,6 +204,16 @@ class Controller:
             if count.reconciles >= REPEATED and not count.is_delayed and request not in activity.unfinished
             if now - count.last < LATELY or request in running
         ]
+
+    @contextmanager
+    def _gated(self) -> Iterator[None]:
+        """With shards: get the requests whose keys are handed over, and write only while this replica is a member."""
+        gate = self._job.gate
+        if gate is None:
+            yield
+            return
+        with gate.feeding(self.queue), fenced(gate.fence):
+            yield
 
     async def _run(self, tasks: asyncio.TaskGroup) -> None:
         feeding = None

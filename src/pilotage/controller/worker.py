@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 
 from pilotage.controller.activity import Activity
+from pilotage.controller.gate import Gate
 from pilotage.controller.metrics import ControllerMetrics
 from pilotage.controller.reconciler import Reconcile
 from pilotage.controller.request import Request
@@ -22,6 +23,7 @@ from pilotage.workqueue import QueueShutDown, WorkQueue
 log = logger("pilotage.controller")
 
 _DONE = Result()
+_ALWAYS = nullcontext(True)
 _TRANSIENT = (Conflict, StaleCache)
 """Transient: another writer was faster, or the cache is late. Logged without a traceback, which would not help."""
 
@@ -52,6 +54,7 @@ class Job:
     stopping: asyncio.Event
     """Set before the workers are cancelled. A cancellation without it came from a reconciler, and is ignored."""
     tracker: WorkTracker | None = None
+    gate: Gate | None = None
     activity: Activity = field(default_factory=Activity)
     timeout: float = 0.0
     recover_panic: bool = True
@@ -84,13 +87,17 @@ class Worker:
     async def run(self) -> None:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None  # a coroutine runs in one
-        queue, tracker = self._job.queue, self._job.tracker
+        queue, tracker, gate = self._job.queue, self._job.tracker, self._job.gate
         try:
             while True:
                 async with queue.take() as request:
                     if tracker is not None and not tracker.accepting:
                         return
-                    await self._process(request, loop)
+                    with gate.passing(request) if gate is not None else _ALWAYS as passes:
+                        if passes:
+                            await self._process(request, loop)
+                        else:
+                            self._leave(request)
                     if task.cancelling() and not self._job.stopping.is_set():
                         await _ignore_cancellation(task)
         except QueueShutDown:
@@ -118,6 +125,11 @@ class Worker:
             job.metrics.active.dec()
             job.metrics.seconds.observe(ended - began)
             job.activity.record_end(request, ended, is_delayed=self._is_delayed)
+
+    def _leave(self, request: Request) -> None:
+        """Another replica works on the request."""
+        self._job.queue.forget(request)
+        self._job.activity.record_success(request)
 
     def _tracked(self, request: Request) -> AbstractContextManager[object]:
         tracker = self._job.tracker

@@ -57,14 +57,18 @@ def new_candidate(
 
 
 def _lease(options: ManagerOptions, cluster: Cluster, client: Client) -> LeaseLock:
+    namespace, labels = lease_namespace(options, "leader_election"), options.leader_election_labels
+    return LeaseLock(client, namespace, options.leader_election_id, labels, cluster=cluster)
+
+
+def lease_namespace(options: ManagerOptions, what: str) -> str:
+    """The namespace of the leases of a manager, for the option that needs it."""
     namespace = options.leader_election_namespace or in_cluster_namespace()
     if not namespace:
         raise InvalidDefinition(
-            "leader_election needs leader_election_namespace: this process does not run in a Pod, so there is "
-            "no default"
+            f"{what} needs leader_election_namespace: this process does not run in a Pod, so there is no default"
         )
-    labels = options.leader_election_labels
-    return LeaseLock(client, namespace, options.leader_election_id, labels, cluster=cluster)
+    return namespace
 
 
 def _on_this_loop(callbacks: LeaderCallbacks) -> LeaderCallbacks:

@@ -6,7 +6,7 @@ import asyncio
 import signal
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from pilotage.cluster.fencing import fenced
 from pilotage.manager.election import LeaderElector
@@ -34,6 +34,14 @@ async def run_here(coroutine: Coroutine[Any, Any, Any]) -> None:
     await coroutine
 
 
+class ShardRun(Protocol):
+    """The shards as the lifecycle uses them."""
+
+    async def run(self) -> None: ...
+
+    async def leave(self) -> None: ...
+
+
 class Lifecycle:
     """Runs groups of runnables. The first failure requests the stop, and `stop` raises it at the end."""
 
@@ -42,6 +50,8 @@ class Lifecycle:
         self.elected = asyncio.Event()
         self.elector: LeaderElector | None = None
         """The candidate for the lease; None: this process leads at once."""
+        self.shards: ShardRun | None = None
+        """The group of replicas that share the work; None: there is none."""
         self.release_lease = False
         """Whether a clean stop releases the lease."""
         self.run_election: RunElection = run_here
@@ -50,6 +60,7 @@ class Lifecycle:
         self._grace_seconds = grace_seconds
         self._launching: asyncio.Task[None] | None = None
         self._electing: asyncio.Task[None] | None = None
+        self._sharing: asyncio.Task[None] | None = None
         self._stopping: asyncio.Task[None] | None = None
         self._cut: tuple[str, ...] = ()
         self._grace: Grace | None = None
@@ -193,6 +204,8 @@ class Lifecycle:
         return task
 
     async def _launch(self) -> None:
+        if self.shards is not None:
+            self._sharing = self._own(self._share(self.shards), "manager: shards")
         try:
             await self.groups.start()
         except Exception as error:
@@ -222,6 +235,16 @@ class Lifecycle:
             self._fail("leader election", error)
         finally:
             await _cancel(campaign)
+
+    async def _share(self, shards: ShardRun) -> None:
+        try:
+            await shards.run()
+        except LeaderElectionLost as error:
+            self.groups[Group.OTHERS].cancel()  # the controllers among them
+            self.shards = None  # there is nothing to leave
+            self._lose(error)
+        except Exception as error:
+            self._fail("shards", error)
 
     async def _lead(self) -> None:
         leading = self.groups[Group.LEADER_ELECTION]
@@ -254,6 +277,9 @@ class Lifecycle:
             await _cancel(self._electing)  # so that no runnable that needs a leader starts during the stop
         cut = self._cut = await Shutdown(self.groups, self._work, grace).run()
         await _cancel(self._electing)  # after the last runnable: until its end it is protected by the lease
+        await _cancel(self._sharing)
+        if self.shards is not None and not cut:
+            await self.shards.leave()
         if self.release_lease and self.elector is not None:
             if cut:
                 log.warning("The leader lease is not released, cancelled runnables may still be running", cut=cut)

@@ -44,6 +44,7 @@ from pilotage.telemetry.logs import logger
 
 if TYPE_CHECKING:
     from pilotage.device.client.clientset import Devices
+    from pilotage.manager.shards.shards import Shards
     from pilotage.webhook.server import WebhookServer
 
 log = logger("pilotage.manager")
@@ -69,6 +70,8 @@ class Manager:
         self.options = options if options is not None else ManagerOptions()
         self.work = WorkTracker()
         """Active work: the controllers' reconciles and your own. A shutdown waits for it."""
+        self.shards: Shards | None = None
+        """The keys that this replica works on, with the option `shards`; None: all."""
         self._lifecycle = Lifecycle(self.work, self.options.graceful_shutdown_timeout)
         self._healthz: dict[str, Check] = {}
         self._readyz: dict[str, Check] = {}
@@ -261,6 +264,12 @@ class Manager:
                 candidate = new_candidate(self.options, self.cluster, self._supervision, self.clock)
                 exits.push_async_callback(candidate.close)
                 self._lifecycle.elector, self._lifecycle.run_election = candidate.elector, candidate.run
+            if self.options.shards:
+                from pilotage.manager.shards.shards import new_shards
+
+                self.shards = new_shards(self.options, self.cluster, self._supervision, self.clock)
+                exits.push_async_callback(self.shards.close)
+                self._lifecycle.shards = self.shards
             self._lifecycle.release_lease = self.options.leader_election_release_on_cancel
             cache = self.cluster.new_cache(self.options.cache_options)
             self._lag = Lag(cache, self.cluster.writes, self.cluster.rest_mapper)

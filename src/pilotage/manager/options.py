@@ -10,6 +10,7 @@ from pilotage.errors import InvalidDefinition
 from pilotage.manager.election import LeaderCallbacks
 from pilotage.manager.endpoints import METRICS_PATH
 from pilotage.manager.resourcelock import LeaseTimings, ResourceLock
+from pilotage.meta.names import dns_1123_label
 from pilotage.net.sockets import parse_bind_address
 
 if TYPE_CHECKING:
@@ -101,6 +102,10 @@ class ManagerOptions:
     leader_election_resource_lock_interface: ResourceLock | None = None
     """A custom lock instead of a Lease."""
 
+    shards: str = ""
+    """The name of a group of replicas that all work, each key with exactly one of them; empty: one replica works on all
+    keys. Each member has a Lease with this prefix in `leader_election_namespace`."""
+
     lease_duration: float = 15.0
     """How long a standby waits after it last saw the lease change before it takes it."""
 
@@ -160,6 +165,8 @@ class ManagerOptions:
             )
         if self.leader_election:
             self._check_election()
+        if self.shards:
+            self._check_shards()
 
     @property
     def cache_options(self) -> CacheOptions | None:
@@ -173,6 +180,11 @@ class ManagerOptions:
     @property
     def lease_timings(self) -> LeaseTimings:
         return LeaseTimings(self.lease_duration, self.renew_deadline, self.retry_period)
+
+    def _check_shards(self) -> None:
+        self.lease_timings  # noqa: B018 it checks itself
+        if problems := dns_1123_label(self.shards):
+            raise InvalidDefinition(f"shards={self.shards!r}: the names of Leases begin with it, and {problems[0]}")
 
     def _check_election(self) -> None:
         self.lease_timings  # noqa: B018 it checks itself

@@ -1,0 +1,1 @@
+"""Shards: several replicas work at once, each key with exactly one of them."""
