@@ -80,9 +80,15 @@ WRITES = {
     "finalizers": patch(PatchType.MERGE, {"metadata": {"finalizers": ["example.com/f"]}}),
     "delete collection": Request(Verb.DELETE_COLLECTION, CONFIG_MAPS, "default", fences=MINE),
     "bind": Request(
-        Verb.CREATE, PODS, "default", "p", "binding", body=b'{"target":{"kind":"Node","name":"n"}}', fences=MINE
+        Verb.CREATE,
+        PODS,
+        "default",
+        "p",
+        "binding",
+        body=b'{"metadata":{"name":"p"},"target":{"name":"n"}}',
+        fences=MINE,
     ),
-    "evict": Request(Verb.CREATE, PODS, "default", "p", "eviction", body=b"{}", fences=MINE),
+    "evict": Request(Verb.CREATE, PODS, "default", "p", "eviction", body=b'{"metadata":{"name":"p"}}', fences=MINE),
 }
 
 
