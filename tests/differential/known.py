@@ -34,6 +34,9 @@ _DECODERS = (
     r"cannot (unmarshal|parse|convert|be handled as)",
     r"failed to create typed patch",
     r"illegal base64",
+    r"cannot restore",
+    r"failed to convert (new|old) object: ",
+    r"unrecognized type: ",
     r"strconv",
     r"no kind is registered",
     r"accessor error",
@@ -67,6 +70,14 @@ ACCEPTED = (
     ),
 )
 """Requests that only the real server refuses, by its message."""
+REFUSED = (
+    Known(
+        "an empty list as the value of a string with a format",
+        r"\.body\.message",
+        r'must be of type string: "array"',
+    ),
+)
+"""Requests that only ours refuses, by its message."""
 DEPENDENT_CAUSES = "causes that follow from other causes"
 
 Found = tuple[str, Any, Any]
@@ -74,13 +85,18 @@ Found = tuple[str, Any, Any]
 
 def unknown(real: Mapping[str, Any], ours: Mapping[str, Any]) -> list[Found]:
     """The differences of two answers that no row explains."""
-    if ours.get("status", 0) < 400 and any(
-        known.covers(".body.message", at(real, "body.message"), "") for known in ACCEPTED
-    ):
+    if _one_sided(real, ours, ACCEPTED) or _one_sided(ours, real, REFUSED):
         return []
     real, ours = _without_dependent_causes(real, ours)
     table = [known for known in KNOWN if not known.errors_only or real.get("status", 0) >= 400]
     return [found for found in differing(real, ours) if not any(known.covers(*found) for known in table)]
+
+
+def _one_sided(refused: Mapping[str, Any], accepted: Mapping[str, Any], table: tuple[Known, ...]) -> bool:
+    """Whether one server refuses what the other accepts, for a reason that has a row."""
+    if accepted.get("status", 0) >= 400:
+        return False
+    return any(known.covers(".body.message", at(refused, "body.message"), "") for known in table)
 
 
 def _without_dependent_causes(real: Mapping[str, Any], ours: Mapping[str, Any]) -> tuple[Any, Any]:

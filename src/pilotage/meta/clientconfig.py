@@ -9,10 +9,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import invalid, required
+from pilotage.meta.causes import invalid, required, shown
 from pilotage.meta.names import dns_1123_subdomain
 
 _MAX_PORT = 65535
+_BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2}).{0,2}")
 _PEM_BLOCK = re.compile(rb"-----BEGIN (?P<label>[A-Z0-9 ]+)-----\n.+?\n-----END (?P=label)-----", re.DOTALL)
 
 
@@ -51,10 +52,13 @@ def ca_bundle_problem(bundle: str) -> str:
 
 def _url_causes(at: str, url: str) -> Iterator[Cause]:
     wanted = "desired format: https://host[/path]"
+    problem = _url_problem(url)
     try:
         parts = urlsplit(url)
     except ValueError as error:
-        yield required(at, f"url must be a valid URL: {error}; {wanted}")
+        problem = problem or str(error)
+    if problem:
+        yield required(at, f"url must be a valid URL: {problem}; {wanted}")
         return
     if parts.scheme != "https":
         yield invalid(at, parts.scheme, f"'https' is the only allowed URL scheme; {wanted}")
@@ -67,6 +71,15 @@ def _url_causes(at: str, url: str) -> Iterator[Cause]:
     ):
         if value:
             yield invalid(at, value, f"{words} not permitted in the URL")
+
+
+def _url_problem(url: str) -> str:
+    """Why Go cannot parse a URL that Python can."""
+    if any(each < " " or each == "\x7f" for each in url):
+        return f"parse {shown(url)}: net/url: invalid control character in URL"
+    if escape := _BAD_ESCAPE.search(url):
+        return f"parse {shown(url)}: invalid URL escape {shown(escape[0])}"
+    return ""
 
 
 def _service_causes(at: str, service: Mapping[str, Any]) -> Iterator[Cause]:

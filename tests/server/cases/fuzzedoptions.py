@@ -36,6 +36,11 @@ def _claimed(name: str, group: str) -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": {**_CLAIM["spec"], "dataSource": source}}
 
 
+def _webhook(url: str) -> dict[str, Any]:
+    config = {"clientConfig": {"url": url}, "sideEffects": "None", "admissionReviewVersions": ["v1"]}
+    return {"name": f"a{len(url)}.example.com", **config}
+
+
 _V1 = _version(
     "v1",
     [],
@@ -70,6 +75,25 @@ _EVENT = {
     "reason": "Started",
     "type": "Normal",
     "regarding": {"kind": "Pod", "namespace": "<namespace>", "name": "p"},
+}
+_OLD_EVENT = {
+    "apiVersion": "v1",
+    "kind": "Event",
+    "metadata": {"name": "one", "namespace": "<namespace>"},
+    "involvedObject": _EVENT["regarding"],
+    "firstTimestamp": "2020-01-02T03:04:05Z",
+    "count": 2,
+    "type": "Normal",
+}
+_ACCOUNT = {"metadata": {"name": "one", "labels": {"a": "b"}}}
+_DEFAULTS = {
+    "a": {"type": "boolean", "default": True, "x-kubernetes-validations": [{"rule": "!self || !oldSelf"}]},
+    "b": {
+        "type": "array",
+        "maxItems": 2,
+        "default": ["x"],
+        "items": {"type": "string", "maxLength": 2, "x-kubernetes-validations": [{"rule": "self != 'x'"}]},
+    },
 }
 _UID = "33333333-3333-3333-3333-333333333333"
 _SELECTABLE = [{"jsonPath": ".spec.size"}]
@@ -114,6 +138,8 @@ FUZZED_OPTIONS = Scenario(
         # versions
         post("an event", "/apis" + _EVENTS + "?fieldManager=a", _EVENT),
         patch("in its other group", _CORE + "/events/one?fieldManager=b", {}, MERGE),
+        put("a count", _CORE + "/events/one", _OLD_EVENT),
+        put("what an event cannot lose", "/apis" + _EVENTS + "/one", _EVENT),
         post("a widget", _WIDGETS.format("v1") + "?fieldManager=a", _widget("v1", "one", spec={"size": 1}), save="one"),
         patch(
             "a field that the version of another manager does not have",
@@ -148,6 +174,17 @@ FUZZED_OPTIONS = Scenario(
         ),
         post("a claim of a snapshot", _CLAIMS, _claimed("two", "snapshot.storage.k8s.io")),
         patch("of an odd group", _CLAIMS + "/two", _claimed("two", "50%")),
+        post("a secret without a name", _CORE + "/serviceaccounts", {**_ACCOUNT, "secrets": [{}]}),
+        post("bytes in a list", _CORE + "/secrets", {"metadata": {"name": "one"}, "data": {"a": [], "b": [104, 105]}}),
+        patch("a link that changes nothing", _CORE + "/secrets/one", {"metadata": {"selfLink": "/a"}}),
+        post(
+            "an address that cannot be parsed",
+            "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations?dryRun=All",
+            {
+                "metadata": {"name": "<namespace>"},
+                "webhooks": [_webhook("50%"), _webhook("\0"), _webhook("https://a/%zz1")],
+            },
+        ),
         post("a lease", _LEASES, {"metadata": {"name": "one"}, "spec": {"preferredHolder": "a"}}),
         # rules
         post("an error in the rule of the root", _WIDGETS.format("v2"), _widget("v2", "two")),
@@ -171,6 +208,11 @@ FUZZED_OPTIONS = Scenario(
                 "Part",
                 _version("v1", [], a={"type": "string", "format": "x"}, b={"type": "integer", "format": "y"}),
             ),
+        ),
+        post(
+            "defaults that break rules",
+            f"{DEFINITIONS}?dryRun=All",
+            definition("parts", "Part", _version("v1", [], **_DEFAULTS)),
         ),
         post(
             "a policy that does not exist",

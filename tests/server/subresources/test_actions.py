@@ -176,7 +176,8 @@ async def test_a_token_is_issued_for_a_service_account() -> None:
             "expirationSeconds": 600,
             "boundObjectRef": None,
         }
-        assert answer["metadata"]["managedFields"][0]["subresource"] == "token"
+        [entry] = answer["metadata"]["managedFields"]
+        assert (entry["subresource"], entry["fieldsV1"]) == ("token", {"f:spec": {"f:expirationSeconds": {}}})
         found = await api.registry.context.service_accounts.user_of(answer["status"]["token"])
         assert found is not None
         user, audiences = found

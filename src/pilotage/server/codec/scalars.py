@@ -152,7 +152,9 @@ def micro_time(value: Any, _: list[None]) -> str | None:
 
 
 def base64_bytes(value: Any, _: list[None]) -> str:
-    """Base64 without line breaks."""
+    """Base64 without line breaks; as in Go, also a list with the numbers of the bytes."""
+    if type(value) is list and all(type(each) is int and 0 <= each < 256 for each in value):
+        return base64.b64encode(bytes(value)).decode()
     if type(value) is not str:
         raise wrong_type(value, "string")
     try:

@@ -12,12 +12,15 @@ from pilotage.meta.fields.compare import Changes
 from pilotage.meta.fields.managers import Manager, Managers, Owned
 from pilotage.meta.fields.sets import FieldSet
 from pilotage.meta.fields.tracking import Writer
+from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import Request
 from pilotage.server.ownership import kinds
 from pilotage.server.resources import ResourceInfo
 from pilotage.storage.transaction import MAX_VALUE_BYTES
 
 MANAGED_FIELDS = "managedFields"
+_ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
+"""The one built-in resource with a list of which an item may be without its key."""
 _UNOWNED = ("apiVersion", "kind")
 
 
@@ -91,12 +94,12 @@ def track_update(info: ResourceInfo, request: Request, document: Document, old: 
 
 
 def _untyped(info: ResourceInfo, document: Document, old: Document, subresource: str) -> bool:
-    """Whether a custom resource, or the part of it that the write ignores, is not of its type.
+    """Whether an object, or the part of it that the write ignores, is not of its type: items without their key, too.
 
     That part is not validated, but fields of such an object cannot be determined: Kubernetes drops all managed fields.
     """
     if not info.custom:
-        return False
+        return info.gvr == _ACCOUNTS and any(not each.get("name") for each in document.get("secrets") or ())
     if info.versions and typecheck.problem(kinds.type_of(info), document):
         return True  # it was written in another version
     if "status" not in info.strategy.subresources:

@@ -22,6 +22,8 @@ _TO_EVENTS = {
 }
 _TO_CORE = {new: old for old, new in _TO_EVENTS.items()}
 _OLD_FIELDS = ("firstTimestamp", "lastTimestamp", "count", "source")
+_ZEROS = {"count": 0, "firstTimestamp": None, "lastTimestamp": None, "eventTime": None}
+"""How a field that an update removes is shown; texts are empty."""
 _IMMUTABLE = (
     "involvedObject",
     "reason",
@@ -121,7 +123,8 @@ def _update(event: Document, old: Document) -> Iterator[Cause]:
         value, before = event.get(field), old.get(field)
         if value != before:
             name = "reportingController" if field == "reportingComponent" else field
-            yield invalid(name, "" if value is None and isinstance(before, str) else value, IMMUTABLE, whole=True)
+            shown = _ZEROS.get(field, "") if value is None and isinstance(before, str | int) else value
+            yield invalid(name, shown, IMMUTABLE, whole=True)
 
 
 def _series(event: Document) -> Iterator[Cause]:

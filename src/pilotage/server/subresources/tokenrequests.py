@@ -14,7 +14,6 @@ from pilotage.rest.response import Response
 from pilotage.server import records
 from pilotage.server.access.serviceaccounts import ISSUER
 from pilotage.server.context import RegistryContext
-from pilotage.server.ownership.track import MANAGED_FIELDS
 from pilotage.server.resources import ResourceInfo
 
 _KIND = GroupKind("authentication.k8s.io", "TokenRequest")
@@ -22,6 +21,11 @@ _DEFAULT_SECONDS = 3600
 _LEAST_SECONDS = 600
 _MOST_SECONDS = 2**32
 _BOUND = {("v1", "Pod"): "pods", ("v1", "Secret"): "secrets", ("v1", "Node"): "nodes"}
+
+
+def default_token_request(document: Document) -> None:
+    """Set the default of a token request, in place."""
+    document.setdefault("spec", {}).setdefault("expirationSeconds", _DEFAULT_SECONDS)
 
 
 class TokenRequests:
@@ -40,9 +44,7 @@ class TokenRequests:
         audiences = spec.get("audiences") or [ISSUER]
         bound = await self._bound(request, spec.get("boundObjectRef"))
         issued = await self._context.service_accounts.issue(account, audiences, seconds, bound)
-        metadata = {key: account["metadata"][key] for key in ("name", "namespace", "uid")}
-        if MANAGED_FIELDS in document["metadata"]:
-            metadata[MANAGED_FIELDS] = document["metadata"][MANAGED_FIELDS]
+        metadata = document["metadata"] | {key: account["metadata"][key] for key in ("name", "namespace", "uid")}
         answer = {
             "kind": _KIND.kind,
             "apiVersion": "authentication.k8s.io/v1",
