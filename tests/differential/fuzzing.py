@@ -20,7 +20,7 @@ from pilotage.storage.memory import MemoryStorage
 from ..server.differential import DEFINITIONS, Saved, Scenario, Step
 from ..server.replaying import TOKEN, Answers, replay_on_ours, replay_on_real
 from .generator import Batch
-from .known import Found, unknown
+from .known import Found, ends, unknown
 from .shrinking import shrunk
 
 SEQUENCES_IN_A_BATCH = 60
@@ -180,6 +180,8 @@ class Fuzzer:
         except (AssertionError, KeyError):  # an answer that a later step uses is missing, or is an error
             return None
         for index, (one, other) in enumerate(zip(masked(real), masked(ours), strict=True)):
+            if ends(one, other):
+                return None
             if found := unknown(one, other):
                 return Finding(scenario, steps[: index + 1], found)
         return None

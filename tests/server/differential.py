@@ -245,13 +245,13 @@ class Replay:
         text = re.sub(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", self._uid, text)
         text = re.sub(r"\b20(?!0|1|2[0-4])\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", _time, text)
         text = re.sub(r"(current: |too old resource version: \d+ )\(?\d+\)?", r"\1<current>", text)
-        places = r"(ResourceVersion in record |ResourceVersion in the precondition )"
-        return re.sub(rf"{places}\((\d+)\)", self._version_in_text, text)
+        places = r"(ResourceVersion in (?:record |the precondition |precondition: |object meta: ))"
+        return re.sub(rf"{places}(\(?)(\d+)", self._version_in_text, text)
 
     def _version_in_text(self, match: re.Match[str]) -> str:
         # A precondition that no answer has had is a number of the test's own.
-        known = match[2] in self._names or "record" in match[1]
-        return f"{match[1]}({self._name('version', match[2]) if known else match[2]})"
+        known = match[3] in self._names or "precondition" not in match[1]
+        return match[1] + match[2] + (self._name("version", match[3]) if known else match[3])
 
     def _uid(self, match: re.Match[str]) -> str:
         return match[0] if len(set(match[0])) <= 2 else self._name("uid", match[0])

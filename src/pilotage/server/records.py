@@ -5,7 +5,7 @@ The resource version is the storage's revision and is put in when the bytes are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import TypeAlias
@@ -98,9 +98,9 @@ def stamp(value: bytes, revision: int) -> bytes:
     return b'%b"resourceVersion":"%d",%b' % (value[:at], revision, value[at:])
 
 
-def unstored(value: bytes, metadata: Document) -> bytes:
-    """The bytes of an object that a dry run would have created, with what is sent in metadata but is never stored."""
-    sent = {key: metadata[key] for key in _NOT_STORED if metadata.get(key)}
+def unstored(value: bytes, metadata: Document, fields: Sequence[str] = _NOT_STORED) -> bytes:
+    """The bytes that a dry run would have stored, with what is sent in the metadata but never stored."""
+    sent = {key: metadata[key] for key in fields if metadata.get(key)}
     if not sent:
         return value
     at = value.index(_METADATA) + len(_METADATA)

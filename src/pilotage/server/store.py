@@ -69,13 +69,15 @@ async def update(
     document, operations = await _claimed(context, info, document, entry, dry_run=dry_run)
     value = await _encoded(context, document, info)
     revision = entry.revision
-    if not dry_run:
-        if deletion.finished(info.strategy, document):
-            await fencing.commit(context, fences, Delete(entry.key, expected=revision))
-        else:
-            revision = await fencing.commit(context, fences, Put(entry.key, value, expected=revision), *operations)
-            if info.strategy.names_resources:
-                await DefinitionNames(context).accept(entry.key)
+    if dry_run:
+        data = await _reread(context, value, info, revision)
+        return records.unstored(data, document["metadata"], ["selfLink"])
+    if deletion.finished(info.strategy, document):
+        await fencing.commit(context, fences, Delete(entry.key, expected=revision))
+    else:
+        revision = await fencing.commit(context, fences, Put(entry.key, value, expected=revision), *operations)
+        if info.strategy.names_resources:
+            await DefinitionNames(context).accept(entry.key)
     return await _reread(context, value, info, revision)
 
 

@@ -13,6 +13,7 @@ _MAPS = _CORE + "/configmaps"
 _CLAIMS = _CORE + "/persistentvolumeclaims"
 _JOBS = "/apis/batch/v1/namespaces/<namespace>/jobs"
 _LEASES = "/apis/coordination.k8s.io/v1/namespaces/<namespace>/leases"
+_SETS = "/apis/apps/v1/namespaces/<namespace>/replicasets"
 _EVENTS = "/events.k8s.io/v1/namespaces/<namespace>/events"
 _WIDGETS = "/apis/<group>/{}/namespaces/<namespace>/widgets"
 
@@ -64,6 +65,8 @@ _CLAIM: dict[str, Any] = {
     "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
 }
 _JOB = {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "x"}]}}}}
+_TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "a", "image": "x"}]}}
+_SET = {"metadata": {"name": "one"}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": _TEMPLATE}}
 _EVENT = {
     "apiVersion": "events.k8s.io/v1",
     "kind": "Event",
@@ -95,6 +98,9 @@ _DEFAULTS = {
         "items": {"type": "string", "maxLength": 2, "x-kubernetes-validations": [{"rule": "self != 'x'"}]},
     },
 }
+_SCALED = {"metadata.managedFields": [{}], "spec.replicas": 2}
+_VERSION = {"preconditions": {"resourceVersion": ""}}
+_DELETED = {"deletionTimestamp": "2024-01-01T00:00:00Z"}
 _UID = "33333333-3333-3333-3333-333333333333"
 _SELECTABLE = [{"jsonPath": ".spec.size"}]
 
@@ -122,10 +128,14 @@ FUZZED_OPTIONS = Scenario(
             _MAPS + "?watch=true&allowWatchBookmarks=true&timeoutSeconds=1&labelSelector=none",
         ),
         # deletion
-        delete("an empty version", _MAPS + "/one", {"preconditions": {"resourceVersion": ""}}),
+        delete("an empty version", _MAPS + "/one", _VERSION),
         delete("an empty uid", _MAPS + "/one", {"preconditions": {"uid": ""}}),
         delete("wrong labels, and a wrong policy", _MAPS + "?labelSelector=%3D", {"propagationPolicy": "x"}),
         delete("a wrong policy, and a wrong dry run", _MAPS + "/none", {"propagationPolicy": "x", "dryRun": ["x"]}),
+        delete("an empty version of a namespace", "/api/v1/namespaces/<namespace>", _VERSION),
+        delete("an empty uid of a definition", f"{DEFINITIONS}/widgets.<group>", {"preconditions": {"uid": ""}}),
+        patch("a map that is being deleted", _MAPS + "/three?fieldManager=a", _map("three", **_DELETED), APPLY),
+        delete("and is deleted in another way", _MAPS + "/three", {"propagationPolicy": "Orphan"}),
         # writes that change nothing
         post("a claim", _CLAIMS, _CLAIM),
         patch("it is stored again", _CLAIMS + "/one", {}),
@@ -135,6 +145,14 @@ FUZZED_OPTIONS = Scenario(
         patch("and keeps them", _JOBS + "/one", {}),
         post("a job with labels", _JOBS, {"metadata": {"name": "two", "labels": {"a": "b"}}, **_JOB}),
         patch("has them already", _JOBS + "/two", {}),
+        post("a set", _SETS + "?fieldManager=a", _SET),
+        get("its scale", _SETS + "/one/scale", save="scale"),
+        put("managed fields of its scale", _SETS + "/one/scale", Saved("scale", _SCALED)),
+        patch(
+            "an unknown field, and no name",
+            _SETS + "/one?fieldValidation=Strict",
+            {"metadata": None, "unknown": 1},
+        ),
         # versions
         post("an event", "/apis" + _EVENTS + "?fieldManager=a", _EVENT),
         patch("in its other group", _CORE + "/events/one?fieldManager=b", {}, MERGE),

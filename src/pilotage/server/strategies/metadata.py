@@ -49,7 +49,6 @@ def reset(metadata: Document, *, now: str, uid: str) -> None:
 
 def carry_over(metadata: Document, old: Document, *, namespaced: bool) -> None:
     """Keep what an update cannot change, and what it may leave out, in place."""
-    metadata.pop("selfLink", None)
     for key in _KEPT_ON_UPDATE:
         copy_field(metadata, old, key)
     for key in _KEPT_IF_ABSENT:

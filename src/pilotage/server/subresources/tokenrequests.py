@@ -23,11 +23,6 @@ _MOST_SECONDS = 2**32
 _BOUND = {("v1", "Pod"): "pods", ("v1", "Secret"): "secrets", ("v1", "Node"): "nodes"}
 
 
-def default_token_request(document: Document) -> None:
-    """Set the default of a token request, in place."""
-    document.setdefault("spec", {}).setdefault("expirationSeconds", _DEFAULT_SECONDS)
-
-
 class TokenRequests:
     """Issues tokens."""
 

@@ -110,7 +110,7 @@ def _event_source(document: Document) -> str:
     source = part(document, "source")
     component = source.get("component") or document.get("reportingComponent", "")
     instance = source.get("host") or document.get("reportingInstance", "")
-    return ", ".join(filter(None, (component, instance)))
+    return f"{component}, {instance}" if instance else str(component)
 
 
 def resource_quota(document: Document, now: datetime) -> list[Cell]:

@@ -54,6 +54,8 @@ def decide(info: ResourceInfo, document: Document, options: DeleteOptions, *, no
         mark(info, result, now, grace or 0)
     elif before.get("deletionGracePeriodSeconds"):
         _shorten(metadata, rules.clamped(options.grace_period_seconds or 0), now)
+    elif strategy.grace_period:
+        metadata.setdefault("deletionGracePeriodSeconds", 0)  # it was applied with a time of its deletion
     if metadata.get("finalizers") or strategy.blocks_removal(result) or metadata.get("deletionGracePeriodSeconds"):
         return Mark(result, changed=result != document)
     graceful = grace is not None and before.get("deletionGracePeriodSeconds") != 0
@@ -131,8 +133,8 @@ def with_policy(finalizers: list[str], policy: str) -> list[str]:
 def check_preconditions(info: ResourceInfo, document: Document, options: DeleteOptions) -> None:
     """Raises Conflict unless the object is the one that the caller means."""
     metadata, stored = document["metadata"], info.stored.gvk  # an Event of events.k8s.io is one of the core group
-    if info.group_resource == rules.NAMESPACES:
-        _check_namespace(metadata, options)
+    if not info.strategy.grace_period:
+        _check_stored_preconditions(info, metadata, options)
     name, subject = metadata["name"], f'Operation cannot be fulfilled on {stored.group_kind} "{metadata["name"]}"'
     details = StatusDetails(name=name, group=stored.group, kind=stored.kind)
     if options.uid is not None and options.uid != metadata["uid"]:
@@ -150,18 +152,13 @@ def check_preconditions(info: ResourceInfo, document: Document, options: DeleteO
         )
 
 
-def _check_namespace(metadata: Document, options: DeleteOptions) -> None:
-    """The preconditions of a namespace, which are reported in other words."""
-    for what, wanted, found in (
-        ("UID", options.uid, metadata["uid"]),
-        ("ResourceVersion", options.resource_version, metadata["resourceVersion"]),
-    ):
-        if wanted is not None and wanted != found:
-            raise Conflict(
-                f'Operation cannot be fulfilled on namespaces "{metadata["name"]}": Precondition failed: '
-                f"{what} in precondition: {wanted}, {what} in object meta: {found}",
-                details=StatusDetails(name=metadata["name"], kind="namespaces"),
-            )
+def _check_stored_preconditions(info: ResourceInfo, metadata: Document, options: DeleteOptions) -> None:
+    """As `check_preconditions`, in the words of the kinds that wait for other objects when they are deleted."""
+    given = {"UID": options.uid, "ResourceVersion": options.resource_version}
+    for (name, value), current in zip(given.items(), (metadata["uid"], metadata["resourceVersion"]), strict=True):
+        if value is not None and value != current:
+            words = f"Precondition failed: {name} in precondition: {value}, {name} in object meta: {current}"
+            raise info.conflict(metadata["name"], words)
 
 
 def answer(info: ResourceInfo, document: Document, revision: int) -> bytes:

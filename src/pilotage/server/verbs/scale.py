@@ -97,6 +97,7 @@ class Scaler:
 
 def _reader_of_body(info: ResourceInfo, request: Request) -> NextScale:
     document, problems = bodies.read(request, info)
+    document["metadata"].pop("managedFields", None)  # those of the object are not set through its Scale
     warnings = problems.report(request, info)
 
     def read(_: Document, old: Document) -> tuple[Document, list[str]]:

@@ -90,9 +90,10 @@ class Updater:
             document, problems = patch(data)
             bodies.check_kind(document, info, request)
             document = bodies.fitted(document, info, request, problems)
+            warnings = steps.default(info, request, document, problems)
             bodies.check_identity(info, request, document, None)
             bodies.check_version(info, document, old, request.name)
-            return document, steps.default(info, request, document, problems)
+            return document, warnings
 
         return await self.change(info, request, next_state)
 
@@ -204,6 +205,8 @@ def _prepare(
 ) -> tuple[Document, bool, list[str]]:
     """The next state as it is stored, whether it is what is stored already, and the warnings. Raises Invalid."""
     document, warnings = steps.prepare_update(info, request, wanted, old)
+    if not request.write.dry_run:
+        document["metadata"].pop("selfLink", None)  # it is not stored
     if causes := steps.validate_update(info, request, document, old):
         raise info.invalid(request.name, causes)
     return document, _unchanged(info, document, old, entry), warnings
