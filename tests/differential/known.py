@@ -59,15 +59,31 @@ KNOWN = (
         r"\{\}",
         "<absent>",
     ),
-    Known("the metadata alone of a DaemonSet", r".*\.annotations.*", "<absent>", r"deprecated\.daemonset|^1$"),
+    Known(
+        "the metadata alone of a DaemonSet, and of an autoscaler in v1",
+        r".*\.annotations.*",
+        "<absent>",
+        r"deprecated\.daemonset|autoscaling\.alpha|^1$",
+    ),
+    Known(
+        "the metadata alone of a DaemonSet, and of an autoscaler in v1",
+        r".*\.annotations\.autoscaling\.alpha\..*",
+        "<absent>",
+    ),
+    Known(
+        "an empty `data` or `binaryData` in a write of an immutable Secret or ConfigMap",
+        r"\.body\.(message|details\.causes)",
+        r"(binaryData|data).*: field is immutable when `immutable` is set",
+        "field is immutable when `immutable` is set",
+    ),
     Known("managed fields of empty lists that Go always writes", r".*\.f:topologyKeys", r"\{\}", "<absent>"),
 )
 
 ACCEPTED = (
     Known(
-        "an empty `binaryData` in a write of an immutable ConfigMap",
+        "an empty `data` or `binaryData` in a write of an immutable Secret or ConfigMap",
         r"\.body\.message",
-        r'^ConfigMap "\w+" is invalid: binaryData: Forbidden: field is immutable when `immutable` is set$',
+        r'^\w+ "\w+" is invalid: (binaryData|data): Forbidden: field is immutable when `immutable` is set$',
     ),
 )
 """Requests that only the real server refuses, by its message."""
@@ -89,8 +105,10 @@ def ends(real: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:
     """Whether a difference that has a row changes what is stored: later answers cannot be compared."""
     if _one_sided(real, ours, ACCEPTED) or _one_sided(ours, real, REFUSED):
         return True
-    versions = [at(answer, "body.metadata.resourceVersion") for answer in (real, ours)]
-    return at(real, "body.kind") == at(ours, "body.kind") == "Scale" and versions[0] != versions[1]
+    kinds, versions = (
+        [at(each, f"body.{path}") for each in (real, ours)] for path in ("kind", "metadata.resourceVersion")
+    )
+    return kinds == ["Scale", "Scale"] and len({str(version) for version in versions}) > 1
 
 
 def unknown(real: Mapping[str, Any], ours: Mapping[str, Any]) -> list[Found]:

@@ -64,6 +64,7 @@ def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
     """The paths of a body, the short ones of each branch first."""
     children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, child in children:
-        if key not in ("apiVersion", "kind", "name"):
+        named = isinstance(child, dict) and "name" in child and key == "metadata"  # without one, all else is different
+        if key not in ("apiVersion", "kind", "name") and not named:
             yield (*path, key)
         yield from _places(child, (*path, key))

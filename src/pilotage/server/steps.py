@@ -30,7 +30,9 @@ def default(info: ResourceInfo, request: Request, document: Document, problems: 
     if info.custom and _FRACTION.search(request.body):
         make_whole(document)
     if info.custom and info.schema is not None and not info.schema.is_complete(document):
-        problems.unknown += info.schema.prune(document)
+        dropped = info.schema.prune(document)
+        if request.content_type != PatchType.APPLY.value:  # what is applied has no unknown fields
+            problems.unknown += dropped
         nulls = nulls_in(document) if request.content_type == PatchType.APPLY.value else []
         try:
             info.schema.default(document, limit=MAX_VALUE_BYTES)

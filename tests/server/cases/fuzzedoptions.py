@@ -134,6 +134,8 @@ FUZZED_OPTIONS = Scenario(
         delete("a wrong policy, and a wrong dry run", _MAPS + "/none", {"propagationPolicy": "x", "dryRun": ["x"]}),
         delete("an empty version of a namespace", "/api/v1/namespaces/<namespace>", _VERSION),
         delete("an empty uid of a definition", f"{DEFINITIONS}/widgets.<group>", {"preconditions": {"uid": ""}}),
+        post("a map with a generation", _MAPS, _map("four", generation=7)),
+        delete("gets another one", _MAPS + "/four", {"propagationPolicy": "Orphan"}),
         patch("a map that is being deleted", _MAPS + "/three?fieldManager=a", _map("three", **_DELETED), APPLY),
         delete("and is deleted in another way", _MAPS + "/three", {"propagationPolicy": "Orphan"}),
         # writes that change nothing
@@ -174,6 +176,19 @@ FUZZED_OPTIONS = Scenario(
             "it cannot be applied to",
             _WIDGETS.format("v2") + "/round?fieldManager=a",
             _widget("v2", "round", spec={"size": 1}),
+            APPLY,
+        ),
+        post("a shape without an owner", _WIDGETS.format("v1"), _widget("v1", "bare", spec={"old": "x"})),
+        patch(
+            "an empty configuration in a version that its owner's object does not fit",
+            _WIDGETS.format("v2") + "/bare?fieldManager=a",
+            _widget("v2", "bare", spec={"new": "x"}),
+            APPLY,
+        ),
+        patch(
+            "the same with fields of the live object",
+            _WIDGETS.format("v1") + "/bare?fieldManager=b",
+            _widget("v1", "bare", spec={"old": "x"}),
             APPLY,
         ),
         # values
@@ -231,6 +246,11 @@ FUZZED_OPTIONS = Scenario(
             "defaults that break rules",
             f"{DEFINITIONS}?dryRun=All",
             definition("parts", "Part", _version("v1", [], **_DEFAULTS)),
+        ),
+        post(
+            "a rule that does not compile, and a default that is not valid",
+            f"{DEFINITIONS}?dryRun=All",
+            definition("parts", "Part", _version("v1", [{"rule": "self +"}], a={"type": "integer", "default": "x"})),
         ),
         post(
             "a policy that does not exist",

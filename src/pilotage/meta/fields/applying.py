@@ -41,7 +41,7 @@ class Versions:
 
     def changes(self, old: Document, new: Document, version: str) -> Changes | None:
         """The changes between two documents, at a version. Raises UnconvertibleError."""
-        before = self.converted(old, version, "failed to convert old object")
+        before = self.convert(old, version)
         after = self.converted(new, version, "failed to convert new object")
         if before is None or after is None:
             return None
@@ -53,9 +53,11 @@ class Versions:
         except UnconvertibleError as error:
             raise error.within(failed) from None
 
-    def reconciled(self, managers: Managers) -> dict[Manager, Owned]:
-        """The managers by the schemas as they are now."""
+    def reconciled(self, managers: Managers, live: Document) -> dict[Manager, Owned]:
+        """The managers by the schemas as they are now. Raises UnconvertibleError."""
         result = {}
+        for version in {owned.api_version for owned in managers.values()}:
+            self.convert(live, version)
         for manager, owned in managers.items():
             if self.exists(owned.api_version):
                 fields = content.reconciled(self.type_at(owned.api_version), owned.fields)
@@ -102,7 +104,7 @@ def apply(
     """
     version = writer.api_version
     field_type = versions.type_at(version)
-    managers = versions.reconciled(managers)
+    managers = versions.reconciled(managers, live)
     fields = sets.without(content.fields_of(field_type, config), versions.ignored(version))
     last = managers.get(writer.manager)
     owners: dict[Manager, Owned] = {**managers, writer.manager: Owned(fields, version, last.time if last else "")}

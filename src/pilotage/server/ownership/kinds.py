@@ -131,8 +131,10 @@ def _versions(info: ResourceInfo, subresource: str) -> Versions:
 
     def ignored_at(version: str) -> FieldSet:
         target = at(version)
-        if target is None or (target is not info and info.custom and not subresource):
-            return _NONE  # kube-apiserver compares other versions of a custom resource whole
+        if target is None:
+            return _NONE
+        if target is not info and info.custom and not (subresource and subresource in target.strategy.subresources):
+            return _NONE  # kube-apiserver compares other versions of a custom resource whole, unless both have a status
         return ignored(target, subresource)
 
     return Versions(type_at, convert, lambda version: at(version) is not None, ignored_at)

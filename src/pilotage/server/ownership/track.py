@@ -173,7 +173,8 @@ class _Write:
     def entries(self, managers: Managers) -> list[Document]:
         """The entries after the write; none, as in Kubernetes, where the object does not fit a manager's version."""
         try:
-            return managing.write(tracking.updated(self._versions.reconciled(managers), self._changes, self._writer))
+            known = self._versions.reconciled(managers, self._old)
+            return managing.write(tracking.updated(known, self._changes, self._writer))
         except UnconvertibleError:
             return []
 
