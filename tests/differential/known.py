@@ -45,6 +45,17 @@ _DECODERS = (
 KNOWN = (
     Known("messages for a body, a number or a time that cannot be parsed", MESSAGES, "|".join(_DECODERS)),
     Known(
+        "a quantity with an exponent over 256, or over 256 characters",
+        MESSAGES,
+        "quantities must match the regular expression",
+        "a quantity has at most 256 characters",
+    ),
+    Known(
+        "`null` as a quantity in a list that a strategic merge patch replaces",
+        r"\.body\.(message|details\.causes)",
+        "ratio 0 is less than 1",
+    ),
+    Known(
         "objects and lists in messages",
         MESSAGES,
         r"(Invalid|Duplicate|Unsupported) value: (\{|\[|map\[|\"?<the whole|v\d|core\.|&)",

@@ -137,6 +137,7 @@ FUZZED_OPTIONS = Scenario(
         post("a map with a generation", _MAPS, _map("four", generation=7)),
         delete("gets another one", _MAPS + "/four", {"propagationPolicy": "Orphan"}),
         patch("a map that is being deleted", _MAPS + "/three?fieldManager=a", _map("three", **_DELETED), APPLY),
+        patch("its time is not changed", _MAPS + "/four", {"metadata": {"deletionTimestamp": "2024-01-01T00:00:00Z"}}),
         delete("and is deleted in another way", _MAPS + "/three", {"propagationPolicy": "Orphan"}),
         # writes that change nothing
         post("a claim", _CLAIMS, _CLAIM),

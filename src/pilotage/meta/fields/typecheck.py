@@ -10,14 +10,17 @@ from pilotage.meta.fields.schema import FieldType, ListRule
 from pilotage.meta.gotext import go_syntax, go_text
 
 _MAX_PROBLEMS = 64
+_DUPLICATE = "duplicate entries for key"
 _NUMERIC = "expected numeric (int or float), got {}"
 _GO_TYPES = {str: "string", bool: "bool", int: "int64", float: "float64"}
 
 
-def problem(field_type: FieldType, document: Any) -> str:
-    """Why a document is not of a type; empty if it is."""
+def problem(field_type: FieldType, document: Any, *, duplicates: bool = False) -> str:
+    """Why a document is not of a type; empty if it is. Stored ones may have `duplicates` in sets and maps."""
     found = []
     for path, message in _problems(field_type, document, ()):
+        if duplicates and message.startswith(_DUPLICATE):
+            continue
         found.append(f"{elements.shown(path)}: {message}" if path else message)
         if len(found) == _MAX_PROBLEMS:
             break
@@ -67,7 +70,7 @@ def _of_list(
                 yield path, f"element {index}: {error}"
                 return
             if element in seen:
-                yield path, f"duplicate entries for key {elements.shown((element,))}"
+                yield path, f"{_DUPLICATE} {elements.shown((element,))}"
             seen.add(element)
         yield from _problems(field_type.items, item, (*path, element))
 

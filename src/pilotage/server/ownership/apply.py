@@ -77,7 +77,7 @@ class _Application:
         """A live object that was written in another version may not have the types of this one. Raises a 500."""
         if not self._info.custom or len(self._info.versions) < 2:
             return
-        if problem := typecheck.problem(kinds.type_of(self._info), self._live):
+        if problem := typecheck.problem(kinds.type_of(self._info), self._live, duplicates=True):
             message = f"{failed.format(configuration.subject(self._live))}: {problem}"
             raise ApiError(status=Status(500, "", message))
 

@@ -25,7 +25,7 @@ _SERVER_OWNED = (
     "selfLink",
 )
 _KEPT_ON_UPDATE = ("creationTimestamp", "generation")
-_KEPT_IF_ABSENT = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds")
+_KEPT_IF_ABSENT = ("uid", "deletionGracePeriodSeconds")
 _SET_BY_WRITES = {"generation": 0, "managedFields": ()}
 _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 UNQUALIFIED = "name is neither a standard finalizer name nor is it fully qualified"
@@ -51,6 +51,8 @@ def carry_over(metadata: Document, old: Document, *, namespaced: bool) -> None:
     """Keep what an update cannot change, and what it may leave out, in place."""
     for key in _KEPT_ON_UPDATE:
         copy_field(metadata, old, key)
+    if "deletionTimestamp" in old:
+        metadata["deletionTimestamp"] = old["deletionTimestamp"]
     for key in _KEPT_IF_ABSENT:
         if key in old:
             metadata.setdefault(key, old[key])

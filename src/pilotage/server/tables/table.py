@@ -128,6 +128,7 @@ class TableWriter:
         ]
 
 
+_CUSTOM_SCALE_COLUMNS = {"Desired": "Number of desired replicas", "Available": "Number of actual replicas"}
 _SCALE_COLUMNS = {
     "Desired": "replicas is the desired number of instances for the scaled object.",
     "Available": "replicas is the actual number of observed instances of the scaled object.",
@@ -147,13 +148,15 @@ class _ScaleWriter(TableWriter):
 
     @cached_property
     def _columns(self) -> list[dict[str, Any]]:
-        types = {"Name": "string", "Desired": "integer", "Available": "integer", "Age": "string"}
+        custom = self.info.custom  # they have columns as a definition declares them
+        types = {"Name": "string", "Desired": "integer", "Available": "integer", "Age": "date" if custom else "string"}
+        described = _CUSTOM_SCALE_COLUMNS if custom else _SCALE_COLUMNS
         return [
             {
                 "name": name,
                 "type": kind,
-                "format": "",
-                "description": builtin.column_description(name) or _SCALE_COLUMNS[name],
+                "format": "name" if custom and name == "Name" else "",
+                "description": builtin.column_description(name) or described[name],
                 "priority": 0,
             }
             for name, kind in types.items()

@@ -54,8 +54,8 @@ def decide(info: ResourceInfo, document: Document, options: DeleteOptions, *, no
         mark(info, result, now, grace or 0)
     elif before.get("deletionGracePeriodSeconds"):
         _shorten(metadata, rules.clamped(options.grace_period_seconds or 0), now)
-    elif strategy.grace_period and "deletionGracePeriodSeconds" not in metadata:
-        _begin_grace(metadata, 0)  # it was applied with a time of its deletion
+    elif strategy.grace_period:
+        metadata.setdefault("deletionGracePeriodSeconds", 0)  # it was applied with a time of its deletion
     if metadata.get("finalizers") or strategy.blocks_removal(result) or metadata.get("deletionGracePeriodSeconds"):
         return Mark(result, changed=result != document)
     graceful = grace is not None and before.get("deletionGracePeriodSeconds") != 0
@@ -86,15 +86,10 @@ def mark(info: ResourceInfo, document: Document, now: str, grace: int = 0) -> No
     strategy, metadata = info.strategy, document["metadata"]
     metadata["deletionTimestamp"] = times.format(times.parse(now) + timedelta(seconds=grace)) if grace else now
     if strategy.grace_period:
-        _begin_grace(metadata, grace)
+        metadata["deletionGracePeriodSeconds"] = grace
+        if metadata.get("generation"):  # an object that is being deleted is another generation, if it has any
+            metadata["generation"] += 1
     strategy.prepare_for_delete(document, now)
-
-
-def _begin_grace(metadata: Document, grace: int) -> None:
-    """Set the grace period, in place. An object that is deleted is another generation, if it has any."""
-    metadata["deletionGracePeriodSeconds"] = grace
-    if metadata.get("generation"):
-        metadata["generation"] += 1
 
 
 def _shorten(metadata: Document, period: int, now: str) -> None:
