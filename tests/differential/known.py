@@ -98,14 +98,6 @@ ACCEPTED = (
     ),
 )
 """Requests that only the real server refuses, by its message."""
-REFUSED = (
-    Known(
-        "an empty list as the value of a string with a format",
-        r"\.body\.message",
-        r'must be of type string: "array"',
-    ),
-)
-"""Requests that only ours refuses, by its message."""
 SCALES = "managed fields after a write of a Scale that changes nothing"
 DEPENDENT_CAUSES = "causes that follow from other causes"
 
@@ -114,7 +106,7 @@ Found = tuple[str, Any, Any]
 
 def ends(real: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:
     """Whether a difference that has a row changes what is stored: later answers cannot be compared."""
-    if _one_sided(real, ours, ACCEPTED) or _one_sided(ours, real, REFUSED):
+    if _one_sided(real, ours):
         return True
     kinds, versions = (
         [at(each, f"body.{path}") for each in (real, ours)] for path in ("kind", "metadata.resourceVersion")
@@ -129,11 +121,11 @@ def unknown(real: Mapping[str, Any], ours: Mapping[str, Any]) -> list[Found]:
     return [found for found in differing(real, ours) if not any(known.covers(*found) for known in table)]
 
 
-def _one_sided(refused: Mapping[str, Any], accepted: Mapping[str, Any], table: tuple[Known, ...]) -> bool:
-    """Whether one server refuses what the other accepts, for a reason that has a row."""
-    if accepted.get("status", 0) >= 400:
+def _one_sided(real: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:
+    """Whether only the real server refuses a request, for a reason that has a row."""
+    if ours.get("status", 0) >= 400:
         return False
-    return any(known.covers(".body.message", at(refused, "body.message"), "") for known in table)
+    return any(known.covers(".body.message", at(real, "body.message"), "") for known in ACCEPTED)
 
 
 def _without_dependent_causes(real: Mapping[str, Any], ours: Mapping[str, Any]) -> tuple[Any, Any]:

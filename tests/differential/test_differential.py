@@ -14,7 +14,7 @@ from ..server.differential import Step
 from ..server.test_differential import DOCUMENTATION
 from .fuzzing import Fuzzer, masked
 from .generator import Batch
-from .known import ACCEPTED, DEPENDENT_CAUSES, KNOWN, REFUSED, SCALES, unknown
+from .known import ACCEPTED, DEPENDENT_CAUSES, KNOWN, SCALES, unknown
 from .shrinking import shrunk
 
 SEED = 11
@@ -87,4 +87,4 @@ def test_a_message_that_differs_is_a_difference_unless_a_row_says_so() -> None:
 
 def test_every_known_difference_has_a_row_in_the_documentation() -> None:
     rows = {line.split("|")[1].strip() for line in DOCUMENTATION.read_text().splitlines() if line.startswith("| ")}
-    assert {*(known.row for known in (*KNOWN, *ACCEPTED, *REFUSED)), DEPENDENT_CAUSES, SCALES} <= rows
+    assert {*(known.row for known in (*KNOWN, *ACCEPTED)), DEPENDENT_CAUSES, SCALES} <= rows

@@ -56,8 +56,6 @@ class Creator:
             message = "create not allowed while custom resource definition is terminating"
             raise info.forbidden(metadata.get("name", ""), message)
         warnings += meta.deduplicate_owners(metadata)
-        for field in ("deletionTimestamp", "deletionGracePeriodSeconds"):
-            metadata.pop(field, None)  # only the server sets them
         now = context.now()
         if not tracked:
             await self._track(info, request, document, now)
