@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from pilotage.client.client import Client
-from pilotage.errors import Invalid, NotFound
+from pilotage.errors import NotFound
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.unstructured import Unstructured
@@ -22,7 +22,7 @@ FIELD_OWNER = "pilotage-webhook"
 
 
 class Registrable(Protocol):
-    """A webhook that an API server is told about in an object of its own: a configuration, or a CRD."""
+    """A webhook that is registered in an object of the API server: a webhook configuration, or a CRD."""
 
     @property
     def kind(self) -> GroupVersionKind: ...
@@ -61,22 +61,20 @@ class Registration:
 
     async def _apply(self, declaration: Registrable, bundle: bytes) -> bool:
         found = await self._client.find(declaration.kind, declaration.name)
-        if found is None and declaration.kind == DEFINITION:
-            return False  # `Cluster.install` writes the conversion with the CRD
-        before = found.metadata.resource_version if found is not None else ""
-        if not self._installed:
-            client_config = with_bundle(self._address.client_config(declaration.path), bundle)
-            applied = Unstructured(declaration.document(client_config))
-        elif found is None or not bundle:
-            if found is None:
-                log.warning("The webhook is not installed", kind=declaration.kind.kind, name=declaration.name)
+        document = self._wanted(declaration, bundle, exists=found is not None)
+        if document is None:
             return False
-        else:
-            applied = Unstructured(declaration.injection(bundle))
-        try:
-            await completed(self._client.apply(applied, field_owner=FIELD_OWNER, force=True))
-        except Invalid:
-            if self._installed:
-                log.warning("Cannot inject the CA bundle", kind=declaration.kind.kind, name=declaration.name)
-            raise
-        return bool(applied.metadata.resource_version != before)
+        applied = Unstructured(document)
+        await completed(self._client.apply(applied, field_owner=FIELD_OWNER, force=True))
+        return found is None or applied.metadata.resource_version != found.metadata.resource_version
+
+    def _wanted(self, declaration: Registrable, bundle: bytes, *, exists: bool) -> Document | None:
+        """What is applied; None if there is nothing to do."""
+        if not exists and declaration.kind == DEFINITION:
+            return None  # `Cluster.install` writes the conversion with the CRD
+        if not self._installed:
+            return declaration.document(with_bundle(self._address.client_config(declaration.path), bundle))
+        if not exists:
+            log.warning("The webhook is not installed", kind=declaration.kind.kind, name=declaration.name)
+            return None
+        return declaration.injection(bundle) if bundle else None
