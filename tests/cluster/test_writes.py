@@ -121,3 +121,11 @@ async def test_the_transport_notes_writes_and_each_of_a_collection() -> None:
     await transport.list(request(Verb.LIST))
     await transport.list(request(Verb.DELETE_COLLECTION))
     assert [(write.uid, write.gone) for write in seen] == [("u", False), ("1", True), ("2", True)]
+
+
+def test_the_version_of_a_write_counts_without_subscribers() -> None:
+    tracker = WriteTracker()
+    for version in (7, 5):
+        head = b'{"apiVersion":"v1","kind":"Pod","metadata":{"resourceVersion":"%d","name":"a"}}' % version
+        tracker.note(request(Verb.PATCH), head)
+    assert tracker.highest(RESOURCE) == 7

@@ -124,3 +124,14 @@ def test_what_came_is_shown_short_and_printable() -> None:
 def test_what_is_no_object_is_refused(data: bytes) -> None:
     with pytest.raises(DecodeError):
         CONFIG_MAPS.check_object(data)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "namespace"), [("Deployment", "b", "n"), ("Deployment", "a", "m"), ("Job", "a", "n")]
+)
+def test_another_object_of_our_own_server_is_refused(kind: str, name: str, namespace: str) -> None:
+    head = f'{{"apiVersion":"apps/v1","kind":"{kind}","metadata":{{"resourceVersion":"5",'
+    data = f'{head}"name":"{name}","namespace":"{namespace}"}}}}'.encode()
+    with pytest.raises(UnexpectedAnswer):
+        DEPLOYMENTS.check_object(data, name="a", namespace="n")
+    DEPLOYMENTS.check_object(f'{head}"name":"a","namespace":"n"}}}}'.encode().replace(kind.encode(), b"Deployment"))

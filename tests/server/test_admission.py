@@ -9,7 +9,7 @@ from pilotage.server.context import RegistryContext
 from pilotage.server.registry import Registry
 from pilotage.storage.memory import MemoryStorage
 
-from .registries import CONFIG_MAPS
+from .registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, Api, definition, widget
 
 USER = User("alice", ("system:masters",))
 BODY = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"},"data":{"a":"b"}}'
@@ -57,3 +57,26 @@ async def test_a_write_that_is_refused_is_not_stored() -> None:
         with pytest.raises(Forbidden):
             await registry.call(CREATE)
         assert storage.revision == revision
+
+
+@pytest.mark.parametrize("patch", [{"spec": {"size": 2}}, {"metadata": {"labels": {"a": "b"}}}])
+async def test_a_function_that_changes_a_patched_custom_resource_does_not_change_the_stored_one(
+    patch: dict[str, object],
+) -> None:
+    parts: list[object] = []
+
+    async def mutate(attributes: Attributes) -> None:
+        if attributes.operation is Operation.UPDATE and attributes.resource == WIDGETS:
+            assert attributes.new is not None
+            assert attributes.old is not None
+            attributes.new["spec"]["inner"]["by"] = "admission"
+            parts.append(attributes.old["spec"]["inner"])
+
+    async with Registry(RegistryContext(MemoryStorage(), admission=Admission((mutate,)))) as registry:
+        api = Api(registry)
+        await api.create(DEFINITIONS, definition())
+        await api.create(WIDGETS, widget("one", spec={"inner": {"a": 1}}), "default")
+        patched = await api.patch(WIDGETS, "one", patch, "default")
+        assert patched["spec"]["inner"] == {"a": 1, "by": "admission"}
+        assert await api.get(WIDGETS, "one", "default") == patched
+    assert parts == [{"a": 1}]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple
@@ -67,6 +68,11 @@ class WriteTracker:
         """Record the response to a write. A dry run does not count."""
         if request.write.dry_run or request.delete.dry_run:
             return
+        if not self._observers and (head := _VERSION.match(data)) is not None:
+            key = GroupResource(request.resource.group, request.resource.resource)
+            if not self._subscribers.get(key):
+                self._highest[key] = max(int(head[1]), self._highest.get(key, 0))
+                return  # all else is for those who are notified
         try:
             answer = _ANSWER.decode(data)
         except msgspec.DecodeError:
@@ -152,6 +158,8 @@ class _NamespaceSpec(msgspec.Struct, gc=False):
     finalizers: list[str] | None = None
 
 
+_VERSION = re.compile(rb'\{"apiVersion":"[\w./-]*","kind":"\w*","metadata":\{"resourceVersion":"([0-9]+)"')
+"""How an answer of our own server begins."""
 _ANSWER = msgspec.json.Decoder(_Answer)
 _NAMESPACE_SPEC = msgspec.json.Decoder(_NamespaceSpec)
 _WHOLE = ("", "status")

@@ -7,9 +7,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 Time: TypeAlias = datetime
 Clock: TypeAlias = Callable[[], datetime]
@@ -27,9 +28,8 @@ def system_clock() -> datetime:
     A loop keeps one where it has a method `now` that returns a datetime, as the test kit's has: what asks for the time
     without a clock of its own then sees the time that timers see.
     """
-    import asyncio  # times are also read by programs that have no loop
-
-    now: Clock | None = getattr(asyncio._get_running_loop(), "now", None)
+    asyncio: Any = sys.modules.get("asyncio")  # not imported here: times are also read by programs that have no loop
+    now: Clock | None = getattr(asyncio._get_running_loop(), "now", None) if asyncio is not None else None
     return datetime.now(UTC) if now is None else now()
 
 

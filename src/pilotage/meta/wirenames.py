@@ -35,10 +35,11 @@ def misnamed_operations(patch: Sequence[Any], model: type[Model]) -> list[Misnam
 
 
 def _in_object(value: Any, model: type[Model] | None, path: str) -> Iterator[Misnamed]:
-    if model is None or not isinstance(value, Mapping):
+    if model is None or not (value.__class__ is dict or isinstance(value, Mapping)):
         return
+    known = shapes(model)
     for key, part in value.items():
-        shape = shapes(model).get(key)
+        shape = known.get(key)
         place = f"{path}.{key}" if path else key
         if shape is not None:
             yield from _in_field(part, shape, place)

@@ -6,6 +6,7 @@ would be an empty list, and an informer would delete all its objects.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -116,11 +117,19 @@ class _Identity(msgspec.Struct, gc=False, rename="camel"):
 
 
 _DECODER = msgspec.json.Decoder(_Identity)
+_HEAD = re.compile(
+    rb'\{"apiVersion":"([\w./-]*)","kind":"(\w*)","metadata":\{(?:"resourceVersion":"[0-9]*",)?'
+    rb'"name":"([\w.:-]*)","namespace":"([\w.-]*)"'
+)
+"""How an object in a namespace begins as our own server writes it: then the rest of it is not read."""
 _NAMELESS = _Names()
 
 
 def _kind_of(data: Bytes) -> tuple[str, str, _Names]:
     """The apiVersion, the kind and the names of an object."""
+    if head := _HEAD.match(data):
+        api_version, kind, name, namespace = head.groups()
+        return api_version.decode(), kind.decode(), _Names(name.decode(), namespace.decode())
     try:
         found = _DECODER.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -80,6 +80,11 @@ def decode(data: bytes) -> Document:
     return document
 
 
+def private(document: Document) -> Document:
+    """A copy of a document that shares nothing with it."""
+    return decode(_encode(document))
+
+
 def internal(data: bytes, info: ResourceInfo) -> Document:
     """A private document of the bytes of an object, in the form that strategies work on."""
     document, codec = decode(data), info.codec

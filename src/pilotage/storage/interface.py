@@ -8,8 +8,9 @@ after a revision, in order, none twice; it is a cursor on the log, so a slow rea
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+import msgspec
 
 
 class Entry:
@@ -39,25 +40,25 @@ class Entry:
         return (self.key, self.value, self.revision, self.created)
 
 
-@dataclass(frozen=True, slots=True)
-class Put:
+class Put(msgspec.Struct, frozen=True, gc=False):
     """Write `value` under `key`, if the key is at revision `expected` (0: does not exist; None: no condition)."""
 
     key: str
-    value: bytes = field(repr=False)
+    value: bytes
     expected: int | None = None
 
+    def __repr__(self) -> str:
+        return f"Put(key={self.key!r}, expected={self.expected!r})"
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+
+class Delete(msgspec.Struct, frozen=True, gc=False):
     """Remove `key`, if it is at revision `expected` (None: no condition). It must exist."""
 
     key: str
     expected: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(msgspec.Struct, frozen=True, gc=False):
     """Write nothing, but fail the commit unless `key` is at revision `expected` (0: does not exist)."""
 
     key: str
@@ -67,8 +68,7 @@ class Check:
 Operation = Put | Delete | Check
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(msgspec.Struct, frozen=True, gc=False):
     """One key's change by one commit. `entry` is None for a deletion, `previous` is None for a creation."""
 
     key: str
@@ -77,8 +77,7 @@ class Event:
     previous: Entry | None
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True, gc=False):
     """The entries under a prefix in the order of their keys, all as of `revision`."""
 
     revision: int

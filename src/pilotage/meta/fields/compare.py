@@ -117,6 +117,8 @@ def compare_field(element: str, field_type: FieldType, old: Any, new: Any, out: 
 
 def appeared(field_type: FieldType, value: Any) -> FieldSet:
     """What is below an element whose value appears as a whole: the element is a member, and so is each field."""
+    if value.__class__ is dict and _CONTAINERS.isdisjoint(map(type, value.values())):
+        return _appeared_scalars(field_type, value)
     fields = below(field_type, value)
     return {SELF: MEMBER, **fields} if fields else MEMBER
 
@@ -124,9 +126,13 @@ def appeared(field_type: FieldType, value: Any) -> FieldSet:
 def below(field_type: FieldType, value: Any) -> FieldSet:
     """The fields and items of a value; none of a value that is a leaf."""
     if isinstance(value, dict) and field_type.is_map and not field_type.atomic:
-        if _CONTAINERS.isdisjoint(map(type, value.values())):
-            return _scalar_fields(field_type, value)
-        return _map_fields(field_type, value)
+        fields = {
+            f"f:{name}": appeared(field_type.child(name), item) if item.__class__ in _CONTAINERS else MEMBER
+            for name, item in value.items()
+        }
+        if field_type.always:
+            fields.update({f"f:{name}": MEMBER for name in field_type.always if name not in value})
+        return fields
     rule = field_type.list_rule
     if isinstance(value, list) and rule is not None and not rule.atomic:
         found = items.by_element(field_type, rule, value)
@@ -137,22 +143,13 @@ def below(field_type: FieldType, value: Any) -> FieldSet:
     return MEMBER
 
 
-def _map_fields(field_type: FieldType, value: dict[str, Any]) -> FieldSet:
-    fields = {
-        f"f:{name}": appeared(field_type.child(name), item) if item.__class__ in _CONTAINERS else MEMBER
-        for name, item in value.items()
-    }
-    if field_type.always:
-        fields.update({f"f:{name}": MEMBER for name in field_type.always if name not in value})
-    return fields
-
-
-def _scalar_fields(field_type: FieldType, value: dict[str, Any]) -> FieldSet:
-    """The fields of a map of scalars: its names alone decide, and many maps of a type have the same."""
+def _appeared_scalars(field_type: FieldType, value: dict[str, Any]) -> FieldSet:
+    """As `appeared`, of a map of scalars: its names alone decide, and many maps of a type have the same."""
     known, names = field_type.scalar_sets, tuple(value)
-    fields = known.get(names)
-    if fields is None:
-        fields = _map_fields(field_type, value)
+    found = known.get(names)
+    if found is None:
+        fields = below(field_type, value)
+        found = {SELF: MEMBER, **fields} if fields else MEMBER
         if len(known) < _MAX_REMEMBERED and sum(map(len, names)) <= _MAX_NAMES:
-            known[names] = fields
-    return fields
+            known[names] = found
+    return found

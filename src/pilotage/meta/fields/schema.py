@@ -55,7 +55,7 @@ class FieldType:
     """Fields that are never left out, with the values that they have where nothing sets them: null, 0 or empty."""
 
     scalar_sets: dict[tuple[str, ...], dict[str, Any]] = field(init=False, default_factory=dict, repr=False)
-    """The field sets of maps of scalars that were seen, by the names in them."""
+    """The field sets of maps of scalars, with the map itself, by the names in them."""
 
     @property
     def fields(self) -> Mapping[str, FieldType]:

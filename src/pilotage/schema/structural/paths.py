@@ -47,12 +47,16 @@ class TooManyProblemsError(Exception):
 class SearchBudget:
     """The nanoseconds that are left for pattern searches in one document."""
 
+    __slots__ = ("left",)
+
     def __init__(self) -> None:
         self.left = MAXIMUM_SEARCH
 
 
 class Problems(list[Problem]):
     """A list of at most `most` problems: the append that fills it raises TooManyProblemsError."""
+
+    __slots__ = ("_most", "search_budget")
 
     def __init__(self, most: float = MAXIMUM_REPORTED, search_budget: SearchBudget | None = None) -> None:
         super().__init__()

@@ -175,7 +175,7 @@ class StructuralSchema:
 
     def _problems(self, part: _Part, document: Any, old: Any, most: float) -> list[Problem]:
         problems = Problems(most)
-        with suppress(TooManyProblemsError):
+        try:
             if part.shape is None or not part.shape.is_valid(part.value):
                 with _moved_below(part.key, problems):
                     check_value(part.table, part.value, None, None, problems)
@@ -183,13 +183,20 @@ class StructuralSchema:
                 problems.extend(resource.problems())
             if self._lists is not None:
                 self._check_lists(document, old, problems)
+        except TooManyProblemsError:
+            pass
         return problems
 
     def _check_lists(self, document: Any, old: Any, problems: Problems) -> None:
         assert self._lists is not None
+        if isinstance(old, dict) and isinstance(document, dict):
+            # What is the same in the old object may have duplicates, see below.
+            document = {name: value for name, value in document.items() if value is not old.get(name)}
         found = Problems()
-        with suppress(TooManyProblemsError):
+        try:  # noqa: SIM105 - a block of `suppress` takes as long as the check
             self._lists(document, None, found)
+        except TooManyProblemsError:
+            pass
         if found and old is not None:
             before = Problems(most=1)
             with suppress(TooManyProblemsError):

@@ -51,11 +51,13 @@ class Shape:
         """Whether nothing has to be dropped or defaulted, and nothing is wrong."""
         if not self.is_complete(value):
             return False
-        problems = Problems(most=1)
-        if self._rest is not None:
-            with suppress(TooManyProblemsError):
-                self._rest(value, None, problems)
-        return not problems
+        if self._rest is None:
+            return True
+        try:
+            self._rest(value, None, Problems(most=1))
+        except TooManyProblemsError:
+            return False
+        return True
 
 
 class _InexpressibleError(Exception):

@@ -42,6 +42,8 @@ _BOUNDS: dict[tuple[str, bool], tuple[Callable[[float, float], bool], str]] = {
     ("maximum", True): (operator.ge, "less"),
 }
 """By keyword and whether the bound is exclusive: the comparison that fails, and the word for the allowed side."""
+_SHORT = 256
+"""Characters of a text whose search is worth remembering."""
 _GO_FORMATS = {int: "int64", float: "float64"}
 
 
@@ -180,9 +182,14 @@ def compile_pattern(pattern: str) -> Search:
             out.search_budget.left -= search_cost(states, len(text))
             if out.search_budget.left < 0:
                 return None
-        return search(text.encode(errors="replace")) is not None
+        return _is_found(search, text) if len(text) <= _SHORT else search(text.encode(errors="replace")) is not None
 
     return matches
+
+
+@lru_cache(maxsize=4096)  # images, reasons and names are the same in many objects
+def _is_found(search: Callable[[bytes], object], text: str) -> bool:
+    return search(text.encode(errors="replace")) is not None
 
 
 def _range_check(node: Node) -> Check | None:

@@ -26,7 +26,6 @@ from pilotage.meta.gotext import go_text
 from pilotage.meta.kinds import GroupKind
 from pilotage.meta.patches import json_patch, merge, strategic
 from pilotage.rest.request import PatchType, Request
-from pilotage.server import records
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.bodies import NO_KIND, FieldProblems, duplicate_fields, sorted_keys
 from pilotage.types import builtin
@@ -53,8 +52,11 @@ _METADATA_ORDER = (
     "managedFields",
 )
 """The order in which Go writes the fields of metadata."""
-Patch = Callable[[bytes], tuple[Document, FieldProblems]]
-"""From the bytes of what is there to what is wanted instead. May be called again, with what is there by then."""
+Patch = Callable[[Document], tuple[Document, FieldProblems]]
+"""From what is there to what is wanted instead, which shares with it what the patch does not touch.
+
+May be called again, with what is there by then.
+"""
 
 
 def reader(info: ResourceInfo, request: Request) -> Patch:
@@ -65,11 +67,11 @@ def reader(info: ResourceInfo, request: Request) -> Patch:
         raise invalid_error(GroupKind("meta.k8s.io", "PatchOptions"), "", [cause])
     strict = kind is not PatchType.JSON and request.write.field_validation not in ("", "Ignore")
 
-    def apply(data: bytes) -> tuple[Document, FieldProblems]:
+    def apply(old: Document) -> tuple[Document, FieldProblems]:
         patch = _read(request, kind)  # the result shares with it, and is the caller's own
         duplicate = duplicate_fields(request.body, patch) if strict else []
         try:
-            document = _applied(info, kind, patch, records.decode(data))
+            document = _applied(info, kind, patch, old)
         except PatchError as error:
             raise _refused(error, kind) from None
         if not isinstance(document, dict):

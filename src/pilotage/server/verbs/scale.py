@@ -111,7 +111,7 @@ def _reader_of_patch(info: ResourceInfo, request: Request) -> NextScale:
     patch = patching.reader(info, request)
 
     def read(current: Document, _: Document) -> tuple[Document, list[str]]:
-        document, problems = patch(records.encode_plain(current))
+        document, problems = patch(records.private(current))
         bodies.check_kind(document, info, request)
         document = bodies.fitted(document, info, request, problems)
         bodies.check_identity(info, request, document, None)

@@ -78,16 +78,21 @@ class Updater:
     async def patch(self, info: ResourceInfo, request: Request) -> Response:
         bodies.check_options(request)
         patch = patching.reader(info, request)
+        # The documents of custom resources have no other form than that of their bytes.
+        shares = info.custom and not info.strategy.decorated
+        mutated = bool(self.context.admission.of(info.group_resource).mutating)
 
         def next_state(old: Document, data: bytes) -> tuple[Document, list[str]]:
-            data = info.strategy.decorate(data)
+            base = old if shares else records.decode(info.strategy.decorate(data))
             try:
-                return patched(old, data)
+                return patched(old, base)
             except Undecodable as error:
-                raise patching.undecodable(info, request, error.why, patch(data)[0]) from None
+                raise patching.undecodable(info, request, error.why, patch(base)[0]) from None
 
-        def patched(old: Document, data: bytes) -> tuple[Document, list[str]]:
-            document, problems = patch(data)
+        def patched(old: Document, base: Document) -> tuple[Document, list[str]]:
+            document, problems = patch(base)
+            if shares:
+                document = _own(info, document, old, mutated=mutated)
             bodies.check_kind(document, info, request)
             document = bodies.fitted(document, info, request, problems)
             warnings = steps.default(info, request, document, problems)
@@ -191,6 +196,18 @@ def _attributes(
 def _decode(info: ResourceInfo, request: Request) -> tuple[Document, list[str]]:
     document, problems = bodies.read(request, info)
     return document, steps.default(info, request, document, problems)
+
+
+def _own(info: ResourceInfo, document: Document, old: Document, *, mutated: bool) -> Document:
+    """A patched custom resource whose parts no later step changes in the old one, with which it shares them.
+
+    Only pruning, defaulting and the mutating functions of a program change more than the metadata in place.
+    """
+    if mutated or info.schema is None or not info.schema.is_complete(document):
+        return records.private(document)
+    if document["metadata"] is old["metadata"]:
+        document["metadata"] = dict(old["metadata"])
+    return document
 
 
 def _next_state(info: ResourceInfo, entry: Entry, next_state: NextState) -> tuple[bytes, Document, Document, list[str]]:

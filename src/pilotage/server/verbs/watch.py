@@ -152,8 +152,9 @@ class _Stream:
         found = [entry for event in batch for entry in (event.entry, event.previous) if entry is not None]
         converted = iter(await self._converter.entries(found, self._info))
         return [
-            replace(
-                event,
+            Event(
+                event.key,
+                event.revision,
                 entry=next(converted) if event.entry is not None else None,
                 previous=next(converted) if event.previous is not None else None,
             )
