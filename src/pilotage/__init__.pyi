@@ -212,6 +212,7 @@ from pilotage.rest.request import PatchType as PatchType
 from pilotage.telemetry.logs import configure_logging as configure_logging
 from pilotage.telemetry.logs import log_context as log_context
 from pilotage.telemetry.logs import logger as logger
+from pilotage.telemetry.tracing import configure_tracing as configure_tracing
 from pilotage.webhook.admission import AdmissionHandler as AdmissionHandler
 from pilotage.webhook.admission import AdmissionRequest as AdmissionRequest
 from pilotage.webhook.admission import AdmissionResponse as AdmissionResponse

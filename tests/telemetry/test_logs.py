@@ -262,3 +262,15 @@ def test_what_is_no_level_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PILOTAGE_LOG_LEVELS", "hpack=loud")
     with pytest.raises(ValueError, match="PILOTAGE_LOG_LEVELS=hpack=loud: 'loud' is not a log level"):
         configure_logging()
+
+
+@pytest.mark.covers("T188")
+@pytest.mark.parametrize(("level", "shown"), [("info", [0]), ("debug", [0, 1]), ("v3", [0, 1, 2, 3])])
+def test_details_are_shown_up_to_the_verbosity(level: str, shown: list[int]) -> None:
+    stream = io.StringIO()
+    configure_logging(level, stream, json=True)
+    log = logger("pilotage.verbose")
+    for number in range(6):
+        log.v(number).info("detail", number=number)
+    assert [json.loads(line)["number"] for line in stream.getvalue().splitlines()] == shown
+    assert [number for number in range(6) if log.v(number).enabled] == shown

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,10 +15,12 @@ from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapper, RESTMapping, not_served
 from pilotage.rest import Page, Request, Response, Transport, Verb, WatchEvent, WriteOptions
 from pilotage.rest.request import form_of
+from pilotage.telemetry import tracing
 
 ANSWERED_WHOLE = ("", "status", "finalize", "approval")
 """Subresources whose answer is the whole object; `scale` answers with a Scale."""
 
+_UNTRACED = nullcontext()
 _REVIEW_GROUPS = ("authentication.k8s.io", "authorization.k8s.io")
 """Reviews are answered and not stored: they need no name."""
 
@@ -144,7 +146,8 @@ class Session:
 
     async def call(self, place: Place, request: Request) -> Response:
         try:
-            response = await self.transport.call(request)
+            with _traced(request):
+                response = await self.transport.call(request)
         except ApiError as error:
             raise await self._explained(error, place, request.subresource) from error.__cause__
         self._warn_all(place, response.warnings)
@@ -154,7 +157,8 @@ class Session:
 
     async def list(self, place: Place, request: Request) -> Page:
         try:
-            page = await self.transport.list(request)
+            with _traced(request):
+                page = await self.transport.list(request)
         except ApiError as error:
             raise await self._explained(error, place) from error.__cause__
         self._warn_all(place, page.warnings)
@@ -221,6 +225,26 @@ class Session:
     def _warn_all(self, place: Place, warnings: tuple[str, ...]) -> None:
         for text in warnings:
             self.warn(ServerWarning(text, place.target.gvk, place.namespace, place.name))
+
+
+def _traced(request: Request) -> AbstractContextManager[object]:
+    """A span around a call to the API server, if tracing is on."""
+    traces = tracing.active()
+    if traces is None:
+        return _UNTRACED
+    resource = request.resource
+    attributes: dict[str, str | int | bool | list[str]] = {
+        "k8s.verb": request.verb.value,
+        "k8s.group": resource.group,
+        "k8s.version": resource.version,
+        "k8s.resource": resource.resource,
+        "k8s.subresource": request.subresource,
+        "k8s.namespace.name": request.namespace,
+        "k8s.object.name": request.name,
+    }
+    name = f"{resource.resource}/{request.subresource}" if request.subresource else resource.resource
+    found = {key: value for key, value in attributes.items() if value}
+    return traces.span(f"{request.verb.value} {name}", found, client=True)
 
 
 def about(error: ApiError, place: Place) -> ApiError:

@@ -12,8 +12,10 @@ from pilotage.controller.event import Event, EventData
 from pilotage.controller.handlers import Handler, Requests
 from pilotage.controller.predicates import Predicate
 from pilotage.controller.request import Request
+from pilotage.controller.triggers import TRIGGERS
 from pilotage.errors import DecodeError
 from pilotage.reflector.intake import USER_FAILURES
+from pilotage.telemetry import tracing
 from pilotage.telemetry.logs import logger
 from pilotage.workqueue import ItemExponentialFailureRateLimiter, WorkQueue
 
@@ -136,6 +138,8 @@ class EventPipeline:
                 raise TypeError(
                     f"a handler must return requests, Request(name, namespace), not {type(request).__name__}"
                 )
+            if tracing.active() is not None:
+                TRIGGERS.note(self._queue, request, event)
             self._queue.add(request, priority=priority)
 
     def _postpone(self, postponed: _Postponed) -> None:

@@ -14,9 +14,11 @@ from pilotage.controller.metrics import ControllerMetrics
 from pilotage.controller.reconciler import Reconcile
 from pilotage.controller.request import Request
 from pilotage.controller.result import Result, is_terminal, leaves
+from pilotage.controller.triggers import TRIGGERS
 from pilotage.errors import Conflict, NotFound, PilotageError, StaleCache
 from pilotage.manager.work import RECONCILE, WorkTracker
 from pilotage.meta.kinds import GroupVersionKind
+from pilotage.telemetry import tracing
 from pilotage.telemetry.logs import log_context, logged_fields, logger
 from pilotage.workqueue import QueueShutDown, WorkQueue
 
@@ -118,7 +120,7 @@ class Worker:
         self._is_delayed = False
         job.metrics.active.inc()
         try:
-            with log_context(**fields), self._tracked(request):
+            with log_context(**fields), self._tracked(request), self._traced(request, fields):
                 await self._reconcile(request)
         finally:
             ended = loop.time()
@@ -134,6 +136,14 @@ class Worker:
     def _tracked(self, request: Request) -> AbstractContextManager[object]:
         tracker = self._job.tracker
         return tracker.track(RECONCILE, f"{self._job.controller} {request}") if tracker is not None else nullcontext()
+
+    def _traced(self, request: Request, fields: Mapping[str, object]) -> AbstractContextManager[object]:
+        traces = tracing.active()
+        if traces is None:
+            return nullcontext()
+        attributes: dict[str, str | int | bool | list[str]] = {key: str(value) for key, value in fields.items()}
+        attributes["triggers"] = TRIGGERS.take(self._job.queue, request)
+        return traces.span(f"Reconcile {self._job.controller}", attributes)
 
     async def _reconcile(self, request: Request) -> None:
         try:
@@ -198,6 +208,8 @@ class Worker:
             return
         job.metrics.errors.inc()
         job.metrics.results["error"]()
+        if (traces := tracing.active()) is not None:
+            traces.fail(error)
         if is_terminal(error):
             job.metrics.terminal_errors.inc()
             job.activity.record_success(request)

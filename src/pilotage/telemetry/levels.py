@@ -6,12 +6,14 @@ A library such as hpack logs several lines for each call at DEBUG. Debugging Pil
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
 
 ENVIRONMENT = "PILOTAGE_LOG_LEVELS"
 """`debug`, or levels by logger: `info,pilotage.device=debug,hpack=error`. It overrides the program."""
 
 Level = int | str
+_VERBOSITY = re.compile(r"[vV]([0-9])")
 
 
 class Levels:
@@ -62,9 +64,18 @@ def parsed(level: Level) -> int:
     if isinstance(level, int):
         return level
     number = logging.getLevelNamesMapping().get(level.upper())
+    if number is None and (found := _VERBOSITY.fullmatch(level)):
+        number = verbosity(int(found[1]))
     if number is None:
-        raise ValueError(f"{level[:50]!r} is not a log level: use debug, info, warning, error or critical")
+        raise ValueError(f"{level[:50]!r} is not a log level: use debug, info, warning, error, critical, or v0 to v9")
     return number
+
+
+def verbosity(level: int) -> int:
+    """The level for client-go's verbosity: 0 is INFO, 1 is DEBUG, each further one is one below."""
+    if level <= 0:
+        return logging.INFO
+    return max(logging.DEBUG - (level - 1), 1)
 
 
 def from_environment(text: str) -> tuple[int | None, dict[str, int]]:

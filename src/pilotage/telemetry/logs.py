@@ -42,6 +42,13 @@ class Logger:
         """A logger whose events all have these fields."""
         return Logger(self._logger, {**self._fields, **fields})
 
+    def v(self, level: int) -> VerboseLogger:
+        """A logger for details, as client-go's `V(level)`: 0 is info, 1 debug, and higher ones are below debug.
+
+        `log.v(4).info("Cache hit", key=key)` is shown with `configure_logging("v4")`.
+        """
+        return VerboseLogger(self, levels_.verbosity(level))
+
     def debug(self, message: str, /, **fields: object) -> None:
         self._log(logging.DEBUG, message, fields)
 
@@ -63,6 +70,24 @@ class Logger:
             event = Event(message, {**(_context.get() or {}), **self._fields, **fields})
             # The third frame up is the caller's: its file and line are the record's.
             self._logger.log(level, event, exc_info=traceback, stacklevel=3)
+
+
+class VerboseLogger:
+    """Writes events at one level of verbosity."""
+
+    __slots__ = ("_level", "_logger")
+
+    def __init__(self, logger: Logger, level: int) -> None:
+        self._logger = logger
+        self._level = level
+
+    @property
+    def enabled(self) -> bool:
+        """Whether its events are shown: the test before work that is only for the log."""
+        return self._logger._logger.isEnabledFor(self._level)
+
+    def info(self, message: str, /, **fields: object) -> None:
+        self._logger._log(self._level, message, fields)
 
 
 def logger(name: str = "") -> Logger:
