@@ -28,7 +28,7 @@ GROUPS = {
     "cache": _ids("T", 114, 127),
     "client": _ids("T", 127, 145),
     "handlers, predicates, sources": _ids("T", 157, 172),
-    "webhooks and certificates": ["T172", *_ids("T", 173, 183), "T184"],
+    "webhooks and certificates": _ids("T", 172, 185),
     "device API checklist": _ids("D", 1, 14),
     "device API faults and hardening": ["F33", "S9", "S10", "S16"],
 }

@@ -11,7 +11,7 @@ import pytest
 
 import pilotage as pt
 from pilotage.errors import ConnectionLost
-from pilotage.http import tls
+from pilotage.http import certificates, tls
 from pilotage.http.client import Client
 from pilotage.types.core.v1 import Secret
 from pilotage.webhook.addresses import IN_PROCESS_HOST, ServiceAddress
@@ -126,6 +126,29 @@ async def test_a_certificate_of_files_is_preferred(tmp_path: Path) -> None:
         assert len(await cluster.client.list(Secret, namespace="default")) == 0
         context = tls.client_context(ca_file=authority.ca_file)
         async with Client("localhost", server.address[1], ssl=context) as client:
+            assert (await post(client, review(object=book()))).status == 200
+
+
+@pytest.mark.covers("T172", "F30")
+async def test_new_files_are_served_and_their_bundle_is_injected(tmp_path: Path) -> None:
+    def issue() -> bytes:
+        pair = certificates.self_signed("127.0.0.1")
+        (tmp_path / "tls.crt").write_bytes(pair.certificate)
+        (tmp_path / "tls.key").write_bytes(pair.key)
+        (tmp_path / "ca.crt").write_bytes(pair.certificate)
+        return pair.certificate
+
+    first = issue()
+    server = book_server(certificates=pt.CertificateFiles(tmp_path, reread_seconds=0.005))
+    async with pt.Cluster.embedded() as cluster, started(server, cluster):
+        assert await bundle_of(cluster) == first
+        async with cluster.client.watch(VALIDATING) as events:
+            second = issue()
+            async for event in events:
+                if event.type == "MODIFIED":
+                    break
+        assert await bundle_of(cluster) == second
+        async with https(server, second) as client:
             assert (await post(client, review(object=book()))).status == 200
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 
+import hypothesis
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import pilotage as pt
+from pilotage.meta.documents import Document
 from pilotage.webhook.typed import defaulting, validating
 
 from .books import Book, BookWebhook, admission_request, applied, book, copy
@@ -154,3 +159,38 @@ async def test_a_validator_without_a_method_is_refused_when_it_is_declared() -> 
         validating(Book, Half())  # type: ignore[arg-type]  # the mistake
     with pytest.raises(pt.InvalidDefinition, match=r"the class BookWebhook, and not an object of it"):
         defaulting(Book, BookWebhook)  # type: ignore[arg-type]  # the mistake
+
+
+unknown = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(min_size=1, max_size=3), inner, max_size=2),
+    max_leaves=6,
+)
+fields = st.dictionaries(st.text(min_size=1, max_size=4).map(lambda name: f"x{name}"), unknown, max_size=3)
+
+
+@hypothesis.settings(max_examples=30)
+@given(spec=fields, top=fields, metadata=fields, size=st.sampled_from([None, "A4", "A5"]))
+def test_whatever_the_class_does_not_know_is_the_same_after_the_patch(
+    spec: Document, top: Document, metadata: Document, size: str | None
+) -> None:
+    sent = {**book(**spec), **top}
+    sent["metadata"] |= metadata
+    if size is not None:
+        sent["spec"]["size"] = size
+
+    class Changing:
+        async def default(self, book: Book) -> None:
+            book.spec.pages += 1
+            book.spec.size = None
+            book.metadata.labels["a/b~c"] = "yes"
+
+    async def answer() -> pt.AdmissionResponse:
+        return await defaulting(Book, Changing())(admission_request(object=copy(sent)))
+
+    response = asyncio.run(answer())
+    wanted = copy(sent)
+    wanted["spec"]["pages"] += 1
+    wanted["spec"].pop("size", None)
+    wanted["metadata"]["labels"] = {"a/b~c": "yes"}
+    assert applied(response, sent) == wanted
