@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupResource, GroupVersionKind, GroupVersionResource
@@ -18,6 +18,7 @@ from pilotage.rest.request import Request, User
 if TYPE_CHECKING:
     from pilotage.server.resources import ResourceInfo
 
+T = TypeVar("T")
 _NAMESPACES = GroupResource("", "namespaces")
 
 
@@ -38,14 +39,17 @@ class Reinvocation:
     A function that calls others, such as webhooks, asks for it when one of them has changed the object.
     """
 
-    __slots__ = ("running", "state", "wanted")
+    # Attributes of the class: most writes make one of these and never look at it.
+    wanted = False
+    """Whether a function has changed the object, so that others may have to look at it again."""
+    running = False
+    """This is the second run."""
 
-    def __init__(self) -> None:
-        self.wanted = False
-        self.running = False
-        """This is the second run."""
-        self.state: dict[str, object] = {}
-        """What functions keep for the second run, by their names."""
+    def kept(self, name: str, make: Callable[[], T]) -> T:
+        """What a function of this name keeps for the second run."""
+        state: T = self.__dict__.setdefault(name, None) or make()
+        self.__dict__[name] = state
+        return state
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,14 @@ import base64
 import json
 import ssl
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from pilotage.http.certificates import self_signed
 from pilotage.http.messages import Request, Response
-from pilotage.http.server import serve
+from pilotage.http.server import Server, serve
 from pilotage.http.tls import server_context
 from pilotage.meta.documents import Document
 
@@ -42,9 +42,13 @@ def patched(review: Document, *operations: Document) -> Document:
 class WebhookServer:
     """Records each review that it gets."""
 
+    listening: Server
+
     def __init__(self) -> None:
         self.behaviours: dict[str, Behaviour] = {}
         self.reviews: list[tuple[str, Document]] = []
+        self.hosts: list[str] = []
+        """The Host header of each request."""
         self.url = ""
         self.ca_bundle = ""
 
@@ -55,6 +59,7 @@ class WebhookServer:
         path = request.target.partition("?")[0]
         review = json.loads(request.body)
         self.reviews.append((path, review))
+        self.hosts.append(request.headers.get("host"))
         found = self.behaviours.get(path, allowed)(review)
         if found is None:
             await asyncio.Event().wait()
@@ -72,6 +77,36 @@ async def webhook_server(host: str = "127.0.0.1") -> AsyncIterator[WebhookServer
     server.ca_bundle = base64.b64encode(certificate.certificate).decode()
     async with serve(server.answer, ssl=_context(certificate.certificate, certificate.key)) as listening:
         server.url = f"https://127.0.0.1:{listening.port}"
+        server.listening = listening
+        yield server
+
+
+@asynccontextmanager
+async def raw_server(*answers: bytes | None, keep: bool = False) -> AsyncIterator[WebhookServer]:
+    """A server that sends these bytes for its requests, one after another, and then closes the connection.
+
+    With `keep` only None closes it: a connection is kept for the next request.
+    """
+    server, certificate, left = WebhookServer(), self_signed("127.0.0.1"), list(answers)
+
+    async def serve_connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while left:
+                head = (await reader.readuntil(b"\r\n\r\n")).lower()
+                await reader.readexactly(int(head.partition(b"content-length:")[2].partition(b"\r\n")[0]))
+                answer = left.pop(0)
+                if answer is None:
+                    break
+                writer.write(answer)
+                await writer.drain()
+                if not keep:
+                    break
+        writer.close()
+
+    server.ca_bundle = base64.b64encode(certificate.certificate).decode()
+    context = _context(certificate.certificate, certificate.key)
+    async with await asyncio.start_server(serve_connection, "127.0.0.1", ssl=context) as listening:
+        server.url = f"https://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
         yield server
 
 

@@ -22,8 +22,7 @@ class Again:
     def of(cls, plugin: str, attributes: Attributes) -> Again:
         """What a plugin knows of this write."""
         reinvocation = attributes.reinvocation
-        found = reinvocation.state.setdefault(plugin, cls())
-        assert isinstance(found, cls)
+        found = reinvocation.kept(plugin, cls)
         if reinvocation.running:
             if not same(found.output, attributes.new):  # another plugin has changed it in its second run
                 found._note_change()

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from pilotage.meta.documents import Document, copied
+from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.rest.request import DeleteOptions, Request, User
+from pilotage.server import records
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.matching.criteria import Match
 from pilotage.server.resources import ResourceInfo
@@ -132,6 +133,6 @@ def wire(document: Document, info: ResourceInfo) -> Document:
     """A document in the form that strategies work on as it is on the wire."""
     if info.codec is None:
         return document
-    written: Document = copied(document)
+    written = records.decode(records.encode_plain(document))  # the fastest copy
     info.codec.encode(written)
     return written

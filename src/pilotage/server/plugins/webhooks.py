@@ -10,6 +10,7 @@ from pilotage.server.admission import Attributes
 from pilotage.server.matching.mutation import Mutation
 from pilotage.server.matching.reinvocation import Again
 from pilotage.server.matching.requests import VersionedObjects
+from pilotage.server.matching.rules import is_exempt
 from pilotage.server.plugins.plugin import DynamicAdmission, Plugin, PluginContext
 from pilotage.server.webhooks.dispatch import CallFailed, Dispatcher, Invocation
 from pilotage.server.webhooks.patches import apply_patch
@@ -29,8 +30,10 @@ class MutatingAdmissionWebhook(Plugin):
         self._dispatcher = Dispatcher(context, _dynamic(context), "MutatingWebhookConfiguration", mutating=True)
 
     async def mutate(self, attributes: Attributes) -> None:
-        hooks = await self._dispatcher.hooks(attributes)
-        if not hooks:
+        hooks = self._dispatcher.known()
+        if hooks is None:
+            hooks = await self._dispatcher.hooks()
+        if not hooks or is_exempt(attributes.resource.group_resource):
             return
         mutation = Mutation(attributes, self._convert)
         again = Again.of(self.name, attributes)
@@ -66,8 +69,10 @@ class ValidatingAdmissionWebhook(Plugin):
         self._dispatcher = Dispatcher(context, _dynamic(context), "ValidatingWebhookConfiguration", mutating=False)
 
     async def validate(self, attributes: Attributes) -> None:
-        hooks = await self._dispatcher.hooks(attributes)
-        if not hooks:
+        hooks = self._dispatcher.known()
+        if hooks is None:
+            hooks = await self._dispatcher.hooks()
+        if not hooks or is_exempt(attributes.resource.group_resource):
             return
         objects = VersionedObjects(attributes, self._convert)
         found = [await self._dispatcher.invocation(hook, attributes, objects) for hook in hooks]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from pilotage.errors import ConnectionLost, PilotageError
+from pilotage.errors import ConnectionLost, DecodeError, PilotageError
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.server.webhooks import answers
@@ -76,6 +76,8 @@ class WebhookCaller:
                 # The server has closed a connection that was kept from an earlier call. A review may be sent again:
                 # it has no effect by itself.
                 response = await client.request(*call)
+        except DecodeError as error:
+            raise AnswerError(f"the answer has more than {MAX_ANSWER} bytes") from error
         except ConnectionLost as lost:
             raise OSError(answers.lost_connection(lost, endpoint) + hint) from lost
         return answers.decoded(response.body, response.status, response.headers.get("content-type"))

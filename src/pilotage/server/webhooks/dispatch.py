@@ -11,7 +11,6 @@ from pilotage.server.admission import Attributes
 from pilotage.server.matching.configurations import Configurations
 from pilotage.server.matching.criteria import Match
 from pilotage.server.matching.requests import VersionedObjects, admission_request
-from pilotage.server.matching.rules import is_exempt
 from pilotage.server.matching.selectors import NamespaceLabels
 from pilotage.server.plugins.plugin import DynamicAdmission, PluginContext
 from pilotage.server.webhooks import reviews
@@ -44,15 +43,18 @@ class Dispatcher:
         self._known: Configurations | None = None
         self._hooks: tuple[Hook, ...] = ()
 
-    async def hooks(self, attributes: Attributes) -> Sequence[Hook]:
-        """All webhooks, in their order; none for what configures admission itself."""
+    def known(self) -> Sequence[Hook] | None:
+        """All webhooks, in their order; None if that is not known without a look into the storage."""
         found = self._configurations.current()
-        if found is None:
-            found = await self._configurations.list()
+        return self._hooks if found is not None and found is self._known else None
+
+    async def hooks(self) -> Sequence[Hook]:
+        """All webhooks, in their order."""
+        found = await self._configurations.list()
         if found is not self._known:
             self._hooks = tuple(hook for one in found.get(self._kind, ()) for hook in hooks_of(one))
             self._known = found
-        return self._hooks if self._hooks and not is_exempt(attributes.resource.group_resource) else ()
+        return self._hooks
 
     async def invocation(self, hook: Hook, attributes: Attributes, objects: VersionedObjects) -> Invocation | None:
         """How a webhook is for a request; None if it is not. Raises ApiError."""
