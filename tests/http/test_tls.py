@@ -75,6 +75,23 @@ async def test_a_server_with_an_unknown_authority_is_trusted_only_on_request(pai
             assert (await client.request("GET", "/")).status == 200
 
 
+async def test_a_certificate_that_is_its_own_authority_is_trusted_alone(authority: Authority, pair: Pair) -> None:
+    """Go trusts each certificate that it is given; envtest gives the one of a webhook as its authority."""
+    other = authority.issue("other")
+    trusting = client_context(pair.cert_file)
+    async with (
+        serve(handler, ssl=server_side(pair)) as server,
+        Client("127.0.0.1", server.port, ssl=trusting) as client,
+    ):
+        assert (await client.request("GET", "/")).status == 200
+    async with (
+        serve(handler, ssl=server_side(other)) as server,
+        Client("127.0.0.1", server.port, ssl=trusting) as client,
+    ):
+        with pytest.raises(ConnectionLost, match="certificate verify failed"):
+            await client.request("GET", "/")
+
+
 async def test_the_name_of_the_certificate_must_fit(authority: Authority, pair: Pair) -> None:
     trusting = client_context(authority.ca_file)
     async with serve(handler, ssl=server_side(pair)) as server:

@@ -57,6 +57,9 @@ def client_context(
         context.verify_mode = ssl.CERT_NONE
     elif ca_file or ca_data:
         context.load_verify_locations(cafile=ca_file or None, cadata=ca_data or None)
+        # Each certificate in it is trusted, also one that is not self-signed, as Go does it: envtest gives webhooks
+        # their own certificate as the authority.
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     else:
         context.load_default_certs(ssl.Purpose.SERVER_AUTH)
     if cert_file:

@@ -33,6 +33,7 @@ func Run(ctx context.Context, job *report.Job) {
 		CRDs:               []*apiextensionsv1.CustomResourceDefinition{tanks.Definition()},
 		CRDInstallOptions:  envtest.CRDInstallOptions{CleanUpAfterUse: true, MaxTime: report.Within},
 	}
+	tanks.AddWebhooks(environment, job.Namespace)
 	config, err := environment.Start()
 	report.Check(err)
 	live, err := client.NewWithWatch(config, client.Options{Scheme: environment.Scheme})
@@ -40,6 +41,10 @@ func Run(ctx context.Context, job *report.Job) {
 	report.Check(live.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: job.Namespace}}))
 	user := &user{job: job, live: live}
 	user.waitUntilServed(ctx)
+	serving, stopServing := context.WithCancel(ctx)
+	webhooks := make(chan error, 1)
+	go func() { webhooks <- tanks.WebhookServer(environment, environment.Scheme).Start(serving) }()
+	user.hook(ctx)
 
 	user.abandonLease(ctx)
 	first := start(ctx, job, environment, "first")
@@ -62,6 +67,9 @@ func Run(ctx context.Context, job *report.Job) {
 	user.showEvents(ctx, 4)
 	user.drainAll(ctx)
 	second.stop()
+	user.deleteWebhooks(ctx, environment)
+	stopServing()
+	report.Check(<-webhooks)
 	report.Check(environment.Stop())
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"pilotage.example/foreign/report"
 	"pilotage.example/foreign/tanks"
@@ -65,6 +67,35 @@ func (u *user) showAll(ctx context.Context, label string, reached func(*tanks.Ta
 		u.job.Show(label, object)
 	}
 	u.job.Show("are controlled", metav1.IsControlledBy(settings, tank) && metav1.IsControlledBy(deployment, tank))
+}
+
+// hook uses the webhooks, which a server may see a moment after they are installed.
+func (u *user) hook(ctx context.Context) {
+	hooked := u.tank(tanks.Hooked, 2)
+	report.Until(ctx, "the webhooks", func(ctx context.Context) (bool, error) {
+		hooked = u.tank(tanks.Hooked, 2)
+		err := u.live.Create(ctx, hooked, client.DryRunAll)
+		forbidden := u.live.Create(ctx, u.tank(tanks.Forbidden, 2), client.DryRunAll)
+		return hooked.Spec.Replicas != nil && forbidden != nil, err
+	})
+	u.job.Show("defaulted by a webhook", hooked)
+	u.job.Refused("refused by a webhook", u.live.Create(ctx, u.tank(tanks.Forbidden, 2)))
+	for _, kind := range []client.ObjectList{
+		&admissionregistrationv1.MutatingWebhookConfigurationList{}, &admissionregistrationv1.ValidatingWebhookConfigurationList{},
+	} {
+		report.Check(u.live.List(ctx, kind, client.MatchingFields{"metadata.name": tanks.GroupVersion.Group}))
+		u.job.Show("webhook configuration", kind)
+	}
+}
+
+// deleteWebhooks deletes the configurations, which envtest leaves there.
+func (u *user) deleteWebhooks(ctx context.Context, environment *envtest.Environment) {
+	for _, configuration := range environment.WebhookInstallOptions.MutatingWebhooks {
+		report.Check(u.live.Delete(ctx, configuration))
+	}
+	for _, configuration := range environment.WebhookInstallOptions.ValidatingWebhooks {
+		report.Check(u.live.Delete(ctx, configuration))
+	}
 }
 
 // fill creates a Tank and changes it.
@@ -152,6 +183,9 @@ func (u *user) refuse(ctx context.Context) {
 	report.Check(u.live.Get(ctx, u.key("a"), stale))
 	stale.Spec.Size = 1
 	u.job.Refused("a smaller tank", u.live.Update(ctx, stale))
+	report.Check(u.live.Get(ctx, u.key("a"), stale))
+	stale.Spec.Mode = "fast"
+	u.job.Refused("another mode", u.live.Update(ctx, stale))
 	unknown := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": int64(2), "colour": "red"}}}
 	unknown.SetGroupVersionKind(tanks.GroupVersion.WithKind("Tank"))
 	unknown.SetName("unknown")

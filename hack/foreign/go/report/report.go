@@ -19,7 +19,7 @@ import (
 // Within is the time that anything may take.
 const Within = 30 * time.Second
 
-var volatile = []string{"uid", "resourceVersion", "creationTimestamp", "selfLink", "caBundle", "clusterIP", "clusterIPs", "nodePort"}
+var volatile = []string{"uid", "resourceVersion", "creationTimestamp", "selfLink", "caBundle", "clusterIP", "clusterIPs", "nodePort", "url"}
 
 // uuid is also in the keys of managed fields and in messages.
 var uuid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
