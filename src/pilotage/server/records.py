@@ -15,6 +15,7 @@ import msgspec
 from pilotage.errors import RequestTooLarge
 from pilotage.meta.documents import Document
 from pilotage.schema.structural import DefaultsTooLargeError
+from pilotage.server.codec import verbatim
 from pilotage.server.codec.scalars import Mismatch
 from pilotage.server.resources import ResourceInfo
 from pilotage.storage.interface import Entry
@@ -66,6 +67,8 @@ def encode(document: Document) -> bytes:
     """The bytes to store."""
     metadata = {key: value for key, value in document["metadata"].items() if key not in _NOT_STORED}
     head = {"apiVersion": document["apiVersion"], "kind": document["kind"], "metadata": metadata}
+    if paths := verbatim.paths_of(document["apiVersion"], document["kind"]):
+        document = verbatim.with_texts(document, paths)
     return _encode(head | {key: value for key, value in document.items() if key not in head})
 
 
@@ -90,6 +93,8 @@ def internal(data: bytes, info: ResourceInfo) -> Document:
     document, codec = decode(data), info.codec
     if codec is not None:
         entries = document["metadata"].pop("managedFields", None)  # written by this server, in the form of both
+        if paths := verbatim.paths_of(document["apiVersion"], document["kind"]):
+            verbatim.keep_texts(document, paths, data)
         with suppress(Mismatch):  # stored under older rules: as it is
             document = codec.decode(document, [])
         if entries:

@@ -33,6 +33,7 @@ from pilotage.rest.request import Request, Verb
 from pilotage.server.codec.scalars import Mismatch
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.embedded import normalize_embedded
+from pilotage.server.verbs.freeform import keep_sent_texts
 from pilotage.types import builtin
 
 ACCEPTED = f"application/json, application/yaml, {PROTOBUF}"
@@ -197,13 +198,12 @@ def fitted(document: Document, info: ResourceInfo, request: Request, problems: F
         normalize_metadata(document, info, request, problems)
         if entries is not None:
             document["metadata"]["managedFields"] = entries
-        try:
-            normalize_embedded(document, info)
-        except Mismatch as mismatch:
-            raise undecodable(info, request, str(mismatch)) from None
-        return document
     unknown: list[None] = []
     try:
+        if codec is None:
+            normalize_embedded(document, info)
+            return document
+        keep_sent_texts(document, info, request)
         internal = codec.decode(document, unknown)
     except Mismatch as mismatch:
         raise undecodable(info, request, str(mismatch)) from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid, required
 from pilotage.meta.documents import Document, same
+from pilotage.server.codec.verbatim import same_texts
 from pilotage.server.strategies.checks.immutable import IMMUTABLE
 from pilotage.server.strategies.checks.numbers import validate_not_negative
 from pilotage.server.strategies.strategy import Strategy
@@ -26,6 +27,7 @@ class ControllerRevisionStrategy(Strategy):
 
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
         found = list(validate_not_negative(document.get("revision", 0), "revision"))
-        if not same(document.get("data"), old.get("data")):  # an empty list is not an empty object
+        data, before = document.get("data"), old.get("data")
+        if not (same(data, before) and same_texts(data, before)):  # an empty list is not an empty object
             found.append(invalid("data", document.get("data"), IMMUTABLE, whole=True))
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from pilotage.errors import Cause
@@ -20,6 +21,7 @@ from pilotage.server.strategies.strategy import Strategy
 _TYPES = ("Pod", "Container", "PersistentVolumeClaim")
 _PARTS = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
 _ONE = Quantity(1)
+_MOST = 2**63 - 1
 
 
 class LimitRangeStrategy(Strategy):
@@ -116,6 +118,19 @@ def _validate_ratio(amounts: dict[str, Quantity], path: str) -> Iterator[Cause]:
     if ratio < _ONE:
         yield invalid(path, str(ratio), f"ratio {ratio} is less than 1")
     if least and most is not None:
-        limit = most.milli_value() / least.milli_value()
-        if float(ratio) > limit:
+        factor, limit = _compared(ratio, least, most)
+        if factor > limit:
             yield invalid(path, str(ratio), f"ratio {ratio} is greater than max/min = {limit:f}")
+
+
+def _compared(ratio: Quantity, least: Quantity, most: Quantity) -> tuple[float, float]:
+    """The ratio, and that of the bounds: of thousandths if these have room in 64 bits. As in Go, no room means 0."""
+    factor, small, large = (_in_64_bits(each.value()) for each in (ratio, least, most))
+    thousandths = max(factor, small, large) < _MOST // 1000
+    if thousandths:
+        factor, small, large = (_in_64_bits(each.milli_value()) for each in (ratio, least, most))
+    return factor / 1000 if thousandths else factor, large / small if small else math.inf
+
+
+def _in_64_bits(value: int) -> int:
+    return value if value <= _MOST else 0

@@ -10,6 +10,7 @@ from pilotage.errors import Cause
 from pilotage.meta.causes import duplicate, forbidden, invalid, not_supported, required, too_long, too_many
 from pilotage.meta.documents import Document, canonical, same
 from pilotage.meta.names import dns_1123_label, qualified_name
+from pilotage.server.codec.verbatim import same_texts
 from pilotage.server.strategies.checks.addresses import network
 from pilotage.server.strategies.checks.conditions import validate_conditions
 from pilotage.server.strategies.checks.texts import validate_text
@@ -69,7 +70,7 @@ def validate_claim_status(claim: Document, old: Document) -> Iterator[Cause]:
     if was.get("allocation") is None:
         known = request_names(claim["spec"].get("devices") or {})
         yield from _validate_allocation(allocation, "status.allocation", known)
-    elif not same(allocation, was["allocation"]):
+    elif not (same(allocation, was["allocation"]) and same_texts(allocation, was["allocation"])):
         yield invalid("status.allocation", allocation, "field is immutable")
 
 

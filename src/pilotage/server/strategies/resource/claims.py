@@ -5,6 +5,7 @@ from __future__ import annotations
 from pilotage.errors import Cause
 from pilotage.meta.causes import invalid
 from pilotage.meta.documents import Document, same
+from pilotage.server.codec.verbatim import same_texts
 from pilotage.server.offload import COMPILED
 from pilotage.server.strategies.pods.claims import validate_template_metadata
 from pilotage.server.strategies.resource.access import ADMIN_ACCESS, granted_access, requested_access
@@ -39,7 +40,8 @@ class ResourceClaimStrategy(Strategy):
         return ADMIN_ACCESS, granted_access(document, old)
 
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        return [] if same(document["spec"], old["spec"]) else [invalid("spec", document["spec"], _IMMUTABLE)]
+        unchanged = same(document["spec"], old["spec"]) and same_texts(document["spec"], old["spec"])
+        return [] if unchanged else [invalid("spec", document["spec"], _IMMUTABLE)]
 
     def validate_status_update(self, document: Document, old: Document) -> list[Cause]:
         return list(validate_claim_status(document, old))
@@ -67,4 +69,5 @@ class ResourceClaimTemplateStrategy(Strategy):
         return ADMIN_ACCESS, requested_access(devices) if old is None else []
 
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
-        return [] if same(document["spec"], old["spec"]) else [invalid("spec", document["spec"], _IMMUTABLE)]
+        unchanged = same(document["spec"], old["spec"]) and same_texts(document["spec"], old["spec"])
+        return [] if unchanged else [invalid("spec", document["spec"], _IMMUTABLE)]
