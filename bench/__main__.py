@@ -271,6 +271,7 @@ async def main() -> None:
     stored_bytes()
     title(f"Expensive CEL rules on large objects (under {MOST_SECONDS} s each)")
     measure_rules()
+    apart("bench.writes")
     apart("bench.loop")
     print(f"\npeak memory of this process: {peak_memory():.0f} MiB, now {memory() / 2**20:.0f} MiB")
 

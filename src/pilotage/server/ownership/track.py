@@ -100,7 +100,7 @@ def _untyped(info: ResourceInfo, document: Document, old: Document, subresource:
     """
     if not info.custom:
         return info.gvr == _ACCOUNTS and any(not each.get("name") for each in document.get("secrets") or ())
-    if info.versions and typecheck.problem(kinds.type_of(info), document, duplicates=True):
+    if len(info.versions) > 1 and typecheck.problem(kinds.type_of(info), document, duplicates=True):
         return True  # it was written in another version
     if "status" not in info.strategy.subresources:
         return False
