@@ -23,7 +23,6 @@ COLUMNS = (
     (".spec.alpha", "string"),
     (".spec.beta", "number"),
     (".status.gamma", "boolean"),
-    (".spec.*", "string"),
     (".spec.gamma[0]", "integer"),
     (".metadata.creationTimestamp", "date"),
     (".metadata.labels", "string"),

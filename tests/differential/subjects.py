@@ -31,8 +31,6 @@ LEFT_OUT = {"CustomResourceDefinition", "Gadget"}
 """They have generators of their own."""
 COMPARED_BY_BYTE = {"ControllerRevision", "DeviceClass", "ResourceClaim"}
 """They have free-form parts, which kube-apiserver compares byte by byte: a known difference."""
-ALWAYS_WRITTEN = ("drivers", "endpoints", "limits")
-"""Lists whose managed fields are a known difference where they are empty."""
 ALLOCATED = ("clusterIP", "clusterIPs", "nodePort", "healthCheckNodePort", "loadBalancerIP")
 """Fields that two sequences cannot both set."""
 SCALED = ("deployments", "replicasets", "statefulsets", "replicationcontrollers")
@@ -141,9 +139,6 @@ def _without_allocated(value: Any) -> None:
         for name in ALLOCATED:
             if value.get(name) not in (None, "", "None", ["None"]):
                 value.pop(name, None)
-        for name in ALWAYS_WRITTEN:
-            if value.get(name) == []:
-                del value[name]
         value.pop("resourceVersion", None)  # it could be that of an object here
     children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     for child in children:

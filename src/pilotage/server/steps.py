@@ -60,6 +60,7 @@ def prepare_create(info: ResourceInfo, document: Document, *, now: str, uid: str
     """Make a document a new object, in place, except for a name to be generated. The warnings."""
     metadata = document["metadata"]
     meta.reset(metadata, now=now, uid=uid)
+    _drop_empty_lists(info, document)
     if info.codec is not None:
         info.codec.drop_disabled(document)
     info.strategy.prepare_for_create(document)
@@ -73,6 +74,7 @@ def prepare_update(
     strategy, metadata = info.strategy, document["metadata"]
     warnings: list[str] = []
     meta.carry_over(metadata, old["metadata"], namespaced=info.namespaced)
+    _drop_empty_lists(info, document)
     if info.codec is not None:
         info.codec.drop_disabled(document)
     if request.subresource == "status":
@@ -90,6 +92,16 @@ def prepare_update(
         copy_field(document["metadata"], metadata, "managedFields")
     document["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
     return document, warnings
+
+
+def _drop_empty_lists(info: ResourceInfo, document: Document) -> None:
+    """Drop empty lists, which matter only for their owners, in place."""
+    for *parents, name in info.strategy.written_lists:
+        holder: Any = document
+        for parent in parents:
+            holder = holder.get(parent) or {}
+        if holder.get(name) == []:
+            del holder[name]
 
 
 def validate_create(info: ResourceInfo, request: Request, document: Document) -> list[Cause]:

@@ -13,6 +13,8 @@ _MAPS = _CORE + "/configmaps"
 _CLAIMS = _CORE + "/persistentvolumeclaims"
 _JOBS = "/apis/batch/v1/namespaces/<namespace>/jobs"
 _LEASES = "/apis/coordination.k8s.io/v1/namespaces/<namespace>/leases"
+_ROLES = "/apis/rbac.authorization.k8s.io/v1/namespaces/<namespace>/roles"
+_SLICES = "/apis/discovery.k8s.io/v1/namespaces/<namespace>/endpointslices"
 _SETS = "/apis/apps/v1/namespaces/<namespace>/replicasets"
 _EVENTS = "/events.k8s.io/v1/namespaces/<namespace>/events"
 _WIDGETS = "/apis/<group>/{}/namespaces/<namespace>/widgets"
@@ -192,6 +194,12 @@ FUZZED_OPTIONS = Scenario(
             _widget("v1", "bare", spec={"old": "x"}),
             APPLY,
         ),
+        # empty lists that are always written
+        post("a role", _ROLES + "?fieldManager=a", {"metadata": {"name": "one"}, "rules": []}),
+        patch("its rules, again", _ROLES + "/one?fieldManager=b", {"rules": []}),
+        post("no limits", _CORE + "/limitranges?fieldManager=a", {"metadata": {"name": "one"}, "spec": {"limits": []}}),
+        post("endpoints", _SLICES + "?fieldManager=a", {"metadata": {"name": "one"}, "addressType": "IPv4"}),
+        patch("none of them", _SLICES + "/one?fieldManager=b", {"endpoints": []}),
         # values
         *(
             post(

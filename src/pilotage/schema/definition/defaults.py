@@ -95,4 +95,4 @@ def _moved(cause: Cause, at: str) -> Cause:
     """A cause for a default, with the path of the default in the definition."""
     if cause.field in ("", "<nil>"):
         return Cause(cause.reason, cause.message, at)
-    return Cause(cause.reason, cause.message, f"{at}{'' if cause.field.startswith('[') else '.'}{cause.field}")
+    return Cause(cause.reason, cause.message, f"{at}{'' if cause.field[0] in '[.' else '.'}{cause.field}")

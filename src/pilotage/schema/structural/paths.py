@@ -89,6 +89,7 @@ def dotted(steps: Steps, *, keys_in_brackets: bool = False) -> str:
             parts.append(f"[{step}]")
         elif keys_in_brackets and isinstance(step, MapKey):
             parts.append(f"[{step[:_LONGEST_STEP]}]")
-        else:
-            parts.append(f".{step[:_LONGEST_STEP]}" if parts else step[:_LONGEST_STEP])
+        else:  # as in Kubernetes, a key of a map at the root has a dot before it
+            dot = "." if parts or isinstance(step, MapKey) else ""
+            parts.append(f"{dot}{step[:_LONGEST_STEP]}")
     return "".join(parts)

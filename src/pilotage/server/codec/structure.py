@@ -62,8 +62,13 @@ _KEPT = {
     "io.k8s.api.core.v1.VolumeResourceRequirements": frozenset(("requests",)),
     "io.k8s.api.autoscaling.v2.HPAScalingRules": frozenset(("policies",)),
     "io.k8s.api.resource.v1.ResourceSliceSpec": frozenset(("devices", "sharedCounters")),
+    "io.k8s.api.core.v1.LimitRangeSpec": frozenset(("limits",)),
+    "io.k8s.api.discovery.v1.EndpointSlice": frozenset(("endpoints",)),
+    "io.k8s.api.rbac.v1.ClusterRole": frozenset(("rules",)),
+    "io.k8s.api.rbac.v1.Role": frozenset(("rules",)),
+    "io.k8s.api.storage.v1.CSINodeSpec": frozenset(("drivers",)),
 }
-"""What is kept where it is empty: no managed fields at all are a reset, and others are refused by some."""
+"""What is kept where it is empty: no managed fields are a reset; other lists are refused by some, or have an owner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +127,7 @@ class Structure:
     def encode(self, document: Document) -> None:
         """Fill in what is written even where it is empty, in place."""
         for key, zero in self._always:
-            if key not in document:
+            if key not in document or (document[key] == [] and zero is None):  # an empty list is written as null
                 document[key] = zero
         for key, _ in self._values:
             if key not in document:

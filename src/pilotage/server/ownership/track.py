@@ -69,6 +69,8 @@ def track_update(info: ResourceInfo, request: Request, document: Document, old: 
     """
     metadata, before = document["metadata"], old["metadata"].get(MANAGED_FIELDS, [])
     given = metadata.get(MANAGED_FIELDS)
+    if info.custom and not given:  # an empty list in the metadata of a custom resource is lost when it is decoded
+        given = None
     sets_them = given is not None and not request.subresource and given != before
     if not before and not sets_them:
         metadata.pop(MANAGED_FIELDS, None)

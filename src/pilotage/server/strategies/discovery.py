@@ -33,6 +33,7 @@ class EndpointSliceStrategy(Strategy):
     """EndpointSlices keep the type of their addresses; their labels count as a part of the content."""
 
     schema_rules = False
+    written_lists = (("endpoints",),)
 
     def default(self, document: Document) -> None:
         for port in document.get("ports") or ():

@@ -20,6 +20,7 @@ class RoleStrategy(Strategy):
     """Roles list what may be done; those of the cluster may also name URLs, or be made of other roles."""
 
     schema_rules = False
+    written_lists = (("rules",),)
     namespaced: ClassVar[bool] = True
 
     def validate(self, document: Document) -> list[Cause]:

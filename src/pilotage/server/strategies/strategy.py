@@ -64,6 +64,8 @@ class Strategy:
     """An update with another uid is a conflict. If false, it is invalid, as an immutable field."""
     grace_period: ClassVar[bool] = True
     """A deletion sets a grace period, and counts as a change of the generation."""
+    written_lists: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    """The paths of lists that have an owner even if they are empty, and are then stored as null."""
     managed_fields: ClassVar[bool] = True
     """Whether new objects get managed fields."""
     decorated: ClassVar[bool] = False

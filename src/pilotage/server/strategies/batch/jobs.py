@@ -138,7 +138,7 @@ def _validate_changes(document: Document, old: Document) -> Iterator[Cause]:
             yield invalid("spec.completions", completions, IMMUTABLE)
         elif completions is not None and completions != spec.get("parallelism"):
             yield invalid("spec.completions", completions, "can only be modified in tandem with spec.parallelism")
-    if (spec.get("selector") or None) != (was.get("selector") or None):
+    if spec.get("selector") != was.get("selector"):  # an empty one is not the same as none
         yield invalid_selector("spec.selector", spec.get("selector"), IMMUTABLE)
     yield from _validate_template_changes(document, old)
     for name in ("completionMode", "podFailurePolicy"):

@@ -28,6 +28,7 @@ class LimitRangeStrategy(Strategy):
     """Limit ranges bound what one pod, container or claim may use, and have defaults for containers."""
 
     schema_rules = False
+    written_lists = (("spec", "limits"),)
 
     def default(self, document: Document) -> None:
         for limit in document["spec"].get("limits") or ():

@@ -20,6 +20,7 @@ class CSINodeStrategy(Strategy):
     """The drivers of a node are added and removed, but change only in how many volumes they allow."""
 
     schema_rules = False
+    written_lists = (("spec", "drivers"),)
 
     def validate(self, document: Document) -> list[Cause]:
         return list(_validate_drivers(document["spec"].get("drivers") or []))
