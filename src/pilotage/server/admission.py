@@ -47,8 +47,9 @@ class Reinvocation:
 
     def kept(self, name: str, make: Callable[[], T]) -> T:
         """What a function of this name keeps for the second run."""
-        state: T = self.__dict__.setdefault(name, None) or make()
-        self.__dict__[name] = state
+        if name not in self.__dict__:
+            self.__dict__[name] = make()
+        state: T = self.__dict__[name]
         return state
 
 

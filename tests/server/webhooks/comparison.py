@@ -8,7 +8,7 @@ import http.client
 import json
 import ssl
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -93,6 +93,8 @@ class _Run:
         self.server = server
         self.replay = Replay(case.scenario)
         self.sentinels: set[str] = set()
+        self.versions: dict[str, int] = {}
+        """The latest version of each object that was answered, by its uid."""
         server.behaviours.update(case.behaviours)
 
     def prepared(self, document: Document) -> Document:
@@ -104,31 +106,49 @@ class _Run:
             return {key: self.prepared(value) for key, value in document.items()}
         return [self.prepared(item) for item in document] if isinstance(document, list) else document
 
+    def _identity(self, found: tuple[str, Document]) -> tuple[object, ...]:
+        """What is the same for two reviews of one delete, which the real server begins with what its cache has."""
+        path, review = found
+        is_delete = review["request"].get("operation") == "DELETE"
+        return path, *_old_version(review), None if is_delete else review["request"]["uid"]
+
+    def _note_version(self, body: bytes) -> None:
+        with suppress(ValueError, AttributeError):
+            metadata = json.loads(body).get("metadata") or {}
+            self.versions[metadata.get("uid") or ""] = int(metadata.get("resourceVersion") or 0)
+
+    def _is_outdated(self, found: tuple[str, Document]) -> bool:
+        """Whether a review is about an old state of an object, which the real server reads from its cache at first."""
+        uid, version = _old_version(found[1])
+        if not version:
+            return False
+        if found[1]["request"]["operation"] == "UPDATE":
+            others = (_old_version(other) for path, other in self.server.reviews if path == found[0])
+            if any(one == uid and newer > version for one, newer in others):
+                return True
+        return version < self.versions.get(uid, 0)
+
     def answer(self, step: Step, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> dict[str, Any]:
         answer = self.replay.answer(step, status, headers, body)
         self.sentinels |= {path for path, _ in self.server.reviews if path in _SENTINELS.values()}
-        reviews = [
-            found
-            for found in self.server.reviews
-            if found[0] not in (*self.sentinels, CONVERSIONS) and not _outdated(found, self.server.reviews)
-        ]
+        kept = {
+            self._identity(found): found
+            for found in reversed(self.server.reviews)
+            if found[0] not in (*self.sentinels, CONVERSIONS) and not self._is_outdated(found)
+        }
+        reviews = list(reversed(kept.values()))
         self.server.reviews.clear()
+        self._note_version(body)
         # Validating webhooks are called at the same time.
         ordered = sorted(reviews, key=lambda found: (found[0].startswith("/v"), found[0] * found[0].startswith("/v")))
         seen = [{"path": path, "review": self.replay._comparable(_without_user(review))} for path, review in ordered]
         return answer | ({"reviews": seen} if seen else {})
 
 
-def _outdated(found: tuple[str, Document], others: Sequence[tuple[str, Document]]) -> bool:
-    """Whether a review of an update is about an old state, which the real server reads from its cache at first."""
-
-    def version(review: Document) -> int:
-        request = review["request"]
-        if request.get("operation") != "UPDATE":
-            return 0
-        return int(((request["oldObject"] or {}).get("metadata") or {}).get("resourceVersion") or 0)
-
-    return any(path == found[0] and version(other) > version(found[1]) > 0 for path, other in others)
+def _old_version(review: Document) -> tuple[str, int]:
+    """The uid and the version of the old object of a review."""
+    metadata = (review["request"].get("oldObject") or {}).get("metadata") or {}
+    return metadata.get("uid") or "", int(metadata.get("resourceVersion") or 0)
 
 
 def _without_user(review: Document) -> Document:

@@ -103,6 +103,12 @@ async def test_a_server_that_is_down_refuses_the_connection() -> None:
         assert await _failure(server) == expected
 
 
+async def test_a_url_with_a_port_that_does_not_exist_fails_the_call_alone() -> None:
+    server = WebhookServer()
+    server.url = "https://127.0.0.1:99999"
+    assert (await _failure(server)).endswith("dial tcp: the port of https://127.0.0.1:99999/x is not a port")
+
+
 async def test_a_server_that_does_not_answer_fails_within_the_timeout() -> None:
     async with webhook_server() as server:
         server.behaviours["/x"] = lambda review: None

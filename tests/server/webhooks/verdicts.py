@@ -6,13 +6,14 @@ import base64
 from typing import Any
 
 from pilotage.meta.documents import Document
-from tests.server.differential import Step, post
+from tests.server.differential import Step, delete, post
 
 from .comparison import Case, configuration, webhook
 from .servers import Behaviour, allowed, denied, patched
 
-MAPS = "/api/v1/namespaces/<namespace>/configmaps"
-PODS = "/api/v1/namespaces/<namespace>/pods"
+NAMESPACED = "/api/v1/namespaces/<namespace>"
+MAPS = f"{NAMESPACED}/configmaps"
+PODS = f"{NAMESPACED}/pods"
 
 
 def _by_name(behaviours: dict[str, Behaviour]) -> Behaviour:
@@ -117,10 +118,28 @@ MUTATED = Case(
         configuration(
             "Mutating", "mutated-ignored", webhook("/m-ignored", "CREATE", "secrets", failurePolicy="Ignore")
         ),
+        configuration("Mutating", "mutated-delete", webhook("/m-delete", "DELETE")),
+        configuration("Mutating", "mutated-name", webhook("/m-name", "CREATE", "serviceaccounts")),
+        configuration("Mutating", "mutated-status", webhook("/m-status", "CREATE", "pods")),
     ],
-    behaviours={"/m": _by_name(PATCHES), "/m-ignored": _by_name(PATCHES)},
+    behaviours={
+        "/m": _by_name(PATCHES),
+        "/m-ignored": _by_name(PATCHES),
+        "/m-delete": _add("/metadata/labels", {"a": "b"}),
+        "/m-name": _add("/metadata/name", "named"),
+        "/m-status": _add("/status", {"phase": "Failed"}),
+    },
     steps=[
         *_creates(MAPS, PATCHES),
+        delete("patch of a delete", f"{MAPS}/empty-patch"),
+        post(
+            "a name instead of a generated one", f"{NAMESPACED}/serviceaccounts", {"metadata": {"generateName": "g-"}}
+        ),
+        post(
+            "a status of a create",
+            PODS,
+            {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}},
+        ),
         *(
             post(f"ignored: {name}", "/api/v1/namespaces/<namespace>/secrets", {"metadata": {"name": name}})
             for name in ("undecodable-patch", "missing-path", "other-patch-type")

@@ -87,6 +87,8 @@ class WebhookCaller:
         host, port, hint = endpoint.host, endpoint.port, ""
         if endpoint.service is not None:
             host, port, hint = await self._services.address(endpoint.service)
+        if not port:
+            raise OSError(f"dial tcp: the port of {endpoint.url} is not a port")
         key = (host, port, endpoint.host, endpoint.port, endpoint.ca_bundle)
         client = self._clients.pop(key, None)
         if client is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
@@ -49,7 +49,7 @@ class Endpoint:
         return cls(
             url=url,
             host=parts.hostname or "",
-            port=parts.port or DEFAULT_PORT,
+            port=_port(parts),
             path="/" + parts.path.strip("/"),
             service=_reference(service) if service else None,
             ca_bundle=str(client_config.get("caBundle") or "").strip(),
@@ -82,6 +82,14 @@ class Conversion:
         webhook = conversion.get("webhook") or {}
         known = (version for version in webhook.get("conversionReviewVersions") or () if version in REVIEW_VERSIONS)
         return cls(Endpoint.of(webhook.get("clientConfig") or {}), next(known, REVIEW_VERSIONS[0]))
+
+
+def _port(parts: SplitResult) -> int:
+    """The port of a URL; 0, to which nothing connects, for one that cannot be: a configuration may have it."""
+    try:
+        return parts.port or DEFAULT_PORT
+    except ValueError:
+        return 0
 
 
 def _reference(service: Document) -> ServiceReference:
