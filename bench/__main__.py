@@ -21,6 +21,7 @@ import msgspec
 import pilotage as pt
 from bench.figures import Figure, measured, measured_async, memory, peak_memory
 from bench.objects import Widget, widget
+from bench.processes import measure_processes
 from bench.rules import MOST_SECONDS, measure_rules
 from pilotage.meta import objects, yamltext
 from pilotage.types.core.v1 import ConfigMap
@@ -272,6 +273,7 @@ async def main() -> None:
     title(f"Expensive CEL rules on large objects (under {MOST_SECONDS} s each)")
     measure_rules()
     apart("bench.writes")
+    await measure_processes()
     apart("bench.loop")
     print(f"\npeak memory of this process: {peak_memory():.0f} MiB, now {memory() / 2**20:.0f} MiB")
 

@@ -117,6 +117,8 @@ from pilotage.manager.lease import LeaseLock as LeaseLock
 from pilotage.manager.manager import Manager as Manager
 from pilotage.manager.options import ControllerDefaults as ControllerDefaults
 from pilotage.manager.options import ManagerOptions as ManagerOptions
+from pilotage.manager.processes.parent import ProcessFailed as ProcessFailed
+from pilotage.manager.processes.parent import run_processes as run_processes
 from pilotage.manager.resourcelock import LeaseTimings as LeaseTimings
 from pilotage.manager.reviews import with_authentication_and_authorization as with_authentication_and_authorization
 from pilotage.manager.runnables import Runnable as Runnable

@@ -31,6 +31,7 @@ from pilotage.manager.lag import Lag
 from pilotage.manager.lifecycle import Lifecycle
 from pilotage.manager.liveness import EVENT_LOOP
 from pilotage.manager.options import ManagerOptions
+from pilotage.manager.processes.child import add_probe
 from pilotage.manager.readiness import readiness
 from pilotage.manager.runnables import AnyRunnable
 from pilotage.manager.supervision import Supervision
@@ -317,11 +318,13 @@ class Manager:
                 _METRICS, handler, options.metrics_bind_address, log_name=METRICS_LOGGER, certificate=certificate
             )
             await self._open_server(exits, server)
+        if self._supervision is None:
+            return  # a loop without threads has no sockets either
+        live, ready = options.liveness_endpoint_name.rstrip("/"), options.readiness_endpoint_name.rstrip("/")
+        healthz = self._supervision.liveness(HealthHandler(live, self._healthz_checks))
+        readyz = self._supervision.readiness(HealthHandler(ready, self._readyz_checks))
+        exits.callback(add_probe(self._supervision.probe({"healthz": (live, healthz), "readyz": (ready, readyz)})))
         if parse_bind_address(options.health_probe_bind_address) is not None:
-            live, ready = options.liveness_endpoint_name.rstrip("/"), options.readiness_endpoint_name.rstrip("/")
-            assert self._supervision is not None  # a loop without threads has no sockets either
-            healthz = self._supervision.liveness(HealthHandler(live, self._healthz_checks))
-            readyz = self._supervision.readiness(HealthHandler(ready, self._readyz_checks))
             routes = Routes({live: healthz, f"{live}/": healthz, ready: readyz, f"{ready}/": readyz})
             address, supervisor = options.health_probe_bind_address, self._supervision.supervisor
             await self._open_server(exits, Server(_HEALTH, routes, address, supervisor=supervisor))

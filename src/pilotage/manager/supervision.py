@@ -7,11 +7,11 @@ program that is only busy, and a leader that is only busy must not lose its leas
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from pilotage.http.health import HealthHandler
-from pilotage.http.messages import Handler
+from pilotage.http.messages import Handler, Request
 from pilotage.manager.lifecycle import Lifecycle
 from pilotage.manager.liveness import SupervisedHealth
 from pilotage.manager.options import ManagerOptions
@@ -58,6 +58,18 @@ class Supervision:
     def readiness(self, handler: HealthHandler) -> Handler:
         """The readiness handler, on the supervisor's loop: fails while the loop is blocked."""
         return self._supervised(handler, lambda _: False)
+
+    def probe(self, handlers: Mapping[str, tuple[str, Handler]]) -> Callable[[str], bool]:
+        """A function that any thread may call: whether the handler of a name, with its path, answers with success."""
+
+        def passes(name: str) -> bool:
+            async def answer() -> bool:
+                path, handler = handlers[name]
+                return (await handler(Request("GET", path))).status == 200
+
+            return bool(self.supervisor.run_threadsafe(answer()))
+
+        return passes
 
     @contextmanager
     def ending_after(self, seconds: float | None) -> Iterator[None]:

@@ -68,6 +68,17 @@ class Supervisor:
             raise
         return job.ended.result()
 
+    def run_threadsafe(self, coroutine: Coroutine[Any, Any, T]) -> T | None:
+        """Run a coroutine on the supervisor's loop, and block the calling thread until it ends; for threads without a
+        loop. None if the supervisor has ended, or if it takes longer than `STOP_SECONDS`."""
+        try:
+            return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(STOP_SECONDS)
+        except RuntimeError:
+            coroutine.close()
+            return None
+        except TimeoutError:
+            return None
+
     def spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
         """Run a coroutine on the supervisor's loop until the thread ends."""
         self._submit(lambda: self._tasks.add(self._loop.create_task(coroutine, name="supervisor")), coroutine)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Generic, NamedTuple, TypeVar
 
@@ -222,12 +222,7 @@ class Registry:
 
     def render(self) -> str:
         """All metrics as Prometheus' text."""
-        lines: list[str] = []
-        for definition, samples in self.collect():
-            lines.append(f"# HELP {definition.name} {_escaped(definition.help)}")
-            lines.append(f"# TYPE {definition.name} {definition.type}")
-            lines += [f"{name}{_labels(labels)} {number(value)}" for name, labels, value in samples]
-        return "\n".join([*lines, ""])
+        return render(self.collect())
 
     def _metric(self, definition: Definition, make: Callable[[], Child]) -> Metric[Child]:
         _check(definition)
@@ -244,6 +239,16 @@ class Registry:
 
 REGISTRY = Registry()
 """The process's metrics."""
+
+
+def render(collected: Iterable[tuple[Definition, list[Sample]]]) -> str:
+    """Metrics as Prometheus' text."""
+    lines: list[str] = []
+    for definition, samples in collected:
+        lines.append(f"# HELP {definition.name} {_escaped(definition.help)}")
+        lines.append(f"# TYPE {definition.name} {definition.type}")
+        lines += [f"{name}{_labels(labels)} {number(value)}" for name, labels, value in samples]
+    return "\n".join([*lines, ""])
 
 
 def number(value: float) -> str:

@@ -1,0 +1,1 @@
+"""Several processes as one program: one set of signals, logs, metrics and health probes."""

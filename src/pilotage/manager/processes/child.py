@@ -1,0 +1,67 @@
+"""The side of a process that was started as one of several: it answers what its parent asks, and ends with it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import struct
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from pilotage.manager.processes import aggregation
+from pilotage.telemetry.logs import log_context
+from pilotage.telemetry.metrics import REGISTRY
+
+Main = Callable[[], Coroutine[Any, Any, Any]]
+Probe = Callable[[str], bool]
+"""Returns whether a manager is alive (`healthz`) or ready (`readyz`). Called in another thread than the manager's."""
+
+LENGTH = struct.Struct(">I")
+YES, NO = b"\x01", b"\x00"
+_probes: list[Probe] = []
+
+
+def add_probe(probe: Probe) -> Callable[[], None]:
+    """Have the parent ask a manager how it is; the returned function ends it. Without a parent nothing asks."""
+    _probes.append(probe)
+    return lambda: _probes.remove(probe)
+
+
+def run(main: Main, number: int, channel: socket.socket, others: list[socket.socket]) -> None:
+    """Run the program, as the process `number`. `channel` leads to the parent; `others` belong to other processes."""
+    for other in others:
+        other.close()  # else the end of the parent would not be noticed
+    os.setpgrp()  # a Ctrl-C goes to the parent, which passes it on
+    _probes.clear()
+    threading.Thread(target=_answer, args=(channel,), name="pilotage parent", daemon=True).start()
+    with log_context(process=number):
+        asyncio.run(main())
+
+
+def _answer(channel: socket.socket) -> None:
+    """Answer the parent until it ends; then this process must end, too."""
+    try:
+        while asked := channel.recv(1):
+            answer = _ANSWERS[asked]()
+            channel.sendall(LENGTH.pack(len(answer)) + answer)
+    except OSError:
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _probed(path: str) -> bytes:
+    probes = list(_probes)
+    if not probes:
+        return YES if path == "healthz" else NO  # no manager is open yet
+    return YES if all(probe(path) for probe in probes) else NO
+
+
+METRICS, HEALTHZ, READYZ = b"m", b"h", b"r"
+_ANSWERS: dict[bytes, Callable[[], bytes]] = {
+    METRICS: lambda: aggregation.encode(REGISTRY),
+    HEALTHZ: lambda: _probed("healthz"),
+    READYZ: lambda: _probed("readyz"),
+}
