@@ -57,6 +57,12 @@ KNOWN = (
         "ratio 0 is less than 1",
     ),
     Known(
+        "`null` as a quantity in a list that a strategic merge patch replaces",
+        r".*\.limits\[\d+\]\..*",
+        r"^(0|\{.*: '0'.*\})$",
+        "<absent>",
+    ),
+    Known(
         "objects and lists in messages",
         MESSAGES,
         r"(Invalid|Duplicate|Unsupported) value: (\{|\[|map\[|\"?<the whole|v\d|core\.|&)",
@@ -75,11 +81,11 @@ KNOWN = (
         "the metadata alone of a DaemonSet, and of an autoscaler in v1",
         r".*\.annotations.*",
         "<absent>",
-        r"deprecated\.daemonset|autoscaling\.alpha|^1$",
+        r"deprecated\.daemonset|autoscaling\.alpha",
     ),
     Known(
         "the metadata alone of a DaemonSet, and of an autoscaler in v1",
-        r".*\.annotations\.autoscaling\.alpha\..*",
+        r".*\.annotations\.(autoscaling\.alpha|deprecated\.daemonset)\..*",
         "<absent>",
     ),
     Known(

@@ -59,7 +59,7 @@ class Reads(Requests):
         parts = []
         if self._likely(0.9):
             seen = bool(self._lists or self._objects) and self._likely(0.8)
-            parts.append(f"resourceVersion={self._version() if seen else self._chance.choice(ODD_VERSIONS)}")
+            parts.append(f"resourceVersion={self._any_version() if seen else self._chance.choice(ODD_VERSIONS)}")
         if self._likely(0.7):
             parts.append(f"resourceVersionMatch={self._chance.choice(matches)}")
         return parts
@@ -71,7 +71,7 @@ class Reads(Requests):
         if initial:
             parts += ["sendInitialEvents=true", *self._of_version(["NotOlderThan", "NotOlderThan", "Exact"])]
         elif self._lists or self._objects:
-            parts.append(f"resourceVersion={self._version()}")
+            parts.append(f"resourceVersion={self._any_version()}")
         if (initial and self._likely(0.9)) or self._likely(0.2):
             parts.append("allowWatchBookmarks=true")
         accept = self._chance.choice(["", "", "", TABLE, PARTIAL])

@@ -81,7 +81,11 @@ class Requests:
         return self._chance.choice(MANAGERS)
 
     def _version(self) -> str:
-        """A version that was seen; where its answer has none, nothing."""
+        """A version of an object that was seen; where its answer has none, nothing."""
+        return f"<{self._chance.choice(self._objects)}.metadata.resourceVersion>"
+
+    def _any_version(self) -> str:
+        """A version of an object or of a list, which is that of the whole storage."""
         return f"<{self._chance.choice([*self._lists, *self._objects])}.metadata.resourceVersion>"
 
     def _document(self, short: str) -> Document:

@@ -30,8 +30,10 @@ def applied(info: ResourceInfo, request: Request, live: Document, config: Docume
 
     Raises Conflict if other managers own what would change, unless the request forces it.
     """
-    configuration.check(info, config)
+    configuration.check_kind(info, config)
     application = _Application(info, request, live, copied(config), now)
+    application.check_unmanaged()
+    configuration.check_types(info, config)
     try:
         outcome = application.run(force=bool(request.write.force))
     except ConflictsError as error:
@@ -59,6 +61,12 @@ class _Application:
         version = info.gvk.api_version
         manager = Manager.of(request.write.field_manager, managing.APPLY, version, request.subresource)
         self._writer = Writer(manager, version, written_at(request, now))
+
+    def check_unmanaged(self) -> None:
+        """Raises a 500 for a live object without managed fields that is not of this version's type."""
+        if not self._live.get("metadata", {}).get("managedFields"):
+            failed = "failed to create manager for existing fields: failed to convert new object ({}) to smd typed"
+            self._check_live(failed)
 
     def run(self, *, force: bool) -> Applied:
         managers = self._managers()
@@ -89,7 +97,6 @@ class _Application:
         entries = self._live.get("metadata", {}).get("managedFields")
         if entries:
             return managing.read(entries, trusted=True)
-        self._check_live("failed to create manager for existing fields: failed to convert new object ({}) to smd typed")
         version = self._writer.api_version
         before = Manager.of(managing.BEFORE_FIRST_APPLY, managing.UPDATE, version, self._writer.manager.subresource)
         empty = kinds.empty_object(self._info)

@@ -50,14 +50,18 @@ def _decoded(body: bytes) -> tuple[Any, list[str]]:
     return yamltext.read_lenient(body)
 
 
-def check(info: ResourceInfo, configuration: Document) -> None:
-    """Raise BadRequest for a configuration of another kind, and a 500, as Kubernetes does, for one of wrong types."""
+def check_kind(info: ResourceInfo, configuration: Document) -> None:
+    """Raise BadRequest for a configuration of another kind, or with managed fields."""
     gvk = _gvk(configuration)
     if gvk != info.gvk:
         raise BadRequest(f"invalid object type: {_shown(gvk)}")
     metadata = configuration.get("metadata")
     if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
         raise BadRequest("metadata.managedFields must be nil")
+
+
+def check_types(info: ResourceInfo, configuration: Document) -> None:
+    """Raise a 500, as Kubernetes does, for a configuration of wrong types."""
     if problem := typecheck.problem(kinds.type_of(info), configuration):
         raise ApiError(
             status=Status(500, "", f"failed to create typed patch object ({subject(configuration)}): {problem}")

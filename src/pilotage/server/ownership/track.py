@@ -102,8 +102,10 @@ def _untyped(info: ResourceInfo, document: Document, old: Document, subresource:
     """
     if not info.custom:
         return info.gvr == _ACCOUNTS and any(not each.get("name") for each in document.get("secrets") or ())
-    if len(info.versions) > 1 and typecheck.problem(kinds.type_of(info), document, duplicates=True):
-        return True  # it was written in another version
+    if len(info.versions) > 1:  # it may have been written in another version
+        written = (each for each in (old, document) if each)
+        if any(typecheck.problem(kinds.type_of(info), each, duplicates=True) for each in written):
+            return True
     if "status" not in info.strategy.subresources:
         return False
     ignored = "spec" if subresource == "status" else "status"
