@@ -91,6 +91,8 @@ _OLD_EVENT = {
     "type": "Normal",
 }
 _ACCOUNT = {"metadata": {"name": "one", "labels": {"a": "b"}}}
+_RULE = {"x-kubernetes-validations": [{"rule": "self"}]}
+_WRONG = {"type": "object", "properties": {"b": {"type": "boolean", "default": False, **_RULE}}}
 _DEFAULTS = {
     "a": {"type": "boolean", "default": True, "x-kubernetes-validations": [{"rule": "!self || !oldSelf"}]},
     "b": {
@@ -128,6 +130,11 @@ FUZZED_OPTIONS = Scenario(
         get(
             "a watch without a version ends its initial events",
             _MAPS + "?watch=true&allowWatchBookmarks=true&timeoutSeconds=1&labelSelector=none",
+        ),
+        get(
+            "the empty object of a bookmark",
+            _CORE + "/limitranges?watch=true&allowWatchBookmarks=true&timeoutSeconds=1",
+            accept=_TABLE,
         ),
         # deletion
         delete("an empty version", _MAPS + "/one", _VERSION),
@@ -250,6 +257,11 @@ FUZZED_OPTIONS = Scenario(
                 "Part",
                 _version("v1", [], a={"type": "string", "format": "x"}, b={"type": "integer", "format": "y"}),
             ),
+        ),
+        post(
+            "a default below additional properties is not checked",
+            f"{DEFINITIONS}?dryRun=All",
+            definition("parts", "Part", _version("v1", [], a={"type": "object", "additionalProperties": _WRONG})),
         ),
         post(
             "defaults that break rules",

@@ -27,7 +27,7 @@ _EMBEDDED = "x-kubernetes-embedded-resource"
 def default_causes(schema: Schema, place: Place, *, ruled: bool = True) -> Iterator[Cause]:
     """A default must be valid, and must not have fields that pruning would drop. `ruled`: rules can be compiled."""
     default = schema.get("default")
-    if default is None or place.branch:
+    if default is None or place.branch or ".additionalProperties" in place.at:  # as in Kubernetes, not checked there
         return
     at = f"{place.at}.default"
     if place.in_metadata and (problem := _metadata_problem(default, place)):

@@ -36,6 +36,8 @@ PRINTERS: Mapping[str, Mapping[str, Printer]] = {
     "scheduling.k8s.io": core.SCHEDULING,
     "storage.k8s.io": storage.STORAGE,
 }
+_NO_TIME = "0001-01-01T00:00:00Z"
+"""Of the empty object in a bookmark."""
 
 
 def printer(resource: GroupResource) -> Printer:
@@ -44,4 +46,4 @@ def printer(resource: GroupResource) -> Printer:
 
 
 def _name_and_creation(document: Document, now: datetime) -> list[Cell]:
-    return [cells.name(document), document["metadata"].get("creationTimestamp")]
+    return [cells.name(document), document["metadata"].get("creationTimestamp", _NO_TIME)]
