@@ -161,7 +161,7 @@ async def test_an_answer_that_is_too_large_is_not_read() -> None:
     [
         (None, 443, 'service "hooks" not found'),
         ({"ports": [{"port": 80}]}, 443, 'no service port 443 found for service "hooks"'),
-        ({"type": "ExternalName", "externalName": "127.0.0.1"}, 1, "dial tcp hooks.system.svc:1: connect: connection"),
+        ({"type": "ExternalName", "externalName": "127.0.0.1"}, 1, "dial tcp 127.0.0.1:1: connect: connection refused"),
         ({"ports": [{"port": 443}]}, 443, "; the service system/hooks has no ready address in an EndpointSlice or an"),
     ],
 )

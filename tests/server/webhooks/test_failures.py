@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from pilotage.errors import InternalError
+from pilotage.errors import BadRequest, InternalError
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
+from pilotage.rest.request import Request, Verb, WriteOptions
 from pilotage.server.assembly import cluster_context
 from pilotage.server.registry import Registry
+from pilotage.storage.interface import Put
 from pilotage.storage.memory import MemoryStorage
 from tests.server.registries import CONFIG_MAPS, Api
 
@@ -115,6 +117,19 @@ async def test_a_slow_webhook_costs_no_more_than_its_timeout(kind: str) -> None:
         begin = loop.time()
         await api.create(CONFIG_MAPS, {"metadata": {"name": "a"}}, "default")
         assert loop.time() - begin == pytest.approx(2)
+
+
+async def test_a_webhook_with_side_effects_refuses_dry_runs() -> None:
+    """Such a webhook cannot be created any more; one from an older server may be stored."""
+    async with cluster() as api:
+        await install(api, "Validating", webhook({"url": "https://note.test/x"}))
+        storage = api.registry.context.storage
+        (entry,) = (await storage.list(f"/default/{GROUP}/validatingwebhookconfigurations/")).entries
+        await storage.commit(Put(entry.key, entry.value.replace(b'"sideEffects":"None"', b'"sideEffects":"Some"')))
+        body = b'{"metadata":{"name":"a"}}'
+        create = Request(Verb.CREATE, CONFIG_MAPS, namespace="default", body=body, write=WriteOptions(dry_run=True))
+        with pytest.raises(BadRequest, match=r'admission webhook "a\.example.*" does not support dry run'):
+            await api.registry.call(create)
 
 
 @pytest.mark.virtual_time

@@ -50,10 +50,9 @@ class Applier:
                 continue  # another writer was faster: apply to what is there now
 
     async def _create(self, info: ResourceInfo, request: Request, config: Document, duplicates: list[str]) -> Response:
+        now, size = self.context.now(), len(request.body)
         document, problems = await self.context.converter.run_async(
-            lambda: offload(
-                len(request.body), _next_state, info, request, kinds.empty_object(info), config, self.context.now()
-            )
+            lambda: offload(size, _next_state, info, request, kinds.empty_object(info), config, now)
         )
         warnings = configuration.report_duplicates(request, duplicates)
         metadata = document["metadata"]

@@ -12,7 +12,6 @@ from pilotage.meta import gojson, jsontext
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.server.verbs.bodies import SCHEME, TYPE_META
-from pilotage.server.webhooks.endpoints import Endpoint
 
 _BY_STATUS = {
     400: "the server rejected our request for an unknown reason",
@@ -61,7 +60,7 @@ def checked(document: Any, kind: GroupVersionKind) -> Document:
     raise AnswerError(f'no kind "{found.kind}" is registered for version "{found.api_version}" in scheme "{SCHEME}"')
 
 
-def lost_connection(lost: ConnectionLost, endpoint: Endpoint) -> str:
+def lost_connection(lost: ConnectionLost, address: str) -> str:
     """Why a webhook could not be reached, in Go's words where it has short ones for it."""
     cause: BaseException | None = lost
     while cause is not None and cause.__cause__ is not None:
@@ -69,7 +68,7 @@ def lost_connection(lost: ConnectionLost, endpoint: Endpoint) -> str:
     if lost.timed_out:
         return "context deadline exceeded"
     if isinstance(cause, ConnectionRefusedError):
-        return f"dial tcp {endpoint.host}:{endpoint.port}: connect: connection refused"
+        return f"dial tcp {address}: connect: connection refused"
     if isinstance(cause, ssl.SSLCertVerificationError):
         return f"tls: failed to verify certificate: x509: {cause.verify_message}"
     if isinstance(cause, ConnectionLost) and "ended before the response" in str(cause):

@@ -11,6 +11,7 @@ import msgspec
 from pilotage.errors import ConnectionLost, DecodeError, PilotageError
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
+from pilotage.net.sockets import address_text
 from pilotage.server.webhooks import answers
 from pilotage.server.webhooks.answers import AnswerError
 from pilotage.server.webhooks.endpoints import Endpoint, Services
@@ -64,7 +65,7 @@ class WebhookCaller:
             await client.close()
 
     async def _post(self, endpoint: Endpoint, review: Document, timeout: float | None) -> Any:
-        client, hint = await self._client(endpoint)
+        client, address, hint = await self._client(endpoint)
         call = ("POST", endpoint.target(timeout), _HEADERS, _encode(review))
         opened = client.statistics().opened
         try:
@@ -79,11 +80,11 @@ class WebhookCaller:
         except DecodeError as error:
             raise AnswerError(f"the answer has more than {MAX_ANSWER} bytes") from error
         except ConnectionLost as lost:
-            raise OSError(answers.lost_connection(lost, endpoint) + hint) from lost
+            raise OSError(answers.lost_connection(lost, address) + hint) from lost
         return answers.decoded(response.body, response.status, response.headers.get("content-type"))
 
-    async def _client(self, endpoint: Endpoint) -> tuple[Client, str]:
-        """The client for an endpoint, and a hint for the case that it cannot connect. Raises OSError."""
+    async def _client(self, endpoint: Endpoint) -> tuple[Client, str, str]:
+        """The client for an endpoint, its address, and a hint for the case that it cannot connect. Raises OSError."""
         host, port, hint = endpoint.host, endpoint.port, ""
         if endpoint.service is not None:
             host, port, hint = await self._services.address(endpoint.service)
@@ -96,7 +97,7 @@ class WebhookCaller:
         self._clients[key] = client  # the most recently used last
         if len(self._clients) > _MAX_CLIENTS:
             await self._clients.pop(next(iter(self._clients))).close()
-        return client, hint
+        return client, address_text(host, port), hint
 
 
 async def _answered(handler: LocalWebhook, review: Document) -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from pilotage.errors import ApiError, Cause, Status
+from pilotage.meta.causes import internal_error
 from pilotage.meta.documents import Document
 from pilotage.meta.gotext import go_type
 from pilotage.meta.kinds import GroupVersionKind
@@ -26,6 +27,8 @@ KIND = "ConversionReview"
 TIMEOUT_SECONDS = 30.0
 BATCH = 500
 """Objects of a list that one review has at most."""
+_MOST_CONVERSIONS = 1000
+"""Of one request: far more than an apply to an object with managers of many versions needs."""
 R = TypeVar("R")
 
 
@@ -51,16 +54,19 @@ class Converter:
     async def run_async(self, function: Callable[[], Awaitable[R]]) -> R:
         """The same for a function that waits."""
         known: records.Conversions = {}
-        while True:
+        for _ in range(_MOST_CONVERSIONS):
             with records.converting(known):
                 try:
                     return await function()
                 except ConversionNeeded as needed:
                     wanted = needed
             known[wanted.key] = (await self.convert([wanted.document], wanted.info))[0]
+        raise internal_error(f"a request needs more than {_MOST_CONVERSIONS} conversions")
 
     async def view(self, entry: Entry, info: ResourceInfo, revision: int = 0) -> bytes:
         """As `records.view`."""
+        if info.conversion is None:
+            return records.view(entry, info, revision)
         return records.view((await self.entries([entry], info))[0], info, revision)
 
     async def entries(self, entries: Sequence[Entry], info: ResourceInfo) -> Sequence[Entry]:
