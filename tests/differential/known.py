@@ -34,6 +34,7 @@ _DECODERS = (
     r"cannot (unmarshal|parse|convert|be handled as)",
     r"failed to create typed patch",
     r"illegal base64",
+    r"quantities must match",
     r"cannot restore",
     r"failed to (convert (new|old) object|prune fields): ",
     r"unrecognized type: ",
@@ -44,13 +45,7 @@ _DECODERS = (
     r"accessor error",
 )
 KNOWN = (
-    Known("messages for a body, a number or a time that cannot be parsed", MESSAGES, "|".join(_DECODERS)),
-    Known(
-        "a quantity with an exponent over 256, or over 256 characters",
-        MESSAGES,
-        "quantities must match the regular expression",
-        "a quantity has at most 256 characters",
-    ),
+    Known("messages for a body, a patch, a number or a time that cannot be parsed", MESSAGES, "|".join(_DECODERS)),
     Known(
         "`null` as a quantity in a list that a strategic merge patch replaces",
         r"\.body\.(message|details\.causes)",
