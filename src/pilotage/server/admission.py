@@ -126,6 +126,8 @@ class Limited:
     """Returns the function, when the first of these resources is written."""
     resources: frozenset[GroupResource] | None = None
     """None: all resources."""
+    configured: bool = False
+    """It does what stored objects say, such as webhook configurations: without any it is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,15 +136,20 @@ class Admission:
 
     mutating: tuple[AdmissionFunction | Limited, ...] = ()
     validating: tuple[AdmissionFunction | Limited, ...] = ()
-    _of: dict[GroupResource, ResourceAdmission] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _of: dict[tuple[GroupResource, bool], ResourceAdmission] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
-    def of(self, resource: GroupResource) -> ResourceAdmission:
+    def of(self, resource: GroupResource, *, configured: bool = True) -> ResourceAdmission:
         """The part of the chain that sees the writes of one resource."""
-        found = self._of.get(resource)
+        found = self._of.get((resource, configured))
         if found is None:
-            found = ResourceAdmission(_limited(self.mutating, resource), _limited(self.validating, resource))
+            found = ResourceAdmission(
+                _limited(self.mutating, resource, configured=configured),
+                _limited(self.validating, resource, configured=configured),
+            )
             if len(self._of) < _MAX_RESOURCES:
-                self._of[resource] = found
+                self._of[resource, configured] = found
         return found
 
 
@@ -150,12 +157,14 @@ _MAX_RESOURCES = 4096
 
 
 def _limited(
-    functions: tuple[AdmissionFunction | Limited, ...], resource: GroupResource
+    functions: tuple[AdmissionFunction | Limited, ...], resource: GroupResource, *, configured: bool
 ) -> tuple[AdmissionFunction, ...]:
     found: list[AdmissionFunction] = []
     for function in functions:
         if not isinstance(function, Limited):
             found.append(function)
+        elif function.configured and not configured:
+            continue
         elif function.resources is None or resource in function.resources:
             found.append(function.load())
     return tuple(found)

@@ -24,7 +24,7 @@ from pilotage.server import records
 from pilotage.server.access.escalation import GRANTING, EscalationCheck
 from pilotage.server.access.rbac import Authorizer
 from pilotage.server.access.serviceaccounts import ServiceAccountTokens
-from pilotage.server.admission import Admission, Limited
+from pilotage.server.admission import Admission, Limited, ResourceAdmission
 from pilotage.server.bootstrap.contents import NamespaceContents
 from pilotage.server.catalogue import Catalogue, CustomStrategies
 from pilotage.server.matching.configurations import AdmissionConfigurations
@@ -104,6 +104,10 @@ class RegistryContext:
         escalation = Limited(lambda: EscalationCheck(self.authorizer), GRANTING)
         validating = (escalation, *self.admission.validating, *plugins.validating)
         return Admission((*self.admission.mutating, *plugins.mutating), validating)
+
+    def admission_of(self, info: ResourceInfo) -> ResourceAdmission:
+        """The part of the chain that sees a write of one resource now."""
+        return self.chain.of(info.group_resource, configured=self.configurations.current() != {})
 
     async def convert(self, document: Document, info: ResourceInfo) -> Document:
         """A document of another version of a resource in the form of this one; the given one stays as it is.

@@ -145,7 +145,11 @@ def chain(names: Collection[str], context: PluginContext) -> Admission:
     rows = [row for row in _ALL if row.name in names and row.module]
     phases = {
         phase: tuple(
-            Limited(partial(function, row.name, phase), frozenset(row.resources) or None)
+            Limited(
+                partial(function, row.name, phase),
+                frozenset(row.resources) or None,
+                row.module in ("policies", "webhooks"),
+            )
             for row in rows
             if phase in row.phases
         )

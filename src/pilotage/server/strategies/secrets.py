@@ -54,7 +54,7 @@ class SecretStrategy(Strategy):
 
     def validate(self, document: Document) -> list[Cause]:
         data = mapping(document.get("data"))
-        found = list(_key_causes(data, "data"))
+        found = _key_causes(data, "data")
         if _size(data) > MAX_DATA:
             found.append(too_long("data", MAX_DATA))
         return found + list(_type_causes(document, data))
@@ -82,13 +82,13 @@ class ConfigMapStrategy(Strategy):
 
     def validate(self, document: Document) -> list[Cause]:
         data, binary = mapping(document.get("data")), mapping(document.get("binaryData"))
-        found = list(_key_causes(data, "data"))
-        both = sorted(data.keys() & binary.keys())
-        found += [invalid(f"data[{key}]", key, "duplicate of key present in binaryData") for key in both]
-        found += _key_causes(binary, "binaryData")
-        texts = (value for value in data.values() if isinstance(value, str))
-        size = sum(len(text) if text.isascii() else len(text.encode()) for text in texts)
-        if size + _size(binary) > MAX_DATA:
+        found = _key_causes(data, "data")
+        if binary:
+            both = sorted(data.keys() & binary.keys())
+            found += [invalid(f"data[{key}]", key, "duplicate of key present in binaryData") for key in both]
+            found += _key_causes(binary, "binaryData")
+        few = not binary and 4 * sum(map(len, data.values())) <= MAX_DATA  # whatever the characters are
+        if not few and sum(len(text.encode()) for text in data.values()) + _size(binary) > MAX_DATA:
             found.append(too_long("[]", MAX_DATA))
         return found
 
@@ -96,10 +96,10 @@ class ConfigMapStrategy(Strategy):
         return self.validate(document) + _frozen_causes(document, old, ("data", "binaryData"))
 
 
-def _key_causes(data: Mapping[str, Any], field: str) -> Iterator[Cause]:
+def _key_causes(data: Mapping[str, Any], field: str) -> list[Cause]:
     odd = [key for key in data if not _PLAIN_KEY.fullmatch(key)]
     found = (invalid(f"{field}[{key}]", key, message) for key in odd for message in _key_problems(key))
-    return islice(found, MAX_CAUSES + 1)
+    return list(islice(found, MAX_CAUSES + 1)) if odd else []
 
 
 def _key_problems(key: str) -> Iterator[str]:

@@ -78,7 +78,7 @@ class Creator:
     async def _admitted(self, info: ResourceInfo, attributes: Attributes, document: Document, now: str) -> Response:
         """Admit, prepare and store an object; again with another name where a generated one is taken."""
         context, request, warnings = self.context, attributes.request, attributes.warnings
-        admission = context.chain.of(info.group_resource)
+        admission = context.admission_of(info)
         if admission.mutating:
             await admission.mutate(attributes)
         metadata = document["metadata"]
@@ -111,7 +111,7 @@ class Creator:
         if causes := causes + await offload(size, steps.validate_create, info, request, document):
             raise info.invalid(document["metadata"].get("name", ""), causes)
         with bodies.with_warnings(prepared):  # those about an invalid object are not reported
-            await context.chain.of(info.group_resource).validate(attributes)
+            await context.admission_of(info).validate(attributes)
         if attributes.reinvocation.wanted:
             steps.drop_unknown(info, document)
         try:

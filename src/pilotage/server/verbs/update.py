@@ -138,8 +138,8 @@ class Updater:
         A next state that is already `tracked` has its managed fields. Admission sees the object through its `view`; a
         write that is part of another one is `admitted` already.
         """
-        admission = self.context.chain.of(info.group_resource) if not admitted else ResourceAdmission()
         while True:
+            admission = self.context.admission_of(info) if not admitted else ResourceAdmission()
             entry = await self.context.entry(info, request)
             size = max(len(entry.value), len(request.body)) * info.strategy.weight
             data, old, wanted, warnings = await self._next_state(info, entry, size, next_state)
