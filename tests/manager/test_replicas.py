@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import itertools
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 
-from hack.cluster.running import RealCluster
 from pilotage.cluster import Cluster
 from pilotage.manager.lease import record_of
 from pilotage.manager.resourcelock import LeaderElectionRecord
@@ -19,24 +17,12 @@ from pilotage.meta.models import ObjectMeta
 from pilotage.types.coordination.v1 import Lease
 from pilotage.types.core.v1 import Namespace
 
-from ..cli.serve.processes import serving
 from .replicas import LEASE, Replica, replica, written
 
 SHORT, USUAL = 4.0, 15.0
 """Seconds of a lease: long enough for a busy machine; controller-runtime's default."""
 SLACK = 10.0
 """What a busy machine may add to the time that a takeover takes."""
-
-
-@pytest.fixture(params=[pytest.param("ours", marks=pytest.mark.long), pytest.param("real", marks=pytest.mark.cluster)])
-def kubeconfig(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """Each API server in turn, in a process of its own."""
-    if request.param == "real":
-        cluster: RealCluster = request.getfixturevalue("real_control_plane")
-        yield str(cluster.kubeconfig)
-        return
-    with serving(tmp_path) as running:
-        yield str(running.kubeconfig)
 
 
 @pytest.mark.covers("F8", "T81")

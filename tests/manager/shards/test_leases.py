@@ -1,0 +1,82 @@
+"""The leases of members as objects of an API server, in every world."""
+
+from __future__ import annotations
+
+import pytest
+
+from pilotage.errors import Conflict
+from pilotage.manager.errors import LeaderElectionLost
+from pilotage.manager.shards.leases import MemberLeases
+from pilotage.manager.shards.ownership import Member
+from pilotage.meta.times import system_clock
+from pilotage.rest.fence import Term
+from pilotage.types.coordination.v1 import Lease
+
+from ...worlds import World
+
+
+def leases(world: World, name: str, group: str = "group") -> MemberLeases:
+    return MemberLeases(world.client, world.cluster(), world.namespace, group, name, 15, system_clock)
+
+
+async def named(member: MemberLeases) -> dict[str, Member]:
+    return {found.name: found for found in await member.members()}
+
+
+async def test_members_publish_their_views_and_see_those_of_their_group(world: World) -> None:
+    a, b, other = leases(world, "a"), leases(world, "b"), leases(world, "c", "another")
+    for member in (a, b, other):
+        await member.join()
+    before = await named(a)
+    assert {name: found.view for name, found in before.items()} == {"a": frozenset(), "b": frozenset()}
+    await a.renew(frozenset({"a", "b"}))
+    await a.renew(frozenset({"a", "b"}))
+    after = await named(b)
+    assert after["a"].view == {"a", "b"}
+    assert after["a"].version != before["a"].version
+    assert after["b"].version == before["b"].version
+    assert a.fence(lambda: None).term == Term(world.namespace, "a", "a", 0)
+
+
+async def test_a_member_is_removed_only_if_it_has_not_renewed_its_lease(world: World) -> None:
+    a, b = leases(world, "a"), leases(world, "b")
+    await a.join()
+    await b.join()
+    seen = (await named(a))["b"]
+    await b.renew(frozenset())
+    assert not await a.remove(seen)
+    assert await a.remove((await named(a))["b"])
+    assert await a.remove(seen)  # another member was faster
+    assert set(await named(a)) == {"a"}
+
+
+async def test_a_member_that_was_removed_notices_it_and_does_not_come_back(world: World) -> None:
+    a = leases(world, "a")
+    await a.join()
+    await world.client.delete(Lease, "a", namespace=world.namespace)
+    for _ in range(2):
+        with pytest.raises((LeaderElectionLost, Conflict)):  # a conflict, and then it reads its lease
+            await a.renew(frozenset({"a"}))
+    with pytest.raises(LeaderElectionLost, match="taken over"):
+        await a.renew(frozenset({"a"}))
+    assert not await a.members()
+
+
+async def test_a_member_that_leaves_is_no_member_and_may_leave_twice(world: World) -> None:
+    a = leases(world, "a")
+    await a.join()
+    await a.leave()
+    await a.leave()
+    assert not await a.members()
+
+
+async def test_a_lease_that_another_writer_has_changed_is_renewed_at_the_next_attempt(world: World) -> None:
+    a = leases(world, "a")
+    await a.join()
+    lease = await world.client.get(Lease, "a", namespace=world.namespace)
+    lease.metadata.labels = {**lease.metadata.labels, "seen-by": "kubectl"}
+    await world.client.update(lease)
+    with pytest.raises(Conflict):
+        await a.renew(frozenset())
+    await a.renew(frozenset({"a"}))
+    assert (await named(a))["a"].view == {"a"}
