@@ -44,7 +44,9 @@ func Run(ctx context.Context, job *report.Job) {
 	_, err = clientset.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: job.Namespace}}, metav1.CreateOptions{})
 	report.Check(err)
 	kinds := resources(clientset, job.Namespace)
-	for _, sample := range samples(job) {
+	samples := samples(job)
+	showMissing(job, clientset, samples)
+	for _, sample := range samples {
 		client, found := kinds[reflect.TypeOf(decoded(sample.object))]
 		if !found {
 			job.Show("no typed client", sample.name) // definitions and APIServices have clientsets of their own
@@ -83,14 +85,31 @@ func samples(job *report.Job) []sample {
 			found = append(found, sample{name, one.Object, status})
 		}
 	}
-	late := func(one sample) bool {
-		return strings.Contains(one.object["apiVersion"].(string), "admissionregistration")
-	}
-	slices.SortFunc(found, func(one, other sample) int {
-		if late(one) != late(other) {
-			return map[bool]int{true: 1, false: -1}[late(one)]
+	order := func(one sample) string {
+		if kind(one.object).Group == "admissionregistration.k8s.io" {
+			return "~" + one.name
 		}
-		return strings.Compare(one.name, other.name)
-	})
+		return one.name
+	}
+	slices.SortFunc(found, func(one, other sample) int { return strings.Compare(order(one), order(other)) })
 	return found
+}
+
+// showMissing prints the kinds that a client can create and delete, and that have no sample.
+func showMissing(job *report.Job, clientset kubernetes.Interface, samples []sample) {
+	lists, err := clientset.Discovery().ServerPreferredResources()
+	report.Check(err)
+	var missing []string
+	for _, list := range lists {
+		for _, one := range list.APIResources {
+			hasSample := slices.ContainsFunc(samples, func(sample sample) bool {
+				return kind(sample.object).Kind == one.Kind && sample.object["apiVersion"] == list.GroupVersion
+			})
+			if slices.Contains(one.Verbs, "create") && slices.Contains(one.Verbs, "delete") && !hasSample {
+				missing = append(missing, list.GroupVersion+" "+one.Kind)
+			}
+		}
+	}
+	slices.Sort(missing)
+	job.Show("without a sample", missing)
 }
