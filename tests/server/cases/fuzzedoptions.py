@@ -93,6 +93,9 @@ _OLD_EVENT = {
 _ACCOUNT = {"metadata": {"name": "one", "labels": {"a": "b"}}}
 _RULE = {"x-kubernetes-validations": [{"rule": "self"}]}
 _WRONG = {"type": "object", "properties": {"b": {"type": "boolean", "default": False, **_RULE}}}
+_REQUIRED = {"type": "array", "items": {"type": "object", "required": ["x"], "properties": {"x": {"type": "string"}}}}
+_REQUIRED |= {"default": [{}]}
+_KEYED = {"type": "object", "additionalProperties": {"type": "string", "minLength": 2}, "default": {"y": "x"}}
 _DEFAULTS = {
     "a": {"type": "boolean", "default": True, "x-kubernetes-validations": [{"rule": "!self || !oldSelf"}]},
     "b": {
@@ -262,6 +265,11 @@ FUZZED_OPTIONS = Scenario(
             "a default below additional properties is not checked",
             f"{DEFINITIONS}?dryRun=All",
             definition("parts", "Part", _version("v1", [], a={"type": "object", "additionalProperties": _WRONG})),
+        ),
+        post(
+            "a list as a default without a required field",
+            f"{DEFINITIONS}?dryRun=All",
+            definition("parts", "Part", _version("v1", [], a=_REQUIRED, b=_KEYED)),
         ),
         post(
             "defaults that break rules",

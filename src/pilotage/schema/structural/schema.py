@@ -141,10 +141,12 @@ class StructuralSchema:
         with suppress(TooManyProblemsError):
             for resource in self.embedded_resources(default):
                 problems.extend(resource.problems())
-            if not problems:
-                check_value(self._table, default, None, None, problems)
-        if problems or self._rules is None:
+        if problems:
             return [each.cause for each in problems]
+        with suppress(TooManyProblemsError):
+            check_value(self._table, default, None, None, problems)
+        if problems or self._rules is None:
+            return [_of_default(each.cause) for each in problems]
         # It must be allowed as a value that stays, and as a new one.
         return self._rules.validate(default, default, ratchet=False) or self._rules.validate(default)
 
@@ -229,6 +231,11 @@ def _below(key: str, problem: Problem) -> Problem:
     cause = problem.cause
     field = key if cause.field in ("", NO_FIELD) else f"{key}.{cause.field}"
     return replace(problem, steps=(key, *problem.steps), spine=problem.spine + 1, cause=replace(cause, field=field))
+
+
+def _of_default(cause: Cause) -> Cause:
+    """A cause for a value of a default. As in Kubernetes, its index comes after a dot, other than that of a rule."""
+    return Cause(cause.reason, cause.message, f".{cause.field}") if cause.field.startswith("[") else cause
 
 
 def _compile_rules(root: Node) -> Rules | None:
