@@ -70,4 +70,4 @@ class ResourceClaimTemplateStrategy(Strategy):
 
     def validate_update(self, document: Document, old: Document) -> list[Cause]:
         unchanged = same(document["spec"], old["spec"]) and same_texts(document["spec"], old["spec"])
-        return [] if unchanged else [invalid("spec", document["spec"], _IMMUTABLE)]
+        return [] if unchanged else [*self.validate(document), invalid("spec", document["spec"], _IMMUTABLE)]

@@ -10,7 +10,8 @@ from pilotage.server.strategies.strategy import Strategy
 STRATEGIES: Mapping[str, Strategy] = {
     "csidrivers": deferred("storage.csidrivers:CSIDriverStrategy", unconditional_update=False),
     "csinodes": deferred("storage.csinodes:CSINodeStrategy", unconditional_update=False),
-    "csistoragecapacities": Strategy(unconditional_update=False),
+    "csistoragecapacities": deferred("storage.capacities:CSIStorageCapacityStrategy", unconditional_update=False),
     "storageclasses": deferred("storage.storageclasses:StorageClassStrategy"),
     "volumeattachments": deferred("storage.volumeattachments:VolumeAttachmentStrategy", unconditional_update=False),
+    "volumeattributesclasses": deferred("storage.capacities:VolumeAttributesClassStrategy"),
 }

@@ -46,13 +46,8 @@ class StorageClassStrategy(Strategy):
 
 
 def _validate(document: Document) -> Iterator[Cause]:
-    provisioner = document.get("provisioner") or ""
-    if provisioner:
-        name = provisioner.lower()
-        yield from (invalid("provisioner", name, problem) for problem in qualified_name(name))
-    else:
-        yield required("provisioner")
-    yield from _validate_parameters(document.get("parameters") or {})
+    yield from validate_driver(document.get("provisioner") or "", "provisioner")
+    yield from validate_parameters(document.get("parameters") or {})
     policy, mode = document.get("reclaimPolicy"), document.get("volumeBindingMode")
     if policy and policy not in _RECLAIM_POLICIES:
         yield not_supported("reclaimPolicy", policy, _RECLAIM_POLICIES)
@@ -63,7 +58,17 @@ def _validate(document: Document) -> Iterator[Cause]:
     yield from _validate_topologies(document.get("allowedTopologies") or [])
 
 
-def _validate_parameters(parameters: Document) -> Iterator[Cause]:
+def validate_driver(driver: str, path: str) -> Iterator[Cause]:
+    """The name of a provisioner: qualified, in whichever case."""
+    if driver:
+        name = driver.lower()
+        yield from (invalid(path, name, problem) for problem in qualified_name(name))
+    else:
+        yield required(path)
+
+
+def validate_parameters(parameters: Document) -> Iterator[Cause]:
+    """The parameters of a driver: not too many, nor too large."""
     if len(parameters) > _MAX_PARAMETERS:
         yield too_long("parameters", _MAX_PARAMETERS)
         return

@@ -1,0 +1,61 @@
+"""CSIStorageCapacities and VolumeAttributesClasses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilotage.errors import Cause
+from pilotage.meta.causes import forbidden, invalid, required
+from pilotage.meta.documents import Document, same
+from pilotage.server.strategies.checks.immutable import IMMUTABLE
+from pilotage.server.strategies.checks.labelselectors import validate_label_selector
+from pilotage.server.strategies.checks.quantities import validate_quantity_not_negative
+from pilotage.server.strategies.checks.references import validate_name
+from pilotage.server.strategies.storage.storageclasses import validate_driver, validate_parameters
+from pilotage.server.strategies.strategy import Strategy
+
+
+class CSIStorageCapacityStrategy(Strategy):
+    """How much room a storage class has in a topology: only the amounts change."""
+
+    schema_rules = False
+
+    def validate(self, document: Document) -> list[Cause]:
+        return list(_validate_capacity(document))
+
+    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+        found = self.validate(document)
+        if not same(document.get("nodeTopology"), old.get("nodeTopology")):
+            found.append(invalid("nodeTopology", document.get("nodeTopology"), IMMUTABLE))
+        name = document.get("storageClassName", "")
+        if name != old.get("storageClassName", ""):
+            found.append(invalid("storageClassName", name, IMMUTABLE))
+        return found
+
+
+def _validate_capacity(document: Document) -> Iterator[Cause]:
+    yield from validate_label_selector(document.get("nodeTopology"), "nodeTopology")
+    yield from validate_name(document.get("storageClassName", ""), "storageClassName")
+    if document.get("capacity") is not None:
+        yield from validate_quantity_not_negative(document["capacity"], "capacity")
+
+
+class VolumeAttributesClassStrategy(Strategy):
+    """Attributes of volumes that a driver can change. The class itself cannot change."""
+
+    schema_rules = False
+
+    def validate(self, document: Document) -> list[Cause]:
+        parameters = document.get("parameters") or {}
+        found = [*validate_driver(document.get("driverName") or "", "driverName"), *validate_parameters(parameters)]
+        if not parameters:
+            found.append(required("parameters", "must contain at least one key/value pair"))
+        return found
+
+    def validate_update(self, document: Document, old: Document) -> list[Cause]:
+        changed = [
+            forbidden(name, f"updates to {name} are forbidden.")
+            for name in ("driverName", "parameters")
+            if document.get(name) != old.get(name)
+        ]
+        return changed + self.validate(document)
