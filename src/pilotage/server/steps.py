@@ -27,15 +27,17 @@ _INTEGERS = 2**63
 
 def default(info: ResourceInfo, request: Request, document: Document, problems: FieldProblems) -> list[str]:
     """Prune and default by the schema of a CRD, then by the strategy, in place. The warnings about dropped fields."""
-    if info.custom and _FRACTION.search(request.body):
+    schema = info.schema if info.custom else None
+    complete = schema is not None and schema.is_complete(document)
+    if schema is not None and (schema.floats or not complete) and _FRACTION.search(request.body):
         make_whole(document)
-    if info.custom and info.schema is not None and not info.schema.is_complete(document):
-        dropped = info.schema.prune(document)
+    if schema is not None and not complete:
+        dropped = schema.prune(document)
         if request.content_type != PatchType.APPLY.value:  # what is applied has no unknown fields
             problems.unknown += dropped
         nulls = nulls_in(document) if request.content_type == PatchType.APPLY.value else []
         try:
-            info.schema.default(document, limit=MAX_VALUE_BYTES)
+            schema.default(document, limit=MAX_VALUE_BYTES)
         except DefaultsTooLargeError as error:
             raise RequestTooLarge(f"Request entity too large: {error}") from None
         for parent, name in nulls:  # as in Kubernetes, only a null that an apply leaves is not the same as absent

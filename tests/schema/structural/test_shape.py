@@ -117,3 +117,24 @@ def test_a_valid_document_with_its_defaults_fits(spec: dict[str, Any]) -> None:
 )
 def test_what_types_cannot_express_has_no_shape(field: dict[str, Any]) -> None:
     assert compile_shape(node_of({"type": "object", "properties": {"spec": field}})) is None
+
+
+@pytest.mark.parametrize(
+    ("field", "floats"),
+    [
+        ({"type": "integer"}, False),
+        ({"type": "object", "additionalProperties": {"type": "string"}}, False),
+        ({"type": "number"}, True),
+        ({"x-kubernetes-preserve-unknown-fields": True}, True),
+        ({"type": "object", "x-kubernetes-preserve-unknown-fields": True}, True),
+        (
+            {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "properties": {"a": {"type": "string"}}},
+            True,
+        ),
+    ],
+)
+def test_a_shape_says_whether_there_may_be_floats(field: dict[str, Any], floats: bool) -> None:
+    shape = compile_shape(node_of({"type": "object", "properties": {"spec": field}}))
+    assert shape is not None
+    assert shape.floats is floats
+    assert shape.is_complete(HEAD | {"spec": 1.5 if field.get("type") == "number" else 1.0}) <= floats

@@ -95,6 +95,11 @@ class StructuralSchema:
         """Whether `prune` and `default` would do nothing; False if that cannot be told at once."""
         return self._shape is not None and self._shape.is_complete(document)
 
+    @property
+    def floats(self) -> bool:
+        """Whether there may be a float in a complete document."""
+        return self._shape is None or self._shape.floats
+
     def prune(self, document: Any) -> list[str]:
         """Drop unknown fields in place. Returns their sorted paths, at most MAXIMUM_REPORTED of them."""
         dropped: list[str] = []

@@ -35,9 +35,11 @@ _INTEGER_OR_STRING = [{"type": "integer"}, {"type": "string"}]
 class Shape:
     """Answers for the values of one schema."""
 
-    def __init__(self, made: Any, rest: Walk[Problem] | None) -> None:
+    def __init__(self, made: Any, rest: Walk[Problem] | None, *, floats: bool) -> None:
         self._type = made
         self._rest = rest
+        self.floats = floats
+        """Whether there may be a float in a complete value."""
 
     def is_complete(self, value: Any) -> bool:
         """Whether nothing has to be dropped or defaulted."""
@@ -66,13 +68,14 @@ class _InexpressibleError(Exception):
 
 def compile_shape(node: Node) -> Shape | None:
     """The shape of a node in the schema of a CRD; None if msgspec's types cannot express it."""
+    types = _Types()
     try:
-        made = _Types().type_of(node)
+        made = types.type_of(node)
         with suppress(msgspec.ValidationError):
             msgspec.convert(None, made)  # msgspec checks a type when it is first used
     except (_InexpressibleError, TypeError, ValueError):
         return None
-    return Shape(made, compile_walk(node, _rest_check))
+    return Shape(made, compile_walk(node, _rest_check), floats=types.floats)
 
 
 class _Types:
@@ -80,6 +83,7 @@ class _Types:
 
     def __init__(self) -> None:
         self._objects = 0
+        self.floats = False
 
     def type_of(self, node: Node) -> Any:
         made = self._not_null(node)
@@ -97,6 +101,7 @@ class _Types:
                 low, high = valid_range(node)
                 return Annotated[int, msgspec.Meta(ge=low, le=high)]
             case "number":
+                self.floats = True
                 return float
             case "boolean":
                 return bool
@@ -109,6 +114,7 @@ class _Types:
             case "object":
                 return self._object(node)
             case "" if node.preserves and not (node.properties or node.additional or node.items):
+                self.floats = True
                 return _NOT_NULL
         raise _InexpressibleError
 
@@ -117,8 +123,10 @@ class _Types:
             if node.properties:
                 raise _InexpressibleError
             return dict[str, self.type_of(node.additional)]  # type: ignore[misc]
-        if node.preserves and not node.properties:
-            return dict[str, Any]
+        if node.preserves:
+            self.floats = True
+            if not node.properties:
+                return dict[str, Any]
         needed, optional = self._fields(node)
         self._objects += 1
         if self._objects > MAXIMUM_OBJECTS:
