@@ -36,19 +36,15 @@ async def test_a_leader_that_is_killed_is_replaced_when_its_lease_has_expired(ku
 
 
 @pytest.mark.covers("F8")
-async def test_a_leader_that_is_stopped_writes_nothing_after_the_next_one(kubeconfig: str) -> None:
-    await stop_and_continue(kubeconfig, SHORT, 0)
-
-
-@pytest.mark.covers("F8")
-@pytest.mark.long
-@pytest.mark.timeout(200)
-async def test_a_leader_that_is_stopped_for_a_minute_writes_nothing_after_the_next_one(kubeconfig: str) -> None:
-    await stop_and_continue(kubeconfig, USUAL, 60)
-
-
-async def stop_and_continue(kubeconfig: str, lease_seconds: float, seconds: float) -> None:
-    """Stop the leader until the other one leads, and for `seconds` at least; then it must give up at once."""
+@pytest.mark.parametrize(
+    ("lease_seconds", "seconds"),
+    [(SHORT, 0.0), pytest.param(USUAL, 60.0, marks=[pytest.mark.long, pytest.mark.timeout(200)])],
+    ids=["short", "minute"],
+)
+async def test_a_leader_that_is_stopped_writes_nothing_after_the_next_one(
+    kubeconfig: str, lease_seconds: float, seconds: float
+) -> None:
+    """It is stopped until the other one leads, and for `seconds` at least; then it must give up at once."""
     async with two_replicas(kubeconfig, lease_seconds) as (cluster, namespace, first, second):
         first.process.send_signal(signal.SIGSTOP)
         before = await lease(cluster, namespace)

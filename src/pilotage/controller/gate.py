@@ -17,7 +17,7 @@ KEPT_SECONDS = 120.0
 _FIRST_CHECK = 1024
 
 
-class Shards(Protocol):
+class KeyOwners(Protocol):
     """What a controller asks about keys; see `pilotage.manager.shards`."""
 
     @property
@@ -33,7 +33,7 @@ class Shards(Protocol):
 class Gate:
     """Asks the shards about each request. `exists` returns whether the object of a request exists."""
 
-    def __init__(self, shards: Shards, exists: Callable[[Request], bool]) -> None:
+    def __init__(self, shards: KeyOwners, exists: Callable[[Request], bool]) -> None:
         self._shards = shards
         self._exists = exists
         self._kept: dict[Request, float] = {}  # when each was last kept
