@@ -29,13 +29,13 @@ async def create(context: RegistryContext, info: ResourceInfo, request: Request,
         _check_version(document["metadata"].get("resourceVersion", ""))
     key = context.key(info, request.namespace, name)
     while True:
-        # Before the name is looked up, as in Kubernetes: an address that is taken is reported first.
+        # Before the name is looked up, as in Kubernetes: an address that is taken, or a failed conversion, comes first.
         named, operations = await _claimed(context, info, document, None, dry_run=request.write.dry_run)
+        value = await _encoded(context, named, info)
         existing = await context.storage.get(key)
         if existing is not None:
             raise info.already_exists(name, terminating=records.terminating(existing.value))
         operations += await _conditions(context, info, request.namespace, name)
-        value = await _encoded(context, named, info)
         if request.write.dry_run:
             return records.unstored(await _reread(context, value, info), document["metadata"])
         try:

@@ -115,6 +115,13 @@ async def test_a_write_that_cannot_be_converted_is_not_stored() -> None:
         assert await api.names(V1) == []
 
 
+async def test_a_failed_conversion_is_reported_before_a_taken_name() -> None:
+    async with _served() as (api, _):
+        await api.create(V1, _widget("a"), "default")
+        with pytest.raises(ApiError, match="failed: no way"):
+            await api.create(V2, _widget("a", "v2", labels={"lie": "failed"}), "default")
+
+
 @pytest.mark.virtual_time
 async def test_a_webhook_that_does_not_answer_fails_the_request_in_time() -> None:
     async def silent(review: Document) -> Document:
