@@ -62,7 +62,9 @@ class Criteria:
 
     async def match(self, attributes: Attributes, namespaces: NamespaceLabels) -> Match | None:
         """How a request matches; None if it does not. Raises NotFound if its namespace does not exist."""
-        if not matches_object(self.objects, attributes) or self._matched(self.excluded, attributes) is not None:
+        if not matches_object(self.objects, attributes) or (
+            self.excluded and self._matched(self.excluded, attributes) is not None
+        ):
             return None
         found = self._matched(self.rules, attributes)
         if found is None or not await namespaces.matches(self.namespaces, attributes):
@@ -72,7 +74,7 @@ class Criteria:
     def _matched(self, rules: tuple[Rule, ...], attributes: Attributes) -> Match | None:
         info = attributes.info
         assert info is not None, "the verbs set it"
-        if first_match(rules, attributes, (info.gvr,)) == 0:
+        if any(rule.matches(attributes, info.gvr) for rule in rules):
             return Match(info.gvr, attributes.kind, info)
         if not self.equivalent or not rules:
             return None

@@ -23,7 +23,7 @@ _INVALID_MANAGED_FIELDS = (
 )
 _OPERATIONS = ("add", "copy", "move", "remove", "replace", "test")
 _PATCH = Request(Verb.PATCH, GroupVersionResource("", "v1", ""))
-"""What decodes the object is told that a patch made it: its errors then say why, and no more."""
+"""The object is decoded as that of a patch, whose errors say why, and no more."""
 
 
 class Mutation:

@@ -25,7 +25,7 @@ _EXEMPT = frozenset(
 
 
 def is_exempt(resource: GroupResource) -> bool:
-    """Whether objects are never matched: those that configure admission, so that nobody is locked out."""
+    """Whether objects are never matched: those that configure admission, which must stay correctable."""
     return resource.group == GROUP and resource.resource in _EXEMPT
 
 
