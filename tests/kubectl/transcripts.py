@@ -2,11 +2,13 @@
 
 A transcript is a file of lines. `$ get pods` runs `kubectl get pods` in a namespace of the transcript's own. A line may
 end with `<<END`: the lines up to `END` are its standard input. `<ns>` is the namespace. Lines that begin with `#` are
-comments. What differs from run to run (ages, times, uids, versions, addresses) is masked before the comparison.
+comments. `$ KUBE_EDITOR=true edit pods` sets a variable first. What differs from run to run (ages, times, uids,
+versions, addresses) is masked before the comparison.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -46,6 +48,10 @@ class Server:
     def run(self, command: Command, namespace: str) -> Result:
         """Run a command line in a namespace."""
         words = shlex.split(command.text.replace("<ns>", namespace))
+        environment = dict(os.environ)
+        while _VARIABLE.match(words[0]):
+            name, _, value = words.pop(0).partition("=")
+            environment[name] = value
         stdin = command.stdin.replace("<ns>", namespace) if command.stdin is not None else None
         ran = subprocess.run(
             [
@@ -59,6 +65,7 @@ class Server:
                 *words,
             ],
             input=stdin,
+            env=environment,
             capture_output=True,
             text=True,
             timeout=60,
@@ -84,6 +91,7 @@ def parse(text: str) -> Iterator[Command]:
         yield Command(number, words, stdin)
 
 
+_VARIABLE = re.compile(r"[A-Z_]+=")
 _MASKS = (
     (re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "<uid>"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"), "<time>"),
@@ -93,6 +101,7 @@ _MASKS = (
     (re.compile(r"resourceVersion: \"?\d+\"?"), "resourceVersion: <version>"),
     (re.compile(r"Resource Version: +\d+"), "Resource Version: <version>"),
     (re.compile(r"\"resourceVersion\": \"\d+\""), '"resourceVersion": "<version>"'),
+    (re.compile(r'(resourceVersion\\+":\\+")\d+'), r"\1<version>"),  # in a text of JSON in a message
     (re.compile(r"(?<![\w.])(\d+d)?(\d+h)?(\d+m)?\d+[smhd](?![\w.])"), "<age>"),
     (re.compile(r"(https?://)?127\.0\.0\.1:\d+"), "<server>"),
     (re.compile(r"10\.0\.0\.\d+"), "<address>"),
