@@ -300,3 +300,28 @@ async def test_an_embedded_server_refuses_a_leader_whose_lease_was_taken_before_
         manager.add(lead)
         with pytest.raises(Forbidden, match="that has ended"):
             await manager.start()
+
+
+@pytest.mark.virtual_time
+async def test_a_manager_runs_work_of_other_elections() -> None:
+    journal: list[str] = []
+    election = ManagerOptions(leader_election_namespace="default", handle_signals=False)
+    async with Cluster.embedded() as cluster, Manager(cluster, election) as first, Manager(cluster, election) as second:
+
+        async def lead(name: str) -> None:
+            journal.append(f"{name} leads at {elapsed():g}")
+            await asyncio.sleep(20)
+
+        callbacks = LeaderCallbacks(on_stopped_leading=lambda: journal.append("first stopped"))
+        running = [
+            asyncio.ensure_future(
+                first.run_while_leading("a", lambda: lead("first"), callbacks=callbacks, release_on_cancel=True)
+            )
+        ]
+        await asyncio.sleep(1)
+        running += [
+            asyncio.ensure_future(second.run_while_leading("a", lambda: lead("second"))),
+            asyncio.ensure_future(second.run_while_leading("b", lambda: lead("other"))),
+        ]
+        await asyncio.gather(*running)
+    assert journal == ["first leads at 0", "other leads at 1", "first stopped", "second leads at 20"]

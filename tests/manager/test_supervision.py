@@ -298,6 +298,22 @@ async def test_the_lease_of_a_leader_is_renewed_while_its_loop_is_blocked() -> N
         assert server.call(server.cluster.client.find(ConfigMap, "written-after-the-block", namespace="default"))
 
 
+async def test_the_lease_of_another_election_is_renewed_while_the_loop_is_blocked() -> None:
+    async def lead() -> None:
+        first = lease(server).metadata.resource_version
+        block_until(lambda: lease(server).metadata.resource_version != first)
+        await manager.cluster.client.create(config_map("written-after-the-block"))
+
+    with api_server() as server:
+        options = replace(election(), leader_election=False)
+        async with Manager(Cluster.connect(server.url, token=TOKEN), options) as manager:
+            await asyncio.wait_for(manager.run_while_leading("leader", lead, release_on_cancel=True), 60)
+        assert server.call(server.cluster.client.find(ConfigMap, "written-after-the-block", namespace="default"))
+        spec = lease(server).spec
+        assert spec is not None
+        assert not spec.holder_identity
+
+
 @pytest.mark.cluster
 async def test_the_lease_is_renewed_on_a_real_cluster_while_the_loop_is_blocked(
     real_control_plane: RealCluster,

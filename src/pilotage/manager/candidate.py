@@ -11,9 +11,14 @@ from typing import TYPE_CHECKING
 from pilotage.client.client import Client
 from pilotage.cluster.cluster import Cluster
 from pilotage.errors import InvalidDefinition
-from pilotage.manager.election import LeaderCallbacks, LeaderElector, in_cluster_namespace
+from pilotage.manager.election import (
+    LeaderCallbacks,
+    LeaderElector,
+    RunElection,
+    in_cluster_namespace,
+    run_here,
+)
 from pilotage.manager.lease import LeaseLock
-from pilotage.manager.lifecycle import RunElection, run_here
 from pilotage.manager.options import ManagerOptions
 from pilotage.manager.resourcelock import ResourceLock
 from pilotage.manager.supervision import Supervision

@@ -38,6 +38,15 @@ NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _MASTER = REGISTRY.gauge("leader_election_master_status", "1 while this process is the leader.", ("name",))
 
 
+RunElection = Callable[[Coroutine[Any, Any, Any]], Coroutine[Any, Any, None]]
+"""Runs a coroutine of an election, and waits for its end."""
+
+
+async def run_here(coroutine: Coroutine[Any, Any, Any]) -> None:
+    """Run the election on the loop of the caller."""
+    await coroutine
+
+
 @dataclass(frozen=True, slots=True)
 class LeaderCallbacks:
     """Called when the leadership changes. They must return at once; what they raise is logged."""
@@ -121,16 +130,22 @@ class LeaderElector:
         """What writes of the current leadership must carry (`pilotage.cluster.fencing`)."""
         return self._fence
 
-    async def run(self, lead: Callable[[], Coroutine[Any, Any, object]], *, release_on_cancel: bool = False) -> None:
+    async def run(
+        self,
+        lead: Callable[[], Coroutine[Any, Any, object]],
+        *,
+        release_on_cancel: bool = False,
+        run_election: RunElection = run_here,
+    ) -> None:
         """Acquire the lease, and run `lead` while this candidate holds it; returns when `lead` does.
 
         Every write that `lead` starts, through any client, is refused once the lease is lost. Then `lead` is cancelled
         and awaited, and LeaderElectionLost is raised. The lease is renewed until `lead` has ended, also when `run` is
         cancelled. `release_on_cancel` releases the lease after that, so that another replica takes it at once; without
-        it the lease expires.
+        it the lease expires. `run_election` runs what acquires and renews the lease: on this loop, or on another one.
         """
-        await self.acquire()
-        renewing = asyncio.ensure_future(self.renew())
+        await run_election(self.acquire())
+        renewing = asyncio.ensure_future(run_election(self.renew()))
         with fenced(self._fence):
             leading = asyncio.ensure_future(lead())
         try:
@@ -140,7 +155,7 @@ class LeaderElector:
             lost = renewing.done()
             interrupted = await _cancel(renewing) or interrupted
             if release_on_cancel and not lost:
-                await self.release()
+                await run_election(self.release())
         if interrupted:
             raise asyncio.CancelledError
         if lost:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from functools import partial
 from typing import Any, Protocol
 
 from pilotage.cluster.fencing import fenced
-from pilotage.manager.election import LeaderElector
+from pilotage.manager.election import LeaderElector, RunElection, run_here
 from pilotage.manager.errors import (
     LeaderElectionLost,
     ManagerStopped,
@@ -24,14 +24,6 @@ from pilotage.manager.work import WorkTracker
 from pilotage.telemetry.logs import logger
 
 log = logger("pilotage.manager")
-
-
-RunElection = Callable[[Coroutine[Any, Any, Any]], Coroutine[Any, Any, None]]
-
-
-async def run_here(coroutine: Coroutine[Any, Any, Any]) -> None:
-    """Run the election on the loop of the caller."""
-    await coroutine
 
 
 class ShardRun(Protocol):

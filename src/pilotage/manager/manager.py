@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
+from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pilotage.cache.cache import Cache
 from pilotage.client.client import Client
@@ -17,6 +19,7 @@ from pilotage.http.health import Check, HealthHandler, ping
 from pilotage.http.messages import Handler
 from pilotage.manager import signals
 from pilotage.manager.candidate import new_candidate
+from pilotage.manager.election import LeaderCallbacks
 from pilotage.manager.endpoints import (
     METRICS_LOGGER,
     METRICS_PATH,
@@ -183,6 +186,33 @@ class Manager:
             if self._exits is not None:
                 self._exits.push_async_callback(detach, devices, self.cluster)
         return devices
+
+    async def run_while_leading(
+        self,
+        lease: str,
+        lead: Callable[[], Coroutine[Any, Any, object]],
+        *,
+        callbacks: LeaderCallbacks | None = None,
+        release_on_cancel: bool = False,
+    ) -> None:
+        """Run `lead` while this process holds another lease than the manager's own; see `LeaderElector.run`.
+
+        `lease` is its name, in `leader_election_namespace`. The times and labels are those of the manager's options,
+        and so is where the lease is renewed: a blocked event loop does not lose a lease of a remote API server.
+        `callbacks` are called when the leadership changes; `release_on_cancel` releases the lease at the end.
+        """
+        election = replace(
+            self.options,
+            leader_election_id=lease,
+            leader_election_callbacks=callbacks or LeaderCallbacks(),
+            leader_election_resource_lock_interface=None,
+        )
+        candidate = new_candidate(election, self.cluster, self._supervision, self.clock)
+        try:
+            run_election = candidate.run
+            await candidate.elector.run(lead, release_on_cancel=release_on_cancel, run_election=run_election)
+        finally:
+            await candidate.close()
 
     def add_healthz_check(self, name: str, check: Check) -> None:
         """Add a check to `/healthz`: whether the process should be restarted. Before the start only."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pilotage.cluster.cluster import Cluster
 from pilotage.manager.candidate import lease_namespace
-from pilotage.manager.lifecycle import RunElection, run_here
+from pilotage.manager.election import RunElection, run_here
 from pilotage.manager.options import ManagerOptions
 from pilotage.manager.shards.leases import MemberLeases
 from pilotage.manager.shards.member import ShardMember
