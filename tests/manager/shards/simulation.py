@@ -122,8 +122,10 @@ class ModelStore:
         return Fence(Term("default", self._me, self._me, 0), check)
 
     async def join(self) -> None:
-        with suppress(AlreadyExists):  # the answer to the last attempt was lost
+        try:
             self._version = await self._machine.call(lambda: self._server.put(self._me, frozenset(), None))
+        except AlreadyExists:  # the answer to the last attempt was lost
+            await self.renew(frozenset())
 
     async def renew(self, view: frozenset[str]) -> None:
         version, self._version = self._version, None

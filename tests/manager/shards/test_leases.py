@@ -80,3 +80,12 @@ async def test_a_lease_that_another_writer_has_changed_is_renewed_at_the_next_at
         await a.renew(frozenset())
     await a.renew(frozenset({"a"}))
     assert (await named(a))["a"].view == {"a"}
+
+
+async def test_a_member_that_did_not_get_the_answer_to_its_join_joins_at_the_next_attempt(world: World) -> None:
+    await leases(world, "a").join()  # the answer was lost
+    a = leases(world, "a")
+    before = (await named(a))["a"]
+    await a.join()
+    assert (await named(a))["a"].version != before.version
+    await a.renew(frozenset({"a"}))

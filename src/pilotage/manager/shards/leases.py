@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from pilotage.client.client import Client
 from pilotage.cluster.cluster import Cluster
-from pilotage.errors import Conflict, NotFound
+from pilotage.errors import AlreadyExists, Conflict, NotFound
 from pilotage.manager.errors import LeaderElectionLost
 from pilotage.manager.shards.ownership import Member
 from pilotage.meta.models import ObjectMeta
@@ -64,7 +64,10 @@ class MemberLeases:
             renew_time=now,
             lease_transitions=0,
         )
-        self._lease = await self._client.create(Lease(metadata=meta, spec=spec))
+        try:
+            self._lease = await self._client.create(Lease(metadata=meta, spec=spec))
+        except AlreadyExists:  # the answer to an earlier attempt was lost: no other process has this name
+            await self.renew(frozenset())
 
     async def renew(self, view: frozenset[str]) -> None:
         """Renew the own lease, and publish a view with it. Raises LeaderElectionLost if the lease was deleted."""
