@@ -5,16 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import msgspec
+
 from pilotage.errors import Cause, Forbidden, RevisionConflict
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.fence import Fence, Term, check_all
-from pilotage.server import records
 from pilotage.server.context import RegistryContext
 from pilotage.storage.interface import Check, Operation
 
 STALE_LEADER = "StaleLeader"
 """The reason in the details of a refusal."""
 _LEASES = GroupVersionResource("coordination.k8s.io", "v1", "leases")
+
+
+class _Spec(msgspec.Struct, rename="camel", gc=False):
+    holder_identity: str | None = None
+    lease_transitions: int | None = None
+
+
+class _Lease(msgspec.Struct, gc=False):
+    spec: _Spec | None = None
+
+
+_LEASE = msgspec.json.Decoder(_Lease)
 
 
 async def commit(context: RegistryContext, fences: Sequence[Fence], *operations: Operation) -> int:
@@ -44,8 +57,8 @@ async def _unchanged(context: RegistryContext, term: Term) -> Check:
     key = context.key(leases, term.namespace, term.name)
     entry = await context.storage.get(key)
     if entry is not None:
-        spec = records.decode(records.view(entry, leases)).get("spec") or {}
-        if spec.get("holderIdentity") == term.holder and (spec.get("leaseTransitions") or 0) == term.transitions:
+        spec = _LEASE.decode(entry.value).spec or _Spec()
+        if spec.holder_identity == term.holder and (spec.lease_transitions or 0) == term.transitions:
             return Check(key, entry.revision)
     message = f"the request was sent under {term}, and that has ended; nothing was written"
     raise Forbidden(message, details=replace(leases.details(term.name), causes=(Cause(STALE_LEADER, message),)))
