@@ -130,7 +130,8 @@ def renewed(entries: list[Document], manager: Manager, changes: Changes, time: s
         return None if written else entries
     if entries[own].get("time", "") == time:
         return entries
-    return sorted([*entries[:own], entries[own] | {"time": time}, *entries[own + 1 :]], key=_rank)
+    entry = entries[own] | {"time": time}
+    return sorted([*entries[:own], entry, *entries[own + 1 :]], key=_rank) if len(entries) > 1 else [entry]
 
 
 def is_reset(entries: Any) -> bool:
