@@ -12,7 +12,7 @@ from pilotage.rest.fence import Term
 
 from .simulation import OTHERS, OURS, Conditions, Outcome, Server, simulate
 
-FEW = range(40)
+FEW = range(25)
 MANY = [range(first, first + 1000) for first in range(0, 100_000, 1000)]
 BOTH = pytest.mark.parametrize("conditions", [OURS, OTHERS], ids=["ours", "others"])
 
@@ -34,7 +34,7 @@ def test_two_replicas_never_write_at_once(conditions: Conditions) -> None:
     outcome = total(conditions, FEW)
     check(outcome)
     assert outcome.takeovers > 10  # and all that could go wrong did
-    assert outcome.writes > 500
+    assert outcome.writes > 300
     assert outcome.refused_here > 10
     assert (outcome.refused_there > 0) is conditions.fenced
 
@@ -58,14 +58,12 @@ def test_the_simulation_finds_a_deadline_that_counts_from_the_answer(monkeypatch
         self._deadline = self._now() + self._timings.renew_deadline
 
     monkeypatch.setattr(LeaderElector, "_write", write_and_count_from_now)
-    outcome = total(OTHERS, range(100))
-    assert outcome.overlap > 0
-    assert outcome.late > 0
+    assert any(simulate(OTHERS, seed).overlap for seed in range(200))
 
 
 def test_the_simulation_finds_a_client_that_does_not_check_its_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LeaderElector, "_check", lambda _: None)
-    assert total(OTHERS, range(100)).late > 0
+    assert any(simulate(OTHERS, seed).late for seed in range(200))
 
 
 def test_the_simulation_finds_a_server_that_does_not_check_the_term(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,4 +71,4 @@ def test_the_simulation_finds_a_server_that_does_not_check_the_term(monkeypatch:
         self.outcome.stale += tenure != self.tenure
 
     monkeypatch.setattr(Server, "write", write)
-    assert total(OURS, range(100)).stale > 0
+    assert any(simulate(OURS, seed).stale for seed in range(200))
