@@ -67,12 +67,6 @@ KNOWN = (
     Known("a PUT with another object's uid", MESSAGES, "StorageError: invalid object", "Precondition failed: UID"),
     Known("warnings together with an error", r"\.warnings", "", errors_only=True),
     Known(
-        "managed fields of fields of Pods behind feature gates",
-        r".*\.managedFields.*\.f:(clusterTrustBundle|podCertificate)",
-        r"\{\}",
-        "<absent>",
-    ),
-    Known(
         "the metadata alone of a DaemonSet, and of an autoscaler in v1",
         r".*\.annotations.*",
         "<absent>",
