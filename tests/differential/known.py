@@ -47,17 +47,6 @@ _DECODERS = (
 KNOWN = (
     Known("messages for a body, a patch, a number or a time that cannot be parsed", MESSAGES, "|".join(_DECODERS)),
     Known(
-        "`null` as a quantity in a list that a strategic merge patch replaces",
-        r"\.body\.(message|details\.causes)",
-        "ratio 0 is less than 1",
-    ),
-    Known(
-        "`null` as a quantity in a list that a strategic merge patch replaces",
-        r".*\.limits\[\d+\]\..*",
-        r"^(0|\{.*: '0'.*\})$",
-        "<absent>",
-    ),
-    Known(
         "objects and lists in messages",
         MESSAGES,
         r"(Invalid|Duplicate|Unsupported) value: (\{|\[|map\[|\"?<the whole|v\d|core\.|&)",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..differential import APPLY, DEFINITIONS, MERGE, Saved, Scenario, delete, get, patch, post, put
+from ..differential import APPLY, DEFINITIONS, MERGE, STRATEGIC, Saved, Scenario, delete, get, patch, post, put
 from .kinds import definition
 
 _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -210,6 +210,16 @@ FUZZED_OPTIONS = Scenario(
         post("no limits", _CORE + "/limitranges?fieldManager=a", {"metadata": {"name": "one"}, "spec": {"limits": []}}),
         post("endpoints", _SLICES + "?fieldManager=a", {"metadata": {"name": "one"}, "addressType": "IPv4"}),
         patch("none of them", _SLICES + "/one?fieldManager=b", {"endpoints": []}),
+        # nulls in what replaces something
+        post("limits", _CORE + "/limitranges", {"metadata": {"name": "two"}, "spec": {"limits": [{"type": "Pod"}]}}),
+        patch(
+            "no limit",
+            _CORE + "/limitranges/two",
+            {"spec": {"limits": [{"type": "Pod", "max": {"cpu": None}}]}},
+            STRATEGIC,
+        ),
+        post("a secret", _CORE + "/secrets", {"metadata": {"name": "two"}, "data": {"a": "e30="}}),
+        patch("without its content", _CORE + "/secrets/two", {"data": {"a": None, "$patch": "replace"}}, STRATEGIC),
         # values
         *(
             post(

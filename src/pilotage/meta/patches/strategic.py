@@ -107,8 +107,7 @@ def _object(original: dict[str, Any], patch: dict[str, Any], schema: MergeSchema
     if directive == "delete":
         return {}
     if directive == "replace":
-        made: dict[str, Any] = _plain(patch, path)
-        return made
+        return {key: item for key, item in patch.items() if key != PATCH}  # as it is, with its nulls
     result = _retained(original, patch, path)
     for field in dict.fromkeys(_field_of(key) for key in patch if key not in (PATCH, RETAIN_KEYS)):
         value = _Field(patch, field, schema, f"{path}.{field}").patched(result.get(field, _ABSENT))
@@ -148,7 +147,7 @@ class _Field:
     def _list(self, original: list[Any], wanted: Any) -> list[Any]:
         order = self._companion(SET_ELEMENT_ORDER)
         if wanted is not _ABSENT and not self._has("merge"):
-            items: list[Any] = _plain(wanted, self.path)
+            items: list[Any] = wanted  # as it is, with its nulls
         elif wanted is _ABSENT and order is None:
             items = original
         else:
