@@ -117,12 +117,17 @@ def validate_create(info: ResourceInfo, request: Request, document: Document) ->
     return causes
 
 
-def validate_update(info: ResourceInfo, request: Request, document: Document, old: Document) -> list[Cause]:
-    """Everything that is wrong with the next state of an object; a valid one is brought into its stored form."""
+def validate_update(
+    info: ResourceInfo, request: Request, document: Document, old: Document, tolerated: list[Cause] | None = None
+) -> list[Cause]:
+    """Everything that is wrong with the next state of an object; a valid one is brought into its stored form.
+
+    Rules of a definition that fail in a part that does not change are added to `tolerated`.
+    """
     strategy, metadata = info.strategy, document["metadata"]
     checks = strategy.metadata_checks.status if request.subresource == "status" else strategy.metadata_checks.update
     causes = meta.update_causes(metadata, old["metadata"], strategy, checks, namespaced=info.namespaced)
-    causes += schema_causes(info, request, document, old, causes)
+    causes += schema_causes(info, request, document, old, causes, tolerated)
     if not request.subresource:
         causes += strategy.validate_update(document, old)
     elif request.subresource == "status":
@@ -144,7 +149,12 @@ def drop_unknown(info: ResourceInfo, document: Document) -> None:
 
 
 def schema_causes(
-    info: ResourceInfo, request: Request, document: Document, old: Document | None, metadata: list[Cause]
+    info: ResourceInfo,
+    request: Request,
+    document: Document,
+    old: Document | None,
+    metadata: list[Cause],
+    tolerated: list[Cause] | None = None,
 ) -> list[Cause]:
     """What the schema says; that of a built-in kind only where its strategy has no rules of its own.
 
@@ -155,7 +165,7 @@ def schema_causes(
     if info.schema is None:
         return []
     check = info.schema.validate_status if request.subresource == "status" else info.schema.validate
-    return check(document, old, metadata=metadata)
+    return check(document, old, metadata=metadata, tolerated=tolerated)
 
 
 def _builtin_schema_causes(info: ResourceInfo, document: Document) -> list[Cause]:

@@ -60,6 +60,7 @@ _V2 = _version(
     new={"type": "string"},
     shape={"type": "string"},
 )
+_V2["schema"]["openAPIV3Schema"]["properties"]["spec"]["x-kubernetes-validations"] = [{"rule": "self.size < 9"}]
 _CLAIM: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "PersistentVolumeClaim",
@@ -93,7 +94,10 @@ _OLD_EVENT = {
 _ACCOUNT = {"metadata": {"name": "one", "labels": {"a": "b"}}}
 _RULE = {"x-kubernetes-validations": [{"rule": "self"}]}
 _WRONG = {"type": "object", "properties": {"b": {"type": "boolean", "default": False, **_RULE}}}
-_REQUIRED = {"type": "array", "items": {"type": "object", "required": ["x"], "properties": {"x": {"type": "string"}}}}
+_REQUIRED: dict[str, Any] = {
+    "type": "array",
+    "items": {"type": "object", "required": ["x"], "properties": {"x": {"type": "string"}}},
+}
 _REQUIRED |= {"default": [{}]}
 _KEYED = {"type": "object", "additionalProperties": {"type": "string", "minLength": 2}, "default": {"y": "x"}}
 _DEFAULTS = {
@@ -251,6 +255,8 @@ FUZZED_OPTIONS = Scenario(
         # rules
         post("an error in the rule of the root", _WIDGETS.format("v2"), _widget("v2", "two")),
         post("rules are not checked without a name", _WIDGETS.format("v2"), {**_widget("v2", "two"), "metadata": {}}),
+        post("a number that breaks a rule of v2", _WIDGETS.format("v1"), _widget("v1", "big", spec={"size": 9})),
+        patch("it is tolerated, with a warning", _WIDGETS.format("v2") + "/big", {}),
         # definitions
         post(
             "selectable fields that all versions have, of different schemas",

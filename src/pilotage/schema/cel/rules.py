@@ -70,12 +70,17 @@ class Rules:
     def __init__(self, root: RuleNode) -> None:
         self._root = root
 
-    def validate(self, document: Any, old: Any = None, *, ratchet: bool = True) -> list[Cause]:
-        """The causes of all rules that fail. With `old`, failures in unchanged parts are tolerated if `ratchet`."""
+    def validate(
+        self, document: Any, old: Any = None, *, ratchet: bool = True, tolerated: list[Cause] | None = None
+    ) -> list[Cause]:
+        """The causes of all rules that fail. With `old`, failures in unchanged parts are tolerated if `ratchet`.
+
+        What is `tolerated` is added to that list.
+        """
         evaluation = _Evaluation(self._root.node, document, old, ratchet=ratchet)
         with suppress(_BudgetSpentError):
             evaluation.visit(self._root, document, old, ())
-        return evaluation.causes()
+        return evaluation.causes([] if tolerated is None else tolerated)
 
 
 def compile_rules(root: Node) -> Rules | None:
@@ -103,13 +108,13 @@ class _Evaluation:
         self._comparison = Comparison(root, document, old) if old is not None else None
         self._problems: list[Problem] = []
 
-    def causes(self) -> list[Cause]:
+    def causes(self, tolerated: list[Cause]) -> list[Cause]:
         comparison = self._comparison if self._ratchet else None
-        return [
-            each.cause
-            for each in self._problems
-            if comparison is None or not (each.ratchets and comparison.unchanged(each.steps))
-        ]
+        found: list[Cause] = []
+        for each in self._problems:
+            stays = comparison is not None and each.ratchets and comparison.unchanged(each.steps)
+            (tolerated if stays else found).append(each.cause)
+        return found
 
     def visit(self, at: RuleNode, value: Any, old: Any, steps: Steps) -> None:
         if value is None:

@@ -117,13 +117,23 @@ class StructuralSchema:
         if self._default is not None:
             self._default(document, DefaultBudget(limit))
 
-    def validate(self, document: Any, old: Any = None, *, metadata: Sequence[Cause] = ()) -> list[Cause]:
+    def validate(
+        self,
+        document: Any,
+        old: Any = None,
+        *,
+        metadata: Sequence[Cause] = (),
+        tolerated: list[Cause] | None = None,
+    ) -> list[Cause]:
         """What is wrong with a document. With `old`, an update is not blamed for the parts that it does not change.
 
         Rules are not evaluated if something basic is wrong, be it with the `metadata`, which the caller has checked.
         Of more than MAXIMUM_REPORTED problems the first are reported, and one more cause says that there are others.
+        Rules that fail in an unchanged part are added to `tolerated`.
         """
-        return self._causes(_Part(self._table, self._shape, document, None), document, old, metadata)
+        return self._causes(
+            _Part(self._table, self._shape, document, None), _Update(document, old, metadata, tolerated)
+        )
 
     def embedded_resources(self, document: Any) -> list[EmbeddedResource]:
         """The resources with an apiVersion and kind of their own that are in a document."""
@@ -155,14 +165,23 @@ class StructuralSchema:
         # It must be allowed as a value that stays, and as a new one.
         return self._rules.validate(default, default, ratchet=False) or self._rules.validate(default)
 
-    def validate_status(self, document: Any, old: Any = None, *, metadata: Sequence[Cause] = ()) -> list[Cause]:
+    def validate_status(
+        self,
+        document: Any,
+        old: Any = None,
+        *,
+        metadata: Sequence[Cause] = (),
+        tolerated: list[Cause] | None = None,
+    ) -> list[Cause]:
         """As `validate`, for a write to the status subresource: of the schema only `status` is checked."""
         status = document.get("status", _ABSENT) if isinstance(document, dict) else _ABSENT
+        update = _Update(document, old, metadata, tolerated)
         if status is _ABSENT:
-            return self._causes(_Part({}, None, None, None), document, old, metadata)
-        return self._causes(_Part(self._status_table, self._status_shape, status, "status"), document, old, metadata)
+            return self._causes(_Part({}, None, None, None), update)
+        return self._causes(_Part(self._status_table, self._status_shape, status, "status"), update)
 
-    def _causes(self, part: _Part, document: Any, old: Any, metadata: Sequence[Cause]) -> list[Cause]:
+    def _causes(self, part: _Part, update: _Update) -> list[Cause]:
+        document, old, metadata, tolerated = update
         problems = self._problems(part, document, old, MAXIMUM_REPORTED)
         more = len(problems) >= MAXIMUM_REPORTED
         if problems and old is not None:
@@ -177,7 +196,7 @@ class StructuralSchema:
             if any(cause.reason in _BLOCKING_REASONS for cause in (*metadata, *found)):
                 found.append(_UNCHECKED)
             else:
-                found += self._rules.validate(document, old)
+                found += self._rules.validate(document, old, tolerated=tolerated)
         return found
 
     def _problems(self, part: _Part, document: Any, old: Any, most: float) -> list[Problem]:
@@ -211,6 +230,15 @@ class StructuralSchema:
             if before:
                 return  # Kubernetes tolerates duplicates in an update of an object that had some
         problems.extend(found)
+
+
+class _Update(NamedTuple):
+    """A document, what it was before, and what the caller of a validation passes and receives."""
+
+    document: Any
+    old: Any
+    metadata: Sequence[Cause]
+    tolerated: list[Cause] | None
 
 
 class _Part(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from pilotage.errors import RevisionConflict
+from pilotage.errors import Cause, RevisionConflict
 from pilotage.meta.documents import Document, same
 from pilotage.rest.request import Request
 from pilotage.rest.response import Response
@@ -224,8 +224,10 @@ def _prepare(
     document, warnings = steps.prepare_update(info, request, wanted, old)
     if not request.write.dry_run:
         document["metadata"].pop("selfLink", None)  # it is not stored
-    if causes := steps.validate_update(info, request, document, old):
+    tolerated: list[Cause] = []
+    if causes := steps.validate_update(info, request, document, old, tolerated):
         raise info.invalid(request.name, causes)
+    warnings += [f"{cause.field}: {cause.message}" for cause in tolerated]
     return document, _unchanged(info, document, old, entry), warnings
 
 
