@@ -60,7 +60,7 @@ _V2 = _version(
     new={"type": "string"},
     shape={"type": "string"},
 )
-_V2["schema"]["openAPIV3Schema"]["properties"]["spec"]["x-kubernetes-validations"] = [{"rule": "self.size < 9"}]
+_V2["schema"]["openAPIV3Schema"]["properties"]["spec"]["x-kubernetes-validations"] = [{"rule": "self.size < 8"}]
 _CLAIM: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "PersistentVolumeClaim",
@@ -255,7 +255,7 @@ FUZZED_OPTIONS = Scenario(
         # rules
         post("an error in the rule of the root", _WIDGETS.format("v2"), _widget("v2", "two")),
         post("rules are not checked without a name", _WIDGETS.format("v2"), {**_widget("v2", "two"), "metadata": {}}),
-        post("a number that breaks a rule of v2", _WIDGETS.format("v1"), _widget("v1", "big", spec={"size": 9})),
+        post("a number that breaks a rule of v2", _WIDGETS.format("v1"), _widget("v1", "big", spec={"size": 8})),
         patch("it is tolerated, with a warning", _WIDGETS.format("v2") + "/big", {}),
         # definitions
         post(
