@@ -53,6 +53,7 @@ from pilotage.controller import Request as Request
 from pilotage.controller import Result as Result
 from pilotage.controller import Source as Source
 from pilotage.controller import TerminalError as TerminalError
+from pilotage.controller import Timer as Timer
 from pilotage.controller import and_ as and_
 from pilotage.controller import annotation_changed as annotation_changed
 from pilotage.controller import as_reconciler as as_reconciler
@@ -102,6 +103,7 @@ from pilotage.errors import Unauthorized as Unauthorized
 from pilotage.errors import UnexpectedAnswer as UnexpectedAnswer
 from pilotage.errors import UnplacedItems as UnplacedItems
 from pilotage.errors import UnsupportedMediaType as UnsupportedMediaType
+from pilotage.manager.clusters import MemberCluster as MemberCluster
 from pilotage.manager.election import LeaderCallbacks as LeaderCallbacks
 from pilotage.manager.election import LeaderElector as LeaderElector
 from pilotage.manager.errors import AddressUnavailable as AddressUnavailable

@@ -20,6 +20,7 @@ from pilotage.controller import (
     enqueue_requests_from,
     generation_changed,
 )
+from pilotage.controller.sources import Timer
 from pilotage.errors import InvalidDefinition, NoMatch, ServiceUnavailable
 from pilotage.meta import forms, objects
 from pilotage.meta.unstructured import Unstructured, metadata_only
@@ -215,3 +216,25 @@ async def test_a_function_feeds_the_queue_for_as_long_as_the_controller_runs() -
                 assert (request.name, started.queue.priority_of(request), now()) == ("tick", 3, minute * 60)
     assert "every_minute" in str(source)
     assert source.idle(0)
+
+
+@pytest.mark.virtual_time
+async def test_a_timer_adds_its_requests_at_the_start_and_then_each_period() -> None:
+    loop, added = asyncio.get_running_loop(), list[tuple[float, str]]()
+
+    class Queue(WorkQueue[Request]):
+        def add(self, item: Request, **options: Any) -> None:
+            added.append((loop.time(), item.name))
+
+    async with asyncio.TaskGroup() as tasks:
+        await Timer(60, lambda: [Request("a"), Request("b")]).start(Queue("timer"), tasks)
+        await Timer(90, Request("c")).start(Queue("timer"), tasks)
+        await asyncio.sleep(130)
+        assert added == [(0, "a"), (0, "b"), (0, "c"), (60, "a"), (60, "b"), (90, "c"), (120, "a"), (120, "b")]
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+
+
+def test_a_timer_needs_a_period() -> None:
+    with pytest.raises(InvalidDefinition, match="must be more than 0 seconds, not 0"):
+        Timer(0, Request("a"))

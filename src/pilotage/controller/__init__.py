@@ -28,7 +28,7 @@ from pilotage.controller.reconciler import Abandoned, Reconciler, wait
 from pilotage.controller.request import Request
 from pilotage.controller.result import Result, TerminalError
 from pilotage.controller.runningsources import CacheSyncTimeout
-from pilotage.controller.sources import Channel, Func, InformerSource, Kind, Source
+from pilotage.controller.sources import Channel, Func, InformerSource, Kind, Source, Timer
 from pilotage.controller.worker import InvalidResult, Panic, ReconciliationTimeout, reconcile_id
 
 __all__ = [
@@ -55,6 +55,7 @@ __all__ = [
     "Result",
     "Source",
     "TerminalError",
+    "Timer",
     "and_",
     "annotation_changed",
     "as_reconciler",

@@ -24,7 +24,8 @@ from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata
 
 if TYPE_CHECKING:
-    from pilotage.manager.manager import Manager
+    from pilotage.manager.clusters import MemberCluster
+from pilotage.manager.manager import Manager
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,8 @@ class _Watch:
     kind: forms.Kind
     handler: Callable[[], Handler]
     predicates: tuple[Predicate, ...]
+    cluster: MemberCluster | None = None
+    """None: that of the manager."""
 
 
 class ControllerBuilder(Generic[Q_co]):
@@ -97,8 +100,9 @@ class ControllerBuilder(Generic[Q_co]):
         *,
         predicates: Sequence[Predicate[O]] = (),
         only_metadata: bool = False,
+        cluster: MemberCluster | None = None,
     ) -> Self:
-        """Another kind; the handler maps its events to requests.
+        """Another kind; the handler maps its events to requests. `cluster` is one of `manager.add_cluster`.
 
         With `only_metadata` events have only the metadata. A handler that reads the object is passed to
         `watches_metadata`, and takes a `PartialObjectMetadata`.
@@ -108,7 +112,7 @@ class ControllerBuilder(Generic[Q_co]):
                 f"watches({kind_name(kind)}, …) needs a handler: a function from an Event to requests, such as "
                 "enqueue_requests_from(…)"
             )
-        return self._watch(kind, lambda: handler, predicates, only_metadata)
+        return self._watch(kind, lambda: handler, predicates, only_metadata, cluster)
 
     def watches_metadata(
         self,
@@ -188,15 +192,16 @@ class ControllerBuilder(Generic[Q_co]):
         handler: Callable[[], Handler],
         predicates: Sequence[Predicate],
         only_metadata: bool,
+        cluster: MemberCluster | None = None,
     ) -> Self:
         plain = forms.untyped(kind)
         gvk = forms.gvk_of(plain)
-        self._watches.append(_Watch(MetadataOnly(gvk) if only_metadata else plain, handler, tuple(predicates)))
+        self._watches.append(_Watch(MetadataOnly(gvk) if only_metadata else plain, handler, tuple(predicates), cluster))
         return self
 
     def _source(self, watch: _Watch) -> Source:
         return Kind(
-            self._manager.cache,
+            self._manager.cache if watch.cluster is None else watch.cluster.cache,
             watch.kind,
             watch.handler(),
             *self._filters,

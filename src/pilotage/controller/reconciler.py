@@ -1,7 +1,7 @@
 """Reconcilers in all their forms, converted to one: an async function from a Request to a Result.
 
-A reconciler is an object with `reconcile`, or a function; async or not. One that is not async runs in a thread of its
-own, and calls what is async through `wait`, which runs it on the loop:
+A reconciler is an object with `reconcile`, or a function; async or not. One that is not async runs in a
+thread, and calls what is async through `wait`, which runs it on the loop:
 
     def reconcile(request: Request) -> Result:
         database = wait(client.get(Database, request.name, namespace=request.namespace))
@@ -21,6 +21,7 @@ from typing import Any, Protocol, TypeVar
 from pilotage.controller.request import Q, Q_contra, Request
 from pilotage.controller.result import Result
 from pilotage.controller.signature import check_signature
+from pilotage.controller.threads import POOL
 from pilotage.errors import InvalidDefinition, PilotageError
 
 T = TypeVar("T")
@@ -86,7 +87,7 @@ _running = threading.local()
 
 
 class _Thread:
-    """One reconcile in a daemon thread, so that one that never ends does not keep the program from exiting."""
+    """One reconcile in a thread of the pool."""
 
     def __init__(self, function: Callable[[Request], Any], request: Request) -> None:
         self._function = function
@@ -98,8 +99,7 @@ class _Thread:
         self._abandoned = False
 
     async def run(self, is_stopping: Callable[[], bool]) -> Any:
-        name = f"reconcile {self._request}"
-        threading.Thread(target=self._context.run, args=(self._work,), name=name, daemon=True).start()
+        POOL.run(self._enter)
         try:
             await asyncio.wait([self._ended])
         except asyncio.CancelledError:
@@ -150,12 +150,18 @@ class _Thread:
         for task in self._tasks:
             task.cancel()
 
+    def _enter(self) -> None:
+        self._context.run(self._work)
+
     def _work(self) -> None:
-        _running.thread = self
+        current, _running.thread = threading.current_thread(), self
+        current.name = f"reconcile {self._request}"
         try:
             result, error = self._function(self._request), None
         except BaseException as raised:
             result, error = None, raised
+        finally:
+            current.name, _running.thread = "reconcile", None
         with suppress(RuntimeError):  # the loop is closed: nothing waits for it
             self._loop.call_soon_threadsafe(self._end, result, error)
 

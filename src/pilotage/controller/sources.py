@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any
 
 from pilotage.cache.cache import AnyInformer, Cache
@@ -218,6 +218,41 @@ class Channel(Source):
 
     def __str__(self) -> str:
         return f"channel source: {type(self._events).__name__} {hex(id(self._events))}"
+
+
+class Timer(Source):
+    """A request every `period` seconds, the first one at the start: for state that sends no events.
+
+    `requests` is a request, or a function that returns those that are due.
+    """
+
+    def __init__(self, period: float, requests: Request | Callable[[], Iterable[Request]]) -> None:
+        if not period > 0:
+            raise InvalidDefinition(f"the period of a Timer must be more than 0 seconds, not {period!r}")
+        self._period = period
+        self._requests = requests
+
+    async def start(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> None:
+        self._add(queue)
+        tasks.create_task(self._run(queue), name=str(self))
+
+    async def _run(self, queue: WorkQueue[Request]) -> None:
+        loop = asyncio.get_running_loop()
+        due = loop.time()
+        while True:
+            due += self._period
+            await asyncio.sleep(max(0.0, due - loop.time()))
+            try:
+                self._add(queue)
+            except Exception:
+                log.exception("The function of a timer failed", source=str(self))
+
+    def _add(self, queue: WorkQueue[Request]) -> None:
+        for request in (self._requests,) if isinstance(self._requests, Request) else self._requests():
+            queue.add(request)
+
+    def __str__(self) -> str:
+        return f"timer source: every {self._period:g} s"
 
 
 class Func(Source):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
 from pilotage.cluster.cluster import Cluster
 from pilotage.cluster.writes import Write
+from pilotage.manager.clusters import MemberCluster
 from pilotage.manager.errors import NotIdle
 from pilotage.manager.lag import Lag
 from pilotage.manager.lifecycle import Lifecycle
@@ -35,7 +36,15 @@ class Repeated(NamedTuple):
 class Idleness:
     """Checks controllers, caches, active work and the embedded API server for anything left to do."""
 
-    def __init__(self, lifecycle: Lifecycle, work: WorkTracker, lag: Lag | None, cluster: Cluster) -> None:
+    def __init__(
+        self,
+        lifecycle: Lifecycle,
+        work: WorkTracker,
+        lag: Lag | None,
+        cluster: Cluster,
+        members: Sequence[MemberCluster] = (),
+    ) -> None:
+        self._members = members
         self._cluster = cluster
         self._lifecycle = lifecycle
         self._work = work
@@ -53,6 +62,7 @@ class Idleness:
             and not (self._lag is not None and self._lag.is_behind)
             and not self._work.has_active_work
             and not self._cluster.busy()
+            and not any(member.lag.is_behind or member.cluster.busy() for member in self._members)
             and all(_is_idle(entry, horizon) for entry in self._lifecycle.groups.running())
         )
 
@@ -67,6 +77,9 @@ class Idleness:
         found = [*repeated, *(reason for entry in entries for reason in _reasons(entry, horizon))]
         found += [f"{work.kind} {work.name} has been running for {work.seconds:.1f} s" for work in self._work.active()]
         found += self._cluster.busy()
+        for member in self._members:
+            found += [f"cluster {member.name}: {reason}" for reason in member.cluster.busy()]
+            found += [f"the cache of {member.name} does not show all writes of {kind}" for kind in member.lag.behind()]
         for kind, missing in (self._lag.behind() if self._lag is not None else {}).items():
             # A reconcile that writes at each run always has a write that the cache does not show: that is no reason.
             if missing.seconds >= _LATE or not repeated:

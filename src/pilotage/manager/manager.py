@@ -19,6 +19,7 @@ from pilotage.http.health import Check, HealthHandler, ping
 from pilotage.http.messages import Handler
 from pilotage.manager import signals
 from pilotage.manager.candidate import new_candidate
+from pilotage.manager.clusters import MemberCluster
 from pilotage.manager.election import LeaderCallbacks
 from pilotage.manager.endpoints import (
     METRICS_LOGGER,
@@ -47,6 +48,7 @@ from pilotage.rest import Fence
 from pilotage.telemetry.logs import logger
 
 if TYPE_CHECKING:
+    from pilotage.cache.plan import CacheOptions
     from pilotage.device.client.clientset import Devices
     from pilotage.manager.shards.shards import Shards
     from pilotage.webhook.server import WebhookServer
@@ -93,6 +95,8 @@ class Manager:
         self._servers: dict[str, Server] = {}
         self._started = False
         self._controller_names: set[str] = set()
+        self._members: list[MemberCluster] = []
+        self._readyz_members: dict[str, Check] = {}
 
     @property
     def client(self) -> Client:
@@ -139,6 +143,11 @@ class Manager:
     def health_probe_address(self) -> tuple[str, int]:
         """The address of the health probe server."""
         return self._server(_HEALTH).address
+
+    @property
+    def debug_address(self) -> tuple[str, int]:
+        """The address of the debug server."""
+        return self._server(_DEBUG).address
 
     @property
     def webhook_server(self) -> WebhookServer:
@@ -214,6 +223,32 @@ class Manager:
         finally:
             await candidate.close()
 
+    async def add_cluster(
+        self, cluster: Cluster, *, name: str = "", cache: CacheOptions | None = None
+    ) -> MemberCluster:
+        """Work with another cluster, too: opened now unless it is open, with a cache and a client of its own.
+
+        A controller watches it with `ControllerBuilder(manager).watches(kind, handler, cluster=member)`. Readiness and
+        `run_until_idle` include its cache. It may be added while the manager runs. Its `name` is for logs and checks.
+        """
+        if self._exits is None:
+            raise _closed()
+        name = name or f"cluster-{len(self._members) + 2}"
+        if any(member.name == name for member in self._members):
+            raise InvalidDefinition(f"there is a cluster {name!r} already; give this one another name")
+        if cluster is self.cluster or any(member.cluster is cluster for member in self._members):
+            raise InvalidDefinition("this cluster is part of the manager already")
+        if not cluster.is_open:
+            await self._exits.enter_async_context(cluster)
+        made = cluster.new_cache(cache)
+        lag = Lag(made, cluster.writes, cluster.rest_mapper)
+        self._exits.callback(lag.close)
+        member = MemberCluster(name, cluster, made, cluster.cached_client(made, fences=self._fences), lag)
+        self._members.append(member)
+        self._readyz_members[name] = cluster.check
+        self.add(made)
+        return member
+
     def add_healthz_check(self, name: str, check: Check) -> None:
         """Add a check to `/healthz`: whether the process should be restarted. Before the start only."""
         self._add_check(self._healthz, name, check)
@@ -271,7 +306,7 @@ class Manager:
         what is busy; the error of a runnable; and ManagerStopped after a signal.
         """
         self._launch()
-        idleness = Idleness(self._lifecycle, self.work, self._lag, self.cluster)
+        idleness = Idleness(self._lifecycle, self.work, self._lag, self.cluster, self._members)
         with self._signals():
             if not await idleness.wait(timeout, horizon):
                 await self._lifecycle.stop()
@@ -354,6 +389,10 @@ class Manager:
         healthz = self._supervision.liveness(HealthHandler(live, self._healthz_checks))
         readyz = self._supervision.readiness(HealthHandler(ready, self._readyz_checks))
         exits.callback(add_probe(self._supervision.probe({"healthz": (live, healthz), "readyz": (ready, readyz)})))
+        if parse_bind_address(options.debug_bind_address) is not None:
+            from pilotage.manager.debug import debug_handlers
+
+            await self._open_server(exits, Server(_DEBUG, Routes(debug_handlers()), options.debug_bind_address))
         if parse_bind_address(options.health_probe_bind_address) is not None:
             routes = Routes({live: healthz, f"{live}/": healthz, ready: readyz, f"{ready}/": readyz})
             address, supervisor = options.health_probe_bind_address, self._supervision.supervisor
@@ -371,7 +410,12 @@ class Manager:
         return {**(self._healthz or {"ping": ping}), **own, EVENT_LOOP: ping}  # always passes: it runs on the loop
 
     def _readyz_checks(self) -> dict[str, Check]:
-        return {**readiness(self._lifecycle, self._readyz), "cluster": self.cluster.check, EVENT_LOOP: ping}
+        return {
+            **readiness(self._lifecycle, self._readyz),
+            "cluster": self.cluster.check,
+            **self._readyz_members,
+            EVENT_LOOP: ping,
+        }
 
     def _server(self, name: str) -> Server:
         if name not in self._servers:
@@ -390,6 +434,7 @@ class Manager:
 
 
 _METRICS = "metrics server"
+_DEBUG = "debug server"
 _HEALTH = "health probe server"
 
 

@@ -70,6 +70,10 @@ class ManagerOptions:
     """Wraps the handler of the metrics server and its extra handlers: `with_authentication_and_authorization` lets only
     clients with a token and the right to the path in."""
 
+    debug_bind_address: str = ""
+    """Where tasks, stacks, the delay of the event loop and the heap are shown, in the same form; "" (the default) or
+    "0": nowhere. For one machine: `127.0.0.1:6060`."""
+
     health_probe_bind_address: str = ""
     """Where health probes are served, in the same form; "" (the default) or "0": nowhere."""
 
@@ -144,6 +148,7 @@ class ManagerOptions:
     def __post_init__(self) -> None:
         parse_bind_address(self.metrics_bind_address)
         parse_bind_address(self.health_probe_bind_address)
+        parse_bind_address(self.debug_bind_address)
         if self.metrics_certificates is not None and not self.metrics_secure_serving:
             raise InvalidDefinition("metrics_certificates needs metrics_secure_serving=True")
         for path in (self.readiness_endpoint_name, self.liveness_endpoint_name, *self.metrics_extra_handlers):
