@@ -229,7 +229,8 @@ class Manager:
         """Work with another cluster, too: opened now unless it is open, with a cache and a client of its own.
 
         A controller watches it with `ControllerBuilder(manager).watches(kind, handler, cluster=member)`. Readiness and
-        `run_until_idle` include its cache. It may be added while the manager runs. Its `name` is for logs and checks.
+        `run_until_idle` include its cache. It may be added while the manager runs. `name` is for logs and checks,
+        and `cache` has the options of its cache.
         """
         if self._exits is None:
             raise _closed()
