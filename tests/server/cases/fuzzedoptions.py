@@ -60,6 +60,7 @@ _V2 = _version(
     new={"type": "string"},
     shape={"type": "string"},
 )
+_V1["subresources"] = {"scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}}
 _V2["schema"]["openAPIV3Schema"]["properties"]["spec"]["x-kubernetes-validations"] = [{"rule": "self.size < 8"}]
 _CLAIM: dict[str, Any] = {
     "apiVersion": "v1",
@@ -257,6 +258,13 @@ FUZZED_OPTIONS = Scenario(
         post("rules are not checked without a name", _WIDGETS.format("v2"), {**_widget("v2", "two"), "metadata": {}}),
         post("a number that breaks a rule of v2", _WIDGETS.format("v1"), _widget("v1", "big", spec={"size": 8})),
         patch("it is tolerated, with a warning", _WIDGETS.format("v2") + "/big", {}),
+        post("many parts", _WIDGETS.format("v1"), _widget("v1", "many", spec={"size": 2**31})),
+        get("more than fit into a scale", _WIDGETS.format("v1") + "/many/scale"),
+        post(
+            "a version that cannot be printed",
+            "/apis/apiregistration.k8s.io/v1/apiservices?dryRun=All",
+            {"metadata": {"name": "<namespace>"}, "spec": {"version": "\0", "group": "a"}},
+        ),
         # definitions
         post(
             "selectable fields that all versions have, of different schemas",

@@ -6,7 +6,7 @@ import base64
 from collections.abc import Iterator
 
 from pilotage.errors import Cause
-from pilotage.meta.causes import invalid, not_supported, required
+from pilotage.meta.causes import invalid, not_supported, required, shown
 from pilotage.meta.documents import Document
 from pilotage.meta.names import dns_1035_label
 from pilotage.server.strategies.checks.numbers import validate_port_number
@@ -60,7 +60,7 @@ class APIServiceStrategy(Strategy):
 
 def _validate_names(metadata: Document, spec: Document) -> Iterator[Cause]:
     wanted = f"{spec.get('version', '')}.{spec.get('group', '')}"
-    message = f'must be `spec.version+"."+spec.group`: "{wanted}"'
+    message = f'must be `spec.version+"."+spec.group`: {shown(wanted)}'
     for key in ("generateName", "name"):
         name = metadata.get(key)
         if name and name != wanted and "/" not in name and "%" not in name and name not in (".", ".."):

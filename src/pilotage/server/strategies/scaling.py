@@ -123,7 +123,8 @@ def _value(document: Document, path: Sequence[str]) -> Any:
 
 def _number(document: Document, path: Sequence[str]) -> int:
     value = _value(document, path)
-    return value if isinstance(value, int) else 0
+    # As in Go, of a number that does not fit into 32 bits the rest is lost.
+    return (value + 2**31) % 2**32 - 2**31 if isinstance(value, int) else 0
 
 
 def _selector_text(selector: Any, form: str) -> str:
