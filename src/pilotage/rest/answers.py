@@ -6,9 +6,9 @@ would be an empty list, and an informer would delete all its objects.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeVar
 
 import msgspec
@@ -52,6 +52,8 @@ class Expected:
 
     def check_object(self, data: Bytes, *, namespace: str = "", name: str = "") -> None:
         """Raise UnexpectedAnswer for another kind, or another name or namespace than those given."""
+        if name and namespace and type(data) is bytes and _begins(data, _head(self.gvk), name, namespace):
+            return
         api_version, kind, names = _kind_of(data)
         if not self.allows(api_version, kind):
             raise self.unexpected(api_version, kind)
@@ -117,19 +119,11 @@ class _Identity(msgspec.Struct, gc=False, rename="camel"):
 
 
 _DECODER = msgspec.json.Decoder(_Identity)
-_HEAD = re.compile(
-    rb'\{"apiVersion":"([\w./-]*)","kind":"(\w*)","metadata":\{(?:"resourceVersion":"[0-9]*",)?'
-    rb'"name":"([\w.:-]*)","namespace":"([\w.-]*)"'
-)
-"""How an object in a namespace begins as our own server writes it: then the rest of it is not read."""
 _NAMELESS = _Names()
 
 
 def _kind_of(data: Bytes) -> tuple[str, str, _Names]:
     """The apiVersion, the kind and the names of an object."""
-    if head := _HEAD.match(data):
-        api_version, kind, name, namespace = head.groups()
-        return api_version.decode(), kind.decode(), _Names(name.decode(), namespace.decode())
     try:
         found = _DECODER.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -139,6 +133,21 @@ def _kind_of(data: Bytes) -> tuple[str, str, _Names]:
     raise DecodeError(
         f"the server's answer is not an object: {reason}"
     )  # outside of the handler: `error` may hold the whole object
+
+
+@lru_cache(maxsize=1024)
+def _head(gvk: GroupVersionKind) -> bytes:
+    return f'{{"apiVersion":"{gvk.api_version}","kind":"{gvk.kind}","metadata":{{'.encode()
+
+
+def _begins(data: bytes, head: bytes, name: str, namespace: str) -> bool:
+    """Whether an object begins as our own server writes one of this name: then the rest of it need not be read."""
+    if not data.startswith(head):
+        return False
+    at = len(head)
+    if data.startswith(b'"resourceVersion":"', at):
+        at = data.find(b'",', at) + 2
+    return data.startswith(f'"name":"{name}","namespace":"{namespace}"'.encode(), at)
 
 
 def _group(api_version: str) -> str:
