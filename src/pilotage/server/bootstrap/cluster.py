@@ -16,6 +16,8 @@ import msgspec
 from pilotage.errors import RevisionConflict
 from pilotage.meta.documents import Document
 from pilotage.server import records
+from pilotage.server.access.rbac import GROUP
+from pilotage.server.bootstrap.owners import set_owner
 from pilotage.server.bootstrap.roles import roles
 from pilotage.server.context import RegistryContext
 from pilotage.storage.interface import Operation, Put
@@ -44,6 +46,8 @@ async def create_cluster_objects(context: RegistryContext) -> None:
         namespace = f"{metadata['namespace']}/" if "namespace" in metadata else ""
         key = f"{context.prefix}{collection}{namespace}{metadata['name']}"
         if await context.storage.get(key) is None:
+            if collection.startswith(GROUP):
+                set_owner(document, "kube-apiserver", now)
             metadata |= {"uid": context.uid(), "creationTimestamp": now}
             puts.append(Put(key, records.encode(document), expected=0))
     if puts:

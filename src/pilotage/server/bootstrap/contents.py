@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from pilotage.meta.documents import Document
 from pilotage.server import records
+from pilotage.server.bootstrap.owners import set_owner
 from pilotage.storage.interface import Put, Storage
 
 SERVICE_ACCOUNTS = "core/serviceaccounts/"
@@ -44,6 +45,8 @@ class NamespaceContents:
             entry = await storage.get(prefix + key)
             if entry is None:
                 document = self._document(key)
+                if key.startswith(CONFIG_MAPS):
+                    set_owner(document, "kube-controller-manager", now)
                 document["metadata"] |= {"namespace": namespace, "uid": uid(), "creationTimestamp": now}
                 puts.append(Put(prefix + key, records.encode(document), expected=0))
             elif key.startswith(CONFIG_MAPS):
