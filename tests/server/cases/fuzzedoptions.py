@@ -15,6 +15,7 @@ _JOBS = "/apis/batch/v1/namespaces/<namespace>/jobs"
 _LEASES = "/apis/coordination.k8s.io/v1/namespaces/<namespace>/leases"
 _ROLES = "/apis/rbac.authorization.k8s.io/v1/namespaces/<namespace>/roles"
 _SLICES = "/apis/discovery.k8s.io/v1/namespaces/<namespace>/endpointslices"
+_DEPLOYMENTS = "/apis/apps/v1/namespaces/<namespace>/deployments"
 _SETS = "/apis/apps/v1/namespaces/<namespace>/replicasets"
 _EVENTS = "/events.k8s.io/v1/namespaces/<namespace>/events"
 _WIDGETS = "/apis/<group>/{}/namespaces/<namespace>/widgets"
@@ -70,6 +71,9 @@ _CLAIM: dict[str, Any] = {
 }
 _JOB = {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "x"}]}}}}
 _TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "a", "image": "x"}]}}
+_PORT = {"containerPort": 80}
+_CONTAINER = {"name": "a", "image": "x", "ports": [_PORT, _PORT]}
+_PORTS = {"metadata": {"name": "one"}, "template": {"spec": {"containers": [_CONTAINER]}}}
 _SET = {"metadata": {"name": "one"}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": _TEMPLATE}}
 _EVENT = {
     "apiVersion": "events.k8s.io/v1",
@@ -144,6 +148,13 @@ FUZZED_OPTIONS = Scenario(
             _CORE + "/limitranges?watch=true&allowWatchBookmarks=true&timeoutSeconds=1",
             accept=_TABLE,
         ),
+        get(
+            "the empty deployment of a bookmark",
+            _DEPLOYMENTS + "?watch=true&allowWatchBookmarks=true&timeoutSeconds=1",
+            accept=_TABLE,
+        ),
+        post("a template with a port twice", _CORE + "/podtemplates", _PORTS),
+        patch("it is not mentioned again", _CORE + "/podtemplates/one", {"metadata": {"labels": {"a": "b"}}}),
         # deletion
         delete("an empty version", _MAPS + "/one", _VERSION),
         delete("an empty uid", _MAPS + "/one", {"preconditions": {"uid": ""}}),

@@ -20,13 +20,15 @@ def _template(document: Document) -> list[Cell]:
 
 def deployment(document: Document, now: datetime) -> list[Cell]:
     spec, status = part(document, "spec"), part(document, "status")
+    *template, selector = _template(document)
     return [
         cells.name(document),
         f"{status.get('readyReplicas', 0)}/{spec.get('replicas', 0)}",
         status.get("updatedReplicas", 0),
         status.get("availableReplicas", 0),
         cells.age(document, now),
-        *_template(document),
+        *template,
+        selector if spec.get("selector") is not None else "",  # there is none in a bookmark
     ]
 
 

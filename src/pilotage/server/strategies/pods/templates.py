@@ -25,4 +25,6 @@ class PodTemplateStrategy(Strategy):
         return list(islice(validate_pod_template(document["template"], "template"), MAX_CAUSES + 1))
 
     def warnings(self, document: Document, old: Document | None) -> list[str]:
+        if old is not None and document["metadata"].get("generation") == old["metadata"].get("generation"):
+            return []
         return list(islice(template_warnings(document["template"], "template"), MAX_CAUSES))
