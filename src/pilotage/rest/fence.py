@@ -69,7 +69,8 @@ def parse_header(value: str) -> tuple[Fence, ...]:
 
 
 def _text(term: Term) -> str:
-    return "/".join((quote(term.namespace), quote(term.name), str(term.transitions), quote(term.holder, safe="")))
+    namespace, name, holder = (quote(part, safe="") for part in (term.namespace, term.name, term.holder))
+    return f"{namespace}/{name}/{term.transitions}/{holder}"
 
 
 def _term(text: str) -> Term:
