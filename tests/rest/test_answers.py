@@ -134,4 +134,5 @@ def test_another_object_of_our_own_server_is_refused(kind: str, name: str, names
     data = f'{head}"name":"{name}","namespace":"{namespace}"}}}}'.encode()
     with pytest.raises(UnexpectedAnswer):
         DEPLOYMENTS.check_object(data, name="a", namespace="n")
+    DEPLOYMENTS.check_item(memoryview(data.replace(kind.encode(), b"Deployment")))
     DEPLOYMENTS.check_object(f'{head}"name":"a","namespace":"n"}}}}'.encode().replace(kind.encode(), b"Deployment"))
