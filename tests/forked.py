@@ -156,6 +156,7 @@ def _run(
             exec(code, {"__name__": "__main__"})
         case ("-m", module, *arguments):
             sys.argv = [module, *arguments]
+            sys.path.insert(0, folder)
             runpy.run_module(module, run_name="__main__", alter_sys=True)
         case (path, *arguments):
             sys.argv = [path, *arguments]

@@ -66,8 +66,9 @@ class Program:
 
 
 @contextmanager
-def running(*command: str, environment: dict[str, str]) -> Iterator[Program]:
-    process = ForkedProcess(*command, environment=os.environ | {"PYTHONUNBUFFERED": "1"} | environment, merged=True)
+def running(*command: str, environment: dict[str, str], folder: Path | None = None) -> Iterator[Program]:
+    together = os.environ | {"PYTHONUNBUFFERED": "1"} | environment
+    process = ForkedProcess(*command, folder=folder, environment=together, merged=True)
     with process:
         try:
             yield Program(process)

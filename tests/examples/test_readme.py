@@ -14,7 +14,7 @@ import pytest
 from .test_device import EXAMPLES, PATIENCE, Program, example, running
 
 PAGE = (EXAMPLES / "README.md").read_text()
-BLOCK = re.compile(r"^```console\n\$ python (\S+)([^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```console\n\$ python ((?:-m )?\S+)([^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 ON_DEVICES = {
     "basic_client.py": (),
     "device_basic_client.py": (),
@@ -72,6 +72,11 @@ def matches(pattern: str, line: str) -> bool:
 
 @contextmanager
 def started(program: Shown) -> Iterator[Program]:
+    if program.name.startswith("-m "):
+        environment = {"KUBECONFIG": "/nowhere"}
+        with running(*program.name.split(), *program.arguments, folder=EXAMPLES, environment=environment) as found:
+            yield found
+        return
     if program.name not in ON_DEVICES:
         with example(program.name, "unix:///nowhere", *program.arguments) as found:
             yield found
@@ -89,7 +94,8 @@ def started(program: Shown) -> Iterator[Program]:
 def test_every_example_is_in_the_table_and_has_its_output() -> None:
     there = {path.name for path in EXAMPLES.glob("*.py")}
     assert set(re.findall(r"^\| \[(\w+\.py)\]\(\1\) \|", PAGE, re.MULTILINE)) == there
-    assert {program.name for program in shown()} == there
+    packages = {f"-m {path.parent.name}" for path in EXAMPLES.glob("*/__main__.py")}
+    assert {program.name for program in shown()} == there | packages
 
 
 @pytest.mark.parametrize("program", shown(), ids=lambda program: program.name)
