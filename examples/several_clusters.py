@@ -10,6 +10,7 @@ or deleted there is restored.
 
 import asyncio
 import sys
+from base64 import b64decode
 from collections.abc import Callable
 
 import pilotage as pt
@@ -56,6 +57,10 @@ def secret_in(namespace: str) -> Callable[[Secret], list[pt.Request]]:
     return request_of
 
 
+def password(secret: Secret) -> str:
+    return b64decode(secret.data["password"]).decode()
+
+
 async def main(world: str, contexts: list[str]) -> None:
     if world == "cluster":
         cluster = pt.Cluster.connect()
@@ -70,16 +75,17 @@ async def main(world: str, contexts: list[str]) -> None:
         source = cluster.client.with_namespace(SOURCE)
         copies = next(iter(targets.values())).client.with_namespace(TARGET)
 
-        secret = await source.create(Secret(metadata=pt.ObjectMeta(name="login"), data={"password": b"correct horse"}))
+        secret = await source.create(
+            Secret(metadata=pt.ObjectMeta(name="login"), string_data={"password": "correct horse"})
+        )
         await manager.run_until_idle(timeout=60)
-        print("copied:", (await copies.get(Secret, "login")).data["password"].decode())
-        secret.data["password"] = b"battery staple"
-        await source.update(secret)
+        print("copied:", password(await copies.get(Secret, "login")))
+        await source.patch(secret, {"stringData": {"password": "battery staple"}})
         await manager.run_until_idle(timeout=60)
-        print("changed:", (await copies.get(Secret, "login")).data["password"].decode())
+        print("changed:", password(await copies.get(Secret, "login")))
         await copies.delete(Secret, "login")
         await manager.run_until_idle(timeout=60)
-        print("restored:", (await copies.get(Secret, "login")).data["password"].decode())
+        print("restored:", password(await copies.get(Secret, "login")))
         await source.delete(secret)
         await manager.run_until_idle(timeout=60)
         print("deleted" if await copies.find(Secret, "login") is None else "still there")
