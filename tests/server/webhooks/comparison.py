@@ -107,10 +107,13 @@ class _Run:
         return [self.prepared(item) for item in document] if isinstance(document, list) else document
 
     def _identity(self, found: tuple[str, Document]) -> tuple[object, ...]:
-        """What is the same for two reviews of one delete, which the real server begins with what its cache has."""
+        """What is the same for all reviews of one delete. How often a delete is admitted depends on the cache of the
+        real server: on the states that it begins with, until it has the latest one."""
         path, review = found
-        is_delete = review["request"].get("operation") == "DELETE"
-        return path, *_old_version(review), None if is_delete else review["request"]["uid"]
+        uid, version = _old_version(review)
+        if review["request"].get("operation") == "DELETE":
+            return path, uid
+        return path, uid, version, review["request"]["uid"]
 
     def _note_version(self, body: bytes) -> None:
         with suppress(ValueError, AttributeError):
