@@ -1,4 +1,4 @@
-"""The page that maps other projects' names: each of ours on it exists."""
+"""The pages that map other projects' names: each of ours on them exists."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ import pilotage
 from pilotage.cli import parser
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "names.md"
+PAGES = [ROOT / "docs" / name for name in ("names.md", "from-controller-runtime.md")]
 
 
 def ours() -> Iterator[str]:
-    """The code in the second column, and what begins like a name of ours in the third."""
-    for line in PAGE.read_text().splitlines():
+    """The code in the second column, and what begins like a name of ours elsewhere."""
+    for line in (line for page in PAGES for line in page.read_text().splitlines()):
         if line.startswith("| ") and not line.startswith("| there"):
             _, here, remark = line.strip("|").split("|")
             yield from re.findall(r"`([^`]+)`", here)
             yield from re.findall(r"`(pt\.\w[\w.]*|examples/\w+\.py)`", remark)
+        else:
+            yield from re.findall(r"(?<!`)`(pt\.\w[\w.]*|examples/\w+(?:\.py)?)`", line)
 
 
 def found(name: str) -> Any:
@@ -50,7 +52,7 @@ NAMES = sorted(set(ours()))
 
 
 def test_the_page_has_names_of_all_three() -> None:
-    assert {"pilotage.device.connect", "pt.Informer.add_event_handler", "pt.WorkTracker"} <= set(NAMES)
+    assert {"pilotage.device.connect", "pt.Informer.add_event_handler", "pt.WorkTracker", "pt.intercept"} <= set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
