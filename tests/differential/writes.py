@@ -38,9 +38,10 @@ class Writes(Requests):
         document = self._document(self._short())
         if self._subject.namespaced and self._likely(0.05):
             document["metadata"] = {"generateName": self._chance.choice(["made-", "made-", "Made_"])}
-        if self._likely(0.03):
+        if self._likely(0.03):  # a dry run returns it: it is not that of an object
             document["metadata"]["resourceVersion"] = self._chance.choice(["0", "", "1", "abc"])
-        self._write("create", "POST", self._subject.collection, query=self._query(), body=document)
+            return self._step("create", "POST", self._subject.collection, query=self._query(), body=document)
+        return self._write("create", "POST", self._subject.collection, query=self._query(), body=document)
 
     def _replace(self) -> None:
         short = self._short()
