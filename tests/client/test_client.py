@@ -123,6 +123,7 @@ async def test_a_namespace_is_asked_for_before_anything_is_sent(call: str) -> No
     assert transport.requests == []
 
 
+@pytest.mark.covers("T146")
 async def test_a_name_is_asked_for_before_anything_is_sent() -> None:
     transport = Recorder()
     client = Client(transport)

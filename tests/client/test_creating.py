@@ -43,6 +43,7 @@ async def test_a_created_object_has_what_the_server_gives_it(world: World) -> No
     assert widget.spec.mode == "fast"  # the schema's default
 
 
+@pytest.mark.covers("T154")
 async def test_a_created_object_can_be_written_on_at_once(world: World) -> None:
     await world.install(WIDGETS)
     widget = await world.client.create(new_widget(world.namespace))
@@ -71,6 +72,7 @@ async def test_a_document_is_created_and_refreshed_in_place(world: World) -> Non
     assert document["spec"] == {"size": 1, "mode": "fast"}
 
 
+@pytest.mark.covers("T146")
 async def test_the_server_completes_a_generated_name(world: World) -> None:
     names = set()
     for _ in range(3):
@@ -83,7 +85,7 @@ async def test_the_server_completes_a_generated_name(world: World) -> None:
     assert all(set(name.removeprefix("gen-")) <= set("bcdfghjklmnpqrstvwxz2456789") for name in names)
 
 
-@pytest.mark.covers("T127")
+@pytest.mark.covers("T127", "T146")
 async def test_what_exists_already_says_so(world: World) -> None:
     await world.install(WIDGETS)
     await world.client.create(new_widget(world.namespace))
@@ -97,6 +99,15 @@ async def test_what_exists_already_says_so(world: World) -> None:
     assert (error.status.details.name, error.status.details.kind) == ("one", "widgets")
 
 
+@pytest.mark.covers("T146")
+async def test_a_create_that_fails_leaves_the_object_as_it_was(world: World) -> None:
+    await world.client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace=world.namespace)))
+    second = ConfigMap(metadata=ObjectMeta(name="a", namespace=world.namespace), data={"k": "v"})
+    with pytest.raises(AlreadyExists):
+        await world.client.create(second)
+    assert second == ConfigMap(metadata=ObjectMeta(name="a", namespace=world.namespace), data={"k": "v"})
+
+
 @pytest.mark.parametrize("made", [new_widget("nowhere"), ConfigMap(metadata=ObjectMeta(name="a", namespace="nowhere"))])
 async def test_a_namespace_must_be_there(world: World, made: Widget | ConfigMap) -> None:
     await world.install(WIDGETS)
@@ -106,6 +117,7 @@ async def test_a_namespace_must_be_there(world: World, made: Widget | ConfigMap)
     assert (caught.value.kind, caught.value.namespace) == (made.kind, "nowhere")
 
 
+@pytest.mark.covers("T145")
 async def test_a_version_must_not_be_set(world: World) -> None:
     metadata = ObjectMeta(name="a", namespace=world.namespace, resource_version="5")
     with pytest.raises(ApiError, match="resourceVersion should not be set on objects to be created") as caught:
@@ -235,6 +247,7 @@ async def test_an_unknown_field_validation_is_invalid(world: World) -> None:
         )
 
 
+@pytest.mark.covers("T148")
 async def test_a_status_is_dropped_where_it_is_a_subresource(world: World) -> None:
     await world.install(WIDGETS)
     widget = new_widget(world.namespace)

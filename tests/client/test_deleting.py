@@ -56,6 +56,7 @@ async def test_a_name_can_be_used_again(world: World) -> None:
     assert second.metadata.generation == 1
 
 
+@pytest.mark.covers("T147")
 async def test_a_finalizer_holds_a_deleted_object(world: World) -> None:
     widget = await held_widget(world)
     await world.client.delete(widget)
@@ -68,6 +69,7 @@ async def test_a_finalizer_holds_a_deleted_object(world: World) -> None:
     assert again.metadata.resource_version == found.metadata.resource_version
 
 
+@pytest.mark.covers("T147")
 async def test_the_last_finalizer_lets_it_go(world: World) -> None:
     widget = await held_widget(world)
     await world.client.delete(widget)
@@ -79,6 +81,7 @@ async def test_the_last_finalizer_lets_it_go(world: World) -> None:
     assert await world.client.find(Widget, "one", namespace=world.namespace) is None
 
 
+@pytest.mark.covers("T147")
 async def test_one_of_two_finalizers_is_not_the_last(world: World) -> None:
     await world.install(WIDGETS)
     widget = new_widget(world.namespace)
@@ -91,6 +94,7 @@ async def test_one_of_two_finalizers_is_not_the_last(world: World) -> None:
     assert await world.client.find(Widget, "one", namespace=world.namespace) is None
 
 
+@pytest.mark.covers("T147")
 async def test_no_finalizer_is_added_to_a_terminating_object(world: World) -> None:
     widget = await held_widget(world)
     await world.client.delete(widget)
@@ -116,6 +120,7 @@ async def test_a_terminating_object_still_has_its_name(world: World) -> None:
         await world.client.create(new_widget(world.namespace))
 
 
+@pytest.mark.covers("T149")
 async def test_a_deletion_can_ask_for_a_uid(world: World) -> None:
     await world.install(WIDGETS)
     widget = await world.client.create(new_widget(world.namespace))
@@ -128,6 +133,7 @@ async def test_a_deletion_can_ask_for_a_uid(world: World) -> None:
     await world.client.delete(widget, uid=widget.metadata.uid)
 
 
+@pytest.mark.covers("T149")
 async def test_a_deletion_can_ask_for_a_version(world: World) -> None:
     config_map = await world.client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace=world.namespace)))
     with pytest.raises(Conflict, match="the ResourceVersion in the precondition"):
@@ -135,7 +141,7 @@ async def test_a_deletion_can_ask_for_a_version(world: World) -> None:
     await world.client.delete(config_map, resource_version=config_map.metadata.resource_version)
 
 
-@pytest.mark.covers("T137")
+@pytest.mark.covers("T137", "T149")
 async def test_a_dry_run_deletes_nothing(world: World) -> None:
     await world.install(WIDGETS)
     widget = await world.client.create(new_widget(world.namespace))
@@ -177,6 +183,7 @@ async def test_a_selection_is_deleted_in_one_call(world: World) -> None:
     assert len(await world.client.list(Widget, namespace=world.namespace)) == 0
 
 
+@pytest.mark.covers("T147")
 async def test_a_collection_with_finalizers_stays_until_they_are_gone(world: World) -> None:
     await held_widget(world)
     await world.client.delete_all_of(Widget, namespace=world.namespace)

@@ -93,7 +93,7 @@ async def test_a_label_selector_that_is_none_is_a_bad_request(world: World, labe
     assert str(caught.value) == message
 
 
-@pytest.mark.covers("T134")
+@pytest.mark.covers("T134", "T150")
 async def test_fields_select(world: World) -> None:
     await world.install(WIDGETS)
     for name, colour in (("a", "red"), ("b", "blue"), ("c", None)):
@@ -110,6 +110,7 @@ async def test_fields_select(world: World) -> None:
     assert await names({"metadata.name": "a,b=c\\"}) == []
 
 
+@pytest.mark.covers("T150")
 async def test_a_field_that_cannot_select_is_a_bad_request(world: World) -> None:
     await world.install(WIDGETS)
     with pytest.raises(BadRequest, match=r"field label not supported: spec\.size"):
@@ -238,7 +239,7 @@ async def test_any_version_will_do_for_zero(world: World) -> None:
     assert isinstance((await world.client.list(ConfigMap, namespace=world.namespace, resource_version="0")).names, list)
 
 
-@pytest.mark.covers("T135")
+@pytest.mark.covers("T135", "T150")
 async def test_selectors_restrict_together_in_any_order_and_an_empty_one_does_not(world: World) -> None:
     for name, labels in (("one", {"a": "1"}), ("two", {"a": "1", "b": "2"}), ("three", {"b": "2"})):
         metadata = ObjectMeta(name=name, namespace=world.namespace, labels={**labels, "set": world.namespace})

@@ -234,6 +234,7 @@ async def test_unknown_fields_in_a_patch_are_pruned_or_invalid(world: World) -> 
         await world.client.patch(widget, {"spec": {"nonsense": 1}}, field_validation="Strict")
 
 
+@pytest.mark.covers("T145")
 async def test_a_version_in_a_patch_is_a_condition(world: World) -> None:
     config_map = await world.client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace=world.namespace)))
     with pytest.raises(Conflict):

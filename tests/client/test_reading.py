@@ -23,7 +23,7 @@ class Unicorn(Resource):
     """No server has it."""
 
 
-@pytest.mark.covers("T127")
+@pytest.mark.covers("T127", "T155")
 async def test_one_object_in_three_forms(world: World) -> None:
     await world.install(WIDGETS)
     created = await world.client.create(new_widget(world.namespace, colour="red", labels={"a": "b"}))
@@ -57,7 +57,7 @@ async def test_find_gives_none_for_what_is_not_there(world: World) -> None:
     assert found.kind == "ConfigMap"
 
 
-@pytest.mark.covers("T127")
+@pytest.mark.covers("T127", "T155")
 async def test_a_kind_that_is_not_served_is_not_an_object_that_is_missing(world: World) -> None:
     for kind in (Unicorn, GroupVersionKind("nobody.pilotage.dev", "v1", "Unicorn")):
         with pytest.raises(

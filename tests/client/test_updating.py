@@ -69,6 +69,7 @@ async def test_no_field_is_lost_by_an_item_of_a_list(world: World) -> None:
     assert document["spec"] == {"size": 4, "mode": "fast", "note": "keep me"}
 
 
+@pytest.mark.covers("T145")
 async def test_a_stale_version_is_a_conflict(world: World) -> None:
     await world.install(WIDGETS)
     await world.client.create(new_widget(world.namespace))
@@ -87,6 +88,7 @@ async def test_a_stale_version_is_a_conflict(world: World) -> None:
     assert stale.spec.size == 3  # a failed write changes nothing here either
 
 
+@pytest.mark.covers("T145")
 async def test_a_custom_object_needs_its_version(world: World) -> None:
     await world.install(WIDGETS)
     await world.client.create(new_widget(world.namespace))
@@ -98,6 +100,7 @@ async def test_a_custom_object_needs_its_version(world: World) -> None:
     )
 
 
+@pytest.mark.covers("T145")
 async def test_a_config_map_needs_no_version(world: World) -> None:
     metadata = ObjectMeta(name="a", namespace=world.namespace)
     await world.client.create(ConfigMap(metadata=metadata, data={"a": "1"}))
@@ -107,6 +110,7 @@ async def test_a_config_map_needs_no_version(world: World) -> None:
     assert (await world.client.get(ConfigMap, "a", namespace=world.namespace)).data == {"b": "2"}
 
 
+@pytest.mark.covers("T145")
 async def test_a_lease_is_created_by_an_update_and_then_needs_its_version(world: World) -> None:
     await world.client.update(Lease(metadata=ObjectMeta(name="l", namespace=world.namespace)))
     with pytest.raises(Invalid, match="must be specified for an update"):
@@ -187,7 +191,7 @@ async def test_what_is_the_servers_cannot_be_changed(world: World) -> None:
     assert (widget.metadata.generation, widget.metadata.resource_version) == (1, version)
 
 
-@pytest.mark.covers("T129", "T131")
+@pytest.mark.covers("T129", "T131", "T148")
 async def test_the_status_is_written_apart_from_the_rest(world: World) -> None:
     await world.install(WIDGETS)
     widget = await world.client.create(new_widget(world.namespace, labels={"a": "1"}))
@@ -201,6 +205,7 @@ async def test_the_status_is_written_apart_from_the_rest(world: World) -> None:
     assert widget == stored  # it became what is stored
 
 
+@pytest.mark.covers("T148")
 async def test_the_rest_is_written_apart_from_the_status(world: World) -> None:
     await world.install(WIDGETS)
     widget = await world.client.create(new_widget(world.namespace))
@@ -211,6 +216,7 @@ async def test_the_rest_is_written_apart_from_the_status(world: World) -> None:
     assert (widget.spec.size, widget.status) == (2, WidgetStatus(phase="Running"))
 
 
+@pytest.mark.covers("T148")
 async def test_a_kind_without_a_status_subresource_says_so(world: World) -> None:
     """Not NotFound: that would read as if the object were gone."""
     await world.install(GADGETS)
@@ -236,6 +242,7 @@ async def test_a_status_is_validated(world: World) -> None:
     assert caught.value.causes[0].field == "status.phase"
 
 
+@pytest.mark.covers("T145", "T148")
 async def test_a_stale_status_is_a_conflict(world: World) -> None:
     await world.install(WIDGETS)
     widget = await world.client.create(new_widget(world.namespace))

@@ -43,6 +43,7 @@ def config_map(world: World, name: str, **labels: str) -> ConfigMap:
     return ConfigMap(metadata=ObjectMeta(name=name, namespace=world.namespace, labels=labels))
 
 
+@pytest.mark.covers("T156")
 async def test_a_watch_goes_on_where_a_list_ended(world: World) -> None:
     before = await world.client.create(config_map(world, "before"))
     version = (await world.client.list(ConfigMap, namespace=world.namespace)).resource_version
@@ -122,7 +123,7 @@ async def test_a_write_that_changes_nothing_is_not_seen(world: World) -> None:
 
 
 @pytest.mark.parametrize("kind", [WIDGET, metadata_only(WIDGET)])
-@pytest.mark.covers("T141")
+@pytest.mark.covers("T141", "T156")
 async def test_a_watch_gives_each_form(world: World, kind: GroupVersionKind) -> None:
     await world.install(WIDGETS)
     await world.client.create(new_widget(world.namespace))

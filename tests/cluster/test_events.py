@@ -49,6 +49,7 @@ def verbs(requests: list[Request]) -> list[Verb]:
     return [request.verb for request in requests]
 
 
+@pytest.mark.covers("T189")
 async def test_events_arrive_and_repetitions_are_counted(world: World) -> None:
     config_map = await world.client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace=world.namespace)))
     namespace = await world.client.get(Namespace, world.namespace)

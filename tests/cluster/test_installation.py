@@ -59,6 +59,7 @@ def test_a_new_schema_replaces_the_old_one() -> None:
     assert merged(spec(version("v1", storage=True)), spec(new))["versions"] == [new]
 
 
+@pytest.mark.covers("T190")
 async def test_what_is_installed_is_served_at_once() -> None:
     async with pt.Cluster.embedded("memory:") as cluster:
         await cluster.install(Thing)
@@ -66,6 +67,7 @@ async def test_what_is_installed_is_served_at_once() -> None:
         assert (await cluster.client.create(Thing(metadata=meta, spec=ThingSpec()))).spec.size == 1
 
 
+@pytest.mark.covers("T190")
 async def test_installing_again_writes_nothing() -> None:
     async with pt.Cluster.embedded("memory:") as cluster:
         await cluster.install(Thing)
@@ -75,6 +77,7 @@ async def test_installing_again_writes_nothing() -> None:
         assert after.metadata.resource_version == before.metadata.resource_version
 
 
+@pytest.mark.covers("T190")
 async def test_installing_a_wider_type_widens_the_schema() -> None:
     async with pt.Cluster.embedded("memory:") as cluster:
         await cluster.install(Thing)
@@ -84,6 +87,7 @@ async def test_installing_a_wider_type_widens_the_schema() -> None:
         assert made.spec.colour == "blue"
 
 
+@pytest.mark.covers("T190")
 async def test_a_new_version_serves_the_objects_of_the_old_one() -> None:
     async with pt.Cluster.embedded("memory:") as cluster:
         await cluster.install(Thing)
@@ -94,6 +98,7 @@ async def test_a_new_version_serves_the_objects_of_the_old_one() -> None:
         assert (found.spec.size, found.spec.colour) == (7, "red")
 
 
+@pytest.mark.covers("T190")
 async def test_a_kind_whose_name_is_taken_is_refused_with_the_reason() -> None:
     @pt.resource(group="install.pilotage.dev", version="v1", kind="Thing", plural="thingies")
     class Rival(pt.Resource):

@@ -12,6 +12,8 @@ import pytest
 
 from pilotage.cache.informer import Informer
 from pilotage.cluster import Cluster
+from pilotage.controller import ControllerBuilder
+from pilotage.controller import Request as ReconcileRequest
 from pilotage.errors import ConnectionLost, InvalidDefinition
 from pilotage.http import health
 from pilotage.http.client import Client
@@ -50,6 +52,38 @@ async def test_metrics_are_served_and_nothing_else_and_gone_after_the_stop() -> 
         await manager.start(timeout=0)
         with pytest.raises(ConnectionLost):
             await get(address, "/metrics")
+
+
+METRICS = """
+controller_runtime_reconcile_total controller_runtime_reconcile_errors_total
+controller_runtime_terminal_reconcile_errors_total controller_runtime_reconcile_panics_total
+controller_runtime_reconcile_timeouts_total controller_runtime_reconcile_time_seconds
+controller_runtime_max_concurrent_reconciles controller_runtime_active_workers
+workqueue_depth workqueue_adds_total workqueue_queue_duration_seconds workqueue_work_duration_seconds
+workqueue_unfinished_work_seconds workqueue_longest_running_processor_seconds workqueue_retries_total
+controller_runtime_webhook_latency_seconds controller_runtime_webhook_requests_total
+controller_runtime_webhook_requests_in_flight controller_runtime_webhook_panics_total
+controller_runtime_conversion_webhook_panics_total certwatcher_read_certificate_total
+certwatcher_read_certificate_errors_total rest_client_requests_total leader_election_master_status
+"""
+
+
+@pytest.mark.covers("T187")
+async def test_the_default_metrics_of_controller_runtime_are_there_under_their_names() -> None:
+    import pilotage.client.sending
+    import pilotage.webhook.certificates.files
+    import pilotage.webhook.conversion.webhook
+    import pilotage.webhook.endpoint  # noqa: F401 - parts that a program imports when it uses them
+
+    async with Manager(Cluster.embedded(), BOTH) as manager:
+        ControllerBuilder(manager).for_(ConfigMap).complete(_no_reconcile)
+        await manager.run_until_idle(timeout=30)
+        _, text = await get(manager.metrics_address, "/metrics")
+    assert set(METRICS.split()) - set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE)) == set()
+
+
+async def _no_reconcile(request: ReconcileRequest) -> None:
+    pass
 
 
 @pytest.mark.covers("T73")

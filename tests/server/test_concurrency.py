@@ -7,15 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from pilotage.errors import AlreadyExists, Conflict
+import pilotage as pt
+from pilotage.errors import AlreadyExists, Conflict, NotFound
 from pilotage.storage import open_storage
 from pilotage.testing import loop
+from pilotage.types.apps.v1 import Deployment, DeploymentSpec
+from pilotage.types.core.v1 import ConfigMap, Container, PodSpec, PodTemplateSpec
+from pilotage.types.meta.v1 import LabelSelector
 
 from .registries import CONFIG_MAPS, DEFINITIONS, WIDGETS, Api, Pausing, definition, opened, widget
 
 SEEDS = pytest.mark.parametrize("seed", range(6))
 
 
+@pytest.mark.covers("T153")
 @SEEDS
 def test_no_increment_is_lost_by_updates_that_are_tried_again(seed: int) -> None:
     loop.run(_updates(), seed=seed)
@@ -43,6 +48,7 @@ async def _increment(api: Api, times: int) -> int:
     return conflicts
 
 
+@pytest.mark.covers("T153")
 @SEEDS
 def test_patches_without_a_version_never_conflict_and_all_of_them_count(seed: int) -> None:
     loop.run(_patches(), seed=seed)
@@ -56,6 +62,7 @@ async def _patches() -> None:
         assert (await api.get(CONFIG_MAPS, "one", "default"))["data"] == {key: key for key in keys}
 
 
+@pytest.mark.covers("T153")
 @SEEDS
 def test_a_name_is_created_once(seed: int) -> None:
     loop.run(_creates(), seed=seed)
@@ -66,6 +73,60 @@ async def _creates() -> None:
         tries = [api.create(CONFIG_MAPS, {"metadata": {"name": "one"}}, "default") for _ in range(5)]
         results = await asyncio.gather(*tries, return_exceptions=True)
         assert [type(result) for result in results if not isinstance(result, dict)] == [AlreadyExists] * 4
+
+
+@SEEDS
+@pytest.mark.covers("T153")
+def test_deletes_and_an_update_at_once_have_only_legal_outcomes(seed: int) -> None:
+    loop.run(_deletes(), seed=seed)
+
+
+async def _deletes() -> None:
+    async with opened(Pausing()) as api:
+        client = pt.Client(api.registry).with_namespace("default")
+        meta = pt.ObjectMeta(name="one", labels={"app": "one"})
+        found = await client.create(ConfigMap(metadata=meta))
+        found.data["a"] = "1"
+        updated, *deleted = await asyncio.gather(
+            client.update(found),
+            client.delete(ConfigMap, "one"),
+            client.delete(ConfigMap, "one"),
+            client.delete_all_of(ConfigMap, labels={"app": "one"}),
+            return_exceptions=True,
+        )
+        assert isinstance(updated, ConfigMap | NotFound | Conflict)
+        assert all(result is None or isinstance(result, ConfigMap | NotFound) for result in deleted), deleted
+        assert isinstance(deleted[0], NotFound) or isinstance(deleted[1], NotFound), "one object is deleted once"
+        assert await client.find(ConfigMap, "one") is None
+
+
+@SEEDS
+@pytest.mark.covers("T153")
+def test_a_scale_is_not_undone_by_an_update_at_the_same_time(seed: int) -> None:
+    loop.run(_scale_and_update(), seed=seed)
+
+
+async def _scale_and_update() -> None:
+    async with opened(Pausing()) as api:
+        client = pt.Client(api.registry).with_namespace("default")
+        labels = {"app": "web"}
+        template = PodTemplateSpec(
+            metadata=pt.ObjectMeta(labels=labels), spec=PodSpec(containers=[Container(name="web", image="nginx")])
+        )
+        spec = DeploymentSpec(replicas=1, selector=LabelSelector(match_labels=labels), template=template)
+        found = await client.create(Deployment(metadata=pt.ObjectMeta(name="web"), spec=spec))
+        found.metadata.labels["changed"] = "yes"
+        updated, scaled = await asyncio.gather(
+            client.update(found),
+            client.patch(Deployment, {"spec": {"replicas": 5}}, name="web", subresource="scale"),
+            return_exceptions=True,
+        )
+        assert not isinstance(scaled, BaseException), scaled
+        stored = await client.get(Deployment, "web")
+        assert stored.spec is not None
+        assert stored.spec.replicas == 5
+        assert (stored.metadata.labels == {"changed": "yes"}) == isinstance(updated, Deployment)
+        assert isinstance(updated, Deployment | Conflict)
 
 
 @SEEDS

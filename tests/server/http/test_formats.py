@@ -79,6 +79,7 @@ async def test_json_ends_with_a_line_break_unless_it_is_indented() -> None:
         assert (await get(face, f"{MAPS}/a?pretty=0", "*/*", user_agent="curl/8.0")).body.startswith(b'{"')
 
 
+@pytest.mark.covers("T154")
 async def test_the_items_of_a_typed_list_have_no_kind_and_those_of_an_untyped_one_do() -> None:
     async with served() as (face, _):
         maps, widgets = document(await get(face, MAPS, JSON)), document(await get(face, WIDGET_PATH, JSON))

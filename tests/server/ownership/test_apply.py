@@ -45,6 +45,7 @@ async def applied(api: Managed, resource: GroupVersionResource, config: Any, man
     return json.loads((await answer(api, resource, config, manager, **more)).body)
 
 
+@pytest.mark.covers("T152")
 async def test_an_apply_creates_what_is_missing() -> None:
     async with managed() as api:
         created = await answer(api, CONFIG_MAPS, config_map())
@@ -64,6 +65,7 @@ async def test_an_apply_creates_what_is_missing() -> None:
     ]
 
 
+@pytest.mark.covers("T152")
 async def test_fields_that_are_left_out_are_removed() -> None:
     async with managed() as api:
         await applied(api, CONFIG_MAPS, config_map(data={"k": "v", "l": "w"}))
@@ -72,6 +74,7 @@ async def test_fields_that_are_left_out_are_removed() -> None:
     assert made["data"] == {"l": "w", "other": "x"}
 
 
+@pytest.mark.covers("T152")
 async def test_a_conflict_names_the_manager_and_the_field() -> None:
     async with managed() as api:
         await applied(api, CONFIG_MAPS, config_map(), "one")
@@ -96,6 +99,7 @@ async def test_what_was_there_before_the_first_apply_has_a_manager() -> None:
     assert owners(made) == {"me": {"f:data": {"f:l": {}}}, "before-first-apply": {"f:data": {".": {}, "f:k": {}}}}
 
 
+@pytest.mark.covers("T152")
 async def test_the_status_is_applied_apart_and_only_where_there_is_an_object() -> None:
     async with managed() as api:
         with pytest.raises(NotFound):
@@ -152,12 +156,14 @@ async def test_wrong_types_are_an_error_of_the_server_as_in_kubernetes() -> None
     )
 
 
+@pytest.mark.covers("T152")
 async def test_an_apply_needs_a_manager() -> None:
     async with managed() as api:
         with pytest.raises(Invalid, match="fieldManager: Required value: is required for apply patch"):
             await applied(api, CONFIG_MAPS, config_map(), manager="")
 
 
+@pytest.mark.covers("T145", "T152")
 async def test_a_uid_and_a_version_in_the_configuration_are_preconditions() -> None:
     async with managed() as api:
         with pytest.raises(Conflict, match="uid mismatch: the provided object specified uid u, and no existing object"):

@@ -82,6 +82,7 @@ def owners(document: Any) -> dict[str, Any]:
     return {entry["manager"]: entry["fieldsV1"] for entry in document["metadata"].get("managedFields", ())}
 
 
+@pytest.mark.covers("T152")
 async def test_the_creator_owns_what_it_created() -> None:
     async with managed() as api:
         made = await api.create(CONFIG_MAPS, config_map(metadata={"name": "a", "labels": {"x": "y"}}))

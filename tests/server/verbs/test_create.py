@@ -32,6 +32,7 @@ class _Repeating(random.Random):
         return list("aaaaa") if self.left > 0 else list("bbbbb")
 
 
+@pytest.mark.covers("T146")
 async def test_another_name_is_generated_if_one_is_taken() -> None:
     document = {"metadata": {"generateName": "map-"}}
     async with opened(chance=_Repeating()) as api:
@@ -39,6 +40,7 @@ async def test_another_name_is_generated_if_one_is_taken() -> None:
         assert (await api.create(CONFIG_MAPS, document, "default"))["metadata"]["name"] == "map-bbbbb"
 
 
+@pytest.mark.covers("T146")
 async def test_after_eight_names_that_are_taken_the_server_gives_up() -> None:
     document = {"metadata": {"generateName": "map-"}}
     chance = _Repeating()
@@ -49,6 +51,7 @@ async def test_after_eight_names_that_are_taken_the_server_gives_up() -> None:
             await api.create(CONFIG_MAPS, document, "default")
 
 
+@pytest.mark.covers("T147")
 async def test_times_of_a_deletion_are_dropped_and_not_owned() -> None:
     async with opened() as api:
         metadata = {"name": "a", "deletionTimestamp": "2020-01-01T00:00:00Z", "deletionGracePeriodSeconds": 5}
