@@ -266,7 +266,7 @@ async def test_a_read_that_waits_for_an_informer_that_is_removed_ends() -> None:
             await reading
 
 
-@pytest.mark.covers("T123")
+@pytest.mark.covers("T123", "T150")
 async def test_fields_that_are_indexed_can_be_read_by() -> None:
     cache = Cache(
         everywhere(

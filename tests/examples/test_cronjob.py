@@ -18,7 +18,7 @@ from examples.cronjob.schedule import Schedule
 from pilotage.testing.conversion import check_round_trips
 from pilotage.types.batch.v1 import Job, JobCondition, JobStatus
 
-from ..worlds import World
+from ..worlds import World, embedded, over_there
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)  # a Thursday
 
@@ -198,14 +198,15 @@ async def test_a_run_after_its_deadline_is_skipped() -> None:
         assert await names(client) == []
 
 
-@pytest.mark.virtual_time
-async def test_webhooks_and_conversion_hold_for_both_versions() -> None:
-    cluster = pt.Cluster.embedded("memory:")
-    async with pt.Manager(cluster) as manager:
-        await cluster.install(CronJob, CronJobV2)
+@pytest.mark.parametrize("real", [False, pytest.param(True, marks=pytest.mark.cluster)])
+async def test_webhooks_and_conversion_hold_for_both_versions(real: bool, request: pytest.FixtureRequest) -> None:
+    where = over_there(request.getfixturevalue("real_control_plane")) if real else embedded("memory", "memory:")
+    server = pt.WebhookServer(pt.WebhookServerOptions(host="127.0.0.1", port=0))
+    async with where as world, pt.Manager(world.cluster(), pt.ManagerOptions(webhook_server=server)) as manager:
+        await manager.cluster.install(CronJob, CronJobV2)
         setup_with_manager(manager)
         await manager.run_until_idle(timeout=60)
-        client = cluster.client.with_namespace("default")
+        client = world.client.with_namespace(world.namespace)
         wrong = CronJobSpecV2(schedule=CronSchedule(hour="25"), job_template=job_template())
         with pytest.raises(pt.Invalid, match=r"spec\.schedule.*hour"):
             await client.create(CronJobV2(metadata=pt.ObjectMeta(name="wrong"), spec=wrong))
@@ -216,6 +217,7 @@ async def test_webhooks_and_conversion_hold_for_both_versions() -> None:
         found = await client.create(CronJobV2(metadata=pt.ObjectMeta(name="right"), spec=right))
         assert (found.spec.concurrency_policy, found.spec.failed_jobs_history_limit) == ("Allow", 1)
         assert (await client.get(CronJob, "right")).spec.schedule == "* 3 * * *"
+        await client.delete(found)
 
 
 async def test_a_missed_run_starts_on_every_api_server(world: World) -> None:
