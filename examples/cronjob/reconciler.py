@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pilotage as pt
 from pilotage.types.batch.v1 import Job
@@ -136,7 +136,9 @@ def by_state(jobs: list[Job]) -> Jobs:
 
 
 def scheduled_at(job: Job) -> datetime:
-    return datetime.fromisoformat(job.metadata.annotations[SCHEDULED_AT])
+    """When its run was due; if a user has removed the annotation, when the Job was created."""
+    text = job.metadata.annotations.get(SCHEDULED_AT)
+    return datetime.fromisoformat(text) if text else job.metadata.creation_timestamp or datetime.fromtimestamp(0, UTC)
 
 
 def reference(job: Job) -> ObjectReference:

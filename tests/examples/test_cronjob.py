@@ -13,7 +13,7 @@ import pytest
 import pilotage as pt
 from examples.cronjob.__main__ import job_template, setup_with_manager
 from examples.cronjob.kinds import CronJob, CronJobSpec, CronJobSpecV2, CronJobV2, CronSchedule
-from examples.cronjob.reconciler import CronJobReconciler, due
+from examples.cronjob.reconciler import SCHEDULED_AT, CronJobReconciler, due
 from examples.cronjob.schedule import Schedule
 from pilotage.testing.conversion import check_round_trips
 from pilotage.types.batch.v1 import Job, JobCondition, JobStatus
@@ -144,6 +144,17 @@ async def test_a_job_starts_each_minute_and_the_status_lists_it() -> None:
         assert [one.name for one in found.status.active] == await names(client)
         assert found.status.last_schedule_time is not None
         assert all(pt.is_controlled_by(job, found) for job in jobs)
+
+
+@pytest.mark.virtual_time
+async def test_a_job_without_its_annotation_does_not_stop_the_schedule() -> None:
+    async with started() as (manager, client):
+        await client.create(cron_job())
+        await minutes(manager, 1)
+        (job,) = await client.list(Job)
+        await client.patch(job, {"metadata": {"annotations": {SCHEDULED_AT: None}}})
+        await minutes(manager, 1)
+        assert len(await names(client)) == 2
 
 
 @pytest.mark.virtual_time
