@@ -118,7 +118,9 @@ def _written(existing: Document | None, wanted: Document, provider: str, now: st
     """A condition as it is stored. When its status changes, its transition time becomes the time that was sent, if
     new."""
     condition = {key: value for key, value in wanted.items() if value is not None}
-    given = condition.get("lastTransitionTime") or ""
+    given = condition.get("lastTransitionTime", "")
+    if not isinstance(given, str):
+        return condition  # of a wrong type, which the validation reports
     if existing is not None:
         was = existing.get("lastTransitionTime") or ""
         if existing.get("status") == wanted.get("status"):
