@@ -205,3 +205,33 @@ async def test_requests_are_counted_by_path_and_code() -> None:
     assert 'controller_runtime_webhook_requests_total{webhook="/counted",code="200"} 0' in lines
     assert 'controller_runtime_webhook_requests_in_flight{webhook="/counted"} 0' in lines
     assert 'controller_runtime_webhook_latency_seconds_count{webhook="/counted"} 1' in lines
+
+
+@pytest.mark.covers("T178")
+@pytest.mark.parametrize("broken", ["log_fields", "context_func", "patch"])
+async def test_an_error_around_the_handler_is_recovered_too(broken: str) -> None:
+    ended: list[BaseException] = []
+
+    def fail(_: object) -> Any:
+        raise KeyError("absent")
+
+    def patch(request: pt.AdmissionRequest) -> pt.AdmissionResponse:
+        return pt.AdmissionResponse(True, pt.allowed().status, [{"op": "add", "path": "/a", "value": object()}])
+
+    given: dict[str, Any] = {broken: fail} if broken != "patch" else {}
+    options = WebhookOptions(**given)
+    webhook = pt.AdmissionWebhook(patch if broken == "patch" else lambda request: pt.allowed(), options)
+    status, document = await answer(Endpoint("/validate", webhook, ended.append), http(review(object=book())))
+    assert (status, ended) == (500, [])
+    assert document["message"].endswith("[recovered]")
+
+
+@pytest.mark.covers("T178")
+async def test_without_recovery_a_timeout_of_the_handlers_own_ends_the_server() -> None:
+    async def late(request: pt.AdmissionRequest) -> pt.AdmissionResponse:
+        raise TimeoutError("of another server")
+
+    ended: list[BaseException] = []
+    webhook = pt.AdmissionWebhook(late, WebhookOptions(recover_panic=False))
+    await answer(Endpoint("/validate", webhook, ended.append), http(review(object=book())))
+    assert [repr(error) for error in ended] == ["TimeoutError('of another server')"]

@@ -9,7 +9,7 @@ from pilotage.controller.request import Request
 from pilotage.workqueue import WorkQueue
 
 MAX_REQUESTS = 10_000
-"""Requests of one queue whose triggers are kept; those of further ones are not known."""
+"""Requests of one queue whose triggers are kept; those of the oldest are dropped."""
 MAX_TRIGGERS = 8
 """Triggers of one request that are kept; further ones are counted."""
 
@@ -25,8 +25,8 @@ class Triggers:
         waiting = self._queues.setdefault(queue, {})
         found = waiting.get(request)
         if found is None:
-            if len(waiting) >= MAX_REQUESTS:
-                return
+            if len(waiting) >= MAX_REQUESTS:  # also requests that another replica works on, which are never taken here
+                del waiting[next(iter(waiting))]
             found = waiting[request] = []
         if len(found) < MAX_TRIGGERS:
             found.append(str(event))

@@ -113,7 +113,8 @@ class ReviewFilter:
     async def _allowed(self, user: UserInfo, path: str, verb: str) -> bool:
         if self._decisions is None:
             self._decisions = Answers(asyncio.get_running_loop().time)
-        key = (user.username, user.uid, tuple(user.groups), path, verb)
+        extra = tuple(sorted((name, tuple(values)) for name, values in user.extra.items()))
+        key = (user.username, user.uid, tuple(user.groups), extra, path, verb)
         found = self._decisions.get(key)
         if found is None:
             spec = SubjectAccessReviewSpec(

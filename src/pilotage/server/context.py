@@ -97,7 +97,7 @@ class RegistryContext:
 
     def _chain(self) -> Admission:
         dynamic = DynamicAdmission(
-            self.configurations, self.webhooks, self.convert, self.authorizer, self.uid, self.catalogue
+            self.configurations, self.webhooks, self.convert, self.authorizer, self.uid, self.catalogue, self.converter
         )
         context = PluginContext(self.storage, self.prefix, self.suffix, self.authorizer, dynamic)
         plugins = plugin_chain(self.plugins, context)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias
@@ -16,7 +15,7 @@ from pilotage.meta.documents import Document
 from pilotage.telemetry.logs import logger
 from pilotage.types.authentication.v1 import UserInfo
 from pilotage.webhook.functions import awaited
-from pilotage.webhook.webhook import PANICS, HandlerFailed, WebhookOptions, entered, review_version
+from pilotage.webhook.webhook import HandlerFailed, WebhookOptions, entered, recovered, review_version
 
 log = logger("controller-runtime.authentication")
 
@@ -88,24 +87,18 @@ class AuthenticationWebhook:
         except DecodeError as error:
             log.error("Bad request", error=str(error))
             return self.refused(400, str(error))
-        with entered(self.options.context_func, http_request):
+        with recovered(self.options), entered(self.options.context_func, http_request):
             response = await self._answer(request)
         metadata = {"uid": request.uid} if request.uid else {}
         return {"apiVersion": api_version, "kind": "TokenReview", "metadata": metadata, "status": response.status()}
 
     async def _answer(self, request: TokenRequest) -> TokenResponse:
         try:
-            response: TokenResponse = await self._handle(request)
-        except asyncio.CancelledError:
-            raise
+            response = await self._handle(request)
         except PilotageError as error:
             return unauthenticated(str(error))
-        except BaseException as error:
-            PANICS.labels().inc()
-            if not self.options.recover_panic:
-                raise
-            log.exception("Observed a panic in webhook")
-            raise HandlerFailed(f"panic: {type(error).__name__}: {error} [recovered]") from error
+        if not isinstance(response, TokenResponse):
+            raise HandlerFailed(f"the handler returned {type(response).__name__}, not a TokenResponse")
         return response
 
     def refused(self, code: int, message: str) -> Document:

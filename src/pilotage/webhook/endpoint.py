@@ -84,24 +84,27 @@ class Endpoint:
                 answer = await self.webhook.review(document, request)
         except TimeoutError as error:
             if not deadline.expired():
-                self._failed.inc()
-                raise _panic(error) from error
+                raise self._panicked(error) from error
             _REQUESTS.labels(self.path, "504").inc()
             raise Timeout(f"the webhook {self.path} did not answer within {seconds:g} s") from None
         except (ApiError, asyncio.CancelledError):
             self._failed.inc()
             raise
         except BaseException as error:  # SystemExit too: it ends the program, by an orderly shutdown
-            self._failed.inc()
-            if self._on_panic is not None:
-                self._on_panic(error)
-            raise _panic(error) from error
+            raise self._panicked(error) from error
         else:
             self._succeeded.inc()
             return answer
         finally:
             self._in_flight.dec()
             self._latency.observe(time.perf_counter() - start)
+
+    def _panicked(self, error: BaseException) -> InternalError:
+        """An error that the webhook does not recover from."""
+        self._failed.inc()
+        if self._on_panic is not None:
+            self._on_panic(error)
+        return _panic(error)
 
     def _read(self, request: Request) -> Document | str:
         """The review in a request, or what is wrong with it."""

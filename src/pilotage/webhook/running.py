@@ -23,7 +23,7 @@ from pilotage.webhook.environment import WebhookEnvironment
 from pilotage.webhook.listener import Listener
 from pilotage.webhook.options import WebhookServerOptions
 from pilotage.webhook.registration import Registrable, Registration
-from pilotage.webhook.webhook import AdmissionWebhook
+from pilotage.webhook.webhook import AdmissionWebhook, HandlerFailed
 
 log = logger("controller-runtime.webhook")
 
@@ -127,8 +127,11 @@ class Running:
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await self._contents.changed.wait()
-            if self._contents.failed is not None:
-                raise self._contents.failed
+            if (failed := self._contents.failed) is not None:
+                # Not SystemExit itself: out of a task it would end the loop without a shutdown in order.
+                raise (
+                    failed if isinstance(failed, Exception) else HandlerFailed(f"a webhook raised {failed!r}")
+                ) from failed
             try:
                 await self._register()
                 seconds = REGISTER_SECONDS
@@ -171,6 +174,9 @@ class Running:
                 self._local.append(url)
 
     def _withdraw(self) -> None:
+        for each in self._contents.declarations.values():
+            if isinstance(each, ConversionDeclaration):
+                self._environment.conversions.pop(each.name, None)
         if self._environment.local is not None:
             for url in self._local:
                 self._environment.local.remove(url)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeAlias
 
@@ -80,26 +80,24 @@ class AdmissionWebhook:
         except DecodeError as error:
             log.error("Unable to decode the request", error=str(error))
             return self.refused(400, str(error))
-        with log_context(**self._log_fields(request)), entered(self.options.context_func, http_request):
-            response = await self.handle(request)
-        return {"apiVersion": api_version, "kind": "AdmissionReview", "response": response.document(request.uid)}
+        with recovered(self.options):
+            with log_context(**self._log_fields(request)), entered(self.options.context_func, http_request):
+                response = await self._answer(request)
+            answer = response.document(request.uid)
+        return {"apiVersion": api_version, "kind": "AdmissionReview", "response": answer}
 
     async def handle(self, request: AdmissionRequest) -> AdmissionResponse:
         """Answer one request. Raises HandlerFailed for an unexpected error of the handler."""
+        with recovered(self.options):
+            return await self._answer(request)
+
+    async def _answer(self, request: AdmissionRequest) -> AdmissionResponse:
         try:
             response = await self._handle(request)
         except (ApiError, ValueError) as error:
             return refusal(error)
         except DecodeError as error:  # of the objects of the request
             return errored(400, error)
-        except asyncio.CancelledError:
-            raise
-        except BaseException as error:
-            PANICS.labels().inc()
-            if not self.options.recover_panic:
-                raise
-            log.exception("Observed a panic in webhook")
-            raise HandlerFailed(f"panic: {type(error).__name__}: {error} [recovered]") from error
         if not isinstance(response, AdmissionResponse):
             raise HandlerFailed(f"the handler returned {type(response).__name__}, not an AdmissionResponse")
         return response
@@ -107,6 +105,22 @@ class AdmissionWebhook:
     def refused(self, code: int, message: str) -> Document:
         response = errored(code, message).document("")
         return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
+
+
+@contextmanager
+def recovered(options: WebhookOptions) -> Iterator[None]:
+    """An unexpected error in the block is counted, logged and raised as HandlerFailed; as it is without
+    `recover_panic`."""
+    try:
+        yield
+    except (HandlerFailed, asyncio.CancelledError):
+        raise
+    except BaseException as error:
+        PANICS.labels().inc()
+        if not options.recover_panic:
+            raise
+        log.exception("Observed a panic in webhook")
+        raise HandlerFailed(f"panic: {type(error).__name__}: {error} [recovered]") from error
 
 
 def entered(function: ContextFunction | None, http_request: HTTPRequest | None) -> AbstractContextManager[Any]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import multiprocessing
 import signal
+import socket
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
@@ -18,6 +20,7 @@ import pytest
 from pilotage.cluster import Cluster
 from pilotage.errors import InvalidDefinition
 from pilotage.http.client import Client
+from pilotage.manager.processes import child, parent
 from pilotage.manager.processes.parent import run_processes
 from pilotage.meta.models import ObjectMeta
 from pilotage.types.core.v1 import ConfigMap
@@ -146,3 +149,24 @@ def test_a_number_of_processes_that_makes_no_sense_is_refused() -> None:
         run_processes(main, -1)
     with pytest.raises(InvalidDefinition):
         run_processes(main, 1, metrics_bind_address="nonsense")
+
+
+async def test_an_answer_to_a_question_that_was_cancelled_is_not_that_of_the_next() -> None:
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    asked = parent._Child(1, multiprocessing.current_process(), ours)
+    first = asyncio.create_task(asked.ask(b"h"))
+    await asyncio.sleep(0)
+    first.cancel()  # the client of the probe has gone
+    await asyncio.wait([first])
+    second = asyncio.create_task(asked.ask(b"r"))
+
+    def answer() -> None:
+        for _ in range(2):
+            found = theirs.recv(1) * 2
+            theirs.sendall(child.LENGTH.pack(len(found)) + found)
+
+    await asyncio.to_thread(answer)
+    assert await second == b"rr"
+    ours.close()
+    theirs.close()

@@ -74,3 +74,33 @@ async def test_after_the_end_of_its_watch_each_look_is_a_list() -> None:
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert configurations.current() is None
+
+
+class Slow(MemoryStorage):
+    """Lists when it is released."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.released = asyncio.Event()
+        self.released.set()
+
+    async def list(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Snapshot:
+        await self.released.wait()
+        return await super().list(prefix, start=start, limit=limit, revision=revision)
+
+
+async def test_a_list_that_is_under_way_or_fails_makes_nothing_current() -> None:
+    storage = Slow()
+    async with AdmissionConfigurations(storage, "/t/") as configurations:
+        await configurations.list()
+        await _put(storage, "A", "one")
+        storage.released.clear()
+        listing = asyncio.create_task(configurations.list())
+        await asyncio.sleep(0)
+        assert configurations.current() is None
+        listing.cancel()
+        await asyncio.wait([listing])
+        assert configurations.current() is None
+        storage.released.set()
+        assert await _names(configurations) == ["one"]
+        assert configurations.current() is not None

@@ -78,3 +78,13 @@ def test_other_annotations_stay() -> None:
 def test_a_loss_that_does_not_fit_is_an_error() -> None:
     with pytest.raises(TooLargeToSave, match="K n cannot be converted from g/v2 to g/v1 without a loss"):
         with_saved(document("v2", a=1, b="x" * MAX_SAVED_BYTES), forward, back)
+
+
+@pytest.mark.parametrize("text", ['{"a": 5}', "{}", '{"spec": 5}'])
+def test_an_annotation_that_the_functions_cannot_convert_is_ignored(text: str) -> None:
+    def strict(found: dict[str, Any]) -> dict[str, Any]:
+        return document("v1", a=found["a"]["b"])
+
+    found = document("v1", a={"b": 1})
+    found["metadata"]["annotations"] = {f"{PREFIX}v2": text}
+    assert with_saved(found, back, strict)["a"] == {"b": 1}

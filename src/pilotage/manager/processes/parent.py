@@ -17,7 +17,7 @@ from pilotage.http.messages import Request, Response
 from pilotage.manager.endpoints import METRICS_PATH, Routes, Server
 from pilotage.manager.processes import aggregation, child
 from pilotage.manager.processes.child import Main
-from pilotage.net.sockets import parse_bind_address
+from pilotage.net.sockets import address_text, parse_bind_address
 from pilotage.telemetry.logs import logger
 from pilotage.telemetry.metrics import CONTENT_TYPE
 
@@ -58,18 +58,30 @@ class _Child:
     process: multiprocessing.process.BaseProcess
     channel: socket.socket
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while a question is not answered."""
+    exchange: asyncio.Task[bytes | None] | None = None
+    """The last question."""
 
     async def ask(self, question: bytes) -> bytes | None:
         """What it answers; None if it has ended or hangs."""
-        loop = asyncio.get_running_loop()
         try:
-            async with asyncio.timeout(ANSWER_SECONDS), self.lock:
-                await loop.sock_sendall(self.channel, question)
-                (length,) = child.LENGTH.unpack(await self._read(child.LENGTH.size))
-                return await self._read(length)
-        except (OSError, TimeoutError, EOFError):
-            self.channel.close()  # a late answer would be taken for that of the next question
+            async with asyncio.timeout(ANSWER_SECONDS):
+                await self.lock.acquire()
+                # An exchange ends even if its caller is cancelled: else its answer would be taken for the next one.
+                self.exchange = asyncio.create_task(self._exchange(question), name=f"question to process {self.number}")
+                return await asyncio.shield(self.exchange)
+        except TimeoutError:
             return None
+
+    async def _exchange(self, question: bytes) -> bytes | None:
+        try:
+            await asyncio.get_running_loop().sock_sendall(self.channel, question)
+            (length,) = child.LENGTH.unpack(await self._read(child.LENGTH.size))
+            return await self._read(length)
+        except (OSError, EOFError):
+            return None
+        finally:
+            self.lock.release()
 
     async def _read(self, count: int) -> bytes:
         found = bytearray()
@@ -129,8 +141,7 @@ class _Parent:
     async def _serve(self, stack: AsyncExitStack, server: Server) -> None:
         await server.open()
         stack.push_async_callback(server.close)
-        host, port = server.address
-        log.info(f"Starting {server.name}", bind_address=f"{host}:{port}")
+        log.info(f"Starting {server.name}", bind_address=address_text(*server.address))
 
     def _stop(self, number: signal.Signals) -> None:
         self._stopping = True

@@ -1,4 +1,4 @@
-"""One member of a group of replicas that share the work: it renews its lease, follows the others, and hands keys over.
+"""One member of a group of replicas that share the work: it renews its lease, reads those of others, hands keys over.
 
 The loop may run in another thread than the workers, so that a blocked event loop does not lose the lease. What both use
 is behind one lock.

@@ -92,7 +92,7 @@ class StructuralSchema:
         return None if self._root.tree.built_in or self._status is None else compile_shape(self._status)
 
     def is_complete(self, document: Any) -> bool:
-        """Whether `prune` and `default` would do nothing; False if that cannot be told at once."""
+        """Whether `prune` and `default` would do nothing; False if that cannot be decided at once."""
         return self._shape is not None and self._shape.is_complete(document)
 
     @property

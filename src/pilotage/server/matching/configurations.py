@@ -31,13 +31,15 @@ class AdmissionConfigurations:
         self._prefix = f"{prefix}{GROUP}/"
         self._listed: Configurations = {}
         self._revision = 0
-        self._stale = True
+        self._changes = 0
+        self._fresh = -1
+        """The number of changes that what is listed includes; -1: nothing is listed yet."""
         self._watch: Watch | None = None
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> AdmissionConfigurations:
         self._watch = watch = self._storage.watch(self._prefix, since=self._storage.revision)
-        self._stale = True
+        self._fresh = -1
         self._task = asyncio.create_task(self._note_changes(watch), name="watch of admission configurations")
         await asyncio.sleep(0)  # the watch waits from here on, so that it knows its position
         return self
@@ -51,7 +53,7 @@ class AdmissionConfigurations:
     def current(self) -> Configurations | None:
         """What is stored now; None if that is not known without a list."""
         watch = self._watch
-        if watch is None or self._stale or watch.position < self._storage.revision:
+        if watch is None or self._fresh != self._changes or watch.position < self._storage.revision:
             return None
         return self._listed
 
@@ -60,16 +62,19 @@ class AdmissionConfigurations:
         found = self.current()
         if found is not None:
             return found
-        self._stale = False  # before the list: a change during it is noted
+        changes = (
+            self._changes
+        )  # before the list: a change during it is noted, and a list that fails makes nothing current
         snapshot = await self._storage.list(self._prefix)
-        if snapshot.revision >= self._revision:  # else a later list was faster
-            self._listed, self._revision = _by_kind(snapshot.entries), snapshot.revision
+        if snapshot.revision < self._revision:  # a later list was faster
+            return self._listed
+        self._listed, self._revision, self._fresh = _by_kind(snapshot.entries), snapshot.revision, changes
         return self._listed
 
     async def _note_changes(self, watch: Watch) -> None:
         with suppress(StorageError):  # closed, or overtaken by a compaction: each look lists from here on
             async for _ in watch:
-                self._stale = True
+                self._changes += 1
         if self._watch is watch:
             self._watch = None
 

@@ -49,7 +49,7 @@ class CertificateSigning(_SignerPlugin):
 
 
 class CertificateSubjectRestriction(Plugin):
-    """Nobody may request a client certificate of the group that may do everything."""
+    """No user may request a client certificate of the group that may do everything."""
 
     async def validate(self, attributes: Attributes) -> None:
         if attributes.subresource or attributes.operation is not Operation.CREATE:

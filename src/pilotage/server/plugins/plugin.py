@@ -15,6 +15,7 @@ from pilotage.server.catalogue import Catalogue
 from pilotage.server.matching.configurations import AdmissionConfigurations
 from pilotage.server.matching.requests import Convert
 from pilotage.server.webhooks.caller import WebhookCaller
+from pilotage.server.webhooks.conversion import Converter
 from pilotage.storage.interface import Entry, Storage
 
 
@@ -30,6 +31,8 @@ class DynamicAdmission:
     uid: Callable[[], str]
     catalogue: Catalogue
     """Finds the resource of a kind."""
+    converter: Converter
+    """Reads stored objects at other versions."""
 
 
 @dataclass(frozen=True, slots=True)

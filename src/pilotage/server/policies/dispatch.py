@@ -42,7 +42,7 @@ class PolicyDispatcher:
         self._configurations = dynamic.configurations
         self._kind = kind
         self._namespaces = NamespaceLabels(context.storage, context.prefix)
-        self._params = Params(context.storage, context.prefix, dynamic.catalogue)
+        self._params = Params(context.storage, context.prefix, dynamic.catalogue, dynamic.converter)
         self._known: Configurations | None = None
         self._policies: tuple[Policy, ...] = ()
 

@@ -9,7 +9,8 @@ from pilotage.server import records
 from pilotage.server.catalogue import Catalogue
 from pilotage.server.policies.policy import Binding
 from pilotage.server.resources import ResourceInfo
-from pilotage.storage.interface import Storage
+from pilotage.server.webhooks.conversion import Converter
+from pilotage.storage.interface import Entry, Storage
 
 
 class ConfigurationError(Exception):
@@ -19,10 +20,11 @@ class ConfigurationError(Exception):
 class Params:
     """Finds parameters in the storage."""
 
-    def __init__(self, storage: Storage, prefix: str, catalogue: Catalogue) -> None:
+    def __init__(self, storage: Storage, prefix: str, catalogue: Catalogue, converter: Converter) -> None:
         self._storage = storage
         self._prefix = prefix
         self._catalogue = catalogue
+        self._converter = converter
 
     async def resource(self, kind: GroupVersionKind) -> ResourceInfo:
         """Where objects of a kind of parameters are. Raises ConfigurationError."""
@@ -54,12 +56,16 @@ class Params:
 
     async def _get(self, info: ResourceInfo, namespace: str, name: str) -> list[Document]:
         entry = await self._storage.get(self._prefix + info.key(namespace, name))
-        return [] if entry is None else [records.decode(records.view(entry, info))]
+        return [] if entry is None else [await self._read(entry, info)]
 
     async def _list(self, info: ResourceInfo, namespace: str, selector: Selector) -> list[Document]:
         snapshot = await self._storage.list(self._prefix + info.key(namespace, ""))
-        found = [records.decode(records.view(entry, info)) for entry in snapshot.entries]
+        found = [await self._read(entry, info) for entry in snapshot.entries]
         return [each for each in found if selector.matches(each["metadata"].get("labels") or {})]
+
+    async def _read(self, entry: Entry, info: ResourceInfo) -> Document:
+        """An object at the version of the policy. Raises ApiError if its conversion webhook fails."""
+        return records.decode(await self._converter.view(entry, info))
 
 
 def _namespace(reference: Document, info: ResourceInfo, namespace: str) -> str:

@@ -34,12 +34,22 @@ def with_saved(
     converted = forward(plain)
     saved = _saved(document, converted["apiVersion"])
     if saved is not None:
-        # What `forward` makes of the saved object alone is not a change: there the saved value is right.
-        base = _content(forward(back(_object(saved, converted))))
-        converted = _header(converted) | restored(base, _content(converted), saved)
+        converted = _restored(converted, saved, forward, back)
     if _content(back(converted)) != _content(plain):
         _save(converted, plain)
     return converted
+
+
+def _restored(
+    converted: Document, saved: Document, forward: Callable[[Document], Document], back: Callable[[Document], Document]
+) -> Document:
+    try:
+        # What `forward` makes of the saved object alone is not a change: there the saved value is right.
+        base = _content(forward(back(_object(saved, converted))))
+    except Exception:  # an annotation that was written by hand: the functions may raise anything for it
+        return converted
+    content: Document = restored(base, _content(converted), saved)
+    return _header(converted) | content
 
 
 def restored(base: Any, new: Any, saved: Any) -> Any:
@@ -77,16 +87,16 @@ def _saved(document: Document, api_version: str) -> Document | None:
 
 
 def _save(converted: Document, source: Document) -> None:
-    text = msgspec.json.encode(_content(source), order="sorted").decode()
-    if len(text) > MAX_SAVED_BYTES:
+    data = msgspec.json.encode(_content(source), order="sorted")
+    if len(data) > MAX_SAVED_BYTES:
         name = converted["metadata"].get("name", "")
         raise TooLargeToSave(
             f"{converted['kind']} {name} cannot be converted from {source['apiVersion']} to {converted['apiVersion']} "
-            f"without a loss: what would be kept in an annotation has {len(text)} bytes, more than {MAX_SAVED_BYTES}"
+            f"without a loss: what would be kept in an annotation has {len(data)} bytes, more than {MAX_SAVED_BYTES}"
         )
     annotations = converted["metadata"].get("annotations") or {}
     converted["metadata"] = converted["metadata"] | {
-        "annotations": annotations | {_annotation(source["apiVersion"]): text}
+        "annotations": annotations | {_annotation(source["apiVersion"]): data.decode()}
     }
 
 
