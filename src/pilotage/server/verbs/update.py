@@ -87,7 +87,8 @@ class Updater:
             try:
                 return patched(old, base)
             except Undecodable as error:
-                raise patching.undecodable(info, request, error.why, patch(base)[0]) from None
+                shown = base if shares else records.decode(info.strategy.decorate(data))  # `base` has changed
+                raise patching.undecodable(info, request, error.why, patch(shown)[0]) from None
 
         def patched(old: Document, base: Document) -> tuple[Document, list[str]]:
             document, problems = patch(base)
