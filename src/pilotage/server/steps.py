@@ -17,7 +17,7 @@ from pilotage.schema.structural import DefaultsTooLargeError
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies import metadata as meta
 from pilotage.server.strategies.strategy import copy_field
-from pilotage.server.verbs.bodies import FieldProblems
+from pilotage.server.verbs.fieldproblems import FieldProblems
 from pilotage.storage.transaction import MAX_VALUE_BYTES
 
 _FRACTION = re.compile(rb"[0-9](?:\.[0-9]|[eE])")

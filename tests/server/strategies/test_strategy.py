@@ -15,7 +15,7 @@ from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies.custom import resources_of
 from pilotage.server.strategies.metadata import deduplicate_owners, wipe
 from pilotage.server.strategies.strategy import Strategy
-from pilotage.server.verbs.bodies import check_identity, check_version, version_number
+from pilotage.server.verbs.identity import check_identity, check_version, version_number
 from pilotage.storage.memory import MemoryStorage
 
 from ...counting import counted_lines

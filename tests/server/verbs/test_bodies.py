@@ -12,8 +12,8 @@ from pilotage.errors import BadRequest, Invalid, NotFound
 from pilotage.meta import jsontext
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.rest.request import PatchType, Request, Verb, WriteOptions
-from pilotage.server.verbs import bodies
-from pilotage.server.verbs.bodies import FieldProblems, mismatch
+from pilotage.server.verbs.fieldproblems import FieldProblems, duplicate_fields
+from pilotage.server.verbs.refusals import mismatch
 
 from ..registries import CONFIG_MAPS, DEFINITIONS, NAMESPACES, WIDGETS, definition, opened, widget
 
@@ -48,7 +48,7 @@ def written(value: Any, gap: str, ascii_only: bool) -> str:
 @given(VALUES, st.sampled_from(["", " ", "\n\t"]), st.booleans())
 def test_counting_never_misses_a_key_given_twice(value: Any, gap: str, ascii_only: bool) -> None:
     text = written(value, gap, ascii_only).encode()
-    assert bodies.duplicate_fields(text, jsontext.read(text)) == jsontext.duplicate_fields(text)
+    assert duplicate_fields(text, jsontext.read(text)) == jsontext.duplicate_fields(text)
 
 
 @pytest.mark.parametrize(("validation", "warnings"), [("", 3), ("Warn", 3), ("Ignore", 0)])

@@ -23,6 +23,7 @@ from pilotage.server.context import RegistryContext
 from pilotage.server.ownership.track import track_create
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs import bodies
+from pilotage.server.verbs.refusals import with_warnings
 
 AUTHORIZATION = "authorization.k8s.io"
 AUTHENTICATION = "authentication.k8s.io"
@@ -70,7 +71,7 @@ class Reviewer:
             track_create(info, request, document, now=self._context.now())
         attributes = Attributes(Operation.CREATE, request, document, None, warnings, info)
         admission = self._context.chain.of(info.group_resource)
-        with bodies.with_warnings(warnings):
+        with with_warnings(warnings):
             await admission.mutate(attributes)
             answer = await self._answer(info, request, document)
             await admission.validate(attributes)  # after the rules of the kind, as everywhere

@@ -36,7 +36,7 @@ from pilotage.server.http.warnings import warning_headers
 from pilotage.server.offload import offload
 from pilotage.server.registry import Registry
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.verbs.bodies import with_warnings
+from pilotage.server.verbs.refusals import with_warnings
 from pilotage.telemetry.logs import logger
 
 OPEN = ("/healthz", "/livez", "/readyz", "/version")

@@ -14,7 +14,8 @@ from pilotage.server.matching.criteria import Match
 from pilotage.server.matching.requests import Convert, VersionedObjects, wire
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs import bodies
-from pilotage.server.verbs.bodies import FieldProblems, Undecodable
+from pilotage.server.verbs.fieldproblems import FieldProblems
+from pilotage.server.verbs.refusals import Undecodable
 from pilotage.storage.transaction import MAX_VALUE_BYTES
 
 _INVALID_MANAGED_FIELDS = (

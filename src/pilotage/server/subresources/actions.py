@@ -22,6 +22,7 @@ from pilotage.server.subresources.scheduling import Scheduling
 from pilotage.server.subresources.table import BINDINGS, action_of
 from pilotage.server.subresources.tokenrequests import TokenRequests, default_token_request
 from pilotage.server.verbs import bodies
+from pilotage.server.verbs.refusals import with_warnings
 
 SUCCESS = b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201}'
 _PODS = GroupVersionResource("", "v1", "pods")
@@ -56,7 +57,7 @@ class Actions:
         else:
             _check_name(request, document, _BODIES[action].kind)
         warnings = await admit(self._context, info, request, document, body_info(_BODIES[action]))
-        with bodies.with_warnings(warnings):
+        with with_warnings(warnings):
             match action:
                 case "token":
                     response = await self._tokens.create(info, request, document)
@@ -73,7 +74,7 @@ class Actions:
         if kind is not None:
             options, body = connection_options(kind, request), _unstored(kind)
             warnings = await admit(self._context, info, request, options, body, Operation.CONNECT)
-        with bodies.with_warnings(warnings):
+        with with_warnings(warnings):
             response = await self._connections.open(info, request, action)
         return replace(response, warnings=(*response.warnings, *warnings))
 
@@ -84,7 +85,7 @@ class Actions:
         warnings = await admit(self._context, info, request, document, body_info(_BODIES["binding"]))
         pods = await self._context.catalogue.find(_PODS)
         named = replace(request, resource=_PODS, name=document["metadata"].get("name", ""))
-        with bodies.with_warnings(warnings):
+        with with_warnings(warnings):
             await self._scheduling.bind(pods, named, document)
         return Response(SUCCESS, 201, warnings)
 
@@ -104,7 +105,7 @@ async def admit(
             document["metadata"].setdefault("namespace", request.namespace)
         track_create(body, request, document, now=context.now())
     attributes = Attributes(operation, request, document, None, warnings, info, body)
-    with bodies.with_warnings(warnings):
+    with with_warnings(warnings):
         await admission.mutate(attributes)
         await admission.validate(attributes)
     return tuple(warnings)

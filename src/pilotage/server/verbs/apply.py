@@ -15,8 +15,10 @@ from pilotage.server.ownership import configuration, kinds
 from pilotage.server.ownership.apply import applied
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs import bodies
-from pilotage.server.verbs.bodies import FieldProblems
 from pilotage.server.verbs.create import Creator
+from pilotage.server.verbs.fieldproblems import FieldProblems
+from pilotage.server.verbs.identity import check_identity, check_version
+from pilotage.server.verbs.refusals import Undecodable
 from pilotage.server.verbs.update import Updater, View
 
 
@@ -35,7 +37,7 @@ class Applier:
             live = records.decode(info.strategy.decorate(data))
             document, problems = _next_state(info, request, live, config, self.context.now())
             warnings = configuration.report_duplicates(request, duplicates)
-            bodies.check_version(info, document, old, request.name)
+            check_version(info, document, old, request.name)
             return document, warnings + steps.default(info, request, document, problems)
 
         while True:
@@ -69,7 +71,7 @@ def _next_state(
     problems = FieldProblems()
     try:
         document = bodies.fitted(applied(info, request, live, config, now), info, request, problems)
-    except bodies.Undecodable as error:
+    except Undecodable as error:
         raise configuration.unconvertible(config, error.why) from None
-    bodies.check_identity(info, request, document, None)
+    check_identity(info, request, document, None)
     return document, problems

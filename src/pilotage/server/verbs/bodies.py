@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, field
+from contextlib import suppress
 from itertools import islice
-from types import TracebackType
 from typing import Annotated, Any, cast
 
 import msgspec
 
 from pilotage.errors import (
-    ApiError,
     BadRequest,
-    Cause,
     DecodeError,
-    Invalid,
-    Status,
-    StatusDetails,
     UnsupportedMediaType,
 )
 from pilotage.meta import gojson, jsontext
@@ -28,38 +20,34 @@ from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupKind, GroupVersion, GroupVersionKind
 from pilotage.meta.models import ManagedFieldsEntry, ObjectMeta, OwnerReference, shapes
 from pilotage.rest.negotiation import PROTOBUF, YAML
-from pilotage.rest.query import parse_int
 from pilotage.rest.request import Request, Verb
 from pilotage.server.codec.scalars import Mismatch
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs.embedded import normalize_embedded
+from pilotage.server.verbs.fieldproblems import MAX_UNKNOWN, FieldProblems, duplicate_fields
 from pilotage.server.verbs.freeform import keep_sent_texts
+from pilotage.server.verbs.refusals import (
+    NO_KIND,
+    SCHEME,
+    TYPE_META,
+    _excerpt,
+    mismatch,
+    undecodable,
+    unhandled,
+    unrecognized,
+)
 from pilotage.types import builtin
 
 ACCEPTED = f"application/json, application/yaml, {PROTOBUF}"
-MAX_UNKNOWN = 100
-"""How many unknown fields are named."""
 VALIDATIONS = ("", "Ignore", "Strict", "Warn")
-_UINT64 = range(2**64)
-_LAST_REVISION = 2**63 - 1
-"""What storages can count to. A later version is as far in the future as this one."""
 _OPTIONS = {Verb.CREATE: "CreateOptions", Verb.UPDATE: "UpdateOptions", Verb.PATCH: "PatchOptions"}
 _METADATA_FIELDS = frozenset(shapes(ObjectMeta)) | {"clusterName"}
 _PARTS = {
     "ownerReferences": frozenset(shapes(OwnerReference)),
     "managedFields": frozenset(shapes(ManagedFieldsEntry)),
 }
-TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-SCHEME = "pkg/runtime/scheme.go:111"
-"""What kube-apiserver calls the list of its kinds in messages."""
-JSON_TYPES = ("string", "integer", "number", "boolean", "object", "array", "null")
-NO_KIND = "Object 'Kind' is missing"
 _TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z\Z"
-_OTHER_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
 _YAML_ERROR = re.compile(r"(?:the document is not YAML: )?(.*) \(line (\d+), column \d+\)", re.DOTALL)
-_KEY = re.compile(rb'"\s*:')
-_GAP = re.compile(rb'"\s+:')
-_encode = msgspec.json.Encoder().encode
 
 
 class _PlainEntry(msgspec.Struct, rename="camel", forbid_unknown_fields=True, gc=False):
@@ -86,72 +74,6 @@ class _Entry(ManagedFieldsEntry):
 
 class _Metadata(ObjectMeta):
     managed_fields: list[_Entry] = []  # type: ignore[assignment]
-
-
-@dataclass(slots=True)
-class FieldProblems:
-    """Fields that the schema does not know, and fields given twice: warnings, an error or nothing, as asked for."""
-
-    unknown: list[str] = field(default_factory=list)
-    duplicate: list[str] = field(default_factory=list)
-    repeated: list[str] = field(default_factory=list)
-    """What the YAML reader says of keys that are there twice."""
-
-    def report(self, request: Request, info: ResourceInfo) -> list[str]:
-        """The warnings to give. Raises BadRequest where the request asked to be strict."""
-        if not (self.unknown or self.duplicate or self.repeated):
-            return []
-        validation = request.write.field_validation
-        lines = self._custom_lines() if info.custom else self._builtin_lines()
-        if validation == "Ignore" or not (lines or self.repeated):
-            return []
-        if validation == "Strict":
-            if self.repeated:
-                lines = ["yaml: unmarshal errors:\n  " + "\n  ".join(self.repeated), *lines]
-            raise undecodable(info, request, f"strict decoding error: {', '.join(lines)}")
-        return self.repeated + lines
-
-    def _custom_lines(self) -> list[str]:
-        """Kubernetes looks for duplicates first, then reads the metadata, then prunes by the schema."""
-        unknown = sorted(self.unknown, key=lambda path: (not path.startswith("metadata."), path))
-        return [*map(_duplicate, self.duplicate), *map(_unknown, unknown)]
-
-    def _builtin_lines(self) -> list[str]:
-        """What is inside an unknown field is not looked at."""
-        roots = tuple(f"{path}." for path in self.unknown) + tuple(f"{path}[" for path in self.unknown)
-        known = [path for path in self.duplicate if path not in self.unknown and not path.startswith(roots)]
-        return [*map(_unknown, self.unknown), *map(_duplicate, known)]
-
-
-def _unknown(path: str) -> str:
-    return f"unknown field {gojson.quoted(path)}"
-
-
-def _duplicate(path: str) -> str:
-    return f"duplicate field {gojson.quoted(path)}"
-
-
-def with_warnings(warnings: Iterable[str]) -> AbstractContextManager[None]:
-    """Errors of the block have these warnings, also those that are added in it."""
-    return _WithWarnings(warnings)
-
-
-class _WithWarnings(AbstractContextManager[None]):
-    """Half the time of a generator with `contextmanager`, in each write."""
-
-    __slots__ = ("_warnings",)
-
-    def __init__(self, warnings: Iterable[str]) -> None:
-        self._warnings = warnings
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if isinstance(error, ApiError):
-            error.warnings = (*self._warnings, *error.warnings)
 
 
 def check_options(request: Request) -> None:
@@ -229,61 +151,6 @@ def _take_entries(document: Document) -> list[Document] | None:
         return None
     del document["metadata"]["managedFields"]
     return cast("list[Document]", entries)
-
-
-def set_namespace(info: ResourceInfo, request: Request, metadata: Document) -> None:
-    """The namespace of the path is the object's; another one in the object is an error."""
-    if not info.namespaced:
-        metadata.pop("namespace", None)
-    elif (metadata.get("namespace") or request.namespace) != request.namespace:
-        raise BadRequest(_OTHER_NAMESPACE)
-    else:
-        metadata["namespace"] = request.namespace
-
-
-def check_identity(info: ResourceInfo, request: Request, document: Document, current: Document | None) -> None:
-    """The name and the uid in a body must be those of the object that the path names."""
-    metadata = document["metadata"]
-    name = metadata.get("name", "")
-    if name != request.name:
-        if not name:
-            raise BadRequest(
-                f"the name of the object ({request.name} based on URL) was undeterminable: name must be provided"
-            )
-        raise BadRequest(f"the name of the object ({name}) does not match the name on the URL ({request.name})")
-    if info.namespaced and metadata.get("namespace", request.namespace) != request.namespace:
-        raise BadRequest(_OTHER_NAMESPACE)
-    uid = metadata.get("uid")
-    if uid and current is not None and info.strategy.uid_precondition and uid != current["metadata"]["uid"]:
-        raise info.conflict(
-            request.name,
-            f"Precondition failed: UID in precondition: {uid}, UID in object meta: {current['metadata']['uid']}",
-        )
-
-
-def check_version(info: ResourceInfo, document: Document, current: Document, name: str) -> None:
-    """The resource version that the writer gave must be the current one; some kinds require one."""
-    given = document["metadata"].get("resourceVersion", "")
-    if not given or given == "0":
-        if not info.strategy.unconditional_update:
-            cause = invalid("metadata.resourceVersion", 0, "must be specified for an update")
-            raise invalid_error(GroupKind(*info.group_resource), name, [cause])  # the resource, not the kind
-        return
-    if given == current["metadata"]["resourceVersion"]:
-        return
-    try:
-        parse_int(given, "ParseUint", _UINT64)
-    except ValueError as error:
-        raise ApiError(status=Status(500, "", str(error))) from None
-    raise info.conflict(name)
-
-
-def version_number(text: str) -> int:
-    """The resource version of a query as the revision that it is; anything but a number is a 500, as in Kubernetes."""
-    try:
-        return min(parse_int(text, "ParseUint", _UINT64), _LAST_REVISION)
-    except ValueError as error:
-        raise ApiError(status=Status(500, "", f'resourceVersion: Invalid value: "{text[:100]}": {error}')) from None
 
 
 def _decoded(request: Request, info: ResourceInfo, problems: FieldProblems) -> Any:
@@ -445,83 +312,3 @@ def _retry_without_nulls(metadata: Document, info: ResourceInfo, request: Reques
         msgspec.convert(metadata, _Metadata)
     except msgspec.ValidationError as error:
         raise undecodable(info, request, mismatch(str(error), "metadata")) from None
-
-
-def duplicate_fields(body: bytes, document: Any) -> list[str]:
-    """Paths of keys given twice. The slow scan runs only where nothing cheaper can rule them out."""
-    # A key is what stands before `":`. Encoded again, a document has as many of them, unless one was given twice; text
-    # may look like a key, too, but does so in both, unless it is escaped in two ways.
-    written = _encode(document)
-    if written == body:  # as our own client writes
-        return []
-    plain = b"\\u" not in body and not _GAP.search(body)
-    if plain and body.count(b'":') == written.count(b'":'):
-        return []
-    if len(_KEY.findall(body)) == _count_keys(document):
-        return []
-    return jsontext.duplicate_fields(body)
-
-
-def _count_keys(value: Any) -> int:
-    if isinstance(value, dict):
-        return len(value) + sum(_count_keys(item) for item in value.values() if isinstance(item, dict | list))
-    if isinstance(value, list):
-        return sum(_count_keys(item) for item in value if isinstance(item, dict | list))
-    return 0
-
-
-def unhandled(info: ResourceInfo, reason: str, kind: str = "", api_version: str = "") -> BadRequest:
-    """The 400 for a body that is of the right kind by name but not by content."""
-    version = api_version or info.gvk.version
-    return BadRequest(
-        f'{kind or info.gvk.kind} in version "{version}" cannot be handled as a {info.gvk.kind}: {reason}'
-    )
-
-
-class Undecodable(Invalid):
-    """A patch made content of an object that its kind cannot hold."""
-
-    def __init__(self, message: str, reason: str, *, details: StatusDetails | None) -> None:
-        super().__init__(message, details=details)
-        self.why = reason
-
-
-def undecodable(info: ResourceInfo, request: Request, reason: str) -> ApiError:
-    """The error for content that the kind cannot hold: a 400, or a 422 where a patch made it so."""
-    if request.verb is not Verb.PATCH:
-        return unhandled(info, reason)
-    cause = Cause("FieldValueInvalid", f"Invalid value: {reason}", "patch")
-    error = info.invalid(request.name, [cause])
-    return Undecodable(str(error), reason, details=error.status.details)
-
-
-def unrecognized(info: ResourceInfo, reason: str, body: bytes) -> BadRequest:
-    """The 400 for a body that is no object at all. Of what should be a Secret nothing is shown."""
-    shown = f" ({_summary(body)})" if info.gvk.kind != "Secret" else ""
-    return BadRequest(f"the object provided is unrecognized (must be of type {info.gvk.kind}): {reason}{shown}")
-
-
-def _summary(body: bytes) -> str:
-    if not body or body.startswith(b"{"):
-        return _excerpt(body, 30)
-    return body[:30].hex() + (" ..." if len(body) > 30 else "")
-
-
-def _excerpt(body: bytes, length: int = 200) -> str:
-    text = body[: length + 1].decode("utf-8", "replace")
-    return (text if len(text) <= length else text[:length] + " ...") or "<empty>"
-
-
-def mismatch(message: str, root: str = "") -> str:
-    """msgspec's words for a value of a wrong type, in words that a user of the API knows."""
-    match = _MISMATCH.fullmatch(message)
-    if match is None:
-        return f"json: {message.replace('`$', f'`{root}').replace('`', '')}"
-    wanted, found, path = match.groups()
-    where = f"{root}{path or ''}".lstrip(".").replace("[...]", "")
-    names = [_JSON_TYPES.get(name, name) for name in wanted.split(" | ") if name != "null"]
-    return f"json: cannot unmarshal {_JSON_TYPES.get(found, found)} into field {where} of type {' or '.join(names)}"
-
-
-_MISMATCH = re.compile(r"Expected `([^`]+)`, got `([^`]+)`(?: - at `\$([^`]*)`)?")
-_JSON_TYPES = {"str": "string", "int": "number", "float": "number", "bool": "boolean"}

@@ -17,8 +17,10 @@ from pilotage.server.privileges import privilege_causes
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.strategies import metadata as meta
 from pilotage.server.verbs import bodies
-from pilotage.server.verbs.bodies import FieldProblems
+from pilotage.server.verbs.fieldproblems import FieldProblems
+from pilotage.server.verbs.identity import set_namespace
 from pilotage.server.verbs.read import shaped
+from pilotage.server.verbs.refusals import with_warnings
 
 _GENERATED_TRIES = 8
 _MAX_PREFIX = 58
@@ -50,7 +52,7 @@ class Creator:
         A document that is already `tracked` has its managed fields.
         """
         context, metadata, size = self.context, document["metadata"], len(request.body) * info.strategy.weight
-        bodies.set_namespace(info, request, metadata)
+        set_namespace(info, request, metadata)
         warnings = await offload(size, steps.default, info, request, document, problems)
         if info.terminating:
             message = "create not allowed while custom resource definition is terminating"
@@ -60,7 +62,7 @@ class Creator:
         if not tracked:
             await self._track(info, request, document, now)
         attributes = Attributes(Operation.CREATE, request, document, None, warnings, info)
-        with bodies.with_warnings(warnings):
+        with with_warnings(warnings):
             return await self._admitted(info, attributes, document, now)
 
     async def _track(self, info: ResourceInfo, request: Request, document: Document, now: str) -> None:
@@ -83,7 +85,7 @@ class Creator:
             await admission.mutate(attributes)
         metadata = document["metadata"]
         if attributes.reinvocation.wanted:  # a webhook has changed the object
-            bodies.set_namespace(info, request, metadata)
+            set_namespace(info, request, metadata)
             warnings += meta.deduplicate_owners(metadata, " after mutating admission happens")
         info.strategy.set_requester(document, request.user)
         uid = context.uid()
@@ -110,7 +112,7 @@ class Creator:
         causes = await privilege_causes(context, info, document, None)
         if causes := causes + await offload(size, steps.validate_create, info, request, document):
             raise info.invalid(document["metadata"].get("name", ""), causes)
-        with bodies.with_warnings(prepared):  # those about an invalid object are not reported
+        with with_warnings(prepared):  # those about an invalid object are not reported
             await context.admission_of(info).validate(attributes)
         if attributes.reinvocation.wanted:
             steps.drop_unknown(info, document)

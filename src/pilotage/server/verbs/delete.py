@@ -11,8 +11,9 @@ from pilotage.server import fencing, records, store
 from pilotage.server.admission import Attributes, Operation
 from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.verbs import bodies, deletion
+from pilotage.server.verbs import deletion
 from pilotage.server.verbs.read import Reader, check_list_options
+from pilotage.server.verbs.refusals import with_warnings
 from pilotage.server.verbs.selection import Selection
 from pilotage.storage.interface import Delete, Entry, Put
 
@@ -32,13 +33,13 @@ class Deleter:
             raise info.forbidden(request.name, f"this {info.mapping.singular} may not be deleted")
         warnings = deletion.warnings(info, request.delete)
         while True:
-            with bodies.with_warnings(warnings):
+            with with_warnings(warnings):
                 entry = await self.context.entry(info, request)
                 data = await self.context.converter.view(entry, info)
                 old = records.decode(data)
                 shown = deletion.with_grace_period(info, old, request)
                 attributes = Attributes(Operation.DELETE, shown, None, old, info=info, collection=collection)
-                with bodies.with_warnings(attributes.warnings):
+                with with_warnings(attributes.warnings):
                     try:
                         found, removed = await self._delete(info, attributes, entry, admitted=admitted)
                     except RevisionConflict:

@@ -27,7 +27,9 @@ from pilotage.meta.kinds import GroupKind
 from pilotage.meta.patches import json_patch, merge, strategic
 from pilotage.rest.request import PatchType, Request
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.verbs.bodies import NO_KIND, FieldProblems, duplicate_fields, sorted_keys
+from pilotage.server.verbs.bodies import sorted_keys
+from pilotage.server.verbs.fieldproblems import FieldProblems, duplicate_fields
+from pilotage.server.verbs.refusals import NO_KIND
 from pilotage.types import builtin
 
 _MAX_SHOWN = 64 * 1024

@@ -25,7 +25,7 @@ from pilotage.server import records
 from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs import tokens
-from pilotage.server.verbs.bodies import version_number
+from pilotage.server.verbs.identity import version_number
 from pilotage.server.verbs.selection import Selection
 from pilotage.storage.interface import Entry, Snapshot
 

@@ -29,7 +29,8 @@ from pilotage.server.strategies.strategy import Strategy
 from pilotage.server.verbs import bodies
 from pilotage.server.verbs import patch as patching
 from pilotage.server.verbs.apply import Applier
-from pilotage.server.verbs.bodies import FieldProblems
+from pilotage.server.verbs.fieldproblems import FieldProblems
+from pilotage.server.verbs.identity import check_identity, check_version
 from pilotage.server.verbs.update import Updater, View
 
 _UNSET = -(2**31)
@@ -62,7 +63,7 @@ class Scaler:
             if request.verb is Verb.PATCH and not has_replicas(old, paths):
                 current["spec"]["replicas"] = _UNSET
             scale, warnings = read(current, old)
-            bodies.check_version(of_scale, scale, old, request.name)
+            check_version(of_scale, scale, old, request.name)
             document = _next_object(info, old, scale, paths)
             if info.custom:  # what the path of the replicas leads through may be new, and has defaults
                 steps.default(info, request, document, FieldProblems())
@@ -101,7 +102,7 @@ def _reader_of_body(info: ResourceInfo, request: Request) -> NextScale:
     warnings = problems.report(request, info)
 
     def read(_: Document, old: Document) -> tuple[Document, list[str]]:
-        bodies.check_identity(info, request, document, old)
+        check_identity(info, request, document, old)
         return document, warnings
 
     return read
@@ -114,7 +115,7 @@ def _reader_of_patch(info: ResourceInfo, request: Request) -> NextScale:
         document, problems = patch(records.private(current))
         bodies.check_kind(document, info, request)
         document = bodies.fitted(document, info, request, problems)
-        bodies.check_identity(info, request, document, None)
+        check_identity(info, request, document, None)
         return document, problems.report(request, info)
 
     return read

@@ -19,9 +19,10 @@ from pilotage.server.privileges import privilege_causes
 from pilotage.server.resources import ResourceInfo
 from pilotage.server.verbs import bodies
 from pilotage.server.verbs import patch as patching
-from pilotage.server.verbs.bodies import Undecodable
 from pilotage.server.verbs.create import Creator
+from pilotage.server.verbs.identity import check_identity, check_version
 from pilotage.server.verbs.read import shaped
+from pilotage.server.verbs.refusals import Undecodable, with_warnings
 from pilotage.storage.interface import Entry
 
 NextState = Callable[[Document, bytes], tuple[Document, list[str]]]
@@ -53,12 +54,12 @@ class Updater:
             return await self._create(info, request)
         # Decoded before the stored object is read: an error in the body comes before one in its version.
         decoded = [await offload(len(request.body), _decode, info, request)]
-        bodies.check_identity(info, request, decoded[0][0], None)
+        check_identity(info, request, decoded[0][0], None)
 
         def next_state(old: Document, _: bytes) -> tuple[Document, list[str]]:
             document, warnings = decoded.pop() if decoded else _decode(info, request)
-            bodies.check_identity(info, request, document, old)
-            bodies.check_version(info, document, old, request.name)
+            check_identity(info, request, document, old)
+            check_version(info, document, old, request.name)
             return document, warnings
 
         return await self.change(info, request, next_state)
@@ -70,7 +71,7 @@ class Updater:
         if request.user.name:
             await self.context.authorizer.check(replace(attributes_of(request), verb="create", name=""))
         document, problems = await offload(len(request.body), bodies.read, request, info)
-        bodies.check_identity(info, request, document, None)
+        check_identity(info, request, document, None)
         if uid := document["metadata"].get("uid"):
             raise info.conflict(request.name, f"Precondition failed: UID in precondition: {uid}, UID in object meta: ")
         return await Creator(self.context).create_document(info, request, document, problems)
@@ -97,8 +98,8 @@ class Updater:
             bodies.check_kind(document, info, request)
             document = bodies.fitted(document, info, request, problems)
             warnings = steps.default(info, request, document, problems)
-            bodies.check_identity(info, request, document, None)
-            bodies.check_version(info, document, old, request.name)
+            check_identity(info, request, document, None)
+            check_version(info, document, old, request.name)
             return document, warnings
 
         return await self.change(info, request, next_state)
@@ -144,7 +145,7 @@ class Updater:
             entry = await self.context.entry(info, request)
             size = max(len(entry.value), len(request.body)) * info.strategy.weight
             data, old, wanted, warnings = await self._next_state(info, entry, size, next_state)
-            with bodies.with_warnings(warnings):
+            with with_warnings(warnings):
                 now = self.context.now()
                 if not tracked:
                     await self._track(info, request, wanted, old, now)

@@ -20,7 +20,7 @@ from pilotage.rest.response import WatchEvent, WatchEventType
 from pilotage.server import records
 from pilotage.server.context import RegistryContext
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.verbs.bodies import version_number
+from pilotage.server.verbs.identity import version_number
 from pilotage.server.verbs.read import Reader, shaped
 from pilotage.server.verbs.selection import Selection
 from pilotage.storage.interface import Entry, Event

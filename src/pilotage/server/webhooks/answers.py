@@ -11,7 +11,7 @@ from pilotage.errors import ConnectionLost, DecodeError
 from pilotage.meta import gojson, jsontext
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionKind
-from pilotage.server.verbs.bodies import SCHEME, TYPE_META
+from pilotage.server.verbs.refusals import SCHEME, TYPE_META
 
 _BY_STATUS = {
     400: "the server rejected our request for an unknown reason",

@@ -1,0 +1,86 @@
+"""Fields of a body that are unknown, or given twice."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from pilotage.meta import gojson, jsontext
+from pilotage.rest.request import Request
+from pilotage.server.resources import ResourceInfo
+from pilotage.server.verbs.refusals import undecodable
+
+MAX_UNKNOWN = 100
+"""How many unknown fields are named."""
+_KEY = re.compile(rb'"\s*:')
+_GAP = re.compile(rb'"\s+:')
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(slots=True)
+class FieldProblems:
+    """Fields that the schema does not know, and fields given twice: warnings, an error or nothing, as asked for."""
+
+    unknown: list[str] = field(default_factory=list)
+    duplicate: list[str] = field(default_factory=list)
+    repeated: list[str] = field(default_factory=list)
+    """What the YAML reader says of keys that are there twice."""
+
+    def report(self, request: Request, info: ResourceInfo) -> list[str]:
+        """The warnings to give. Raises BadRequest where the request asked to be strict."""
+        if not (self.unknown or self.duplicate or self.repeated):
+            return []
+        validation = request.write.field_validation
+        lines = self._custom_lines() if info.custom else self._builtin_lines()
+        if validation == "Ignore" or not (lines or self.repeated):
+            return []
+        if validation == "Strict":
+            if self.repeated:
+                lines = ["yaml: unmarshal errors:\n  " + "\n  ".join(self.repeated), *lines]
+            raise undecodable(info, request, f"strict decoding error: {', '.join(lines)}")
+        return self.repeated + lines
+
+    def _custom_lines(self) -> list[str]:
+        """Kubernetes looks for duplicates first, then reads the metadata, then prunes by the schema."""
+        unknown = sorted(self.unknown, key=lambda path: (not path.startswith("metadata."), path))
+        return [*map(_duplicate, self.duplicate), *map(_unknown, unknown)]
+
+    def _builtin_lines(self) -> list[str]:
+        """What is inside an unknown field is not looked at."""
+        roots = tuple(f"{path}." for path in self.unknown) + tuple(f"{path}[" for path in self.unknown)
+        known = [path for path in self.duplicate if path not in self.unknown and not path.startswith(roots)]
+        return [*map(_unknown, self.unknown), *map(_duplicate, known)]
+
+
+def _unknown(path: str) -> str:
+    return f"unknown field {gojson.quoted(path)}"
+
+
+def _duplicate(path: str) -> str:
+    return f"duplicate field {gojson.quoted(path)}"
+
+
+def duplicate_fields(body: bytes, document: Any) -> list[str]:
+    """Paths of keys given twice. The slow scan runs only where nothing cheaper can rule them out."""
+    # A key is what stands before `":`. Encoded again, a document has as many of them, unless one was given twice; text
+    # may look like a key, too, but does so in both, unless it is escaped in two ways.
+    written = _encode(document)
+    if written == body:  # as our own client writes
+        return []
+    plain = b"\\u" not in body and not _GAP.search(body)
+    if plain and body.count(b'":') == written.count(b'":'):
+        return []
+    if len(_KEY.findall(body)) == _count_keys(document):
+        return []
+    return jsontext.duplicate_fields(body)
+
+
+def _count_keys(value: Any) -> int:
+    if isinstance(value, dict):
+        return len(value) + sum(_count_keys(item) for item in value.values() if isinstance(item, dict | list))
+    if isinstance(value, list):
+        return sum(_count_keys(item) for item in value if isinstance(item, dict | list))
+    return 0

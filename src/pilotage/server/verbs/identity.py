@@ -1,0 +1,75 @@
+"""The name, namespace, uid and version in a body, against those of the path and of the stored object."""
+
+from __future__ import annotations
+
+from pilotage.errors import (
+    ApiError,
+    BadRequest,
+    Status,
+)
+from pilotage.meta.causes import invalid, invalid_error
+from pilotage.meta.documents import Document
+from pilotage.meta.kinds import GroupKind
+from pilotage.rest.query import parse_int
+from pilotage.rest.request import Request
+from pilotage.server.resources import ResourceInfo
+
+_UINT64 = range(2**64)
+_LAST_REVISION = 2**63 - 1
+"""What storages can count to. A later version is as far in the future as this one."""
+_OTHER_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
+
+
+def set_namespace(info: ResourceInfo, request: Request, metadata: Document) -> None:
+    """The namespace of the path is the object's; another one in the object is an error."""
+    if not info.namespaced:
+        metadata.pop("namespace", None)
+    elif (metadata.get("namespace") or request.namespace) != request.namespace:
+        raise BadRequest(_OTHER_NAMESPACE)
+    else:
+        metadata["namespace"] = request.namespace
+
+
+def check_identity(info: ResourceInfo, request: Request, document: Document, current: Document | None) -> None:
+    """The name and the uid in a body must be those of the object that the path names."""
+    metadata = document["metadata"]
+    name = metadata.get("name", "")
+    if name != request.name:
+        if not name:
+            raise BadRequest(
+                f"the name of the object ({request.name} based on URL) was undeterminable: name must be provided"
+            )
+        raise BadRequest(f"the name of the object ({name}) does not match the name on the URL ({request.name})")
+    if info.namespaced and metadata.get("namespace", request.namespace) != request.namespace:
+        raise BadRequest(_OTHER_NAMESPACE)
+    uid = metadata.get("uid")
+    if uid and current is not None and info.strategy.uid_precondition and uid != current["metadata"]["uid"]:
+        raise info.conflict(
+            request.name,
+            f"Precondition failed: UID in precondition: {uid}, UID in object meta: {current['metadata']['uid']}",
+        )
+
+
+def check_version(info: ResourceInfo, document: Document, current: Document, name: str) -> None:
+    """The resource version that the writer gave must be the current one; some kinds require one."""
+    given = document["metadata"].get("resourceVersion", "")
+    if not given or given == "0":
+        if not info.strategy.unconditional_update:
+            cause = invalid("metadata.resourceVersion", 0, "must be specified for an update")
+            raise invalid_error(GroupKind(*info.group_resource), name, [cause])  # the resource, not the kind
+        return
+    if given == current["metadata"]["resourceVersion"]:
+        return
+    try:
+        parse_int(given, "ParseUint", _UINT64)
+    except ValueError as error:
+        raise ApiError(status=Status(500, "", str(error))) from None
+    raise info.conflict(name)
+
+
+def version_number(text: str) -> int:
+    """The resource version of a query as the revision that it is; anything but a number is a 500, as in Kubernetes."""
+    try:
+        return min(parse_int(text, "ParseUint", _UINT64), _LAST_REVISION)
+    except ValueError as error:
+        raise ApiError(status=Status(500, "", f'resourceVersion: Invalid value: "{text[:100]}": {error}')) from None

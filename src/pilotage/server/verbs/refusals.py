@@ -1,0 +1,102 @@
+"""What is wrong with a body, as errors of the API in the words of kube-apiserver."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from types import TracebackType
+
+from pilotage.errors import (
+    ApiError,
+    BadRequest,
+    Cause,
+    Invalid,
+    StatusDetails,
+)
+from pilotage.rest.request import Request, Verb
+from pilotage.server.resources import ResourceInfo
+
+TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+SCHEME = "pkg/runtime/scheme.go:111"
+"""What kube-apiserver calls the list of its kinds in messages."""
+JSON_TYPES = ("string", "integer", "number", "boolean", "object", "array", "null")
+NO_KIND = "Object 'Kind' is missing"
+_MISMATCH = re.compile(r"Expected `([^`]+)`, got `([^`]+)`(?: - at `\$([^`]*)`)?")
+_JSON_TYPES = {"str": "string", "int": "number", "float": "number", "bool": "boolean"}
+
+
+def with_warnings(warnings: Iterable[str]) -> AbstractContextManager[None]:
+    """Errors of the block have these warnings, also those that are added in it."""
+    return _WithWarnings(warnings)
+
+
+class _WithWarnings(AbstractContextManager[None]):
+    """Half the time of a generator with `contextmanager`, in each write."""
+
+    __slots__ = ("_warnings",)
+
+    def __init__(self, warnings: Iterable[str]) -> None:
+        self._warnings = warnings
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if isinstance(error, ApiError):
+            error.warnings = (*self._warnings, *error.warnings)
+
+
+def unhandled(info: ResourceInfo, reason: str, kind: str = "", api_version: str = "") -> BadRequest:
+    """The 400 for a body that is of the right kind by name but not by content."""
+    version = api_version or info.gvk.version
+    return BadRequest(
+        f'{kind or info.gvk.kind} in version "{version}" cannot be handled as a {info.gvk.kind}: {reason}'
+    )
+
+
+class Undecodable(Invalid):
+    """A patch made content of an object that its kind cannot hold."""
+
+    def __init__(self, message: str, reason: str, *, details: StatusDetails | None) -> None:
+        super().__init__(message, details=details)
+        self.why = reason
+
+
+def undecodable(info: ResourceInfo, request: Request, reason: str) -> ApiError:
+    """The error for content that the kind cannot hold: a 400, or a 422 where a patch made it so."""
+    if request.verb is not Verb.PATCH:
+        return unhandled(info, reason)
+    cause = Cause("FieldValueInvalid", f"Invalid value: {reason}", "patch")
+    error = info.invalid(request.name, [cause])
+    return Undecodable(str(error), reason, details=error.status.details)
+
+
+def unrecognized(info: ResourceInfo, reason: str, body: bytes) -> BadRequest:
+    """The 400 for a body that is no object at all. Of what should be a Secret nothing is shown."""
+    shown = f" ({_summary(body)})" if info.gvk.kind != "Secret" else ""
+    return BadRequest(f"the object provided is unrecognized (must be of type {info.gvk.kind}): {reason}{shown}")
+
+
+def _summary(body: bytes) -> str:
+    if not body or body.startswith(b"{"):
+        return _excerpt(body, 30)
+    return body[:30].hex() + (" ..." if len(body) > 30 else "")
+
+
+def _excerpt(body: bytes, length: int = 200) -> str:
+    text = body[: length + 1].decode("utf-8", "replace")
+    return (text if len(text) <= length else text[:length] + " ...") or "<empty>"
+
+
+def mismatch(message: str, root: str = "") -> str:
+    """msgspec's words for a value of a wrong type, in words that a user of the API knows."""
+    match = _MISMATCH.fullmatch(message)
+    if match is None:
+        return f"json: {message.replace('`$', f'`{root}').replace('`', '')}"
+    wanted, found, path = match.groups()
+    where = f"{root}{path or ''}".lstrip(".").replace("[...]", "")
+    names = [_JSON_TYPES.get(name, name) for name in wanted.split(" | ") if name != "null"]
+    return f"json: cannot unmarshal {_JSON_TYPES.get(found, found)} into field {where} of type {' or '.join(names)}"
