@@ -25,6 +25,7 @@ from typing import Any
 from pilotage.cluster.fencing import fenced
 from pilotage.errors import Conflict, PilotageError
 from pilotage.manager.errors import LeaderElectionLost
+from pilotage.manager.reachability import Reachability
 from pilotage.manager.resourcelock import JITTER, LeaderElectionRecord, LeaseTimings, ResourceLock
 from pilotage.meta.times import Clock, MicroTime, system_clock
 from pilotage.rest import Fence
@@ -99,7 +100,7 @@ class LeaderElector:
         self._current = False  # whether the lock still has the record that was last written or read
         self._deadline = -math.inf
         self._changed = asyncio.Event()  # set when a watch has observed another record
-        self._trouble = ""
+        self._reachability = Reachability(log.bind(lease=lock.name), "the leader lease")
         self._leading = False
         self._fence = Fence(check=self._check)
         self.has_led = False
@@ -220,7 +221,7 @@ class LeaderElector:
                 async with asyncio.timeout(self._deadline - self._now()):
                     await self._renew_once()
         except TimeoutError:
-            raise self._lost("it was not renewed within renew_deadline" + self._because()) from None
+            raise self._lost("it was not renewed within renew_deadline" + self._reachability.because) from None
         finally:
             self._leading = False
             _MASTER.labels(self._lock.name).set(0)
@@ -291,9 +292,9 @@ class LeaderElector:
                 held = await self._acquire_or_renew()
         except (PilotageError, OSError, TimeoutError) as error:
             self._current = False
-            self._note(str(error) or "no answer in time")
+            self._reachability.note(str(error) or "no answer in time")
             return _Try.FAILED
-        self._note("")
+        self._reachability.note("")
         return _Try.HELD if held else _Try.TAKEN
 
     async def _acquire_or_renew(self) -> bool:
@@ -367,18 +368,6 @@ class LeaderElector:
     def _released(self, record: LeaderElectionRecord) -> LeaderElectionRecord:
         now = MicroTime.of(self._clock())
         return replace(record, holder_identity="", lease_duration_seconds=1, acquire_time=now, renew_time=now)
-
-    def _note(self, trouble: str) -> None:
-        """Log when the lease cannot be reached, and when it can be again: not at every attempt."""
-        if bool(trouble) != bool(self._trouble):
-            if trouble:
-                log.warning("Cannot read or write the leader lease, retrying", lease=self._lock.name, error=trouble)
-            else:
-                log.info("The leader lease can be reached again", lease=self._lock.name)
-        self._trouble = trouble
-
-    def _because(self) -> str:
-        return f": {self._trouble}" if self._trouble else ""
 
     def _lost(self, why: str) -> LeaderElectionLost:
         self._leading = False

@@ -218,6 +218,26 @@ class ManagedFieldsEntry(Model):
         return f"ManagedFieldsEntry({msgspec.to_builtins(self, enc_hook=msgspec.json.decode)!r})"
 
 
+METADATA_FIELDS = (
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+)
+"""The fields of metadata, in the order in which Kubernetes writes them."""
+
+
 class ObjectMeta(Model):
     """What every object has: who it is, which version of it this is, and what is attached to it."""
 

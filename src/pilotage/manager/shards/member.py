@@ -15,6 +15,7 @@ from typing import Protocol
 
 from pilotage.errors import NotFound, PilotageError
 from pilotage.manager.errors import LeaderElectionLost
+from pilotage.manager.reachability import Reachability
 from pilotage.manager.resourcelock import LeaseTimings
 from pilotage.manager.shards.ownership import Member, Observations, Ownership
 from pilotage.rest import Fence
@@ -79,7 +80,7 @@ class ShardMember:
         self._active: Counter[str] = Counter()
         self._wake: Callable[[], object] = lambda: None
         self._observations = Observations()
-        self._trouble = ""
+        self._reachability = Reachability(log.bind(group=group), "the leases of the shards")
 
     # for workers
 
@@ -136,7 +137,7 @@ class ShardMember:
                 if renewed:
                     await self._pause(woken)
         except TimeoutError:
-            raise self._lost(f"it was not renewed within renew_deadline{self._because()}") from None
+            raise self._lost(f"it was not renewed within renew_deadline{self._reachability.because}") from None
         finally:
             self._deadline = -math.inf
             self._wake = lambda: None
@@ -156,7 +157,7 @@ class ShardMember:
                 async with asyncio.timeout(self._timings.request_timeout):
                     await self._store.join()
             except (PilotageError, OSError, TimeoutError) as error:
-                self._note(str(error) or "no answer in time")
+                self._reachability.note(str(error) or "no answer in time")
                 await asyncio.sleep(self._timings.retry_period)
                 continue
             self._deadline = sent + self._timings.renew_deadline
@@ -195,9 +196,9 @@ class ShardMember:
         except LeaderElectionLost as error:
             raise self._lost(str(error)) from None
         except (PilotageError, OSError, TimeoutError) as error:
-            self._note(str(error) or "no answer in time")
+            self._reachability.note(str(error) or "no answer in time")
             return False
-        self._note("")
+        self._reachability.note("")
         return True
 
     async def _renew(self) -> None:
@@ -236,18 +237,6 @@ class ShardMember:
         """Refuse a write of a former member."""
         if self._now() >= self._deadline:
             raise LeaderElectionLost(f"this process no longer holds the lease {self._store.name}; nothing was written")
-
-    def _note(self, trouble: str) -> None:
-        """Log when the leases cannot be reached, and when they can be again: not at every attempt."""
-        if bool(trouble) != bool(self._trouble):
-            if trouble:
-                log.warning("Cannot read or write the leases of the shards, retrying", group=self.group, error=trouble)
-            else:
-                log.info("The leases of the shards can be reached again", group=self.group)
-        self._trouble = trouble
-
-    def _because(self) -> str:
-        return f": {self._trouble}" if self._trouble else ""
 
     def _lost(self, why: str) -> LeaderElectionLost:
         self._deadline = -math.inf

@@ -8,30 +8,13 @@ from functools import cached_property
 from typing import Any
 
 from pilotage.meta.fields.schema import reference_of
+from pilotage.meta.models import METADATA_FIELDS
 
 Schema = Mapping[str, Any]
 Resolve = Callable[[str], Schema]
 
 META_FIELDS = frozenset(("apiVersion", "kind", "metadata"))
-OBJECT_META = frozenset(
-    (
-        "name",
-        "generateName",
-        "namespace",
-        "selfLink",
-        "uid",
-        "resourceVersion",
-        "generation",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "labels",
-        "annotations",
-        "ownerReferences",
-        "finalizers",
-        "managedFields",
-    )
-)
+OBJECT_META = frozenset(METADATA_FIELDS)
 MAXIMUM_DEPTH = 100
 """The most levels of a schema, so that a hostile one cannot exhaust the stack. References start again at 0."""
 

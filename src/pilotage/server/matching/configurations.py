@@ -13,9 +13,9 @@ from contextlib import suppress
 from pilotage.errors import StorageError
 from pilotage.meta.documents import Document
 from pilotage.server import records
+from pilotage.server.matching.rules import GROUP
 from pilotage.storage.interface import Entry, Storage, Watch
 
-GROUP = "admissionregistration.k8s.io"
 Configurations = Mapping[str, tuple[Document, ...]]
 """The objects by their kind, in the order of their names. Another version of them is another mapping."""
 

@@ -78,11 +78,12 @@ class Plugin:
         """Raise ApiError to refuse a write."""
 
 
-def forbidden(attributes: Attributes, reason: str) -> Forbidden:
-    """The 403 of a plugin that refuses a write."""
+def forbidden(attributes: Attributes, reason: str, name: str | None = None) -> Forbidden:
+    """The 403 of a plugin that refuses a write. `name` is that of the object, if it is not the one that it has."""
     group, _, resource = attributes.resource
-    metadata = (attributes.new or {}).get("metadata") or {}
-    name = metadata.get("name") or metadata.get("generateName") or attributes.request.name or "Unknown"
+    if name is None:
+        metadata = (attributes.new or {}).get("metadata") or {}
+        name = metadata.get("name") or metadata.get("generateName") or attributes.request.name or "Unknown"
     qualified = f"{resource}.{group}" if group else resource
     details = StatusDetails(name=name, group=group, kind=resource)
     return Forbidden(f'{qualified} "{name}" is forbidden: {reason}', details=details)

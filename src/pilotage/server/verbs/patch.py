@@ -24,6 +24,7 @@ from pilotage.meta.causes import forbidden, invalid, invalid_error, json_shown
 from pilotage.meta.documents import Document
 from pilotage.meta.gotext import go_text
 from pilotage.meta.kinds import GroupKind
+from pilotage.meta.models import METADATA_FIELDS
 from pilotage.meta.patches import json_patch, merge, strategic
 from pilotage.rest.request import PatchType, Request
 from pilotage.server.resources import ResourceInfo
@@ -36,24 +37,6 @@ _MAX_SHOWN = 64 * 1024
 _TEXT_FOR_A_NUMBER = re.compile(
     r"json: cannot unmarshal string into field \S+ of type (int32|int64|float64|bool)(?:ean)?"
 )
-_METADATA_ORDER = (
-    "name",
-    "generateName",
-    "namespace",
-    "selfLink",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "labels",
-    "annotations",
-    "ownerReferences",
-    "finalizers",
-    "managedFields",
-)
-"""The order in which Go writes the fields of metadata."""
 Patch = Callable[[Document], tuple[Document, FieldProblems]]
 """From what is there to what is wanted instead, which shares with it what the patch does not touch.
 
@@ -107,7 +90,7 @@ def _in_order(patched: Document, request: Request) -> Document:
     metadata = shown.get("metadata")
     if isinstance(metadata, dict) and b'"metadata"' not in request.body and b"/metadata" not in request.body:
         known = patched["metadata"]
-        first = {key: known[key] for key in _METADATA_ORDER if key in known}
+        first = {key: known[key] for key in METADATA_FIELDS if key in known}
         if "managedFields" in first:
             entries = first["managedFields"]
             first["managedFields"] = [entry | {"fieldsV1": sorted_keys(entry.get("fieldsV1"))} for entry in entries]

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pilotage.errors import ApiError, BadRequest, Forbidden, StatusDetails
-from pilotage.meta.kinds import GroupResource
+from pilotage.errors import BadRequest
 from pilotage.server.admission import Attributes
 from pilotage.server.matching.configurations import Configurations
 from pilotage.server.matching.criteria import Match
 from pilotage.server.matching.requests import VersionedObjects, admission_request
 from pilotage.server.matching.selectors import NamespaceLabels
-from pilotage.server.plugins.plugin import DynamicAdmission, PluginContext
+from pilotage.server.plugins.plugin import DynamicAdmission, PluginContext, forbidden
 from pilotage.server.webhooks import reviews
 from pilotage.server.webhooks.caller import CallError
 from pilotage.server.webhooks.hooks import Hook, hooks_of
@@ -73,7 +72,7 @@ class Dispatcher:
         try:
             return await matches_conditions(hook.conditions, evaluator, variables, fail=not hook.ignores_failures)
         except ConditionsError as error:
-            raise _forbidden(attributes, str(error)) from error
+            raise forbidden(attributes, str(error), attributes.name) from error
 
     async def verdict(self, invocation: Invocation, attributes: Attributes, objects: VersionedObjects) -> Verdict:
         """Call a webhook. Its warnings are added to those of the request.
@@ -112,11 +111,3 @@ class Dispatcher:
 
 def _failed(hook: Hook, reason: str) -> CallFailed:
     return CallFailed(f'failed calling webhook "{hook.name}": {reason}')
-
-
-def _forbidden(attributes: Attributes, reason: str) -> ApiError:
-    group, resource = attributes.resource.group_resource
-    name = attributes.name
-    subject = f'{GroupResource(group, resource)} "{name}"'
-    details = StatusDetails(name=name, group=group, kind=resource)
-    return Forbidden(f"{subject} is forbidden: {reason}", details=details)
