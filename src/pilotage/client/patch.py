@@ -13,6 +13,7 @@ from pilotage.meta import objects
 from pilotage.meta.forms import Object
 from pilotage.meta.models import Resource
 from pilotage.meta.patches import merge_diff, strategic_diff
+from pilotage.meta.unstructured import Unstructured
 from pilotage.rest import PatchType
 
 
@@ -37,6 +38,13 @@ def raw_patch(type: PatchType, data: bytes | str | Mapping[str, Any] | Sequence[
         return Patch(type, lambda _: given)
     body = msgspec.json.encode(data)
     return Patch(type, lambda _: body, data)
+
+
+def applied(obj: Resource | Unstructured) -> bytes:
+    """The body of a server-side apply of an object."""
+    document = objects.read(objects.updated(obj))
+    document.get("metadata", {}).pop("managedFields", None)  # refused in what is applied
+    return msgspec.json.encode(document)
 
 
 def merge_from(before: Object, *, optimistic_lock: bool = False) -> Patch:

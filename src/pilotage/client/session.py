@@ -144,6 +144,14 @@ class Session:
             field_validation=field_validation or defaults.field_validation,
         )
 
+    def apply_options(self, place: Place, field_owner: str, *, dry_run: bool, force: bool) -> WriteOptions:
+        """The options of an apply, which needs a field owner. Raises BadRequest."""
+        write = replace(self.write_options(dry_run, field_owner, ""), force=force)
+        if not write.field_manager:
+            message = "apply needs a field owner: pass field_owner=…, or use client.with_field_owner(…)"
+            raise about(BadRequest(message), place)
+        return write
+
     async def call(self, place: Place, request: Request) -> Response:
         try:
             with _traced(request):

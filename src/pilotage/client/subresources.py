@@ -9,17 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
-import msgspec
-
-from pilotage.client.patch import Patch, patch_of
-from pilotage.client.session import Place, Session, about
+from pilotage.client.patch import Patch, applied, patch_of
+from pilotage.client.session import Place, Session
 from pilotage.client.targets import replace_content
 from pilotage.errors import BadRequest
 from pilotage.meta import objects
 from pilotage.meta.forms import Kind, Object, ObjectKey, gvk_of, key_of, reader_of
 from pilotage.meta.models import Resource
 from pilotage.meta.unstructured import PartialObjectMetadata, Unstructured
-from pilotage.rest import Form, PatchType, Verb
+from pilotage.rest import Form, PatchType, Verb, WriteOptions
 
 B = TypeVar("B", bound=Resource | Unstructured)
 
@@ -54,8 +52,7 @@ class SubresourceClient(Generic[B]):
     ) -> B:
         """Send a body to a subresource that acts on it: `eviction`, `binding`, `token`. It becomes the answer."""
         place = await self._place(obj, name, namespace)
-        write = self._session.write_options(dry_run, field_owner, "")
-        return self._replace(body, await self._call(place, verb=Verb.CREATE, write=write, body=objects.updated(body)))
+        return await self._send(place, Verb.CREATE, body, self._session.write_options(dry_run, field_owner, ""))
 
     async def update(
         self,
@@ -69,8 +66,7 @@ class SubresourceClient(Generic[B]):
     ) -> B:
         """Write the subresource; raises Conflict if the object was written since the body was read."""
         place = await self._place(obj, name, namespace)
-        write = self._session.write_options(dry_run, field_owner, "")
-        return self._replace(body, await self._call(place, verb=Verb.UPDATE, write=write, body=objects.updated(body)))
+        return await self._send(place, Verb.UPDATE, body, self._session.write_options(dry_run, field_owner, ""))
 
     async def patch(
         self,
@@ -104,20 +100,19 @@ class SubresourceClient(Generic[B]):
     ) -> B:
         """Server-side apply of the subresource. The body becomes the answer."""
         place = await self._place(obj, name, namespace)
-        write = replace(self._session.write_options(dry_run, field_owner, ""), force=force)
-        if not write.field_manager:
-            message = "apply needs a field owner: pass field_owner=…, or use client.with_field_owner(…)"
-            raise about(BadRequest(message), place)
-        document = objects.read(objects.updated(body))
-        document.get("metadata", {}).pop("managedFields", None)  # refused in what is applied
-        data, content_type = msgspec.json.encode(document), PatchType.APPLY.value
-        answer = await self._call(place, verb=Verb.PATCH, write=write, body=data, content_type=content_type)
-        return self._replace(body, answer)
+        write = self._session.apply_options(place, field_owner, dry_run=dry_run, force=force)
+        data, content_type = applied(body), PatchType.APPLY.value
+        return self._replace(
+            body, await self._call(place, verb=Verb.PATCH, write=write, body=data, content_type=content_type)
+        )
 
     async def _place(self, obj: Object | Kind, name: str | ObjectKey, namespace: str) -> Place:
         if isinstance(obj, Resource | Unstructured | PartialObjectMetadata):
             return await self._session.place_of(obj)
         return await self._session.place(obj, *key_of(name, namespace))
+
+    async def _send(self, place: Place, verb: Verb, body: B, write: WriteOptions) -> B:
+        return self._replace(body, await self._call(place, verb=verb, write=write, body=objects.updated(body)))
 
     async def _call(self, place: Place, **parts: Any) -> bytes:
         request = self._session.request(place, name=place.name, subresource=self.name, **parts)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar, overload
 
 from pilotage.client.fieldnames import check_document, check_patch
-from pilotage.client.patch import Patch, patch_of, raw_patch
+from pilotage.client.patch import Patch, applied, patch_of
 from pilotage.client.session import ANSWERED_WHOLE, Place, Session, about
 from pilotage.client.targets import replace_content
 from pilotage.errors import BadRequest, NotFound
@@ -192,14 +191,8 @@ class Writer:
         _whole(obj)
         place = await self._session.place_of(obj)
         check_document("apply", obj, place, self.scheme)
-        write = replace(self._session.write_options(dry_run, field_owner, ""), force=force)
-        if not write.field_manager:
-            message = "apply needs a field owner: pass field_owner=…, or use client.with_field_owner(…)"
-            raise about(BadRequest(message), place)
-        document = objects.read(objects.updated(obj))
-        document.get("metadata", {}).pop("managedFields", None)  # refused in what is applied
-        patch = raw_patch(PatchType.APPLY, document)
-        replace_content(obj, await self._patch(place, patch.type, patch.data(obj), subresource, write))
+        write = self._session.apply_options(place, field_owner, dry_run=dry_run, force=force)
+        replace_content(obj, await self._patch(place, PatchType.APPLY, applied(obj), subresource, write))
         return obj
 
     async def delete(
