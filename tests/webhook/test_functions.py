@@ -7,7 +7,9 @@ import threading
 
 import pytest
 
+from pilotage.errors import ServiceUnavailable
 from pilotage.telemetry.logs import log_context, logged_fields
+from pilotage.webhook import functions
 from pilotage.webhook.functions import awaited
 
 
@@ -54,3 +56,16 @@ async def test_an_object_with_an_async_call_is_async() -> None:
             return threading.current_thread().name
 
     assert await awaited(Handler())() == "MainThread"
+
+
+async def test_a_handler_that_hangs_is_not_called_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(functions, "MAX_THREADS", 2)
+    may_end = threading.Event()
+    call = awaited(may_end.wait)
+    hanging = [asyncio.ensure_future(call()) for _ in range(2)]
+    await asyncio.sleep(0)
+    with pytest.raises(ServiceUnavailable, match="2 calls of this webhook handler have not returned"):
+        await call()
+    may_end.set()
+    assert await asyncio.gather(*hanging) == [True, True]
+    assert await call()

@@ -15,13 +15,12 @@ import contextvars
 import inspect
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
 from typing import Any, Protocol, TypeVar
 
+from pilotage import threads
 from pilotage.controller.request import Q, Q_contra, Request
 from pilotage.controller.result import Result
 from pilotage.controller.signature import check_signature
-from pilotage.controller.threads import POOL
 from pilotage.errors import InvalidDefinition, PilotageError
 
 T = TypeVar("T")
@@ -93,21 +92,19 @@ class _Thread:
         self._function = function
         self._request = request
         self._loop = asyncio.get_running_loop()
-        self._ended: asyncio.Future[Any] = self._loop.create_future()
-        self._context = contextvars.copy_context()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._abandoned = False
 
     async def run(self, is_stopping: Callable[[], bool]) -> Any:
-        POOL.run(self._enter)
+        ended = threads.start(self._work, f"reconcile {self._request}")
         try:
-            await asyncio.wait([self._ended])
+            await asyncio.wait([ended])
         except asyncio.CancelledError:
             self._abandon()
             if not is_stopping():
-                await asyncio.wait([self._ended])  # until then no other worker may have the request
+                await asyncio.wait([ended])  # until then no other worker may have the request
             raise
-        return self._ended.result()
+        return ended.result()
 
     def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Called in the thread."""
@@ -150,29 +147,13 @@ class _Thread:
         for task in self._tasks:
             task.cancel()
 
-    def _enter(self) -> None:
-        self._context.run(self._work)
-
-    def _work(self) -> None:
-        current, _running.thread = threading.current_thread(), self
-        current.name = f"reconcile {self._request}"
+    def _work(self) -> Any:
+        """Called in the thread."""
+        _running.thread = self
         try:
-            result, error = self._function(self._request), None
-        except BaseException as raised:
-            result, error = None, raised
+            return self._function(self._request)
         finally:
-            current.name, _running.thread = "reconcile", None
-        with suppress(RuntimeError):  # the loop is closed: nothing waits for it
-            self._loop.call_soon_threadsafe(self._end, result, error)
-
-    def _end(self, result: object, error: BaseException | None) -> None:
-        if error is None:
-            self._ended.set_result(result)
-            return
-        if isinstance(error, StopIteration):  # a future cannot hold one
-            error = RuntimeError(f"the reconciler raised {error!r}")
-        self._ended.set_exception(error)
-        self._ended.exception()  # else nothing waits for the result
+            _running.thread = None
 
 
 def _is_async(function: Any) -> bool:

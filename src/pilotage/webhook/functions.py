@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
 import inspect
 import threading
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from functools import partial
 from typing import Any
 
-from pilotage.errors import InvalidDefinition
+from pilotage import threads
+from pilotage.errors import InvalidDefinition, ServiceUnavailable
 
 Call = Callable[..., Awaitable[Any]]
+MAX_THREADS = 256
+"""Calls of one handler that may run at a time if it is not async: one that hangs must not fill the memory."""
 
 
 def awaited(function: Callable[..., Any]) -> Call:
@@ -22,8 +21,19 @@ def awaited(function: Callable[..., Any]) -> Call:
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(own_call):
         return function
 
+    slots = threading.BoundedSemaphore(MAX_THREADS)
+
     async def call(*arguments: Any, **options: Any) -> Any:
-        result = await _in_thread(partial(function, *arguments, **options))
+        if not slots.acquire(blocking=False):
+            raise ServiceUnavailable(f"{MAX_THREADS} calls of this webhook handler have not returned")
+
+        def work() -> Any:
+            try:
+                return function(*arguments, **options)
+            finally:
+                slots.release()
+
+        result = await threads.start(work, "handler")
         # A function that is not async may still return an awaitable: a lambda around an async function.
         return await result if inspect.isawaitable(result) else result
 
@@ -45,31 +55,3 @@ def wants_request(function: Callable[..., Any]) -> bool:
         return "request" in inspect.signature(function).parameters
     except (TypeError, ValueError):  # of a builtin
         return False
-
-
-async def _in_thread(work: Callable[[], Any]) -> Any:
-    """Run in a daemon thread of its own: one that hangs does not use up a pool, nor keep the program from exiting."""
-    loop = asyncio.get_running_loop()
-    ended: asyncio.Future[Any] = loop.create_future()
-    context = contextvars.copy_context()
-
-    def end(result: object, error: BaseException | None) -> None:
-        if ended.done():  # the caller has stopped waiting
-            return
-        if error is None:
-            ended.set_result(result)
-        elif isinstance(error, StopIteration):  # a future cannot hold one
-            ended.set_exception(RuntimeError(f"the handler raised {error!r}"))
-        else:
-            ended.set_exception(error)
-
-    def run() -> None:
-        try:
-            result, error = context.run(work), None
-        except BaseException as raised:
-            result, error = None, raised
-        with suppress(RuntimeError):  # the loop is closed: nothing waits for it
-            loop.call_soon_threadsafe(end, result, error)
-
-    threading.Thread(target=run, name="webhook handler", daemon=True).start()
-    return await ended
