@@ -346,8 +346,10 @@ class ConnectionLost(PilotageError):
     `sent` False: nothing of the request reached the server, so it is safe to send it again.
     """
 
-    def __init__(self, message: str = "", *, sent: bool = True, timed_out: bool = False) -> None:
+    def __init__(self, message: str = "", *, sent: bool = True, timed_out: bool = False, reused: bool = False) -> None:
         self.sent = sent
+        self.reused = reused
+        """Whether the connection was kept from an earlier request: the server may have closed it in between."""
         self.timed_out = timed_out
         """Whether the client stopped waiting."""
         super().__init__(message)

@@ -78,7 +78,7 @@ class Machine:
 
         def answer(result: Any, error: PilotageError | None) -> None:
             if answered.done():
-                return  # nobody waits any more
+                return  # no caller waits any more
             if self._cut_off:
                 error = ConnectionLost("the network is down")
             if error is not None:

@@ -126,6 +126,7 @@ class Client:
                 return connection, await self._send(connection, call)
             except ConnectionLost as lost:
                 if self._closed or connection.answered or connection.timed_out or (lost.sent and not call.safe):
+                    lost.reused = not connection.answered
                     raise
         try:
             connection = await self._pool.open()

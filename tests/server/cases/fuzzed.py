@@ -59,7 +59,7 @@ FUZZED = Scenario(
         patch("zero replicas", _WIDGETS + "/bare/scale?fieldManager=b", {"spec": {"replicas": None}}),
         get("zero replicas have no owner", _WIDGETS + "/bare"),
         post("labels and no spec", _WIDGETS, {**_HEAD, "metadata": {"name": "labelled", "labels": {"a": "1"}}}),
-        patch("replicas that nobody owns", _WIDGETS + "/labelled/scale?fieldManager=a", {"spec": {"replicas": 2}}),
+        patch("replicas without an owner", _WIDGETS + "/labelled/scale?fieldManager=a", {"spec": {"replicas": 2}}),
         get("they have no owner after that", _WIDGETS + "/labelled"),
         post("a spec that is a list", _WIDGETS, _widget("list", spec=[])),
         # parts that a write ignores

@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from pilotage.errors import ConnectionLost
 from pilotage.meta.documents import Document
+from pilotage.server.webhooks import caller as caller_module
 from pilotage.server.webhooks.caller import MAX_ANSWER, CallError, WebhookCaller
 from pilotage.server.webhooks.endpoints import Endpoint, Services
 from pilotage.server.webhooks.local import LocalWebhooks
@@ -59,6 +61,33 @@ async def test_a_kept_connection_that_the_server_closes_is_replaced() -> None:
         endpoint = Endpoint.of(server.client_config("/x"))
         assert await caller.call(endpoint, REVIEW, 5) == ANSWER
         assert await caller.call(endpoint, REVIEW, 5) == ANSWER  # on a second connection
+
+
+async def test_a_closed_connection_is_replaced_although_another_call_opens_one() -> None:
+    class Client:
+        """Its first connection was kept, and is closed."""
+
+        calls = 0
+
+        async def request(self, *_: object) -> str:
+            self.calls += 1
+            if self.calls == 1:
+                raise ConnectionLost("closed", reused=True)
+            return "answer"
+
+    client = Client()
+    assert await caller_module._sent(client, ()) == "answer"  # type: ignore[arg-type,comparison-overlap]
+    assert client.calls == 2
+
+
+@pytest.mark.parametrize("lost", [ConnectionLost("new"), ConnectionLost("slow", reused=True, timed_out=True)])
+async def test_a_new_connection_and_a_timeout_are_not_tried_again(lost: ConnectionLost) -> None:
+    class Client:
+        async def request(self, *_: object) -> None:
+            raise lost
+
+    with pytest.raises(ConnectionLost):
+        await caller_module._sent(Client(), ())  # type: ignore[arg-type]
 
 
 async def test_a_service_is_called_at_an_address_of_its_endpoints_by_its_own_name() -> None:

@@ -19,6 +19,7 @@ from pilotage.server.webhooks.local import LocalWebhook, LocalWebhooks
 
 if TYPE_CHECKING:
     from pilotage.http.client import Client
+    from pilotage.http.messages import ClientResponse
 
 MAX_ANSWER = 3 * 1024 * 1024
 """Bytes of an answer: as many as a request to this server may have."""
@@ -67,21 +68,21 @@ class WebhookCaller:
     async def _post(self, endpoint: Endpoint, review: Document, timeout: float | None) -> Any:
         client, address, hint = await self._client(endpoint)
         call = ("POST", endpoint.target(timeout), _HEADERS, _encode(review))
-        opened = client.statistics().opened
         try:
-            try:
-                response = await client.request(*call)
-            except ConnectionLost as lost:
-                if lost.timed_out or client.statistics().opened != opened:
-                    raise
-                # The server has closed a connection that was kept from an earlier call. A review may be sent again:
-                # it has no effect by itself.
-                response = await client.request(*call)
+            response = await _sent(client, call)
         except DecodeError as error:
             raise AnswerError(f"the answer has more than {MAX_ANSWER} bytes") from error
         except ConnectionLost as lost:
             raise OSError(answers.lost_connection(lost, address) + hint) from lost
         return answers.decoded(response.body, response.status, response.headers.get("content-type"))
+
+    async def _close_oldest(self) -> None:
+        """Close the client that was not used for the longest time, if it has no request."""
+        for key, client in self._clients.items():
+            if not client.statistics().busy:
+                del self._clients[key]
+                await client.close()
+                return
 
     async def _client(self, endpoint: Endpoint) -> tuple[Client, str, str]:
         """The client for an endpoint, its address, and a hint for the case that it cannot connect. Raises OSError."""
@@ -96,8 +97,19 @@ class WebhookCaller:
             client = _client(endpoint, host, port)
         self._clients[key] = client  # the most recently used last
         if len(self._clients) > _MAX_CLIENTS:
-            await self._clients.pop(next(iter(self._clients))).close()
+            await self._close_oldest()
         return client, address_text(host, port), hint
+
+
+async def _sent(client: Client, call: tuple[Any, ...]) -> ClientResponse:
+    """The response to a request. It is sent again if the server has closed the connection, which was kept from an
+    earlier call: a review has no effect by itself. That ends, since such a connection is not kept again."""
+    while True:
+        try:
+            return await client.request(*call)
+        except ConnectionLost as lost:
+            if lost.timed_out or not lost.reused:
+                raise
 
 
 async def _answered(handler: LocalWebhook, review: Document) -> Any:
