@@ -10,6 +10,8 @@ import pytest
 from pilotage.errors import ApiError
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupVersionResource
+from pilotage.server.webhooks import conversion
+from pilotage.storage.interface import Entry
 from tests.server.registries import DEFINITIONS, Api, opened
 
 from .conversions import converted, definition
@@ -153,3 +155,15 @@ async def test_a_label_selector_selects_by_the_converted_labels() -> None:
         await api.create(V1, _widget("b"), "default")
         found = await api.all(V2, label_selector="x=y")
         assert [one["metadata"]["annotations"] for one in found] == [{"by": "conversion"}]
+
+
+def test_a_review_has_a_bounded_number_of_objects_and_bytes() -> None:
+    def batches(*sizes: int) -> list[list[int]]:
+        entries = [Entry("k", b"x" * size, 1, 1) for size in sizes]
+        return list(conversion._batches(range(len(entries)), entries))
+
+    assert [len(batch) for batch in batches(*[1] * 1_001)] == [500, 500, 1]
+    half = conversion.BATCH_BYTES // 2
+    assert batches(half, half, half) == [[0, 1], [2]]
+    assert batches(1, 3 * half, 1) == [[0], [1], [2]]
+    assert batches() == []

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import pilotage as pt
-from pilotage.errors import Conflict, NotFound
+from pilotage.errors import Conflict, NotFound, Status
 
 from ...worlds import DEFINITION, World
 
@@ -101,3 +101,27 @@ async def test_a_storage_version_that_changes_meanwhile_is_a_conflict(world: Wor
     with pytest.raises(Conflict, match="was changed during the migration; start it again"):
         await pt.migrate_storage_version(Client(), kind)  # type: ignore[arg-type]
     assert changed
+
+
+async def test_a_list_that_has_expired_goes_on_with_the_objects_as_they_are_now() -> None:
+    async with pt.Cluster.embedded() as cluster:
+        world = World("memory", cluster.client, "default", cluster.registry)
+        kind = await _moves(world, "expired.pilotage.dev", 2)
+        pages = 0
+
+        class Client:
+            """Pages of one object; the history of the first page is gone when the second is asked for."""
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(cluster.client, name)
+
+            async def list(self, of: pt.GroupVersionKind, *, limit: int, continue_token: str) -> Any:
+                nonlocal pages
+                pages += 1
+                if pages == 2:
+                    status = Status(410, "Expired", "too old", continue_token=continue_token)
+                    raise pt.Gone(status=status)
+                return await cluster.client.list(of, limit=1, continue_token=continue_token)
+
+        migration = await pt.migrate_storage_version(Client(), kind)  # type: ignore[arg-type]
+        assert (migration.rewritten, pages) == (2, 3)

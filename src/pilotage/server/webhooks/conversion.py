@@ -6,7 +6,7 @@ Most code that converts is not asynchronous, and works on plain documents. It as
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from pilotage.errors import ApiError, Cause, Status
@@ -18,7 +18,7 @@ from pilotage.meta.validation import annotations_causes, labels_causes
 from pilotage.server import records
 from pilotage.server.records import ConversionNeeded
 from pilotage.server.resources import ResourceInfo
-from pilotage.server.webhooks.caller import CallError, WebhookCaller
+from pilotage.server.webhooks.caller import MAX_ANSWER, CallError, WebhookCaller
 from pilotage.server.webhooks.endpoints import Conversion
 from pilotage.storage.interface import Entry
 
@@ -27,6 +27,8 @@ KIND = "ConversionReview"
 TIMEOUT_SECONDS = 30.0
 BATCH = 500
 """Objects of a list that one review has at most."""
+BATCH_BYTES = MAX_ANSWER // 4
+"""Bytes of stored objects that one review has, unless one object is larger: its answer may be larger than that."""
 _MOST_CONVERSIONS = 1000
 """Of one request: far more than an apply to an object with managers of many versions needs."""
 R = TypeVar("R")
@@ -75,8 +77,7 @@ class Converter:
             return entries
         others = [index for index, entry in enumerate(entries) if not entry.value.startswith(info.head)]
         result = list(entries)
-        for start in range(0, len(others), BATCH):
-            batch = others[start : start + BATCH]
+        for batch in _batches(others, entries):
             documents = [records.at_origin(entries[index].value, info) for index in batch]
             for index, document in zip(batch, await self.convert(documents, info), strict=True):
                 entry = entries[index]
@@ -180,3 +181,18 @@ def _restored(before: Document, given: Document) -> Document:
 def _shown(causes: Iterable[Cause]) -> str:
     lines = [f"{cause.field}: {cause.message}" for cause in causes]
     return lines[0] if len(lines) == 1 else f"[{', '.join(lines)}]"
+
+
+def _batches(indexes: Sequence[int], entries: Sequence[Entry]) -> Iterator[list[int]]:
+    """The entries of one review each, by their indexes."""
+    batch: list[int] = []
+    size = 0
+    for index in indexes:
+        length = len(entries[index].value)
+        if batch and (len(batch) == BATCH or size + length > BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(index)
+        size += length
+    if batch:
+        yield batch

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pilotage.client.client import Client
-from pilotage.errors import Conflict, NotFound
+from pilotage.errors import Conflict, Gone, NotFound
 from pilotage.meta import forms
 from pilotage.meta.forms import KindOf
 from pilotage.meta.kinds import GroupVersionKind
@@ -37,10 +37,9 @@ async def migrate_storage_version(client: Client, kind: KindOf[forms.O]) -> Migr
     mapping = await client.rest_mapper.lookup(gvk)
     name = f"{mapping.resource.resource}.{gvk.group}"
     definition = await client.get(DEFINITION, name)
-    before = definition.metadata.uid, _stored(definition.document)
     storage = next(each["name"] for each in definition.document["spec"]["versions"] if each["storage"])
     rewritten = await _rewrite(client, GroupVersionKind(gvk.group, storage, gvk.kind))
-    dropped = await _drop(client, name, before, storage)
+    dropped = await _drop(client, name, definition.metadata.uid, storage)
     log.info("Migrated to the storage version", definition=name, version=storage, objects=rewritten, dropped=dropped)
     return Migration(rewritten, dropped)
 
@@ -48,7 +47,13 @@ async def migrate_storage_version(client: Client, kind: KindOf[forms.O]) -> Migr
 async def _rewrite(client: Client, gvk: GroupVersionKind) -> int:
     written, token = 0, ""
     while True:
-        page = await client.list(gvk, limit=_PAGE, continue_token=token)
+        try:
+            page = await client.list(gvk, limit=_PAGE, continue_token=token)
+        except Gone as error:
+            if not error.status.continue_token:
+                raise
+            token = error.status.continue_token  # of the objects as they are now: the rest of the names
+            continue
         for found in page:
             try:
                 await client.update(found)
@@ -60,13 +65,13 @@ async def _rewrite(client: Client, gvk: GroupVersionKind) -> int:
             return written
 
 
-async def _drop(client: Client, name: str, before: tuple[str, tuple[str, ...]], storage: str) -> tuple[str, ...]:
+async def _drop(client: Client, name: str, uid: str, storage: str) -> tuple[str, ...]:
     """Set `storedVersions`, unless the CRD has another storage version by now."""
     while True:
         definition = await client.get(DEFINITION, name)
         versions = definition.document["spec"]["versions"]
         current = next(each["name"] for each in versions if each["storage"])
-        if definition.metadata.uid != before[0] or current != storage:
+        if definition.metadata.uid != uid or current != storage:
             raise Conflict(f"the storage version of {name} was changed during the migration; start it again")
         stored = _stored(definition.document)
         dropped = tuple(version for version in stored if version != storage)
