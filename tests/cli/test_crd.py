@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,15 +20,7 @@ class Thing(Resource):
 """
 
 
-@pytest.fixture(autouse=True)
-def _own_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What a test imports from its folder is forgotten when it ends."""
-    monkeypatch.setattr(sys, "path", sys.path.copy())
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    yield
-    for name, module in list(sys.modules.items()):
-        if str(getattr(module, "__file__", None) or "").startswith(str(tmp_path)):
-            del sys.modules[name]
+pytestmark = pytest.mark.usefixtures("own_imports")
 
 
 def file(folder: Path, text: str, name: str = "things.py") -> str:

@@ -91,11 +91,13 @@ def _class_name(name: str) -> str:
 
 
 def _all(module: ModuleType) -> list[type[Resource]]:
+    from pilotage.cli.modules import is_resource
+
     def own(cls: type) -> bool:
         inside = cls.__module__.startswith(f"{module.__name__}.") and hasattr(module, "__path__")
         return cls.__module__ == module.__name__ or inside
 
-    found = [value for value in vars(module).values() if _is_resource(value) and own(value)]
+    found = [value for value in vars(module).values() if is_resource(value) and own(value)]
     if not found:
         raise CommandError(
             f"{module.__name__} does not define a kind: it has no subclass of pt.Resource with @pt.resource(…)"
@@ -104,20 +106,16 @@ def _all(module: ModuleType) -> list[type[Resource]]:
 
 
 def _one(module: ModuleType, name: str) -> list[type[Resource]]:
+    from pilotage.cli.modules import is_resource
+
     value = getattr(module, name, None)
     if value is None:
         raise CommandError(f"{module.__name__} has no class {name!r}")
-    if not _is_resource(value):
+    if not is_resource(value):
         raise CommandError(
             f"{module.__name__}.{name} is not a kind: it must be a subclass of pt.Resource with @pt.resource(…)"
         )
     return [value]
-
-
-def _is_resource(value: object) -> bool:
-    from pilotage.meta.models import Resource
-
-    return isinstance(value, type) and issubclass(value, Resource) and "__resource__" in vars(value)
 
 
 def _yaml(documents: Sequence[Document]) -> dict[str, str]:

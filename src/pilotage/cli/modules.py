@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import os
 import sys
 import traceback
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
+import pilotage
 from pilotage.cli.errors import CommandError
 from pilotage.errors import PilotageError
 
@@ -61,9 +63,23 @@ def load(name: str) -> ModuleType:
     return module
 
 
+def is_resource(value: object) -> bool:
+    """Whether a value is the class of a kind: one with `@pt.resource(…)`."""
+    from pilotage.meta.models import Resource
+
+    return isinstance(value, type) and issubclass(value, Resource) and "__resource__" in vars(value)
+
+
+def user_places(error: BaseException) -> list[str]:
+    """The lines of an error's traceback that are the user's, outermost first: not those of Pilotage."""
+    own = f"{Path(pilotage.__file__).parent}{os.sep}"
+    return [place for place in _places(error) if not place.startswith(own)]
+
+
 def _of_name(name: str) -> ModuleSpec:
-    if "" not in sys.path:
-        sys.path.insert(0, "")  # as `python -m` finds modules in the current folder
+    if Path("src").is_dir():
+        _make_importable(str(Path("src").resolve()))
+    _make_importable("")  # as `python -m` finds modules in the current folder
     try:
         with _no_program(name):
             found = importlib.util.find_spec(name)  # which imports the packages above it
@@ -83,9 +99,16 @@ def _no_module(name: str) -> CommandError:
     return CommandError(f"module {name!r} not found; give a name that Python can import, or a file")
 
 
+def _make_importable(folder: str) -> None:
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+
+
 def _of_file(path: Path) -> ModuleSpec:
     if not path.is_file():
         raise CommandError(f"file {path} does not exist")
+    if (found := _in_package(path.resolve())) is not None:
+        return found
     sys.path.insert(0, str(path.resolve().parent))  # as `python FILE` does
     known = sys.modules.get(path.stem)
     taken = known is not None and Path(getattr(known, "__file__", None) or "").resolve() != path.resolve()
@@ -93,6 +116,20 @@ def _of_file(path: Path) -> ModuleSpec:
     if found is None:
         raise CommandError(f"{path} is not a Python file")
     return found
+
+
+def _in_package(path: Path) -> ModuleSpec | None:
+    """A file of a package is the module of the package, so that its relative imports work."""
+    names = [] if path.name == "__init__.py" else [path.stem]
+    folder = path.parent
+    while (folder / "__init__.py").is_file() and folder.name.isidentifier():
+        names.insert(0, folder.name)
+        folder = folder.parent
+    if len(names) < 2 and path.name != "__init__.py":
+        return None
+    _make_importable(str(folder))
+    found = _of_name(".".join(names))
+    return found if found.origin is not None and Path(found.origin).resolve() == path else None
 
 
 def _execute(specification: ModuleSpec, module: ModuleType) -> None:
