@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 
+from pilotage.cluster.cluster import Cluster
 from pilotage.controller import (
     Controller,
     ControllerBuilder,
     ControllerOptions,
     Event,
+    Kind,
     Request,
     enqueue_request_for_object,
     enqueue_requests_from,
@@ -17,8 +19,11 @@ from pilotage.controller import (
     on_object,
 )
 from pilotage.errors import InvalidDefinition
+from pilotage.manager.manager import Manager
 from pilotage.manager.options import ControllerDefaults
-from pilotage.meta.unstructured import metadata_only
+from pilotage.meta import forms
+from pilotage.meta.unstructured import MetadataOnly, metadata_only
+from pilotage.types.core.v1 import ConfigMap, Node, Pod, Secret
 
 from .fakes import FakeManager, Feed, Part, Widget, owner, running, widget
 
@@ -215,3 +220,24 @@ async def test_the_priority_of_the_initial_list_can_be_chosen() -> None:
         manager.cache.fakes[Widget].tell(Event.create(widget("a"), is_in_initial_list=True))
         await asyncio.sleep(1)
     assert seen == [0]
+
+
+async def test_what_was_declared_can_be_read_without_a_start() -> None:
+    async with Manager(Cluster.embedded()) as manager, Cluster.embedded() as other:
+        member = await manager.add_cluster(other, name="edge")
+        builder = ControllerBuilder(manager).for_(ConfigMap).owns(Secret, only_metadata=True)
+        builder.watches(Pod, enqueue_request_for_object, cluster=member)
+        builder.watches_raw_source(Kind(manager.cache, Node, enqueue_request_for_object))
+        assert manager.declared.watches == [], "only with the controller"
+        builder.complete(Recorder())
+        manager.event_recorder_for("me")
+        watches, recorders = manager.declared.watches, manager.declared.recorders
+    assert [(each.controller, each.relation, forms.gvk_of(each.kind).kind, each.cluster) for each in watches] == [
+        ("configmap", "for", "ConfigMap", ""),
+        ("configmap", "owns", "Secret", ""),
+        ("configmap", "watches", "Pod", "edge"),
+        ("configmap", "watches", "Node", ""),
+    ]
+    assert isinstance(watches[1].kind, MetadataOnly)
+    assert all(each.place.startswith(f"{__file__}:") for each in [*watches, *recorders])
+    assert [each.name for each in recorders] == ["me"]

@@ -8,8 +8,8 @@ import threading
 from collections.abc import Callable
 from types import FrameType
 
-from pilotage.manager import stack
 from pilotage.manager.watchdog import Watchdog
+from pilotage.telemetry import stack
 
 from .fakes import recorded_logs, until
 

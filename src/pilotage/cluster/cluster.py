@@ -21,6 +21,7 @@ from pilotage.cluster.apiserver import (
 from pilotage.cluster.events import EventBroadcaster, EventRecorder
 from pilotage.cluster.fencing import FencedTransport, Fences
 from pilotage.cluster.installation import apply_manifests, install
+from pilotage.cluster.recording import recorded, recorder
 from pilotage.cluster.routing import Aggregation, RoutedTransport
 from pilotage.cluster.writes import TrackedTransport, WriteTracker
 from pilotage.errors import InvalidDefinition
@@ -208,6 +209,9 @@ class Cluster:
             return await aggregation.lister_watcher_for(options)
         if isinstance(self._server, NoAPIServer):
             raise no_server_to_watch(str(options.gvk))
+        if (recording := recorder()) is not None:
+            resource = (await self.client.rest_mapping(options.gvk)).resource
+            recording.note_informer(resource.group, resource.resource, options.namespace)
         return await self.client.lister_watcher(
             options.kind, namespace=options.namespace, silence_seconds=self._server.silence_seconds
         )
@@ -242,7 +246,7 @@ class Cluster:
         that loop. None if the API server is in this process, or if there is none."""
         if not isinstance(self._server, RemoteAPIServer):
             return None
-        transport = self._server.separate_transport()
+        transport = recorded(self._server.separate_transport())
         return Client(transport, scheme=self.scheme), transport
 
     def event_recorder_for(self, name: str) -> EventRecorder:
@@ -253,7 +257,7 @@ class Cluster:
         if self._client is not None:
             raise InvalidDefinition("the cluster is open already")
         async with AsyncExitStack() as exits:
-            routed = RoutedTransport(await self._server.open(exits), self._aggregations)
+            routed = RoutedTransport(recorded(await self._server.open(exits)), self._aggregations)
             transport = self._transport = TrackedTransport(FencedTransport(routed, self), self.writes)
             if isinstance(self._server, EmbeddedAPIServer):
                 self._server.registry.observe(self.writes.note)

@@ -22,9 +22,11 @@ from pilotage.meta import forms
 from pilotage.meta.forms import KindOf, O
 from pilotage.meta.kinds import GroupVersionKind
 from pilotage.meta.unstructured import MetadataOnly, PartialObjectMetadata
+from pilotage.telemetry import stack
 
 if TYPE_CHECKING:
     from pilotage.manager.clusters import MemberCluster
+from pilotage.manager.declared import DeclaredWatch, Relation
 from pilotage.manager.manager import Manager
 
 
@@ -32,9 +34,12 @@ from pilotage.manager.manager import Manager
 class _Watch:
     """A kind, the handler of its events, and the predicates that filter them."""
 
+    relation: Relation
     kind: forms.Kind
     handler: Callable[[], Handler]
     predicates: tuple[Predicate, ...]
+    place: str
+    """Where it was declared."""
     cluster: MemberCluster | None = None
     """None: that of the manager."""
 
@@ -54,7 +59,7 @@ class ControllerBuilder(Generic[Q_co]):
         self._for: GroupVersionKind | None = None
         self._for_kind: forms.Kind | None = None
         self._watches: list[_Watch] = []
-        self._sources: list[Source] = []
+        self._sources: list[tuple[Source, str]] = []  # with the place where it was declared
         self._filters: list[Predicate] = []
         self._options = ControllerOptions()
         self._name = ""
@@ -70,7 +75,7 @@ class ControllerBuilder(Generic[Q_co]):
             )
         self._for_kind = forms.untyped(kind)
         self._for = forms.gvk_of(self._for_kind)
-        self._watch(kind, lambda: enqueue_request_for_object, predicates, only_metadata)
+        self._watch("for", kind, lambda: enqueue_request_for_object, predicates, only_metadata)
         return cast("ControllerBuilder[Request[O]]", self)
 
     def owns(
@@ -91,7 +96,7 @@ class ControllerBuilder(Generic[Q_co]):
                 self._for_kind, only_controller=not match_every_owner, rest_mapper=self._manager.rest_mapper
             )
 
-        return self._watch(kind, handler, predicates, only_metadata)
+        return self._watch("owns", kind, handler, predicates, only_metadata)
 
     def watches(
         self,
@@ -112,7 +117,7 @@ class ControllerBuilder(Generic[Q_co]):
                 f"watches({kind_name(kind)}, …) needs a handler: a function from an Event to requests, such as "
                 "enqueue_requests_from(…)"
             )
-        return self._watch(kind, lambda: handler, predicates, only_metadata, cluster)
+        return self._watch("watches", kind, lambda: handler, predicates, only_metadata, cluster)
 
     def watches_metadata(
         self,
@@ -126,7 +131,7 @@ class ControllerBuilder(Generic[Q_co]):
 
     def watches_raw_source(self, source: Source) -> Self:
         """Any other source. It has its own predicates: `with_event_filter` does not apply to it."""
-        self._sources.append(source)
+        self._sources.append((source, stack.caller()))
         return self
 
     def with_event_filter(self, *predicates: Predicate) -> Self:
@@ -159,7 +164,7 @@ class ControllerBuilder(Generic[Q_co]):
                 "watches_raw_source(…)"
             )
         manager = self._manager
-        sources = [self._source(watch) for watch in self._watches] + self._sources
+        sources = [*map(self._source, self._watches), *(source for source, _ in self._sources)]
         controller = Controller(
             name,
             reconciler,
@@ -174,7 +179,19 @@ class ControllerBuilder(Generic[Q_co]):
         if not controller.settings.skip_name_validation:
             manager.claim_controller_name(name)
         manager.add(controller)
+        self._declare(name)
         return controller
+
+    def _declare(self, name: str) -> None:
+        """Keep what was declared where it can be read without starting anything."""
+        declared = self._manager.declared
+        for watch in self._watches:
+            member = watch.cluster.name if watch.cluster is not None else ""
+            declared.watch(DeclaredWatch(name, watch.relation, watch.kind, watch.place, member))
+        clusters = {member.cache: member.name for member in self._manager.clusters}
+        for source, place in self._sources:
+            if isinstance(source, Kind):
+                declared.watch(DeclaredWatch(name, "watches", source.kind, place, clusters.get(source.cache, "")))
 
     def _gate(self) -> Gate | None:
         """The gate of the controller, if its manager has shards."""
@@ -188,6 +205,7 @@ class ControllerBuilder(Generic[Q_co]):
 
     def _watch(
         self,
+        relation: Relation,
         kind: KindOf[Any],
         handler: Callable[[], Handler],
         predicates: Sequence[Predicate],
@@ -196,7 +214,8 @@ class ControllerBuilder(Generic[Q_co]):
     ) -> Self:
         plain = forms.untyped(kind)
         gvk = forms.gvk_of(plain)
-        self._watches.append(_Watch(MetadataOnly(gvk) if only_metadata else plain, handler, tuple(predicates), cluster))
+        form = MetadataOnly(gvk) if only_metadata else plain
+        self._watches.append(_Watch(relation, form, handler, tuple(predicates), stack.caller(), cluster))
         return self
 
     def _source(self, watch: _Watch) -> Source:

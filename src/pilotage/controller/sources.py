@@ -130,9 +130,9 @@ class Kind(_InformerBacked):
         low_priority: int = LOW_PRIORITY,
     ) -> None:
         super().__init__(handler, predicates, low_priority)
-        self._kind = forms.untyped(kind)
-        self._gvk = forms.gvk_of(self._kind)
-        self._cache = cache
+        self.kind = forms.untyped(kind)
+        self.cache = cache
+        self._gvk = forms.gvk_of(self.kind)
         self._subscribing: asyncio.Task[None] | None = None
 
     async def start(self, queue: WorkQueue[Request], tasks: asyncio.TaskGroup) -> None:
@@ -151,16 +151,16 @@ class Kind(_InformerBacked):
 
     def _listener(self, informer: AnyInformer, pipeline: EventPipeline) -> Callable[[Any], None]:
         """An informer is shared by all users of a kind, and its events have the form that the first user asked for."""
-        if informer.options.kind == self._kind:
+        if informer.options.kind == self.kind:
             return pipeline.change
-        read, change = forms.reader_of(self._kind), pipeline.change
+        read, change = forms.reader_of(self.kind), pipeline.change
         return lambda reported: change(reported.read_as(read))
 
     async def _informer(self) -> AnyInformer:
         """The informer, as soon as the kind is served."""
         while True:
             try:
-                return await self._cache.informer_for(self._kind)
+                return await self.cache.informer_for(self.kind)
             except NoMatch:
                 log.error("If the kind is a CRD, it should be installed before calling start", kind=str(self._gvk))
                 self.waits_for = "the server does not serve the kind; install its CRD"

@@ -20,6 +20,7 @@ from pilotage.http.messages import Handler
 from pilotage.manager import signals
 from pilotage.manager.candidate import new_candidate
 from pilotage.manager.clusters import MemberCluster
+from pilotage.manager.declared import Declared
 from pilotage.manager.election import LeaderCallbacks
 from pilotage.manager.endpoints import (
     METRICS_LOGGER,
@@ -78,6 +79,8 @@ class Manager:
         """Active work: the controllers' reconciles and your own. A shutdown waits for it."""
         self.shards: Shards | None = None
         """The keys that this replica works on, with the option `shards`; None: all."""
+        self.declared = Declared()
+        """What the controllers of this manager were declared with; `pilotage rbac` reads it."""
         self._lifecycle = Lifecycle(self.work, self.options.graceful_shutdown_timeout)
         self._healthz: dict[str, Check] = {}
         self._readyz: dict[str, Check] = {}
@@ -164,6 +167,7 @@ class Manager:
 
     def event_recorder_for(self, name: str) -> EventRecorder:
         """A recorder of core/v1 events with `name` as their source."""
+        self.declared.record_events(name)
         return self.cluster.event_recorder_for(name)
 
     def add(self, runnable: AnyRunnable) -> None:
@@ -249,6 +253,11 @@ class Manager:
         self._readyz_members[name] = cluster.check
         self.add(made)
         return member
+
+    @property
+    def clusters(self) -> tuple[MemberCluster, ...]:
+        """The further clusters."""
+        return tuple(self._members)
 
     def add_healthz_check(self, name: str, check: Check) -> None:
         """Add a check to `/healthz`: whether the process should be restarted. Before the start only."""

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
-from pilotage.manager import stack
 from pilotage.manager.work import work_of
+from pilotage.telemetry import stack
 from pilotage.telemetry.logs import fields_of, logger
 from pilotage.telemetry.metrics import REGISTRY
 

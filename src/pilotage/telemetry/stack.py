@@ -21,20 +21,33 @@ def frame_of(thread: int) -> FrameType | None:
 
 def is_waiting(frame: FrameType) -> bool:
     """Whether the thread of an event loop is idle: no code that the loop runs is on its stack."""
-    return next(_of_the_loop(frame), None) is None
+    return next(frames_of_the_loop(frame), None) is None
 
 
 def place(frame: FrameType) -> str:
     """`FILE:LINE in FUNCTION` of the program's own code; where a library blocks, with the library's line after it."""
     inner = _line(frame)
-    for each in _of_the_loop(frame):
-        if not each.f_code.co_filename.startswith(_libraries()):
+    for each in frames_of_the_loop(frame):
+        if is_of_the_program(each):
             own = _line(each)
             return own if own == inner else f"{own}, which called {inner}"
     return inner
 
 
-def _of_the_loop(frame: FrameType | None) -> Iterator[FrameType]:
+def caller() -> str:
+    """`FILE:LINE` of the program that calls this library in the running task; empty if the library acts by itself."""
+    for each in frames_of_the_loop(sys._getframe(1)):
+        if is_of_the_program(each):
+            return f"{each.f_code.co_filename}:{each.f_lineno}"
+    return ""
+
+
+def is_of_the_program(frame: FrameType) -> bool:
+    """Whether a frame is code of the user, not of a library."""
+    return not frame.f_code.co_filename.startswith(_libraries())
+
+
+def frames_of_the_loop(frame: FrameType | None) -> Iterator[FrameType]:
     """The frames that the loop runs, from the innermost, without those of the selector, in which it waits."""
     while frame is not None and not frame.f_code.co_filename.endswith(_LOOP):
         if not frame.f_code.co_filename.endswith("/selectors.py"):

@@ -1,0 +1,117 @@
+"""Records which permissions the requests of a program need, for `pilotage rbac --record`.
+
+It is on if the environment variable names a folder. Each process writes a file of its own there, a line for each
+permission and place of the program that needs it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from pilotage.meta.mapper import RESTMapping
+from pilotage.rest import Page, Request, Response, Transport, WatchEvent
+from pilotage.rest.permission import Permission, permissions_of
+from pilotage.telemetry import stack
+
+ENVIRONMENT = "PILOTAGE_RECORD_REQUESTS"
+_REFLECTOR = str(Path(__file__).parents[1] / "reflector")
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """A permission that was needed, and the line of the program that needed it."""
+
+    verb: str
+    group: str
+    resource: str
+    namespace: str
+    place: str
+    """`FILE:LINE`; empty if the library did it by itself."""
+    function: str = ""
+    """The function of that line."""
+
+
+class Recorder:
+    """Writes what it is given to a file, each once."""
+
+    def __init__(self, folder: str) -> None:
+        self._file = Path(folder) / f"{os.getpid()}.jsonl"
+        self._seen: set[Seen] = set()
+
+    def note(self, request: Request) -> None:
+        """A request is sent. Those of informers are left out: `note_informer` has the place that asked for them."""
+        found = _place()
+        if found is not None:
+            for permission in permissions_of(request):
+                self._add(permission, request.namespace, *found)
+
+    def note_informer(self, group: str, resource: str, namespace: str) -> None:
+        """An informer is made, which lists and watches."""
+        for verb in ("list", "watch"):
+            self._add(Permission(group, resource, verb), namespace, *(_place() or ("", "")))
+
+    def _add(self, needed: Permission, namespace: str, place: str, function: str) -> None:
+        seen = Seen(needed.verb, needed.group, needed.resource, namespace, place, function)
+        if seen not in self._seen:
+            self._seen.add(seen)
+            with self._file.open("ab") as file:  # at once, so that it is there however the process ends
+                file.write(msgspec.json.encode(seen) + b"\n")
+
+
+def recorder() -> Recorder | None:
+    """The recorder of this process; None if nothing is recorded."""
+    folder = os.environ.get(ENVIRONMENT)
+    return _recorder(folder, os.getpid()) if folder else None
+
+
+@cache
+def _recorder(folder: str, process: int) -> Recorder:  # by process, because a fork has a file of its own
+    return Recorder(folder)
+
+
+class RecordingTransport:
+    """Passes every request on, after the recorder was given it."""
+
+    def __init__(self, inner: Transport, recorder: Recorder) -> None:
+        self._inner = inner
+        self._recorder = recorder
+
+    async def call(self, request: Request) -> Response:
+        self._recorder.note(request)
+        return await self._inner.call(request)
+
+    async def list(self, request: Request) -> Page:
+        self._recorder.note(request)
+        return await self._inner.list(request)
+
+    def watch(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+        self._recorder.note(request)
+        return self._inner.watch(request)
+
+    async def resources(self) -> Sequence[RESTMapping]:
+        return await self._inner.resources()
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+def recorded(transport: Transport) -> Transport:
+    """The transport, with a recorder if this process records."""
+    found = recorder()
+    return transport if found is None else RecordingTransport(transport, found)
+
+
+def _place() -> tuple[str, str] | None:
+    """The line of the program that sends a request, and its function; None for the requests of an informer."""
+    for frame in stack.frames_of_the_loop(sys._getframe(2)):
+        if frame.f_code.co_filename.startswith(_REFLECTOR):
+            return None
+        if stack.is_of_the_program(frame):
+            return f"{frame.f_code.co_filename}:{frame.f_lineno}", frame.f_code.co_name
+    return "", ""

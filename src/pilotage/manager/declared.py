@@ -1,0 +1,47 @@
+"""What a program declares at its manager: which kinds its controllers watch and why, and who records events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pilotage.meta.forms import Kind
+from pilotage.telemetry import stack
+
+Relation = Literal["for", "owns", "watches"]
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredWatch:
+    """A kind that a controller watches."""
+
+    controller: str
+    relation: Relation
+    """The method of the builder."""
+    kind: Kind
+    place: str
+    """`FILE:LINE` of the program; empty if it is not known."""
+    cluster: str = ""
+    """The name of a further cluster of the manager; empty: its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredRecorder:
+    """A recorder of events."""
+
+    name: str
+    place: str
+
+
+class Declared:
+    """All of it, in the order in which it was declared."""
+
+    def __init__(self) -> None:
+        self.watches: list[DeclaredWatch] = []
+        self.recorders: list[DeclaredRecorder] = []
+
+    def watch(self, watch: DeclaredWatch) -> None:
+        self.watches.append(watch)
+
+    def record_events(self, name: str) -> None:
+        self.recorders.append(DeclaredRecorder(name, stack.caller()))
