@@ -239,5 +239,6 @@ async def test_what_was_declared_can_be_read_without_a_start() -> None:
         ("configmap", "watches", "Node", ""),
     ]
     assert isinstance(watches[1].kind, MetadataOnly)
-    assert all(each.place.startswith(f"{__file__}:") for each in [*watches, *recorders])
+    places = [each.place for each in watches] + [each.place for each in recorders]
+    assert all(place.startswith(f"{__file__}:") for place in places)
     assert [each.name for each in recorders] == ["me"]
