@@ -47,7 +47,6 @@ NOT_THERE = {
     "T156": "a builder that may be used once",
     "T187": "the opt-in metrics of the REST client, and collectors of the process and the language",
     "T188": "flags: logging is configured by arguments",
-    "T189": "a recorder for events.k8s.io/v1",
     "T190": "binaries, processes and kubeconfigs of a test environment: the embedded server needs none",
 }
 """Parts of ids that do not exist here. The rest of each is covered."""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilotage.cluster.correlation import BURST, COMBINED, Correlator, ObjectReference, Occurrence
+from pilotage.cluster.correlation import BURST, COMBINED, Correlator, EventNames, ObjectReference, Occurrence
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 POD = ObjectReference("v1", "Pod", "shop", "web", "u-1", "7")
@@ -98,7 +98,7 @@ def test_an_object_without_a_namespace_has_its_events_in_default() -> None:
 
 def test_a_name_that_no_event_can_have_is_replaced() -> None:
     role = replace(STARTED, regarding=ObjectReference("v1", "ClusterRole", "", "system:node", "u"))
-    record = Correlator(lambda: "made-up").correlate(role)
+    record = Correlator(EventNames(lambda: "made-up")).correlate(role)
     assert record is not None
     assert record.name == "made-up"
 

@@ -13,11 +13,13 @@ import msgspec
 import pytest
 
 from pilotage.cluster import Cluster
-from pilotage.cluster.events import EventBroadcaster, EventOptions
-from pilotage.errors import ConnectionLost, Forbidden, InvalidDefinition, NotFound
+from pilotage.cluster.events import EventBroadcaster
+from pilotage.cluster.eventwriter import EventOptions
+from pilotage.errors import AlreadyExists, ConnectionLost, Forbidden, InvalidDefinition, NotFound
 from pilotage.meta.models import ObjectMeta
 from pilotage.rest import Request, Verb
 from pilotage.types.core.v1 import ConfigMap, Event, Namespace
+from pilotage.types.events.v1 import Event as EventsV1Event
 
 from ..client.fakes import Recorder
 from ..worlds import WITHIN, World
@@ -72,6 +74,81 @@ async def test_events_arrive_and_repetitions_are_counted(world: World) -> None:
         Event, namespace="default", fields={"involvedObject.name": world.namespace, "involvedObject.kind": "Namespace"}
     )
     assert [event.message for event in elsewhere] == ["it was seen too"]
+
+
+@pytest.mark.covers("T189")
+async def test_events_of_either_api_are_shown_in_both(world: World) -> None:
+    config_map = await world.client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace=world.namespace)))
+    namespace = await world.client.get(Namespace, world.namespace)
+    made = EventBroadcaster()
+    async with made.attach(world.transport):
+        recorder = made.recorder("tests", "events.k8s.io/v1")
+        for note in ("first", "second", "third"):
+            recorder.event(config_map, "Normal", "Seen", note, action="Looking", related=namespace)
+        made.recorder("tests").event(config_map, "Warning", "Lost", "it was lost", action="Looking", related=namespace)
+    new = {event.reason: event for event in await world.client.list(EventsV1Event, namespace=world.namespace)}
+    core = {event.reason: event for event in await world.client.list(Event, namespace=world.namespace)}
+    seen, lost = new["Seen"], new["Lost"]
+    assert (seen.action, seen.note, seen.type) == ("Looking", "first", "Normal")
+    assert seen.reporting_controller == "tests"
+    assert (seen.reporting_instance or "").startswith("tests-")
+    assert seen.regarding is not None
+    assert seen.regarding.uid == config_map.metadata.uid
+    assert seen.related is not None
+    assert seen.related.uid == namespace.metadata.uid
+    assert seen.series is not None
+    assert seen.series.count == 3
+    assert (core["Seen"].message, core["Seen"].series and core["Seen"].series.count) == ("first", 3)
+    assert (lost.note, lost.action, lost.deprecated_count) == ("it was lost", "Looking", 1)
+    assert lost.related == seen.related
+
+
+@pytest.mark.virtual_time
+async def test_a_series_is_written_when_it_starts_when_it_is_finished_and_when_it_is_refreshed() -> None:
+    transport = Recorder(*({} for _ in range(9)))
+    made = EventBroadcaster()
+    async with made.attach(transport):
+        recorder = made.recorder("tests", "events.k8s.io/v1")
+        for _ in range(3):
+            recorder.event(OBJECT, "Normal", "R", "x")
+        await asyncio.sleep(60)
+        assert verbs(transport.requests) == [Verb.CREATE, Verb.PATCH]
+        await asyncio.sleep(721)
+        assert counts(transport.requests) == [2, 3]
+        for _ in range(35):
+            recorder.event(OBJECT, "Normal", "R", "x")
+            await asyncio.sleep(60)
+        assert counts(transport.requests)[2:] == [2, 31]
+    assert counts(transport.requests)[4:] == [35]
+    assert len({request.resource for request in transport.requests}) == 1
+
+
+def counts(requests: list[Request]) -> list[int]:
+    found = [msgspec.json.decode(request.body) for request in requests]
+    return [body["series"]["count"] for body in found if "series" in body]
+
+
+async def test_a_series_whose_event_has_expired_is_created_again_with_its_count() -> None:
+    async with broadcasting({}, NotFound("gone"), AlreadyExists("a"), {}) as (made, transport):
+        for _ in range(2):
+            made.recorder("tests", "events.k8s.io/v1").event(OBJECT, "Normal", "R", "x")
+    assert verbs(transport.requests) == [Verb.CREATE, Verb.PATCH, Verb.CREATE, Verb.PATCH]
+    assert counts(transport.requests) == [2, 2, 2]
+
+
+@pytest.mark.virtual_time
+async def test_a_create_whose_answer_was_lost_is_not_reported_as_refused(caplog: pytest.LogCaptureFixture) -> None:
+    async with broadcasting(ConnectionLost("away"), AlreadyExists("a"), flush=60.0) as (made, transport):
+        made.recorder("tests").event(OBJECT, "Normal", "R", "x")
+    assert len(transport.requests) == 2
+    assert not caplog.records
+
+
+async def test_a_name_or_an_api_that_events_cannot_have_is_an_error() -> None:
+    with pytest.raises(InvalidDefinition, match="reportingController"):
+        EventBroadcaster().recorder("not a name", "events.k8s.io/v1")
+    with pytest.raises(InvalidDefinition, match="written to v1 or events"):
+        EventBroadcaster().recorder("tests", "events.k8s.io/v1beta1")  # type: ignore[arg-type]  # the point of it
 
 
 async def test_telling_does_not_wait_and_may_come_before_the_beginning_and_from_threads() -> None:

@@ -17,7 +17,7 @@ from pilotage.client.client import Client
 from pilotage.cluster.apiserver import NoAPIServer
 from pilotage.cluster.cachedclient import CachedClient, CachedClientOptions
 from pilotage.cluster.cluster import Cluster
-from pilotage.cluster.events import EventRecorder
+from pilotage.cluster.events import EventAPI, EventRecorder
 from pilotage.cluster.fencing import Fences
 from pilotage.cluster.routing import Aggregation
 from pilotage.manager.errors import LeaderElectionLost
@@ -138,7 +138,7 @@ class FakeCluster(Cluster):
     def withdraw(self, aggregation: Aggregation) -> None:
         self.aggregations.remove(aggregation)
 
-    def event_recorder_for(self, name: str) -> EventRecorder:
+    def event_recorder_for(self, name: str, *, api_version: EventAPI = "v1") -> EventRecorder:
         return self.recorder
 
     def wrote(self, version: int) -> None:

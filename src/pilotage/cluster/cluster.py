@@ -18,7 +18,7 @@ from pilotage.cluster.apiserver import (
     RemoteAPIServer,
     no_server_to_watch,
 )
-from pilotage.cluster.events import EventBroadcaster, EventRecorder
+from pilotage.cluster.events import EventAPI, EventBroadcaster, EventRecorder
 from pilotage.cluster.fencing import FencedTransport, Fences
 from pilotage.cluster.installation import apply_manifests, install
 from pilotage.cluster.recording import recorded, recorder
@@ -249,9 +249,13 @@ class Cluster:
         transport = recorded(self._server.separate_transport())
         return Client(transport, scheme=self.scheme), transport
 
-    def event_recorder_for(self, name: str) -> EventRecorder:
-        """A recorder of events with this name as their source. They are written while the cluster is open."""
-        return self._events.recorder(name)
+    def event_recorder_for(self, name: str, *, api_version: EventAPI = "v1") -> EventRecorder:
+        """A recorder of events with this name as their source. They are written while the cluster is open.
+
+        `api_version` is the API that they are written to: `v1`, where a repeated event is counted and similar ones are
+        combined, or `events.k8s.io/v1`, where repeated events form a series. The server shows them in both.
+        """
+        return self._events.recorder(name, api_version)
 
     async def __aenter__(self) -> Cluster:
         if self._client is not None:

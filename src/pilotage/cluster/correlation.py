@@ -1,4 +1,4 @@
-"""Correlation of events: repeated events are counted, similar events are combined, and too many are dropped.
+"""Correlation of core/v1 events: repeated events are counted, similar ones are combined, and too many are dropped.
 
 The rules and figures are client-go's. No I/O: an occurrence in, the record to write out.
 """
@@ -13,10 +13,12 @@ from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
 from pilotage.meta import names, times
+from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.tokenbucket import TokenBucket
 
 V = TypeVar("V")
 
+CORE_EVENTS = GroupVersionResource("", "v1", "events")
 REMEMBERED = 4096
 SIMILAR = 10
 """Different messages of one object and reason, from which on they are combined into one event."""
@@ -59,6 +61,10 @@ class Occurrence:
     message: str
     time: datetime
     annotations: tuple[tuple[str, str], ...] = ()
+    action: str = ""
+    related: ObjectReference | None = None
+    instance: str = ""
+    """The process that reports it. Events of core/v1 do not have it."""
 
     @property
     def namespace(self) -> str:
@@ -73,6 +79,18 @@ class Occurrence:
     def similar(self) -> Hashable:
         return self.source, self.type, self.reason
 
+    @property
+    def event_metadata(self) -> dict[str, object]:
+        """The metadata of its event, without the name."""
+        metadata: dict[str, object] = {"namespace": self.namespace}
+        return metadata | {"annotations": dict(self.annotations)} if self.annotations else metadata
+
+    @property
+    def details(self) -> dict[str, object]:
+        """The optional fields that both APIs have."""
+        found: dict[str, object] = {"action": self.action} if self.action else {}
+        return found | {"related": self.related.document()} if self.related is not None else found
+
 
 @dataclass(frozen=True, slots=True)
 class Record:
@@ -83,16 +101,21 @@ class Record:
     first: datetime
     count: int = 1
 
+    @property
+    def resource(self) -> GroupVersionResource:
+        return CORE_EVENTS
+
+    @property
+    def is_new(self) -> bool:
+        return self.count == 1
+
     def document(self) -> dict[str, object]:
         """The whole event, to be created."""
         occurrence = self.occurrence
-        metadata: dict[str, object] = {"name": self.name, "namespace": occurrence.namespace}
-        if occurrence.annotations:
-            metadata["annotations"] = dict(occurrence.annotations)
         return {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": metadata,
+            "metadata": {"name": self.name, **occurrence.event_metadata},
             "involvedObject": occurrence.regarding.document(),
             "reason": occurrence.reason,
             "type": occurrence.type,
@@ -100,6 +123,7 @@ class Record:
             "reportingComponent": occurrence.component,
             "reportingInstance": "",
             "firstTimestamp": times.format(self.first),
+            **occurrence.details,
             **self.patch(),
         }
 
@@ -113,11 +137,25 @@ class Record:
         }
 
 
-class Correlator:
-    """Decides how each occurrence is written. Its memory is bounded: the least recently used entry is dropped."""
+class EventNames:
+    """The names of new events: that of the object with the time, or a UUID if that is not a valid name."""
 
     def __init__(self, new_uuid: Callable[[], str] = lambda: str(uuid.uuid4())) -> None:
         self._new_uuid = new_uuid
+        self._last = 0
+
+    def next(self, occurrence: Occurrence) -> str:
+        # Two events of one microsecond differ in their nanoseconds.
+        self._last = max(int(occurrence.time.timestamp() * 1_000_000) * 1000, self._last + 1)
+        name = f"{occurrence.regarding.name}.{self._last:x}"
+        return name if not names.dns_1123_subdomain(name) else self._new_uuid()
+
+
+class Correlator:
+    """Decides how each occurrence is written. Its memory is bounded: the least recently used entry is dropped."""
+
+    def __init__(self, event_names: EventNames | None = None) -> None:
+        self._names = event_names or EventNames()
         self._similar: _Memory[_Similar] = _Memory()
         self._records: _Memory[Record] = _Memory()
         self._buckets: _Memory[TokenBucket] = _Memory()
@@ -127,7 +165,7 @@ class Correlator:
         occurrence, key = self._combined(occurrence)
         last = self._records.get(key)
         if last is None:
-            record = Record(occurrence, self._name(occurrence), occurrence.time)
+            record = Record(occurrence, self._names.next(occurrence), occurrence.time)
         else:
             record = replace(last, occurrence=occurrence, count=last.count + 1)
         self._records.put(key, record)
@@ -147,11 +185,6 @@ class Correlator:
             return occurrence, _exactly(occurrence)
         del similar.messages[next(iter(similar.messages))]  # the number of messages counts, not which they are
         return replace(occurrence, message=COMBINED + occurrence.message), occurrence.similar
-
-    def _name(self, occurrence: Occurrence) -> str:
-        nanoseconds = int(occurrence.time.timestamp() * 1_000_000) * 1000
-        name = f"{occurrence.regarding.name}.{nanoseconds:x}"
-        return name if not names.dns_1123_subdomain(name) else self._new_uuid()
 
 
 def _exactly(occurrence: Occurrence) -> Hashable:

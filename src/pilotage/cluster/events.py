@@ -2,51 +2,44 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
+import socket
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from random import Random
 from types import TracebackType
-from typing import Literal
+from typing import Literal, get_args
 
-import msgspec
-
-from pilotage.cluster.correlation import Correlator, ObjectReference, Occurrence, Record
-from pilotage.errors import ApiError, ConnectionLost, InvalidDefinition, NotFound, PilotageError
-from pilotage.meta import times
-from pilotage.meta.kinds import GroupVersionResource
+from pilotage.cluster import series
+from pilotage.cluster.correlation import ObjectReference, Occurrence
+from pilotage.cluster.eventwriter import EventOptions, EventWriter
+from pilotage.errors import InvalidDefinition
+from pilotage.meta import names, times
 from pilotage.meta.owners import Owner
-from pilotage.rest import PatchType, Request, Transport, Verb
+from pilotage.rest import Transport
 from pilotage.telemetry.logs import logger
 
-EVENTS = GroupVersionResource("", "v1", "events")
+EventAPI = Literal["v1", "events.k8s.io/v1"]
+"""The API that events are written to. The server shows them in both."""
+API_VERSIONS = get_args(EventAPI)
 TYPES = ("Normal", "Warning")
 _log = logger("pilotage.events")
-
-
-@dataclass(frozen=True, slots=True)
-class EventOptions:
-    """How events are written. Times are in seconds."""
-
-    waiting: int = 1000
-    """Events that may wait to be written; further ones are dropped."""
-    tries: int = 12
-    """Attempts to write an event before it is dropped."""
-    pause: float = 10.0
-    """The pause between attempts while the server cannot be reached; the first one is random, up to this."""
-    flush: float = 2.0
-    """How long the end of the block waits for events that are not written yet."""
 
 
 class EventRecorder:
     """Records what happened to an object, as `kubectl describe` shows it."""
 
-    def __init__(self, broadcaster: EventBroadcaster, component: str) -> None:
+    def __init__(self, broadcaster: EventBroadcaster, component: str, api_version: EventAPI = "v1") -> None:
+        if api_version not in API_VERSIONS:
+            raise InvalidDefinition(f"events are written to {' or '.join(API_VERSIONS)}, not to {api_version!r}")
         self._broadcaster = broadcaster
         self._component = component
+        self._series = api_version == series.API_VERSION
+        if self._series and (problems := names.qualified_name(component)):
+            raise InvalidDefinition(
+                f"{component!r} cannot be the reportingController of an {api_version} Event: {problems[0]}"
+            )
+        self._instance = f"{component}-{socket.gethostname()}" if self._series else ""
 
     def event(
         self,
@@ -55,22 +48,38 @@ class EventRecorder:
         reason: str,
         message: str,
         *,
+        action: str = "",
+        related: Owner | None = None,
         annotations: Mapping[str, str] | None = None,
     ) -> None:
         """Record an event about `obj`. It neither waits nor fails: an event that cannot be written is logged.
 
-        `reason` is one word for machines (`Created`), `message` is for people; `annotations` go into the metadata of
-        the Event. May be called from any thread.
+        `reason` is one word for machines (`Created`), `message` is for people. `action` is what the controller did or
+        failed to do (`Scaling`); events.k8s.io/v1 requires it, and has the reason where it is not given. `related` is
+        another object that takes part. `annotations` go into the metadata of the Event. May be called from any thread.
         """
         if type not in TYPES:
             raise InvalidDefinition(f"an event's type is Normal or Warning, not {type!r}")
-        metadata = obj.metadata
-        reference = ObjectReference(
-            obj.api_version, obj.kind, metadata.namespace, metadata.name, metadata.uid, metadata.resource_version
+        occurrence = Occurrence(
+            component=self._component,
+            regarding=_reference(obj),
+            type=type,
+            reason=reason,
+            message=message,
+            time=self._broadcaster.now(),
+            annotations=tuple(sorted((annotations or {}).items())),
+            action=action or (reason if self._series else ""),
+            related=_reference(related) if related is not None else None,
+            instance=self._instance,
         )
-        noted = tuple(sorted((annotations or {}).items()))
-        now = self._broadcaster.now()
-        self._broadcaster.send(Occurrence(self._component, reference, type, reason, message, now, noted))
+        self._broadcaster.send(occurrence)
+
+
+def _reference(obj: Owner) -> ObjectReference:
+    metadata = obj.metadata
+    return ObjectReference(
+        obj.api_version, obj.kind, metadata.namespace, metadata.name, metadata.uid, metadata.resource_version
+    )
 
 
 class EventBroadcaster:
@@ -90,10 +99,10 @@ class EventBroadcaster:
         self._random = random or Random()  # noqa: S311 - spreads waits, hides nothing
         self._waiting: deque[Occurrence] = deque()
         self._closed = False
-        self._sender: _Sender | None = None
+        self._writer: EventWriter | None = None
 
-    def recorder(self, component: str) -> EventRecorder:
-        return EventRecorder(self, component)
+    def recorder(self, component: str, api_version: EventAPI = "v1") -> EventRecorder:
+        return EventRecorder(self, component, api_version)
 
     def send(self, occurrence: Occurrence) -> None:
         if self._closed or len(self._waiting) >= self._options.waiting:
@@ -102,125 +111,26 @@ class EventBroadcaster:
                 _log.warning("Dropping events, too many wait to be written", waiting=len(self._waiting))
             return
         self._waiting.append(occurrence)
-        if self._sender is not None:
-            self._sender.wake()
+        if self._writer is not None:
+            self._writer.wake()
 
     def attach(self, transport: Transport) -> EventBroadcaster:
         """Set the transport that events are written to, before the block is entered."""
-        self._sender = _Sender(transport, self._waiting, self._options, self._random)
+        self._writer = EventWriter(transport, self._waiting, self._options, self.now, self._random)
         return self
 
     async def __aenter__(self) -> EventBroadcaster:
-        assert self._sender is not None  # `attach` is called first
+        assert self._writer is not None  # `attach` is called first
         self._closed = False
-        self._sender.start()
+        self._writer.start()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._closed = True
-        sender, self._sender = self._sender, None
-        if sender is not None:
-            await sender.stop()
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            await writer.stop()
         self.dropped += len(self._waiting)
         self._waiting.clear()
-
-
-class _Sender:
-    """The task that writes events, one after the other."""
-
-    def __init__(self, transport: Transport, waiting: deque[Occurrence], options: EventOptions, random: Random) -> None:
-        self._transport = transport
-        self._waiting = waiting
-        self._options = options
-        self._random = random
-        self._correlator = Correlator()
-        self._more = asyncio.Event()
-        self._idle = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._thread = threading.get_ident()
-        self._more.set()
-        self._task = self._loop.create_task(self._run(), name="events")
-
-    async def stop(self) -> None:
-        """Wait for the remaining events for a short time, then end."""
-        if self._task is None:
-            return
-        try:
-            async with asyncio.timeout(self._options.flush if self._waiting or not self._idle.is_set() else None):
-                await self._idle.wait()
-        except TimeoutError:
-            _log.warning("Events were not written in time", waiting=len(self._waiting) + 1)
-        finally:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    def wake(self) -> None:
-        if self._task is None:
-            return
-        if threading.get_ident() == self._thread:
-            self._idle.clear()
-            self._more.set()
-        else:
-            self._loop.call_soon_threadsafe(self._more.set)
-
-    async def _run(self) -> None:
-        while True:
-            while self._waiting:
-                self._idle.clear()
-                occurrence = self._waiting.popleft()
-                try:
-                    await self._write(occurrence)
-                except Exception:  # a failed event must not end the program
-                    _log.exception("Failed to write an event", reason=occurrence.reason)
-            self._more.clear()
-            self._idle.set()
-            await self._more.wait()
-
-    async def _write(self, occurrence: Occurrence) -> None:
-        record = self._correlator.correlate(occurrence)
-        if record is None:
-            return
-        for attempt in range(self._options.tries):
-            try:
-                await self._put(record)
-                return
-            except ConnectionLost:
-                spread = self._random.random() if attempt == 0 else 1.0
-                await asyncio.sleep(self._options.pause * spread)
-            except (ApiError, PilotageError) as error:
-                _log.warning("The server refused an event", reason=occurrence.reason, error=str(error))
-                return
-        _log.warning("Unable to write an event, the server cannot be reached", reason=occurrence.reason)
-
-    async def _put(self, record: Record) -> None:
-        if record.count > 1:
-            try:
-                await self._transport.call(_patch(record))
-                return
-            except NotFound:
-                pass  # events expire after an hour: it no longer exists and is created again
-        await self._transport.call(_creation(record))
-
-
-def _creation(record: Record) -> Request:
-    occurrence = record.occurrence
-    body = msgspec.json.encode(record.document())
-    return Request(Verb.CREATE, EVENTS, occurrence.namespace, body=body, user_agent=occurrence.component)
-
-
-def _patch(record: Record) -> Request:
-    occurrence = record.occurrence
-    return Request(
-        Verb.PATCH,
-        EVENTS,
-        occurrence.namespace,
-        record.name,
-        body=msgspec.json.encode(record.patch()),
-        content_type=PatchType.STRATEGIC.value,
-        user_agent=occurrence.component,
-    )

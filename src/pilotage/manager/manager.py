@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pilotage.cache.cache import Cache
 from pilotage.client.client import Client
 from pilotage.cluster.cluster import Cluster
-from pilotage.cluster.events import EventRecorder
+from pilotage.cluster.events import EventAPI, EventRecorder
 from pilotage.errors import InvalidDefinition
 from pilotage.http.health import Check, HealthHandler, ping
 from pilotage.http.messages import Handler
@@ -165,10 +165,10 @@ class Manager:
             self._webhook_server = server
         return self._webhook_server
 
-    def event_recorder_for(self, name: str) -> EventRecorder:
-        """A recorder of core/v1 events with `name` as their source."""
+    def event_recorder_for(self, name: str, *, api_version: EventAPI = "v1") -> EventRecorder:
+        """A recorder of events with `name` as their source, written to the API `v1` or `events.k8s.io/v1`."""
         self.declared.record_events(name)
-        return self.cluster.event_recorder_for(name)
+        return self.cluster.event_recorder_for(name, api_version=api_version)
 
     def add(self, runnable: AnyRunnable) -> None:
         """Add a runnable. After `start` it starts at once; during a shutdown it is refused (ManagerStopped)."""
