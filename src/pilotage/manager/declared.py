@@ -31,6 +31,8 @@ class DeclaredRecorder:
 
     name: str
     place: str
+    api_version: str = "v1"
+    """The API that it writes to: `v1` or `events.k8s.io/v1`."""
 
 
 class Declared:
@@ -43,5 +45,5 @@ class Declared:
     def watch(self, watch: DeclaredWatch) -> None:
         self.watches.append(watch)
 
-    def record_events(self, name: str) -> None:
-        self.recorders.append(DeclaredRecorder(name, stack.caller()))
+    def record_events(self, name: str, api_version: str = "v1") -> None:
+        self.recorders.append(DeclaredRecorder(name, stack.caller(), api_version))

@@ -167,7 +167,7 @@ class Manager:
 
     def event_recorder_for(self, name: str, *, api_version: EventAPI = "v1") -> EventRecorder:
         """A recorder of events with `name` as their source, written to the API `v1` or `events.k8s.io/v1`."""
-        self.declared.record_events(name)
+        self.declared.record_events(name, api_version)
         return self.cluster.event_recorder_for(name, api_version=api_version)
 
     def add(self, runnable: AnyRunnable) -> None:
