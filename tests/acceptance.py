@@ -45,7 +45,6 @@ NOT_THERE = {
     "T150": "field selectors that need an index on the server: those of a cache do",
     "T152": "type converters: the server has the schemas",
     "T156": "a builder that may be used once",
-    "T187": "the opt-in metrics of the REST client, and collectors of the process and the language",
     "T188": "flags: logging is configured by arguments",
     "T190": "binaries, processes and kubeconfigs of a test environment: the embedded server needs none",
 }

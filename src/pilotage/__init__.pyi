@@ -20,6 +20,7 @@ from pilotage.client.conflicts import Backoff as Backoff
 from pilotage.client.conflicts import retry_on_conflict as retry_on_conflict
 from pilotage.client.interception import Interceptor as Interceptor
 from pilotage.client.interception import intercept as intercept
+from pilotage.client.metrics import register_rest_client_metrics as register_rest_client_metrics
 from pilotage.client.outcome import Outcome as Outcome
 from pilotage.client.outcome import create_or_patch as create_or_patch
 from pilotage.client.outcome import create_or_update as create_or_update

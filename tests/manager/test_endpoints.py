@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 import pytest
 
+import pilotage as pt
 from pilotage.cache.informer import Informer
 from pilotage.cluster import Cluster
 from pilotage.controller import ControllerBuilder
@@ -24,6 +25,7 @@ from pilotage.manager.manager import Manager
 from pilotage.manager.options import ManagerOptions
 from pilotage.manager.readiness import readiness
 from pilotage.reflector.change import Trouble
+from pilotage.telemetry.metrics import REGISTRY
 from pilotage.types.core.v1 import ConfigMap
 
 from .apiserver import TOKEN, api_server
@@ -54,32 +56,82 @@ async def test_metrics_are_served_and_nothing_else_and_gone_after_the_stop() -> 
             await get(address, "/metrics")
 
 
-METRICS = """
-controller_runtime_reconcile_total controller_runtime_reconcile_errors_total
-controller_runtime_terminal_reconcile_errors_total controller_runtime_reconcile_panics_total
-controller_runtime_reconcile_timeouts_total controller_runtime_reconcile_time_seconds
-controller_runtime_max_concurrent_reconciles controller_runtime_active_workers
-workqueue_depth workqueue_adds_total workqueue_queue_duration_seconds workqueue_work_duration_seconds
-workqueue_unfinished_work_seconds workqueue_longest_running_processor_seconds workqueue_retries_total
-controller_runtime_webhook_latency_seconds controller_runtime_webhook_requests_total
-controller_runtime_webhook_requests_in_flight controller_runtime_webhook_panics_total
-controller_runtime_conversion_webhook_panics_total certwatcher_read_certificate_total
-certwatcher_read_certificate_errors_total rest_client_requests_total leader_election_master_status
-"""
+METRICS = {
+    "controller_runtime_reconcile_total": ("counter", "controller result"),
+    "controller_runtime_reconcile_errors_total": ("counter", "controller"),
+    "controller_runtime_terminal_reconcile_errors_total": ("counter", "controller"),
+    "controller_runtime_reconcile_panics_total": ("counter", "controller"),
+    "controller_runtime_reconcile_timeouts_total": ("counter", "controller"),
+    "controller_runtime_reconcile_time_seconds": ("histogram", "controller"),
+    "controller_runtime_max_concurrent_reconciles": ("gauge", "controller"),
+    "controller_runtime_active_workers": ("gauge", "controller"),
+    "workqueue_depth": ("gauge", "name controller priority"),
+    "workqueue_adds_total": ("counter", "name controller"),
+    "workqueue_queue_duration_seconds": ("histogram", "name controller"),
+    "workqueue_work_duration_seconds": ("histogram", "name controller"),
+    "workqueue_unfinished_work_seconds": ("gauge", "name controller"),
+    "workqueue_longest_running_processor_seconds": ("gauge", "name controller"),
+    "workqueue_retries_total": ("counter", "name controller"),
+    "controller_runtime_webhook_latency_seconds": ("histogram", "webhook"),
+    "controller_runtime_webhook_requests_total": ("counter", "webhook code"),
+    "controller_runtime_webhook_requests_in_flight": ("gauge", "webhook"),
+    "controller_runtime_webhook_panics_total": ("counter", ""),
+    "controller_runtime_conversion_webhook_panics_total": ("counter", ""),
+    "certwatcher_read_certificate_total": ("counter", ""),
+    "certwatcher_read_certificate_errors_total": ("counter", ""),
+    "rest_client_requests_total": ("counter", "code method host"),
+    "leader_election_master_status": ("gauge", "name"),
+    "process_cpu_seconds_total": ("counter", ""),
+    "process_resident_memory_bytes": ("gauge", ""),
+    "process_virtual_memory_bytes": ("gauge", ""),
+    "process_start_time_seconds": ("gauge", ""),
+    "process_open_fds": ("gauge", ""),
+    "process_max_fds": ("gauge", ""),
+    "python_info": ("gauge", "version implementation major minor patchlevel"),
+    "python_gc_objects_collected_total": ("counter", "generation"),
+    "python_gc_objects_uncollectable_total": ("counter", "generation"),
+    "python_gc_collections_total": ("counter", "generation"),
+}
+"""The metrics that controller-runtime always has, with their types and labels; in place of Go's, those of Python."""
+OPT_IN = {
+    "rest_client_request_duration_seconds": ("histogram", "verb host"),
+    "rest_client_dns_resolution_duration_seconds": ("histogram", "host"),
+    "rest_client_request_size_bytes": ("histogram", "verb host"),
+    "rest_client_response_size_bytes": ("histogram", "verb host"),
+    "rest_client_rate_limiter_duration_seconds": ("histogram", "verb host"),
+    "rest_client_request_retries_total": ("counter", "code verb host"),
+}
 
 
 @pytest.mark.covers("T187")
-async def test_the_default_metrics_of_controller_runtime_are_there_under_their_names() -> None:
-    import pilotage.client.sending
+async def test_the_metrics_of_controller_runtime_are_served_under_their_names_with_their_labels(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import pilotage.client.metrics
     import pilotage.webhook.certificates.files
     import pilotage.webhook.conversion.webhook
-    import pilotage.webhook.endpoint  # noqa: F401 - parts that a program imports when it uses them
+    import pilotage.webhook.endpoint
 
+    monkeypatch.setattr(pilotage.client.metrics, "_registry", None)
     async with Manager(Cluster.embedded(), BOTH) as manager:
         ControllerBuilder(manager).for_(ConfigMap).complete(_no_reconcile)
         await manager.run_until_idle(timeout=30)
         _, text = await get(manager.metrics_address, "/metrics")
-    assert set(METRICS.split()) - set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE)) == set()
+        assert _described(text, METRICS) == METRICS
+        assert _described(text, OPT_IN) == {}
+        pt.register_rest_client_metrics()
+        _, text = await get(manager.metrics_address, "/metrics")
+        assert _described(text, OPT_IN) == OPT_IN
+
+
+def _described(text: str, wanted: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Those of the wanted metrics that were served, with their types and labels, which are also those of the lines."""
+    served = dict(re.findall(r"^# TYPE (\S+) (\S+)", text, re.MULTILINE))
+    labels = {definition.name: " ".join(definition.labels) for definition, _ in REGISTRY.collect()}
+    for name, shown in re.findall(r"^([a-z_]+)\{(.*)\} ", text, re.MULTILINE):
+        known = labels.get(name, "").split()
+        assert [label for label in re.findall(r'(\w+)="', shown) if label != "le"] == known or name not in labels
+    return {name: (served[name], labels[name]) for name in wanted if name in served}
 
 
 async def _no_reconcile(request: ReconcileRequest) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pilotage.telemetry import process
 from pilotage.telemetry.metrics import Registry
 from pilotage.telemetry.prometheus import collector, join
 
@@ -46,6 +47,7 @@ def test_without_prometheus_client_there_is_nothing_to_join(monkeypatch: pytest.
 def test_our_metrics_are_collected_with_the_programs_own(client: Any) -> None:
     registry = Registry()
     registry.counter("runs_total", "Runs.", ("result",)).labels("ok").inc()
+    process.register(registry)  # of which prometheus_client has its own
     assert join(registry)
     [metric] = client.REGISTRY.collectors[0].collect()
     assert metric.head == ("runs", "Runs.", "counter")

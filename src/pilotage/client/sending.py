@@ -13,6 +13,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from pilotage.client import wire
 from pilotage.client.config import Config, without_secrets
 from pilotage.client.credentials import Material
+from pilotage.client.metrics import REQUESTS, RestClientMetrics, rest_client_metrics
 from pilotage.client.retries import Retries
 from pilotage.client.trust import Trust
 from pilotage.errors import ApiError, ConnectionLost, InvalidDefinition, NoCredentials
@@ -23,16 +24,9 @@ from pilotage.http.limits import Limits, Timeouts
 from pilotage.http.messages import ClientResponse, Headers
 from pilotage.http.streams import Stream
 from pilotage.rest import HTTPRequest
-from pilotage.telemetry.metrics import REGISTRY
 
 _PORTS = {"https": 443, "http": 80}
 _UNAUTHORIZED = 401
-
-_REQUESTS = REGISTRY.counter(
-    "rest_client_requests_total",
-    "Number of HTTP requests, partitioned by status code, method, and host.",
-    ("code", "method", "host"),
-)
 
 
 class Sender:
@@ -50,6 +44,7 @@ class Sender:
         self._trust = Trust(config) if address.secure else None
         self._material: Material | None = None
         self._authorization: tuple[tuple[str, str], ...] = ()
+        self._metrics = rest_client_metrics(self._host)
         self._client = Client(
             address.host,
             address.port,
@@ -58,6 +53,7 @@ class Sender:
             proxy=proxy_of(config.proxy_url) if config.proxy_url else None,
             limits=limits,
             timeouts=timeouts,
+            observer=self._metrics,
         )
 
     async def request(self, sent: HTTPRequest, before_send: Callable[[], None] | None = None) -> ClientResponse:
@@ -65,13 +61,23 @@ class Sender:
 
         `before_send` is called right before each attempt is written, and refuses it by raising.
         """
+        if self._metrics is None:
+            return await self._attempts(sent, before_send)
+        time = asyncio.get_running_loop().time
+        started = time()
+        try:
+            return await self._attempts(sent, before_send)
+        finally:
+            self._metrics.done(sent.method, time() - started)
+
+    async def _attempts(self, sent: HTTPRequest, before_send: Callable[[], None] | None) -> ClientResponse:
         time = asyncio.get_running_loop().time
         deadline, attempt, renewed = time() + self._retries.total, 0, False
         while True:
             material = await self._prepare()
             pause: float | None
             try:
-                answer = await self._once(sent, before_send)
+                answer = await self._once(sent, before_send, again=attempt > 0)
             except ConnectionLost as error:
                 pause = self._retries.after_loss(sent.method, error, attempt, self._random)
                 if pause is None:
@@ -132,15 +138,19 @@ class Sender:
         self._config.credentials.invalidate(material)
         return await self._config.credentials.material() != material
 
-    async def _once(self, sent: HTTPRequest, before_send: Callable[[], None] | None) -> ClientResponse:
+    async def _once(self, sent: HTTPRequest, before_send: Callable[[], None] | None, *, again: bool) -> ClientResponse:
+        answer: ClientResponse | None = None
         try:
             answer = await self._client.request(
                 sent.method, self._target(sent), self._headers(sent), sent.body, before_send=before_send
             )
+            self._count(str(answer.status), sent)
         except ConnectionLost:
             self._count("<error>", sent)
             raise
-        self._count(str(answer.status), sent)
+        finally:
+            if self._metrics is not None:
+                self._measure(self._metrics, sent, answer, again=again)
         return answer
 
     @asynccontextmanager
@@ -162,7 +172,15 @@ class Sender:
         return sent.headers + self._authorization + self._config.headers
 
     def _count(self, code: str, sent: HTTPRequest) -> None:
-        _REQUESTS.labels(code, sent.method, self._host).inc()
+        REQUESTS.labels(code, sent.method, self._host).inc()
+
+    @staticmethod
+    def _measure(metrics: RestClientMetrics, sent: HTTPRequest, answer: ClientResponse | None, *, again: bool) -> None:
+        metrics.sent(sent.method, len(sent.body))
+        if answer is not None:
+            metrics.received(sent.method, len(answer.body))
+        if again:
+            metrics.retried(str(answer.status) if answer is not None else "<error>", sent.method)
 
 
 def error_of(sent: HTTPRequest, code: int, headers: Headers, body: bytes) -> ApiError:

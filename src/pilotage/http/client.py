@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import ssl as tls
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from pilotage.errors import ConnectionLost
 from pilotage.http.connector import Address, Proxy
@@ -29,6 +30,16 @@ class ClientStatistics:
     opened: int
 
 
+class ClientObserver(Protocol):
+    """Receives what a client does, in seconds."""
+
+    def waited(self, method: str, seconds: float) -> None:
+        """How long a request has waited because of `Limits.concurrent_requests`."""
+
+    def resolved(self, seconds: float) -> None:
+        """How long the lookup of the server's name has taken."""
+
+
 class Client:
     """Sends requests to one server. No redirects, no cookies, no decompression.
 
@@ -36,7 +47,7 @@ class Client:
     cannot have reached the server and can be retried safely.
 
     `server_hostname` is the name in the certificate of the server, and `host_header` the Host header, where these are
-    not those of the address.
+    not those of the address. `observer` receives how long requests wait.
     """
 
     def __init__(
@@ -50,10 +61,14 @@ class Client:
         proxy: Proxy | None = None,
         limits: Limits | None = None,
         timeouts: Timeouts | None = None,
+        observer: ClientObserver | None = None,
     ) -> None:
         self._limits = limits or Limits()
         self._timeouts = timeouts or Timeouts()
-        self._pool = Pool(Address(host, port, ssl, server_hostname or "", proxy), self._limits, self._timeouts)
+        self._observer = observer
+        address = Address(host, port, ssl, server_hostname or "", proxy)
+        resolved = observer.resolved if observer is not None else None
+        self._pool = Pool(address, self._limits, self._timeouts, resolved)
         self._host_line = f"Host: {host_header or self._pool.address.host_header()}\r\n".encode("ascii")
         self._turns = asyncio.Semaphore(self._limits.concurrent_requests)
         self._closed = False
@@ -79,7 +94,7 @@ class Client:
         If it raises, nothing is sent.
         """
         call = _Call(method, target, self._request_bytes(method, target, headers, body), before_send)
-        async with self._turns:
+        async with self._turn(method):
             connection, head = await self._exchange(call)
             try:
                 return ClientResponse(head.status, head.headers, await self._read_body(connection, call))
@@ -97,6 +112,17 @@ class Client:
             yield Stream(connection, head, str(call), self._timeouts)
         finally:
             self._pool.give_back(connection)
+
+    def _turn(self, method: str) -> AbstractAsyncContextManager[None]:
+        return self._turns if self._observer is None else self._observed_turn(method, self._observer)
+
+    @asynccontextmanager
+    async def _observed_turn(self, method: str, observer: ClientObserver) -> AsyncIterator[None]:
+        time = asyncio.get_running_loop().time
+        started = time()
+        async with self._turns:
+            observer.waited(method, time() - started)
+            yield
 
     async def close(self) -> None:
         """Close every connection; running requests fail with ConnectionLost."""

@@ -6,6 +6,8 @@ import asyncio
 import ipaddress
 import socket
 import ssl as tls
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from pilotage.errors import ConnectionLost
@@ -47,13 +49,20 @@ class Address:
         return str(self).rpartition(":")[0] if self.port == usual else str(self)
 
 
-async def connect(address: Address, limits: Limits, timeouts: Timeouts) -> ClientConnection:
-    """Open a connection. Raises ConnectionLost (with `sent` False) if that fails or takes too long."""
+async def connect(
+    address: Address, limits: Limits, timeouts: Timeouts, resolved: Callable[[float], None] | None = None
+) -> ClientConnection:
+    """Open a connection. Raises ConnectionLost (with `sent` False) if that fails or takes too long.
+
+    `resolved` receives how many seconds the lookup of the name has taken.
+    """
     loop = asyncio.get_running_loop()
     connection = ClientConnection(limits, loop)
     step = f"no connection within {timeouts.connect} s"
     try:
         async with asyncio.timeout(timeouts.connect):
+            if resolved is not None:
+                await _measure_lookup(loop, address, resolved)
             transport = await _open(loop, connection, address)
         _tune(transport, timeouts.dead_peer)
         if address.proxy is not None:
@@ -88,9 +97,25 @@ _SHUTDOWN_SECONDS = 1.0
 _KEEPALIVE_PROBES = 3
 
 
+async def _measure_lookup(loop: asyncio.AbstractEventLoop, address: Address, resolved: Callable[[float], None]) -> None:
+    """Look up the name, only for the time that it takes: the loop does not report that of its own lookup."""
+    host, port = _peer(address)
+    if _is_address(host):
+        return
+    started = loop.time()
+    with suppress(OSError):  # the loop's own lookup fails, too
+        await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    resolved(loop.time() - started)
+
+
+def _peer(address: Address) -> tuple[str, int]:
+    """Where the connection goes: to the server or to its proxy."""
+    return (address.host, address.port) if address.proxy is None else (address.proxy.host, address.proxy.port)
+
+
 async def _open(loop: asyncio.AbstractEventLoop, connection: ClientConnection, address: Address) -> asyncio.Transport:
     delay = _HAPPY_EYEBALLS_SECONDS
-    host, port = (address.host, address.port) if address.proxy is None else (address.proxy.host, address.proxy.port)
+    host, port = _peer(address)
     if isinstance(loop, asyncio.BaseEventLoop) and not _is_address(host):
         transport, _ = await loop.create_connection(lambda: connection, host, port, happy_eyeballs_delay=delay)
     else:

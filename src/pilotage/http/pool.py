@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import select
 from collections import deque
+from collections.abc import Callable
 
 from pilotage.errors import ConnectionLost
 from pilotage.http.connector import Address, connect
@@ -15,8 +16,11 @@ from pilotage.http.limits import Limits, Timeouts
 class Pool:
     """Opens connections, and keeps a limited number of idle ones for a limited time."""
 
-    def __init__(self, address: Address, limits: Limits, timeouts: Timeouts) -> None:
+    def __init__(
+        self, address: Address, limits: Limits, timeouts: Timeouts, resolved: Callable[[float], None] | None = None
+    ) -> None:
         self.address = address
+        self._resolved = resolved
         self._limits = limits
         self._timeouts = timeouts
         self._busy: set[ClientConnection] = set()
@@ -53,7 +57,7 @@ class Pool:
 
     async def open(self) -> ClientConnection:
         """Open a new connection."""
-        connection = await connect(self.address, self._limits, self._timeouts)
+        connection = await connect(self.address, self._limits, self._timeouts, self._resolved)
         if self._closed:
             connection.abort()
             raise ConnectionLost("the client was closed", sent=False)

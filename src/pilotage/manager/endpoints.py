@@ -18,6 +18,7 @@ from pilotage.manager.errors import AddressUnavailable
 from pilotage.manager.runnables import Group
 from pilotage.manager.supervisor import Supervisor
 from pilotage.net.sockets import address_text, parse_bind_address
+from pilotage.telemetry import process
 from pilotage.telemetry.logs import logger
 from pilotage.telemetry.metrics import CONTENT_TYPE, REGISTRY, Registry
 
@@ -158,7 +159,8 @@ class Routes:
 
 
 def metrics_handler(registry: Registry = REGISTRY) -> Handler:
-    """Serves all metrics in Prometheus' text format."""
+    """Serves all metrics in Prometheus' text format, with those of the process and of Python."""
+    process.register(registry)
 
     async def answer(request: Request) -> Response:
         if request.method not in ("GET", "HEAD"):

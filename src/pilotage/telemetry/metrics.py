@@ -44,6 +44,10 @@ class Definition(NamedTuple):
     buckets: tuple[float, ...] = ()
 
 
+Collector = Callable[[], Iterable[tuple[Definition, list[Sample]]]]
+"""Computes metrics with their samples when they are read."""
+
+
 class CounterChild:
     """A number that only increases."""
 
@@ -183,6 +187,7 @@ class Registry:
 
     def __init__(self) -> None:
         self._metrics: dict[str, Metric[CounterChild] | Metric[GaugeChild] | Metric[HistogramChild]] = {}
+        self._collectors: dict[Collector, None] = {}
         self._lock = threading.Lock()
 
     def counter(
@@ -213,12 +218,19 @@ class Registry:
         definition = Definition("histogram", name, help_, tuple(labels), max_label_sets, bounds)
         return self._metric(definition, lambda: HistogramChild(bounds))
 
-    def collect(self) -> Iterator[tuple[Definition, list[Sample]]]:
-        """Every metric with its samples, by name."""
+    def add_collector(self, collector: Collector) -> None:
+        """Call a function each time the metrics are read, for metrics that it computes. One that is added is kept."""
         with self._lock:
-            metrics = sorted(self._metrics.items())
+            self._collectors[collector] = None
+
+    def collect(self, *, computed: bool = True) -> Iterator[tuple[Definition, list[Sample]]]:
+        """Every metric with its samples, by name, then those of collectors, if `computed`."""
+        with self._lock:
+            metrics, collectors = sorted(self._metrics.items()), list(self._collectors) if computed else []
         for _, metric in metrics:
             yield metric.definition, list(metric.samples())
+        for collector in collectors:
+            yield from collector()
 
     def render(self) -> str:
         """All metrics as Prometheus' text."""

@@ -14,6 +14,7 @@ from pilotage.http.limits import Limits
 from pilotage.http.messages import Handler, Request, Response
 from pilotage.http.server import Server, serve
 from pilotage.net.sockets import parse_bind_address
+from pilotage.telemetry import process
 from pilotage.telemetry.metrics import CONTENT_TYPE, REGISTRY, Registry
 
 _LIMITS = Limits(connections=64, body_bytes=64 * 1024, grace_seconds=1.0)
@@ -49,6 +50,7 @@ async def endpoints(
 def handler(health: HealthService, paths: Iterable[str], registry: Registry = REGISTRY) -> Handler:
     """An HTTP handler of these paths."""
     served = frozenset(paths)
+    process.register(registry)
 
     async def answer(request: Request) -> Response:
         path = request.target.partition("?")[0].rstrip("/")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from pilotage.manager.processes import aggregation
+from pilotage.telemetry import process
 from pilotage.telemetry.logs import log_context
 from pilotage.telemetry.metrics import REGISTRY
 
@@ -36,6 +37,7 @@ def run(main: Main, number: int, channel: socket.socket, others: list[socket.soc
         other.close()  # else the end of the parent would not be noticed
     os.setpgrp()  # a Ctrl-C goes to the parent, which passes it on
     _probes.clear()
+    process.register()
     threading.Thread(target=_answer, args=(channel,), name="pilotage parent", daemon=True).start()
     with log_context(process=number):
         asyncio.run(main())

@@ -10,6 +10,7 @@ from pilotage.errors import ApiError
 from pilotage.http import messages as http
 from pilotage.rest.request import PatchType, Request, Verb
 from pilotage.server.context import RegistryContext
+from pilotage.telemetry import process
 from pilotage.telemetry.metrics import CONTENT_TYPE, Registry
 
 _VERBS = {
@@ -47,6 +48,7 @@ class ServerMetrics:
             "apiserver_storage_objects", "Number of stored objects by resource.", ("resource",)
         )
         self._counted: set[str] = set()
+        process.register(self._registry)
 
     async def measured(
         self, request: Request, answer: Awaitable[http.Response | http.StreamingResponse]
