@@ -11,9 +11,9 @@ from types import ModuleType
 import pytest
 
 import pilotage
-from pilotage import device
+from pilotage import device, testing
 
-PACKAGES = [pilotage, device]
+PACKAGES = [pilotage, device, testing]
 
 
 @pytest.mark.parametrize("package", PACKAGES)

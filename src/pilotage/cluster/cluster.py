@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import datetime
 from types import TracebackType
@@ -59,6 +59,7 @@ class Cluster:
         self._client: Client | None = None
         self._transport: TrackedTransport | None = None
         self._aggregations: dict[str, Aggregation] = {}
+        self._wrappers: list[Callable[[Transport], Transport]] = []
         self._clock = clock
         self._events = EventBroadcaster(clock=clock)
         self.scheme = scheme or Scheme(fallback=builtin.type_for)
@@ -196,6 +197,13 @@ class Cluster:
             del self._aggregations[aggregation.group]
             self.rest_mapper.replace(self._mappings_but(aggregation.group))  # discovery may find another server for it
 
+    def wrap_transport(self, wrapper: Callable[[Transport], Transport]) -> None:
+        """Pass all requests to the API server through the transport that `wrapper` returns, as client-go's
+        `WrapTransport` does: those of clients, caches, leases and recorded events. Before the cluster is open only."""
+        if self.is_open:
+            raise InvalidDefinition("the cluster is open already: wrap its transport before")
+        self._wrappers.append(wrapper)
+
     async def install(self, *types: type[Resource], manifests: Iterable[Mapping[str, Any]] = ()) -> None:
         """Apply the CRDs of these types and wait until they are served; then apply `manifests`, documents of other
         objects, such as those of `pilotage.webhook.manifests`."""
@@ -261,7 +269,10 @@ class Cluster:
         if self._client is not None:
             raise InvalidDefinition("the cluster is open already")
         async with AsyncExitStack() as exits:
-            routed = RoutedTransport(recorded(await self._server.open(exits)), self._aggregations)
+            opened = await self._server.open(exits)
+            for wrapper in self._wrappers:
+                opened = wrapper(opened)
+            routed = RoutedTransport(recorded(opened), self._aggregations)
             transport = self._transport = TrackedTransport(FencedTransport(routed, self), self.writes)
             if isinstance(self._server, EmbeddedAPIServer):
                 self._server.registry.observe(self.writes.note)

@@ -1,6 +1,25 @@
 """The test kit, which ships: import the part you need.
 
+    from pilotage.testing import Environment
+
+    async def test_a_greeting_gets_its_config_map(pilotage_env: Environment) -> None:
+        ...
+
+- `pilotage.testing.plugin`: the pytest plugin with the fixture `pilotage_env` and its parts
+- `pilotage.testing.environment`: that fixture's value, which needs no pytest
 - `pilotage.testing.loop`: an event loop whose time is virtual and whose scheduling follows a seed
+- `pilotage.testing.proxy`: a proxy that injects faults of the network
 - `pilotage.testing.conversion`: conversions between versions lose nothing, checked with random objects
 - `pilotage.testing.storage`: what every storage must do, as checks that any test suite can run
+
+Names are imported when they are first used, because pytest loads the plugin in every run. They are listed once, in
+`__init__.pyi`.
 """
+
+from pilotage.lazyexports import lazy_exports
+
+__all__, __getattr__ = lazy_exports(__name__)  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __dir__() -> list[str]:
+    return [*__all__]

@@ -1,0 +1,220 @@
+"""The calls of a program under test: its writes, recorded, and calls that fail on purpose."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from pilotage.client.client import Client
+from pilotage.client.interception import Interceptor
+from pilotage.errors import InvalidDefinition
+from pilotage.meta.documents import Document
+from pilotage.meta.forms import Kind, gvk_of, key_of
+from pilotage.meta.kinds import GroupKind, GroupVersionKind, GroupVersionResource
+from pilotage.meta.mapper import RESTMapper, RESTMapping
+from pilotage.meta.unstructured import Unstructured
+from pilotage.rest import Page, PatchType, Request, Response, Transport, Verb, WatchEvent
+
+VERBS = ("get", "list", "watch", "create", "update", "patch", "apply", "delete", "delete_all_of")
+"""The calls of a client that can be made to fail."""
+
+_READS = (Verb.GET, Verb.LIST, Verb.WATCH)
+_OWN = (GroupKind("", "Event"), GroupKind("events.k8s.io", "Event"), GroupKind("coordination.k8s.io", "Lease"))
+"""Kinds that the runtime itself writes: recorded events, and the lease of a leader."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One write that the server has accepted. As text: `patch apps/v1 Deployment default/web status`."""
+
+    verb: str
+    """create, update, patch, apply, delete or delete_all_of."""
+    gvk: GroupVersionKind
+    namespace: str
+    name: str
+    subresource: str = ""
+    sent: bytes = field(default=b"", repr=False)
+    """The body of the request: an object, or a patch."""
+    received: bytes = field(default=b"", repr=False)
+    """The body of the response: the object as it is on the server."""
+
+    @property
+    def object(self) -> Unstructured:
+        """The object as it was after the write."""
+        return Unstructured.from_bytes(self.received)
+
+    def __str__(self) -> str:
+        key = f"{self.namespace}/{self.name}".strip("/")
+        return " ".join(filter(None, (self.verb, self.gvk.api_version, self.gvk.kind, key, self.subresource)))
+
+
+class Writes(list[Write]):
+    """The writes of a block, in their order."""
+
+    def assert_only(self, *expected: str) -> None:
+        """Raise AssertionError with the differences unless the writes are these, in this order, and no others."""
+        found = [str(write) for write in self]
+        if found == list(expected):
+            return
+        lines = difflib.ndiff(list(expected), found)
+        shown = "\n".join(f"  {line}" for line in lines if not line.startswith("?"))
+        raise AssertionError(f"other writes than expected (- expected, + written):\n{shown}")
+
+
+@dataclass(slots=True)
+class Fault:
+    """Calls that fail: `times` of them (None: all), of one verb and kind."""
+
+    verb: str
+    gvk: GroupVersionKind
+    error: BaseException
+    times: int | None
+    name: str = ""
+    subresource: str | None = None
+    count: int = 0
+    """How many calls have failed so far."""
+
+    def matches(self, verb: str, gvk: GroupVersionKind, name: str, subresource: str) -> bool:
+        return (
+            (self.times is None or self.count < self.times)
+            and (self.verb, self.gvk) == (verb, gvk)
+            and self.name in ("", name)
+            and self.subresource in (None, subresource)
+        )
+
+    def remove(self) -> None:
+        """No more calls fail."""
+        self.times = self.count
+
+
+class Calls:
+    """What the program under test calls. Writes and watches are seen on their way to the server, with their responses;
+    get and list of a manager's client are seen before its cache answers them."""
+
+    def __init__(self, mapper: RESTMapper) -> None:
+        self._mapper = mapper
+        self._faults: list[Fault] = []
+        self._recorders: list[tuple[Writes, bool]] = []
+        self._mappings: dict[GroupVersionResource, RESTMapping] = {}
+
+    def fail(self, fault: Fault) -> Fault:
+        if fault.verb not in VERBS:
+            raise InvalidDefinition(f"{fault.verb!r} is not a call of a client; there are: {', '.join(VERBS)}")
+        self._faults.append(fault)
+        return fault
+
+    @contextmanager
+    def recorded(self, *, everything: bool) -> Iterator[Writes]:
+        recorder = (Writes(), everything)
+        self._recorders.append(recorder)
+        try:
+            yield recorder[0]
+        finally:
+            self._recorders.remove(recorder)
+
+    def check(self, verb: str, gvk: GroupVersionKind, name: str, subresource: str = "") -> None:
+        """Raise the error of a fault for this call, if there is one."""
+        for fault in self._faults:
+            if fault.matches(verb, gvk, name, subresource):
+                fault.count += 1
+                raise fault.error.with_traceback(None)
+
+    def check_request(self, request: Request) -> None:
+        if self._faults and request.verb not in (Verb.GET, Verb.LIST):
+            self.check(_verb(request), self._gvk(request), _name(request), request.subresource)
+
+    def note(self, request: Request, received: bytes) -> None:
+        if not self._recorders or request.verb in _READS or request.write.dry_run or request.delete.dry_run:
+            return
+        gvk = self._gvk(request)
+        write = Write(
+            _verb(request),
+            gvk,
+            request.namespace,
+            _name(request) or _generated_name(received),
+            request.subresource,
+            request.body,
+            received,
+        )
+        for writes, everything in self._recorders:
+            if everything or GroupKind(gvk.group, gvk.kind) not in _OWN:
+                writes.append(write)
+
+    def interceptor(self) -> Interceptor:
+        """For clients that read from a cache: their get and list fail as those of others do."""
+
+        async def get(client: Client, kind: Kind, name: Any, *, namespace: str = "", **options: Any) -> Any:
+            self.check("get", gvk_of(kind), key_of(name, namespace)[1])
+            return await client.get(kind, name, namespace=namespace, **options)
+
+        async def list_(client: Client, kind: Kind, **options: Any) -> Any:
+            self.check("list", gvk_of(kind), "")
+            return await client.list(kind, **options)
+
+        return Interceptor(get=get, list=list_)
+
+    def _gvk(self, request: Request) -> GroupVersionKind:
+        """The kind of a resource. One that discovery does not list goes by the name of its resource."""
+        resource = request.resource
+        if resource not in self._mappings:
+            self._mappings = {mapping.resource: mapping for mapping in self._mapper.mappings}
+        found = self._mappings.get(resource)
+        return found.gvk if found is not None else GroupVersionKind(resource.group, resource.version, resource.resource)
+
+
+class ObservedTransport:
+    """Passes every request on, unless a fault is set for it, and records the writes."""
+
+    def __init__(self, inner: Transport, calls: Calls) -> None:
+        self._inner = inner
+        self._calls = calls
+
+    async def call(self, request: Request) -> Response:
+        self._calls.check_request(request)
+        response = await self._inner.call(request)
+        self._calls.note(request, response.body)
+        return response
+
+    async def list(self, request: Request) -> Page:
+        self._calls.check_request(request)
+        page = await self._inner.list(request)
+        self._calls.note(request, b"")
+        return page
+
+    def watch(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+        return self._watch(request)
+
+    async def resources(self) -> Sequence[RESTMapping]:
+        return await self._inner.resources()
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+    @asynccontextmanager
+    async def _watch(self, request: Request) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+        self._calls.check_request(request)
+        async with self._inner.watch(request) as events:
+            yield events
+
+
+def _verb(request: Request) -> str:
+    if request.verb is Verb.PATCH and request.content_type == PatchType.APPLY.value:
+        return "apply"
+    return "delete_all_of" if request.verb is Verb.DELETE_COLLECTION else request.verb.value
+
+
+def _name(request: Request) -> str:
+    if request.name or request.verb is not Verb.CREATE:
+        return request.name
+    return _generated_name(request.body)
+
+
+def _generated_name(data: bytes) -> str:
+    """The name of the object in a body; empty where it is not an object, or not one with a name."""
+    if not data.startswith(b"{"):
+        return ""
+    document: Document = Unstructured.from_bytes(data).document
+    return str((document.get("metadata") or {}).get("name") or "")

@@ -1,0 +1,320 @@
+"""The environment of a test: an API server, a manager and a clock that they share with the test."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
+from datetime import datetime
+from functools import cached_property
+from types import TracebackType
+from typing import Any, TypeVar, overload
+
+from pilotage.client.client import Client
+from pilotage.client.interception import intercept
+from pilotage.cluster.cluster import Cluster
+from pilotage.cluster.writes import TrackedTransport
+from pilotage.controller.reconciler import AnyReconciler, reconcile_function
+from pilotage.controller.request import Request
+from pilotage.controller.result import Result
+from pilotage.errors import AlreadyExists, InvalidDefinition
+from pilotage.manager.errors import ManagerStopped, NotIdle
+from pilotage.manager.manager import Manager
+from pilotage.manager.options import ManagerOptions
+from pilotage.meta.forms import Kind, gvk_of
+from pilotage.meta.models import ObjectMeta, Resource
+from pilotage.meta.objects import copy_of
+from pilotage.meta.unstructured import Unstructured
+from pilotage.rest import Transport
+from pilotage.testing import failures, waiting
+from pilotage.testing.calls import Calls, Fault, ObservedTransport, Writes
+from pilotage.testing.failures import ReconcileFailure
+from pilotage.testing.waiting import ANY, Check, Condition, Probe
+
+T = TypeVar("T")
+
+IDLE_SECONDS = 3600.0
+"""How long `run_until_idle` waits by default. In virtual time that is enough for any number of retries."""
+WAIT_SECONDS = 60.0
+"""How long `eventually` waits by default."""
+
+
+class Environment:
+    """An API server, a manager on it, and a client for the test itself. It is open inside `async with`.
+
+    pytest's fixture `pilotage_env` is one, on the embedded API server in memory and on a loop with virtual time.
+    Without arguments, this is the same on the running loop; `cluster` is another API server, and `options` are those of
+    the manager.
+    """
+
+    def __init__(self, cluster: Cluster | None = None, options: ManagerOptions | None = None) -> None:
+        self.cluster = cluster if cluster is not None else Cluster.embedded()
+        """The API server."""
+        self._calls = Calls(self.cluster.rest_mapper)
+        self.cluster.wrap_transport(self._observe)
+        options = replace(options or ManagerOptions(), handle_signals=False)
+        self._manager = _ObservedManager(self.cluster, options, self._calls)
+        self._exits = AsyncExitStack()
+        self._transport: Transport | None = None
+        self._launched = False
+        self._failures: list[ReconcileFailure] = []
+
+    @cached_property
+    def client(self) -> Client:
+        """The test's own client. It reads and writes live; `fail` and `writes` do not apply to it."""
+        if self._transport is None:
+            raise InvalidDefinition("the environment is not open: use it inside `async with Environment() as env:`")
+        transport = TrackedTransport(self._transport, self.cluster.writes)
+        return Client(transport, scheme=self.cluster.scheme, rest_mapper=self.cluster.rest_mapper)
+
+    @property
+    def manager(self) -> Manager:
+        """The manager of the program under test. Its clients are those that `fail` and `writes` are about."""
+        return self._manager
+
+    def clock(self) -> datetime:
+        """The current time of server, manager and test."""
+        return self.manager.clock()
+
+    @property
+    def failures(self) -> tuple[ReconcileFailure, ...]:
+        """The reconciles that have raised an error so far, in their order."""
+        return tuple(self._failures)
+
+    async def given(self, *objects: Resource | Unstructured) -> None:
+        """Create objects, each with its status, as they are when the test begins. Namespaces that do not exist are
+        created, and the CRDs of classes that the server does not have are installed."""
+        for obj in objects:
+            await self._prepare(obj)
+            wanted = copy_of(obj)
+            await self.client.create(obj)
+            if (status := _status_of(wanted)) and await self.client.has_subresource(gvk_of(obj), "status"):
+                _set_status(obj, status)
+                await self.client.update_status(obj)
+
+    async def run_until_idle(self, timeout: float = IDLE_SECONDS, horizon: float = 0) -> None:
+        """Run the manager until nothing is left to do: `Manager.run_until_idle`. What runs goes on until the test ends.
+
+        Raises NotIdle after `timeout` seconds; its cause is the last error of a reconciler, if there was one.
+        """
+        self._launched = True
+        try:
+            await self.manager.run_until_idle(timeout, horizon)
+        except NotIdle as error:
+            raise error from (self._failures[-1].error if self._failures else None)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Manager]:
+        """Run the manager in the block, and shut it down in order at its end. Its error is raised there.
+
+        At the beginning of the block all is started; with leader election, all but what needs a leader.
+        """
+        self._launched = True
+        task = asyncio.get_running_loop().create_task(self.manager.start(), name="manager")
+        try:
+            try:
+                await self.manager.ready()
+            except ManagerStopped:
+                await task  # raises the error
+                raise
+            yield self.manager
+        finally:
+            if not self._manager.is_stopping:
+                task.cancel()
+            await asyncio.wait([task])
+            if not task.cancelled():
+                task.result()
+
+    async def reconcile(
+        self, reconciler: AnyReconciler, request: str | Request | Resource | Unstructured, *, namespace: str = ""
+    ) -> Result:
+        """Call a reconciler once, for one object, and return its result. Its error is raised here.
+
+        `request` is a name, with a `namespace`, or a request, or the object. The manager's cache runs. No controller
+        may be set up on the manager, because it would reconcile at the same time.
+        """
+        if controllers := self._manager.controllers:
+            raise InvalidDefinition(
+                f"the controllers of this manager ({', '.join(controllers)}) would reconcile at the same time: use "
+                "run_until_idle, or leave out setup_with_manager in a test of one reconcile"
+            )
+        await self.run_until_idle()
+        result = await reconcile_function(reconciler)(_request(request, namespace))
+        return result if result is not None else Result()
+
+    @contextmanager
+    def writes(self, *, everything: bool = False) -> Iterator[Writes]:
+        """The writes of the program in the block, in their order: what reconcilers and other runnables write.
+
+        Not among them: what the test writes with `env.client`, writes that failed, and, unless `everything` is asked
+        for, recorded events and leases.
+        """
+        with self._calls.recorded(everything=everything) as writes:
+            yield writes
+
+    def fail(
+        self,
+        verb: str,
+        kind: Kind,
+        error: BaseException,
+        *,
+        times: int | None = 1,
+        name: str = "",
+        subresource: str | None = None,
+    ) -> Fault:
+        """Let calls of the program fail with this error, before they reach the server: the next `times` calls (None:
+        all) of a verb and kind, of the object `name` or of any.
+
+        The verbs are those of the client: get, list, watch, create, update, patch, apply, delete, delete_all_of. A
+        `subresource` is "status", or "" for none; by default, any. `patch_status` is the verb patch.
+        """
+        return self._calls.fail(Fault(verb, gvk_of(kind), error, times, name, subresource))
+
+    @overload
+    async def eventually(
+        self,
+        probe: Callable[[], Awaitable[T]],
+        *,
+        is_: object = ANY,
+        equals: object = ANY,
+        satisfies: Check | None = None,
+        timeout: float = WAIT_SECONDS,
+    ) -> T: ...
+    @overload
+    async def eventually(
+        self,
+        probe: Callable[[], T],
+        *,
+        is_: object = ANY,
+        equals: object = ANY,
+        satisfies: Check | None = None,
+        timeout: float = WAIT_SECONDS,
+    ) -> T: ...
+    async def eventually(
+        self,
+        probe: Probe,
+        *,
+        is_: object = ANY,
+        equals: object = ANY,
+        satisfies: Check | None = None,
+        timeout: float = WAIT_SECONDS,
+    ) -> Any:
+        """Wait until what `probe` returns is true, is `is_`, equals `equals` or satisfies a function; and return it.
+
+        The probe may be async. It is called again after each write, and as time passes. An AssertionError or NotFound
+        that it raises means: not yet. After `timeout` seconds, AssertionError with the last value.
+        """
+        condition = Condition(is_=is_, equals=equals, satisfies=satisfies)
+        return await waiting.eventually(probe, condition, self.cluster.writes, timeout, self._hint)
+
+    @overload
+    async def consistently(
+        self,
+        probe: Callable[[], Awaitable[T]],
+        *,
+        is_: object = ANY,
+        equals: object = ANY,
+        satisfies: Check | None = None,
+        seconds: float = 10.0,
+    ) -> T: ...
+    @overload
+    async def consistently(
+        self,
+        probe: Callable[[], T],
+        *,
+        is_: object = ANY,
+        equals: object = ANY,
+        satisfies: Check | None = None,
+        seconds: float = 10.0,
+    ) -> T: ...
+    async def consistently(
+        self,
+        probe: Probe,
+        *,
+        is_: object = ANY,
+        equals: object = ANY,
+        satisfies: Check | None = None,
+        seconds: float = 10.0,
+    ) -> Any:
+        """Check that the same holds for so many seconds, after each write and as time passes. Returns the value."""
+        condition = Condition(is_=is_, equals=equals, satisfies=satisfies)
+        return await waiting.consistently(probe, condition, self.cluster.writes, seconds)
+
+    def report(self) -> str:
+        """What the report of a failed test says of reconcilers; empty if none has failed."""
+        return failures.report(self._failures) if self._failures else ""
+
+    async def __aenter__(self) -> Environment:
+        async with AsyncExitStack() as exits:
+            self._failures = exits.enter_context(failures.collected())
+            await exits.enter_async_context(self.manager)
+            self._exits = exits.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._exits.__aexit__(kind, error, traceback)
+
+    def _observe(self, transport: Transport) -> Transport:
+        self._transport = transport
+        return ObservedTransport(transport, self._calls)
+
+    def _hint(self) -> str:
+        if not self._launched:
+            return "\nThe manager does not run: use `async with env.running():` or `await env.run_until_idle()`"
+        return f"\n{self.report()}" if self._failures else ""
+
+    async def _prepare(self, obj: Resource | Unstructured) -> None:
+        from pilotage.types.core.v1 import Namespace
+
+        kind = type(obj)
+        if issubclass(kind, Resource) and self.cluster.rest_mapper.known(gvk_of(obj)) is None:
+            await self.cluster.install(kind)
+        namespace = await self.client.namespace_of(obj)
+        if namespace and await self.client.find(Namespace, namespace) is None:
+            with suppress(AlreadyExists):  # created at the same time
+                await self.client.create(Namespace(metadata=ObjectMeta(name=namespace)))
+
+
+class _ObservedManager(Manager):
+    """A manager whose clients can fail also where they read from its cache."""
+
+    def __init__(self, cluster: Cluster, options: ManagerOptions, calls: Calls) -> None:
+        super().__init__(cluster, options)
+        self._interceptor = calls.interceptor()
+
+    @property
+    def controllers(self) -> list[str]:
+        """The names of the controllers that are set up."""
+        return sorted(self._controller_names)
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._lifecycle.stop_asked
+
+    @property
+    def client(self) -> Client:
+        return intercept(super().client, self._interceptor)
+
+    @property
+    def api_reader(self) -> Client:
+        return intercept(super().api_reader, self._interceptor)
+
+
+def _request(given: str | Request | Resource | Unstructured, namespace: str) -> Request:
+    if isinstance(given, str):
+        return Request(given, namespace)
+    return given if isinstance(given, Request) else Request.of(given)
+
+
+def _status_of(obj: Any) -> Any:
+    return obj.get("status") if isinstance(obj, Unstructured) else getattr(obj, "status", None)
+
+
+def _set_status(obj: Any, status: Any) -> None:
+    if isinstance(obj, Unstructured):
+        obj["status"] = status
+    else:
+        obj.status = status

@@ -1,0 +1,181 @@
+"""The pytest plugin: the fixture `pilotage_env` and its parts, and async tests and fixtures that use them.
+
+It is loaded in every run of pytest where Pilotage is installed, so it imports the rest of Pilotage when a fixture is
+used. Async tests and fixtures that do not use these fixtures are left to other plugins.
+"""
+
+from __future__ import annotations
+
+import inspect
+import random
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
+    from pilotage.client.client import Client
+    from pilotage.cluster.cluster import Cluster
+    from pilotage.manager.manager import Manager
+    from pilotage.manager.options import ManagerOptions
+    from pilotage.testing.environment import Environment
+    from pilotage.testing.testloop import TestLoop
+
+_FIXTURE = "pilotage_env"
+_LOOP_FIXTURE = "_pilotage_loop"
+_LOOP = pytest.StashKey["TestLoop"]()
+_ENVIRONMENT = pytest.StashKey["Environment"]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("pilotage", "tests of reconcilers")
+    group.addoption(
+        "--pilotage-seed",
+        metavar="SEED",
+        default="0",
+        help="which of the possible orders of tasks a test with pilotage_env runs in: a number (0), or random; the "
+        "report of a failed test has it",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.pilotage_seed == "random":  # as a number, which the workers of pytest-xdist are given too
+        config.option.pilotage_seed = str(random.randrange(2**31))  # noqa: S311 - not for secrets
+    try:
+        int(config.option.pilotage_seed)
+    except ValueError:
+        raise pytest.UsageError(f"--pilotage-seed={config.option.pilotage_seed}: not a number, nor random") from None
+
+
+@pytest.fixture
+def _pilotage_loop(request: pytest.FixtureRequest) -> Iterator[TestLoop]:
+    from pilotage.testing.testloop import TestLoop
+
+    with TestLoop(partial(_new_loop, request.config)) as loop:
+        request.node.stash[_LOOP] = loop
+        yield loop
+
+
+@pytest.fixture
+def pilotage_manager_options() -> ManagerOptions:
+    """The options of the manager; a test suite overrides this fixture to set them."""
+    from pilotage.manager.options import ManagerOptions
+
+    return ManagerOptions()
+
+
+@pytest.fixture
+def pilotage_env(
+    request: pytest.FixtureRequest, _pilotage_loop: TestLoop, pilotage_manager_options: ManagerOptions
+) -> Iterator[Environment]:
+    """An embedded API server in memory, a manager on it and a client, all on a loop with virtual time."""
+    with _pilotage_loop.opened(_environment(pilotage_manager_options)) as environment:
+        request.node.stash[_ENVIRONMENT] = environment
+        yield environment
+
+
+@pytest.fixture
+def cluster(pilotage_env: Environment) -> Cluster:
+    """The API server of `pilotage_env`."""
+    return pilotage_env.cluster
+
+
+@pytest.fixture
+def manager(pilotage_env: Environment) -> Manager:
+    """The manager of `pilotage_env`."""
+    return pilotage_env.manager
+
+
+@pytest.fixture
+def client(pilotage_env: Environment) -> Client:
+    """The test's client of `pilotage_env`, which reads and writes live."""
+    return pilotage_env.client
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if _is_ours(item) and isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.obj):
+        # A plugin that runs all async tests has made this an item of its own class, with another loop.
+        item.runtest = partial(pytest.Function.runtest, item)  # type: ignore[method-assign]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    loop = pyfuncitem.stash.get(_LOOP, None)
+    if loop is None or not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = pyfuncitem._fixtureinfo.argnames
+    loop.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
+    return True
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # around the hooks of plugins that would run it on another loop
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+) -> Generator[None, object, object]:
+    function = fixturedef.func
+    is_generator = inspect.isasyncgenfunction(function)
+    is_async = is_generator or inspect.iscoroutinefunction(function)
+    if not is_async or fixturedef.scope != "function" or not _is_ours(request.node):
+        return (yield)
+    loop: TestLoop = request.getfixturevalue(_LOOP_FIXTURE)
+    bound = _bound(function, request.instance)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fixturedef, "func", _yielding(bound, loop) if is_generator else _returning(bound, loop))
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    environment = item.stash.get(_ENVIRONMENT, None)
+    if report.failed and environment is not None:
+        report.sections.append(("pilotage", _report(environment, item.config)))
+    return report
+
+
+def _is_ours(node: Any) -> bool:
+    return _FIXTURE in getattr(node, "fixturenames", ())
+
+
+def _new_loop(config: pytest.Config) -> AbstractEventLoop:
+    from pilotage.testing.loop import VirtualLoop
+
+    return VirtualLoop(int(config.option.pilotage_seed))
+
+
+async def _environment(options: ManagerOptions) -> Any:
+    from pilotage.testing.environment import Environment
+
+    async with Environment(options=options) as environment:
+        yield environment
+
+
+def _report(environment: Environment, config: pytest.Config) -> str:
+    lines = [f"the order of tasks can be repeated with --pilotage-seed={config.option.pilotage_seed}"]
+    return "\n\n".join(filter(None, (*lines, environment.report())))
+
+
+def _bound(function: Callable[..., Any], instance: object) -> Callable[..., Any]:
+    """A fixture that is a method, on the object that the test is a method of."""
+    owner = getattr(function, "__self__", None)
+    if instance is None or owner is None or not isinstance(instance, type(owner)):
+        return function
+    bound: Callable[..., Any] = function.__func__.__get__(instance)  # type: ignore[attr-defined]  # it is a method
+    return bound
+
+
+def _returning(function: Callable[..., Any], loop: TestLoop) -> Callable[..., Any]:
+    return lambda **arguments: loop.run(function(**arguments))
+
+
+def _yielding(function: Callable[..., Any], loop: TestLoop) -> Callable[..., Any]:
+    def fixture(**arguments: Any) -> Iterator[Any]:
+        with loop.opened(function(**arguments)) as value:
+            yield value
+
+    return fixture

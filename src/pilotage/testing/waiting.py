@@ -1,0 +1,152 @@
+"""Waiting for a condition: it is checked again after each write, and as time passes."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pilotage.cluster.writes import WriteTracker
+from pilotage.errors import NotFound
+
+Probe = Callable[[], Awaitable[Any] | Any]
+"""Returns the value that is checked. AssertionError and NotFound mean that there is none yet."""
+Check = Callable[[Any], bool]
+
+ANY: Any = object()
+"""The default of `is_` and `equals`: no such condition."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 1.0
+
+
+class Condition:
+    """What a value must be: truthy, unless something else is asked for."""
+
+    def __init__(self, *, is_: object = ANY, equals: object = ANY, satisfies: Check | None = None) -> None:
+        self._is, self._equals, self._satisfies = is_, equals, satisfies
+
+    def __call__(self, value: object) -> bool:
+        if self._satisfies is not None and not self._satisfies(value):
+            return False
+        if self._is is not ANY and value is not self._is:
+            return False
+        if self._equals is not ANY and value != self._equals:
+            return False
+        return bool(value) or not self._wants_truth
+
+    @property
+    def _wants_truth(self) -> bool:
+        return self._is is ANY and self._equals is ANY and self._satisfies is None
+
+    def __str__(self) -> str:
+        parts = []
+        if self._is is not ANY:
+            parts.append(f"is {self._is!r}")
+        if self._equals is not ANY:
+            parts.append(f"equals {self._equals!r}")
+        if self._satisfies is not None:
+            parts.append(f"satisfies {_source(self._satisfies)}")
+        return " and ".join(parts) or "is true"
+
+
+class Look:
+    """One look at the value: what it was, or why there was none."""
+
+    def __init__(self, value: Any, problem: BaseException | None = None) -> None:
+        self.value = value
+        self.problem = problem
+
+    def __str__(self) -> str:
+        if self.problem is None:
+            return repr(self.value)
+        return f"{type(self.problem).__name__}: {self.problem}"
+
+
+async def eventually(
+    probe: Probe, condition: Condition, writes: WriteTracker, timeout: float, hint: Callable[[], str]
+) -> Any:
+    """Wait until the value meets the condition, and return it. Raises AssertionError with the last value."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + timeout
+    with _changes(writes) as changed:
+        pause = _FIRST_PAUSE
+        while True:
+            changed.clear()
+            look = await _look(probe)
+            if look.problem is None and condition(look.value):
+                return look.value
+            if loop.time() >= deadline:
+                raise AssertionError(
+                    f"within {timeout:g} s it never held that {_source(probe)} {condition}; last: {look}{hint()}"
+                ) from look.problem
+            pause = _FIRST_PAUSE if await _changed(changed, min(pause, deadline - loop.time())) else pause * 2
+            pause = min(pause, _LONGEST_PAUSE)
+
+
+async def consistently(probe: Probe, condition: Condition, writes: WriteTracker, seconds: float) -> Any:
+    """Check that the value meets the condition all the time, and return the last one. Raises AssertionError."""
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    with _changes(writes) as changed:
+        while True:
+            changed.clear()
+            look = await _look(probe)
+            if look.problem is not None or not condition(look.value):
+                raise AssertionError(
+                    f"after {loop.time() - began:g} s it did not hold that {_source(probe)} {condition}; it was: {look}"
+                ) from look.problem
+            if (left := began + seconds - loop.time()) <= 0:
+                return look.value
+            await _changed(changed, min(_LONGEST_PAUSE, left))
+
+
+async def _look(probe: Probe) -> Look:
+    try:
+        value = probe()
+        return Look(await value if inspect.isawaitable(value) else value)
+    except (AssertionError, NotFound) as error:
+        return Look(None, error)
+
+
+@contextmanager
+def _changes(writes: WriteTracker) -> Iterator[asyncio.Event]:
+    """An event that is set by every write of the program, of the test, and of the embedded server itself."""
+    changed = asyncio.Event()
+    stop = writes.observe(lambda resource, write: changed.set())
+    try:
+        yield changed
+    finally:
+        stop()
+
+
+async def _changed(changed: asyncio.Event, seconds: float) -> bool:
+    try:
+        async with asyncio.timeout(seconds):
+            await changed.wait()
+    except TimeoutError:
+        return False
+    return True
+
+
+def _source(function: Callable[..., object]) -> str:
+    """A function as a reader knows it: its name, or the text of a lambda on one line."""
+    name = getattr(function, "__name__", "")
+    if name != "<lambda>":
+        return name or repr(function)
+    try:
+        text = " ".join(inspect.getsource(function).split())
+    except (OSError, TypeError):
+        return "the value"
+    body = text.partition("lambda")[2].partition(":")[2].strip()
+    return f"`{_balanced(body)}`"
+
+
+def _balanced(text: str) -> str:
+    """The text up to the comma or parenthesis that ends the argument."""
+    depth = 0
+    for index, letter in enumerate(text):
+        depth += (letter in "([{") - (letter in ")]}")
+        if depth < 0 or (depth == 0 and letter == ","):
+            return text[:index].strip()
+    return text

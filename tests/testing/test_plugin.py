@@ -1,0 +1,83 @@
+"""The pytest plugin, seen from outside: in runs of pytest of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+TEST = """
+import asyncio
+import pytest
+import pilotage as pt
+from pilotage.testing import Environment
+from pilotage.types.core.v1 import ConfigMap
+
+
+async def test_a_reconciler_that_is_wrong(pilotage_env: Environment) -> None:
+    async def reconcile(request: pt.Request) -> None:
+        raise KeyError("the mistake")
+
+    pt.ControllerBuilder(pilotage_env.manager).for_(ConfigMap).complete(reconcile)
+    await pilotage_env.given(ConfigMap(metadata=pt.ObjectMeta(name="one", namespace="default")))
+    async with pilotage_env.running():
+        await pilotage_env.eventually(lambda: pilotage_env.client.find(ConfigMap, "two", namespace="default"))
+
+
+async def test_the_order_of_tasks(pilotage_env: Environment) -> None:
+    order = []
+
+    async def step(name: str) -> None:
+        order.append(name)
+
+    async with asyncio.TaskGroup() as group:
+        for name in "abcdef":
+            group.create_task(step(name))
+    print("order", "".join(order))
+
+
+def test_that_is_not_async(pilotage_env: Environment, fixture_that_is_async: str) -> None:
+    assert fixture_that_is_async == "value"
+
+
+@pytest.fixture
+async def fixture_that_is_async(pilotage_env: Environment) -> str:
+    await pilotage_env.client.list(ConfigMap)
+    return "value"
+"""
+
+
+def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "pilotage.testing.plugin", *options]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_a_failed_test_shows_the_errors_of_reconcilers_and_the_seed_that_repeats_it(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(TEST)
+    first = run(tmp_path, "--pilotage-seed=random", "-rP")
+    assert "1 failed, 2 passed" in first.stdout
+    assert '`pilotage_env.client.find(ConfigMap, "two", namespace="default")` is true; last: None' in first.stdout
+    shown = first.stdout.partition("- pilotage -")[2]
+    assert "configmap default/one" in shown
+    assert "KeyError: 'the mistake'" in shown
+    assert "in reconcile\n" in shown
+    seed = shown.partition("--pilotage-seed=")[2].split()[0]
+    again = run(tmp_path, f"--pilotage-seed={seed}", "-rP", "-k", "order")
+    assert _order(again.stdout) == _order(first.stdout)
+
+
+def _order(output: str) -> str:
+    return next(line for line in output.splitlines() if line.startswith("order "))
+
+
+def test_a_run_without_its_fixtures_imports_nothing_of_pilotage_but_the_plugin(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import sys\n"
+        "def test_it():\n"
+        "    assert sorted(name for name in sys.modules if name.startswith('pilotage')) == [\n"
+        "        'pilotage', 'pilotage.lazyexports', 'pilotage.testing', 'pilotage.testing.plugin']\n"
+        "    assert 'asyncio' not in sys.modules\n"
+    )
+    ran = run(tmp_path)
+    assert ran.returncode == 0, ran.stdout
+    assert "not a number, nor random" in run(tmp_path, "--pilotage-seed=x").stderr
