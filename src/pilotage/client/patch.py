@@ -14,11 +14,11 @@ from pilotage.meta.forms import Object
 from pilotage.meta.models import Resource
 from pilotage.meta.patches import merge_diff, strategic_diff
 from pilotage.meta.unstructured import Unstructured
+from pilotage.meta.values import Value
 from pilotage.rest import PatchType
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
+class Patch(Value, frozen=True):
     """A kind of patch, and how its data comes from the object that is patched."""
 
     type: PatchType

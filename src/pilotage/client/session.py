@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
+
+from msgspec.structs import replace
 
 from pilotage.client.targets import Target
 from pilotage.client.warnings import ServerWarning, WarningHandler
@@ -13,6 +16,7 @@ from pilotage.errors import ApiError, BadRequest, NoMatch, NotFound, PilotageErr
 from pilotage.meta.forms import Kind, Object, gvk_of, kind_of, reader_of
 from pilotage.meta.kinds import GroupVersionKind, GroupVersionResource
 from pilotage.meta.mapper import RESTMapper, RESTMapping, not_served
+from pilotage.meta.values import Value
 from pilotage.rest import Page, Request, Response, Transport, Verb, WatchEvent, WriteOptions
 from pilotage.rest.request import form_of
 from pilotage.telemetry import tracing
@@ -77,8 +81,7 @@ class Catalogue:
             raise not_served(gvk) from None
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Value, frozen=True):
     """One object or collection that a call is about."""
 
     target: Target[Any]
@@ -99,7 +102,7 @@ class Session:
     warn: WarningHandler
 
     def with_defaults(self, **changes: Any) -> Session:
-        return replace(self, defaults=replace(self.defaults, **changes))
+        return dataclasses.replace(self, defaults=dataclasses.replace(self.defaults, **changes))
 
     async def collection(self, kind: Kind, namespace: str) -> Place:
         """All objects of a kind, in a namespace or (where none is given) everywhere."""

@@ -6,8 +6,9 @@ scale = await client.subresource("scale", Scale).get(Deployment, "web", namespac
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Generic, TypeVar
+
+from msgspec.structs import replace
 
 from pilotage.client.patch import Patch, applied, patch_of
 from pilotage.client.session import Place, Session

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Generic
 
 import msgspec
@@ -18,7 +19,7 @@ from pilotage.rest import Bytes, Form
 from pilotage.rest.answers import Expected
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Target(Generic[T_co]):
     """A kind for the client: where it is served, in which form it is requested, how it is decoded."""
 
@@ -28,7 +29,7 @@ class Target(Generic[T_co]):
     form: Form
     read: Callable[[Bytes], T_co]
 
-    @property
+    @cached_property
     def expected(self) -> Expected:
         """What its answers must be."""
         return Expected(self.gvk, self.form)

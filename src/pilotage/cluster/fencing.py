@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pilotage.meta.mapper import RESTMapping
 from pilotage.rest import Fence, Page, Request, Response, Transport, Verb, WatchEvent

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from pilotage.errors import Gone, PilotageError, UnexpectedAnswer
 from pilotage.meta import objects

@@ -13,7 +13,9 @@ import random
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from pilotage.errors import ApiError, ConnectionLost, Gone, PilotageError, UnexpectedAnswer
 from pilotage.meta import objects

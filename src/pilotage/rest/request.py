@@ -10,6 +10,7 @@ from pilotage.errors import Cause
 from pilotage.meta.forms import Kind
 from pilotage.meta.kinds import GroupVersionResource
 from pilotage.meta.unstructured import MetadataOnly
+from pilotage.meta.values import Value
 from pilotage.rest.fence import Fence
 
 
@@ -50,8 +51,7 @@ def form_of(kind: Kind) -> Form:
     return Form.METADATA if isinstance(kind, MetadataOnly) else Form.OBJECT
 
 
-@dataclass(frozen=True, slots=True)
-class ListOptions:
+class ListOptions(Value, frozen=True):
     """Options of get, list and watch. Every field has the meaning of its Kubernetes namesake."""
 
     label_selector: str = ""
@@ -79,8 +79,7 @@ class ListOptions:
     """What of its object each row of a Table has: `Metadata` (or empty), `Object`, `None`."""
 
 
-@dataclass(frozen=True, slots=True)
-class WriteOptions:
+class WriteOptions(Value, frozen=True):
     """Options of create, update and patch."""
 
     dry_run: bool = False
@@ -98,8 +97,7 @@ class WriteOptions:
 PROPAGATION_POLICIES = ("Foreground", "Background", "Orphan")
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteOptions:
+class DeleteOptions(Value, frozen=True):
     """Options of delete and delete collection."""
 
     dry_run: bool = False
@@ -129,9 +127,10 @@ class User:
     uid: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Value, frozen=True):
     """One request. `name` is empty for collections, `namespace` for cluster-scoped kinds and for all namespaces."""
+
+    __unshown__ = frozenset({"body"})
 
     verb: Verb
     resource: GroupVersionResource
@@ -139,17 +138,17 @@ class Request:
     name: str = ""
     subresource: str = ""
     form: Form = Form.OBJECT
-    options: ListOptions = field(default=ListOptions())
-    write: WriteOptions = field(default=WriteOptions())
-    delete: DeleteOptions = field(default=DeleteOptions())
-    body: bytes = field(default=b"", repr=False)
+    options: ListOptions = ListOptions()
+    write: WriteOptions = WriteOptions()
+    delete: DeleteOptions = DeleteOptions()
+    body: bytes = b""
     content_type: str = ""
     """Of the body; empty means JSON. For a patch it is the PatchType's value."""
     user_agent: str = ""
     """Names the field manager if `field_manager` is empty."""
-    parameters: Mapping[str, str] = field(default_factory=dict, hash=False)
+    parameters: Mapping[str, str] = {}
     """The query of a request to a subresource that is a connection, such as `log`."""
-    user: User = field(default=User())
+    user: User = User()
     """Who sends it. A server sets it, and authorizes the request; in process, a request without a user is not checked.
     A client that acts as another user sets it, too, and sends it over HTTP as impersonation."""
     fences: tuple[Fence, ...] = ()

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from pilotage.meta.objects import Bytes as Bytes
+from pilotage.meta.values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Value, frozen=True):
     """The answer to anything but list and watch: one document."""
 
-    body: bytes = field(repr=False)
+    __unshown__ = frozenset({"body"})
+
+    body: bytes
     code: int = 200
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Value, frozen=True):
     """A list, or a part of it: the bytes of each object, and the version of the snapshot they are from."""
 
-    items: Sequence[Bytes] = field(repr=False)
+    __unshown__ = frozenset({"items"})
+
+    items: Sequence[Bytes]
     resource_version: str
     continue_token: str = ""
     remaining_item_count: int | None = None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
 from urllib.parse import quote
+
+from msgspec.structs import replace
 
 from pilotage.meta.mapper import RESTMapping
 from pilotage.rest.request import Request, User

@@ -11,8 +11,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
+import msgspec
+
 from pilotage.meta.documents import Document
 from pilotage.meta.kinds import GroupResource, GroupVersionKind, GroupVersionResource
+from pilotage.meta.values import Value
 from pilotage.rest.request import Request, User
 
 if TYPE_CHECKING:
@@ -53,25 +56,26 @@ class Reinvocation:
         return state
 
 
-@dataclass(frozen=True, slots=True)
-class Attributes:
+class Attributes(Value, frozen=True):
     """A write as admission sees it."""
 
+    __unshown__ = frozenset({"request", "new", "old", "info", "body", "reinvocation"})
+
     operation: Operation
-    request: Request = field(repr=False)
-    new: Document | None = field(repr=False)
+    request: Request
+    new: Document | None
     """The object to be stored, which a mutating function changes in place; None for a delete."""
-    old: Document | None = field(repr=False)
+    old: Document | None
     """The stored object, which is not changed; None for a create."""
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str] = []
     """What the writer is warned of; a function may add to it."""
-    info: ResourceInfo | None = field(default=None, repr=False)
+    info: ResourceInfo | None = None
     """The resource at the version of the request; None in tests of single functions."""
-    body: ResourceInfo | None = field(default=None, repr=False)
+    body: ResourceInfo | None = None
     """What the objects are, if not objects of the resource: a Scale, an Eviction."""
     collection: bool = False
     """Part of a delete collection, which names no object."""
-    reinvocation: Reinvocation = field(default_factory=Reinvocation, repr=False, compare=False)
+    reinvocation: Reinvocation = msgspec.field(default_factory=Reinvocation)
 
     @property
     def kind(self) -> GroupVersionKind:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import cast
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from pilotage.client.retries import Retries
 from pilotage.device import codes, wire

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from pilotage.device.wire import Generation, decode_request, encode_request
 from pilotage.errors import BadRequest, MethodNotSupported, UnsupportedMediaType

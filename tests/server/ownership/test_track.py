@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pilotage.errors import Invalid
 from pilotage.meta.kinds import GroupVersionResource
@@ -61,8 +62,7 @@ class Managed:
 
     async def _call(self, request: Request, document: Any, manager: str) -> Any:
         body, write = json.dumps(document).encode(), WriteOptions(field_manager=manager)
-        made = Request(**{name: getattr(request, name) for name in request.__slots__} | {"body": body, "write": write})
-        return json.loads((await self.registry.call(made)).body)
+        return json.loads((await self.registry.call(replace(request, body=body, write=write))).body)
 
 
 @asynccontextmanager

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pilotage.errors import ApiError, BadRequest, Cause, Conflict, Invalid
 from pilotage.meta.causes import invalid
@@ -153,7 +154,7 @@ class _Counting(Strategy):
 
 
 async def test_a_strategy_validates_a_status_that_is_written() -> None:
-    info = replace(await built_in(), strategy=_Counting(subresources=("status",)))
+    info = dataclasses.replace(await built_in(), strategy=_Counting(subresources=("status",)))
     request = replace(UPDATE, subresource="status")
     old = stored() | {"status": {"count": 2}}
     assert not steps.validate_update(info, request, old | {"status": {"count": 3}}, old)

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pilotage.errors import ApiError, BadRequest, Conflict, InternalError, Invalid, MethodNotSupported, NotFound
 from pilotage.meta.documents import Document

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pilotage.device.client.announced import Origin
 from pilotage.device.client.transport import GPUS, DeviceTransport

@@ -7,12 +7,13 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from pilotage.device.server import merging, metrics
 from pilotage.device.server.admission import AUTHORIZED, SERVER, UNSPOKEN, GPUAdmission, Limits, check_provider

@@ -12,6 +12,7 @@ from functools import partial
 from importlib import metadata
 
 import msgspec
+from msgspec import structs
 
 from pilotage.errors import ApiError, NotFound, PilotageError
 from pilotage.http import messages as http
@@ -134,7 +135,7 @@ class HTTPHandler:
     ) -> http.Response | http.StreamingResponse:
         """The answer to a request for a resource."""
         asked = format_of(incoming.headers, incoming.target, info, request)
-        request = replace(request, form=_registry_form(asked, request))
+        request = structs.replace(request, form=_registry_form(asked, request))
         renderer = Renderer(asked, info, request, self._registry.context.clock)
         if request.verb is Verb.WATCH:
             return await self._watch(request, info, asked, renderer)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 
 import msgspec
+from msgspec.structs import replace
 
 from pilotage.errors import Conflict, StatusDetails
 from pilotage.meta import times

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from pilotage.errors import BadRequest
 from pilotage.meta.causes import internal_error, invalid_error
@@ -136,9 +139,9 @@ def _next_object(info: ResourceInfo, old: Document, scale: Document, paths: Scal
 
 def _scale_info(info: ResourceInfo) -> ResourceInfo:
     """What bodies and patches of a scale are read by: the kind is Scale, the resource that of the object."""
-    return replace(
+    return dataclasses.replace(
         info,
-        mapping=replace(info.mapping, gvk=SCALE),
+        mapping=dataclasses.replace(info.mapping, gvk=SCALE),
         strategy=Strategy(),
         compile_schema=lambda: None,
         custom=False,

@@ -6,9 +6,10 @@ import asyncio
 import math
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import msgspec
+from msgspec.structs import replace
 
 from pilotage.errors import ApiError, Cause, Compacted, Gone, StorageError, Timeout
 from pilotage.meta.causes import forbidden, invalid_error, not_supported
