@@ -21,7 +21,7 @@ def pages(root: Path) -> list[Path]:
     """The pages whose blocks are checked."""
     return [
         *sorted(root.glob("*.md")),
-        *sorted((root / "docs").glob("*.md")),
+        *sorted((root / "docs").rglob("*.md")),
         *sorted((root / "examples").glob("*.md")),
     ]
 

@@ -68,13 +68,14 @@ def kinds_of(module: ModuleType) -> tuple[type[Resource], ...]:
     These are the modules of its package that are loaded, or, of a file without a package, the files beside it.
     """
     found: dict[type[Resource], None] = {}
-    for other in [*_companions(module), module]:
+    for other in [*companions(module), module]:
         own = [value for value in vars(other).values() if is_resource(value)]
         found |= dict.fromkeys(value for value in own if value.__module__ == other.__name__)
     return tuple(found)
 
 
-def _companions(module: ModuleType) -> list[ModuleType]:
+def companions(module: ModuleType) -> list[ModuleType]:
+    """The other modules that the program of a module is written in."""
     loaded = [other for other in list(sys.modules.values()) if isinstance(other, ModuleType) and other is not module]
     package = module.__name__.partition(".")[0]
     if hasattr(sys.modules.get(package), "__path__"):

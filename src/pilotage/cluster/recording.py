@@ -21,7 +21,10 @@ from pilotage.rest.permission import Permission, permissions_of
 from pilotage.telemetry import stack
 
 ENVIRONMENT = "PILOTAGE_RECORD_REQUESTS"
-_REFLECTOR = str(Path(__file__).parents[1] / "reflector")
+_PACKAGE = Path(__file__).parents[1]
+_REFLECTOR = f"{_PACKAGE / 'reflector'}{os.sep}"
+_OUTSIDE = tuple(f"{_PACKAGE / name}{os.sep}" for name in ("testing", "cli"))
+"""Parts of the library that are not part of the program: what tests and commands prepare."""
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -112,6 +115,6 @@ def _place() -> tuple[str, str] | None:
     for frame in stack.frames_of_the_loop(sys._getframe(2)):
         if frame.f_code.co_filename.startswith(_REFLECTOR):
             return None
-        if stack.is_of_the_program(frame):
+        if stack.is_of_the_program(frame) or frame.f_code.co_filename.startswith(_OUTSIDE):
             return f"{frame.f_code.co_filename}:{frame.f_lineno}", frame.f_code.co_name
     return "", ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import sysconfig
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from types import FrameType
 
-_PACKAGE = str(Path(__file__).parents[1])
+_PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
 _LOOP = ("asyncio/base_events.py", "asyncio/events.py", "asyncio/runners.py")
 """Frames below these files of the standard library started the loop, and are not run by it."""
 

@@ -58,6 +58,11 @@ class WebhookServer:
         """The webhooks that are registered with the API server."""
         return tuple(self._contents.declarations.values())
 
+    @property
+    def paths(self) -> Sequence[str]:
+        """The paths of the webhooks."""
+        return tuple(self._contents.endpoints)
+
     def attach(self, environment: Callable[[], WebhookEnvironment]) -> None:
         """Set the API server; the manager does it. `environment` is called at the start."""
         self._environment = environment

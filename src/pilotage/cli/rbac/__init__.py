@@ -1,0 +1,208 @@
+"""`pilotage rbac`: the least roles of a program."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pilotage.cli.errors import CommandError
+
+if TYPE_CHECKING:
+    from pilotage.cli.declarations import Declarations
+    from pilotage.cli.rbac.analysis import Analysis
+    from pilotage.cli.rbac.grants import Installation
+    from pilotage.cluster.recording import Seen
+
+
+def register(subparsers: Any) -> None:
+    """Add the command to the command line."""
+    command: argparse.ArgumentParser = subparsers.add_parser(
+        "rbac",
+        help="generate the least roles that a program needs",
+        description="Generate the least Roles and ClusterRoles of a program, as YAML on standard output: from what it "
+        "declares (for_, owns, watches, events, leader election, webhooks), from the calls of its client that name a "
+        "kind, and from what a run was seen to do.",
+        epilog="examples: pilotage rbac guestbook.operator; pilotage rbac --explain; "
+        "pilotage rbac --record rules.json -- pytest",
+        usage="pilotage rbac [-h] [OPTIONS] [TARGET] [-- COMMAND …]",
+    )
+    command.add_argument("target", nargs="?", metavar="TARGET", help="the program, as for pilotage run")
+    add_installation_arguments(command)
+    command.add_argument(
+        "--record", type=Path, metavar="FILE", help="run COMMAND, and write to FILE what it was seen to do"
+    )
+    command.add_argument("--seen", type=Path, metavar="FILE", help="use what an earlier --record has written to FILE")
+    command.add_argument("--cluster", default="", metavar="NAME", help="the role for a further cluster of the manager")
+    output = command.add_mutually_exclusive_group()
+    output.add_argument(
+        "--explain", action="store_true", help="print each permission with the line that needs it instead of YAML"
+    )
+    output.add_argument("--output", type=Path, metavar="FILE", help="write to FILE instead of standard output")
+    output.add_argument(
+        "--check", type=Path, metavar="FILE", help="compare with FILE, and exit with 1 and the difference if it differs"
+    )
+    command.set_defaults(run=run)
+    _split_command(command)
+
+
+def add_installation_arguments(command: argparse.ArgumentParser) -> None:
+    """The options about how a program is run on a cluster."""
+    command.add_argument("--name", type=_name, help="the prefix of all names (default: that of the project)")
+    command.add_argument(
+        "--namespace", type=_name, help="the namespace that the program runs in (default: that of the project)"
+    )
+    command.add_argument(
+        "--watch-namespace",
+        action="append",
+        default=[],
+        type=_name,
+        metavar="NAME",
+        help="a namespace that the program works in, with a Role there; may be repeated (default: all namespaces)",
+    )
+    command.add_argument(
+        "--leader-elect",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="whether replicas elect a leader (default: they do)",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command and return its exit code."""
+    from pilotage.cli.rbac import seen as recording
+    from pilotage.cli.rbac.analysis import analyse
+
+    if options.command and options.record is None:
+        raise CommandError("a command after -- needs --record FILE, which names the file for what it was seen to do")
+    if options.record is not None:
+        if not options.command:
+            raise CommandError(f"--record needs a command: pilotage rbac --record {options.record} -- pytest")
+        recording.record(options.command, options.record)
+    file = options.record or options.seen
+    seen: list[Seen] | None = recording.read(file) if file is not None else None
+    declared, installation = read_program(options)
+    analysis = analyse(declared, installation, seen)
+    for note in analysis.notes:
+        print(f"pilotage: {note}", file=sys.stderr)
+    if options.explain:
+        print("\n".join(explained(analysis)))
+        return 0
+    if options.record is not None:
+        print("\n".join(explained(analysis)), file=sys.stderr)
+    return _deliver(_yaml(analysis, installation, options.cluster), options)
+
+
+def read_program(options: argparse.Namespace) -> tuple[Declarations, Installation]:
+    """What the program of the options declares, and how it is run on a cluster."""
+    import asyncio
+
+    from pilotage.cli.declarations import declarations
+    from pilotage.cli.project import find_project
+    from pilotage.cli.rbac.grants import Installation
+    from pilotage.cli.target import load_target
+
+    project = find_project(Path.cwd())
+    text = options.target or (project.target if project is not None else None)
+    if not text:
+        raise CommandError(
+            "which program? Give a TARGET, such as guestbook.operator or operator.py, or set target in [tool.pilotage] "
+            "of pyproject.toml"
+        )
+    declared = asyncio.run(declarations(load_target(text)))
+    name = options.name or (project.name if project is not None else _default_name(text))
+    own, server = declared.options, declared.webhook_options
+    return declared, Installation(
+        name=name,
+        namespace=options.namespace or (project.namespace if project is not None else f"{name}-system"),
+        namespaces=tuple(options.watch_namespace) or _own_namespaces(declared),
+        leader_election=options.leader_elect if own is None else own.leader_election,
+        lease="" if own is None else own.leader_election_id,
+        registers_webhooks=own is not None and server is not None and server.register,
+    )
+
+
+def explained(analysis: Analysis) -> list[str]:
+    """A table of the permissions."""
+    from pilotage.cli.table import Table
+
+    rows = analysis.explanation()
+    if analysis.seen is None:
+        return Table(("PERMISSION", "NEEDED BY")).begin([row[:2] for row in rows])
+    return Table(("PERMISSION", "NEEDED BY", "SEEN AT")).begin(rows)
+
+
+def _yaml(analysis: Analysis, installation: Installation, cluster: str) -> str:
+    from dataclasses import replace
+
+    from pilotage.cli.rbac.roles import roles
+    from pilotage.meta import yamltext
+
+    granted = [replace(grant, cluster="") for grant in analysis.grants if grant.cluster == cluster]
+    if cluster and not granted:
+        raise CommandError(f"the program declares nothing for a cluster {cluster!r}")
+    return yamltext.write_all(roles(granted, installation))
+
+
+def _deliver(text: str, options: argparse.Namespace) -> int:
+    if options.check is not None:
+        return _check(options.check, text)
+    if options.output is not None:
+        from pilotage.cli.files import write_files
+
+        write_files(options.output.parent, {options.output.name: text})
+    else:
+        sys.stdout.write(text)
+    return 0
+
+
+def _check(path: Path, text: str) -> int:
+    try:
+        found = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        found = ""
+    except OSError as error:
+        raise CommandError(f"cannot read {path}: {error.strerror}") from error
+    if found == text:
+        return 0
+    lines = difflib.unified_diff(found.splitlines(), text.splitlines(), str(path), "generated", lineterm="")
+    print("\n".join(lines))
+    print(f"pilotage: {path} is not what the program needs; write it with --output {path}", file=sys.stderr)
+    return 1
+
+
+def _own_namespaces(declared: Declarations) -> tuple[str, ...]:
+    """The namespaces of the cache of the program's own manager."""
+    cache = declared.options.cache_options if declared.options is not None else None
+    return tuple(cache.default_namespaces or ()) if cache is not None else ()
+
+
+def _default_name(target: str) -> str:
+    from pilotage.cli.project import object_name
+
+    module = target.rpartition(":")[0] if ":" in target else target
+    return object_name(Path(module).stem if module.endswith(".py") else module.partition(".")[0])
+
+
+def _name(text: str) -> str:
+    from pilotage.meta.names import dns_1123_label
+
+    if problems := dns_1123_label(text):
+        raise argparse.ArgumentTypeError(f"{text!r} {problems[0]}")
+    return text
+
+
+def _split_command(command: argparse.ArgumentParser) -> None:
+    """Take what stands after `--` as the command to record. argparse would take its first word as the target."""
+    parse: Any = command.parse_known_args
+
+    def parse_known_args(args: Any = None, namespace: Any = None) -> Any:
+        words = list(args or ())
+        at = words.index("--") if "--" in words else len(words)
+        options, unknown = parse(words[:at], namespace)
+        options.command = words[at + 1 :]
+        return options, unknown
+
+    command.parse_known_args = parse_known_args  # type: ignore[method-assign]

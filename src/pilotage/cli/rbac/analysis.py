@@ -1,0 +1,76 @@
+"""The permissions of a program: what it declares, what it calls, and what it was seen to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pilotage.cli.declarations import Declarations
+from pilotage.cli.rbac.calls import find_calls
+from pilotage.cli.rbac.grants import Grant, Installation, Resources, grants
+from pilotage.cli.rbac.program import Program
+from pilotage.cli.rbac.seen import grants_of, of_the_program
+from pilotage.cluster.recording import Seen
+from pilotage.rest.permission import Permission
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """The grants of a program, and what could not be found out."""
+
+    grants: list[Grant]
+    notes: list[str]
+    """Sentences for the user."""
+    seen: list[Seen] | None
+    """What the program was seen to do; None if nothing was recorded."""
+
+    def explanation(self) -> list[tuple[str, str, str]]:
+        """A row for each permission: what it is, what declares it, and whether it was seen."""
+        reasons: dict[Permission, list[Grant]] = {}
+        for grant in sorted(self.grants, key=lambda each: (each.cluster, each.permission)):
+            reasons.setdefault(grant.permission, []).append(grant)
+        return [(str(permission), _reasons(found), self._seen(permission)) for permission, found in reasons.items()]
+
+    def _seen(self, permission: Permission) -> str:
+        if self.seen is None:
+            return ""
+        wanted = permission.group, permission.resource, permission.verb
+        places = [each.place for each in self.seen if (each.group, each.resource, each.verb) == wanted]
+        return (next(filter(None, places), "") or "by the library") if places else "not seen"
+
+
+def analyse(declared: Declarations, installation: Installation, seen: list[Seen] | None = None) -> Analysis:
+    """Read the source of a program, and join what it needs with what it was seen to do."""
+    program, resources = Program(declared.modules), Resources(declared.kinds)
+    parts = declared.target.parts
+    calls = find_calls(program, program.reached(parts) if parts else program.all())
+    found = grants(declared, calls, installation, resources)
+    own = of_the_program(seen, program.files) if seen is not None else None
+    found += grants_of(own or (), found)
+    notes = [
+        f"{shown_place(call)}: the kind is not known; annotate the argument, or record a run with --record"
+        for call in calls.unknown
+    ]
+    notes += [
+        f"the resource of {gvk} is not known, and was guessed as {plural}" for gvk, plural in resources.guessed.items()
+    ]
+    notes += [f"the cluster {name} needs a role, too: pilotage rbac --cluster {name}" for name in _clusters(found)]
+    return Analysis(found, notes, own)
+
+
+def _clusters(found: Iterable[Grant]) -> list[str]:
+    return sorted({grant.cluster for grant in found if grant.cluster})
+
+
+def _reasons(found: list[Grant]) -> str:
+    texts = dict.fromkeys(" ".join(filter(None, (shown_place(each.place), each.reason))) for each in found)
+    first, *others = texts
+    return first + (f" and {len(others)} more" if others else "")
+
+
+def shown_place(place: str) -> str:
+    """A place with a path below the current folder where possible."""
+    file, colon, rest = place.partition(":")
+    path = Path(file)
+    return f"{path.relative_to(Path.cwd())}{colon}{rest}" if path.is_relative_to(Path.cwd()) and file else place

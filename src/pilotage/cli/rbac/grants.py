@@ -1,0 +1,210 @@
+"""What a program must be allowed to do, each permission with its reason: from what it declares and what it calls."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pilotage.cli.rbac.calls import READ, Call, Calls
+from pilotage.meta.forms import Kind, gvk_of
+from pilotage.meta.kinds import GroupVersionKind
+from pilotage.meta.models import Resource
+from pilotage.rest.permission import Permission
+
+if TYPE_CHECKING:
+    from pilotage.cli.declarations import Declarations
+
+COORDINATION = "coordination.k8s.io"
+EXTENSIONS = "apiextensions.k8s.io"
+DEFINITIONS = "customresourcedefinitions"
+
+
+class Scope(enum.Enum):
+    """Where a permission holds."""
+
+    CLUSTER = "cluster"
+    """Of a kind without namespaces."""
+    WATCHED = "watched"
+    """In the namespaces that the program works in."""
+    OWN = "own"
+    """In the namespace that the program runs in."""
+
+
+@dataclass(frozen=True)
+class Grant:
+    """A permission, why it is needed, and the line of the program that needs it."""
+
+    permission: Permission
+    scope: Scope
+    reason: str
+    place: str = ""
+    cluster: str = ""
+    """A further cluster of the manager; empty: its own."""
+
+
+@dataclass(frozen=True)
+class Installation:
+    """What the permissions depend on besides the program: how it is run."""
+
+    name: str
+    """The prefix of names of objects."""
+    namespace: str
+    """Where it runs."""
+    namespaces: tuple[str, ...] = ()
+    """The namespaces that it works in; empty: all."""
+    leader_election: bool = True
+    lease: str = ""
+    """The name of the Lease; by default the one that `pilotage run` is given in the manifests."""
+    registers_webhooks: bool = False
+    """Whether the program writes its webhook configurations, or injects only the bundle."""
+    managed_certificates: bool = True
+    """Whether the program makes the certificate of its webhooks."""
+
+    @property
+    def lease_name(self) -> str:
+        return self.lease or f"{self.name}-leader"
+
+
+class Resources:
+    """Where kinds are served: by their class, by the classes of the program, by the built-in kinds."""
+
+    def __init__(self, kinds: Iterable[type[Resource]]) -> None:
+        self._kinds = {kind.__resource__.gvk.group_kind: kind for kind in kinds}
+        self.guessed: dict[GroupVersionKind, str] = {}
+        """Kinds that are not known, and the name of the resource that was guessed."""
+
+    def of(self, kind: Kind) -> tuple[str, str, Scope]:
+        """The group, the plural name and the scope of a kind."""
+        from pilotage.types import builtin
+
+        gvk = gvk_of(kind)
+        known = kind if isinstance(kind, type) else self._kinds.get(gvk.group_kind) or builtin.type_for(gvk)
+        if known is None:
+            plural = self.guessed[gvk] = _guessed_plural(gvk.kind)
+            return gvk.group, plural, Scope.WATCHED
+        info = known.__resource__
+        return gvk.group, info.plural, Scope.WATCHED if info.namespaced else Scope.CLUSTER
+
+
+def grants(declared: Declarations, calls: Calls, installation: Installation, resources: Resources) -> list[Grant]:
+    """All permissions that a program needs, in the order of their reasons."""
+    return [
+        *_of_watches(declared, resources),
+        *_of_calls(calls, resources),
+        *_of_events(declared, calls),
+        *_of_leases(calls, installation),
+        *_of_webhooks(declared, installation),
+        *_of_options(declared),
+    ]
+
+
+def _of_watches(declared: Declarations, resources: Resources) -> Iterator[Grant]:
+    owners = {each.controller: each.kind for each in declared.watches if each.relation == "for"}
+    for watch in declared.watches:
+        group, plural, scope = resources.of(watch.kind)
+        method = "for_" if watch.relation == "for" else watch.relation
+        reason = f"{method}({gvk_of(watch.kind).kind})"
+        for verb in READ:
+            yield Grant(Permission(group, plural, verb), scope, reason, watch.place, watch.cluster)
+        owner = owners.get(watch.controller)
+        if watch.relation == "owns" and owner is not None:
+            group, plural, scope = resources.of(owner)
+            needed = Permission(group, f"{plural}/finalizers", "update")
+            yield Grant(needed, scope, f"{reason}: owner references that block deletion", watch.place)
+
+
+def _of_calls(calls: Calls, resources: Resources) -> Iterator[Grant]:
+    for call in calls.calls:
+        yield from _of_call(call, call.verbs, call.subresource, resources)
+    for call in calls.definitions:
+        yield from _of_definition(call, resources, ("get", "update"))
+        yield Grant(Permission(EXTENSIONS, DEFINITIONS, "create"), Scope.CLUSTER, call.text, call.place)
+        yield from _of_call(call, ("list",), "", resources)
+    for call in calls.migrations:
+        yield from _of_definition(call, resources, ("get",))
+        yield from _of_definition(call, resources, ("patch",), "/status")
+        yield from _of_call(call, ("list", "update"), "", resources)
+
+
+def _of_call(call: Call, verbs: Iterable[str], subresource: str, resources: Resources) -> Iterator[Grant]:
+    group, plural, scope = resources.of(call.kind)
+    for verb in verbs:
+        needed = Permission(group, f"{plural}/{subresource}" if subresource else plural, verb)
+        yield Grant(needed, scope, call.text, call.place)
+
+
+def _of_definition(call: Call, resources: Resources, verbs: Iterable[str], subresource: str = "") -> Iterator[Grant]:
+    group, plural, _ = resources.of(call.kind)
+    for verb in verbs:
+        needed = Permission(EXTENSIONS, f"{DEFINITIONS}{subresource}", verb, f"{plural}.{group}")
+        yield Grant(needed, Scope.CLUSTER, call.text, call.place)
+
+
+def _of_events(declared: Declarations, calls: Calls) -> Iterator[Grant]:
+    found = [(each.api_version.rpartition("/")[0], each.place) for each in declared.recorders]
+    known = {place for _, place in found}
+    found += [("", place) for place in calls.recorders if place not in known]
+    for group, place in found:
+        for verb in ("create", "patch"):
+            yield Grant(Permission(group, "events", verb), Scope.WATCHED, "event_recorder_for(…)", place)
+
+
+def _of_leases(calls: Calls, installation: Installation) -> Iterator[Grant]:
+    leases = [(installation.lease_name, "leader election", "")] if installation.leader_election else []
+    leases += [(name, "run_while_leading(…)", place) for name, place in calls.leases]
+    for name, reason, place in leases:
+        yield Grant(Permission(COORDINATION, "leases", "create"), Scope.OWN, reason, place)
+        for verb in ("get", "watch", "update"):
+            yield Grant(Permission(COORDINATION, "leases", verb, name), Scope.OWN, reason, place)
+
+
+def _of_webhooks(declared: Declarations, installation: Installation) -> Iterator[Grant]:
+    options = declared.webhook_options
+    if options is None:
+        return
+    reason = "the certificate of webhooks"
+    injects: tuple[str, ...] = ()  # another program injects the bundle
+    if installation.managed_certificates and options.certificates is None:
+        injects = ("get", "patch")
+        yield Grant(Permission("", "secrets", "create"), Scope.OWN, reason)
+        for verb in ("get", "update"):
+            yield Grant(Permission("", "secrets", verb, options.secret_name), Scope.OWN, reason)
+    for each in declared.webhooks:
+        resource = _configurations(each.kind)
+        verbs = ("get", "create", "patch") if installation.registers_webhooks else injects
+        names = [each.name]
+        if installation.registers_webhooks and resource != DEFINITIONS:  # see webhook/probe.py
+            names.append(f"probe.{each.name}")
+            yield Grant(Permission(each.kind.group, resource, "delete", names[1]), Scope.CLUSTER, "webhooks")
+        for name in names:
+            for verb in verbs:
+                yield Grant(Permission(each.kind.group, resource, verb, name), Scope.CLUSTER, "webhooks")
+
+
+def _of_options(declared: Declarations) -> Iterator[Grant]:
+    options = declared.options
+    if options is None:
+        return
+    if options.shards:
+        for verb in ("get", "list", "create", "update", "delete"):
+            yield Grant(Permission(COORDINATION, "leases", verb), Scope.OWN, "shards")
+    if options.metrics_filter is not None:
+        for group, resource in (("authentication.k8s.io", "tokenreviews"), ("authorization.k8s.io", _REVIEWS)):
+            yield Grant(Permission(group, resource, "create"), Scope.CLUSTER, "metrics_filter")
+
+
+_REVIEWS = "subjectaccessreviews"
+
+
+def _configurations(kind: GroupVersionKind) -> str:
+    return f"{kind.kind.lower()}s"
+
+
+def _guessed_plural(kind: str) -> str:
+    """The usual plural, as kubectl guesses it."""
+    name = kind.lower()
+    if name.endswith("s"):
+        return f"{name}es"
+    return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"

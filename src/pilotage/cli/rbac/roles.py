@@ -1,0 +1,93 @@
+"""Roles from permissions: merged rules, and the objects that bind them to the service account of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pilotage.cli.rbac.grants import Grant, Installation, Scope
+from pilotage.meta.documents import Document
+from pilotage.rest.permission import VERBS, Permission
+
+GROUP = "rbac.authorization.k8s.io"
+
+
+def rules(permissions: Iterable[Permission]) -> list[Document]:
+    """The fewest rules that allow these permissions and nothing else, in a stable order."""
+    verbs: dict[tuple[str, str, str], set[str]] = {}
+    for each in permissions:
+        verbs.setdefault((each.group, each.resource, each.name), set()).add(each.verb)
+    for (group, resource, name), allowed in verbs.items():
+        if name:  # what is allowed for all objects need not be said for one of them
+            allowed -= verbs.get((group, resource, ""), set())
+    # Equal verbs first join the names of a resource, then resources, then groups.
+    named = _joined(((group, resource, _ordered(allowed)), name) for (group, resource, name), allowed in verbs.items())
+    resources = _joined(((group, names, allowed), resource) for (group, resource, allowed), names in named.items())
+    groups = _joined(((found, names, allowed), group) for (group, names, allowed), found in resources.items())
+    merged = [_rule(found, resource, names, allowed) for (resource, names, allowed), found in groups.items() if allowed]
+    return sorted(merged, key=lambda rule: (rule["apiGroups"], rule["resources"], rule.get("resourceNames", [])))
+
+
+def roles(granted: Iterable[Grant], installation: Installation) -> list[Document]:
+    """The roles of a program, without bindings."""
+    return [document for document in role_objects(granted, installation) if document["kind"] in ("ClusterRole", "Role")]
+
+
+def role_objects(granted: Iterable[Grant], installation: Installation) -> list[Document]:
+    """The roles of a program, each with its binding: a ClusterRole, or with namespaces a Role in each of them, and one
+    in the namespace that it runs in."""
+    granted = [grant for grant in granted if not grant.cluster]
+    cluster = _of(granted, Scope.CLUSTER)
+    watched = _of(granted, Scope.WATCHED)
+    documents: list[Document] = []
+    if not installation.namespaces:
+        cluster, watched = cluster | watched, set()
+    if cluster:
+        documents += _bound("", f"{installation.name}-manager", cluster, installation)
+    for namespace in installation.namespaces if watched else ():
+        documents += _bound(namespace, f"{installation.name}-manager", watched, installation)
+    own = _of(granted, Scope.OWN)
+    elects = {each for each in own if each.resource == "leases"}
+    if elects:
+        documents += _bound(installation.namespace, f"{installation.name}-leader-election", elects, installation)
+    if own - elects:
+        documents += _bound(installation.namespace, f"{installation.name}-webhook", own - elects, installation)
+    return documents
+
+
+def _of(granted: Iterable[Grant], scope: Scope) -> set[Permission]:
+    return {grant.permission for grant in granted if grant.scope is scope}
+
+
+def _bound(namespace: str, name: str, permissions: set[Permission], installation: Installation) -> list[Document]:
+    kind = "Role" if namespace else "ClusterRole"
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    subject = {"kind": "ServiceAccount", "name": installation.name, "namespace": installation.namespace}
+    return [
+        {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": metadata, "rules": rules(permissions)},
+        {
+            "apiVersion": f"{GROUP}/v1",
+            "kind": f"{kind}Binding",
+            "metadata": dict(metadata),
+            "roleRef": {"apiGroup": GROUP, "kind": kind, "name": name},
+            "subjects": [subject],
+        },
+    ]
+
+
+def _rule(groups: tuple[str, ...], resource: Any, names: tuple[str, ...], verbs: tuple[str, ...]) -> Document:
+    rule: Document = {"apiGroups": list(groups), "resources": list(resource)}
+    if names != ("",):
+        rule["resourceNames"] = list(names)
+    return {**rule, "verbs": list(verbs)}
+
+
+def _joined(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, tuple[Any, ...]]:
+    found: dict[Any, list[Any]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return {key: tuple(sorted(values)) for key, values in found.items()}
+
+
+def _ordered(verbs: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(verbs, key=lambda verb: (VERBS.index(verb) if verb in VERBS else len(VERBS), verb)))

@@ -1,0 +1,95 @@
+"""What a run was seen to do: a command is run with recording on, and what its processes needed is kept in a file."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from pilotage.cli.errors import CommandError
+from pilotage.cli.rbac.grants import Grant, Scope
+from pilotage.cluster.recording import ENVIRONMENT, Seen
+from pilotage.rest.permission import Permission
+
+STDERR = 2
+
+
+def record(command: Sequence[str], file: Path) -> None:
+    """Run a command and write what it was seen to do. Its output goes to standard error.
+
+    Raises CommandError if the command fails, after the file was written.
+    """
+    with tempfile.TemporaryDirectory(prefix="pilotage-record-") as folder:
+        try:
+            ran = subprocess.run(  # noqa: S603 - the command of the user
+                command, env={**os.environ, ENVIRONMENT: folder}, stdout=STDERR, check=False
+            )
+        except OSError as error:
+            raise CommandError(f"cannot run {command[0]}: {error.strerror}") from error
+        found = {_shortened(seen) for each in Path(folder).iterdir() for seen in _lines(each)}
+    write(file, found)
+    if ran.returncode:
+        raise CommandError(
+            f"{' '.join(command)} ended with exit code {ran.returncode}; {file} has what was seen until then"
+        )
+    if not found:
+        raise CommandError(f"{' '.join(command)} was not seen to send any request; does it run the program?")
+
+
+def write(file: Path, seen: Iterable[Seen]) -> None:
+    """Write what was seen, in a stable order."""
+    ordered = sorted(seen, key=lambda each: (each.group, each.resource, each.verb, each.namespace, each.place))
+    text = "[\n" + ",\n".join(f"  {msgspec.json.encode(each).decode()}" for each in ordered) + "\n]\n"
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"cannot write {file}: {error.strerror}") from error
+
+
+def read(file: Path) -> list[Seen]:
+    """What a file of `record` has."""
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=list[Seen])
+    except OSError as error:
+        raise CommandError(f"cannot read {file}: {error.strerror}; write it with --record {file} -- COMMAND") from error
+    except msgspec.DecodeError as error:
+        raise CommandError(f"{file} is not a file of pilotage rbac --record: {error}") from error
+
+
+def of_the_program(seen: Iterable[Seen], files: frozenset[str]) -> list[Seen]:
+    """What the program did, or the library for it, without what its tests did."""
+    return [each for each in seen if not each.place or (_file(each) in files and not each.function.startswith("test_"))]
+
+
+def grants_of(seen: Iterable[Seen], known: Iterable[Grant]) -> list[Grant]:
+    """What was seen and is not known from the program. The scope is that of the namespaces that were used."""
+    allowed = {(each.permission.group, each.permission.resource, each.permission.verb) for each in known}
+    found: list[Grant] = []
+    for each in seen:
+        if (each.group, each.resource, each.verb) not in allowed:
+            scope = Scope.WATCHED if each.namespace else Scope.CLUSTER
+            permission = Permission(each.group, each.resource, each.verb)
+            found.append(Grant(permission, scope, "seen in the run", each.place))
+    return found
+
+
+def _lines(file: Path) -> list[Seen]:
+    lines = file.read_bytes().splitlines()
+    return [msgspec.json.decode(line, type=Seen) for line in lines]
+
+
+def _shortened(seen: Seen) -> Seen:
+    """With a path that is the same on every machine, where the file is below the current folder."""
+    file, _, line = seen.place.rpartition(":")
+    path = Path(file)
+    if not seen.place or not path.is_relative_to(Path.cwd()):
+        return seen
+    return msgspec.structs.replace(seen, place=f"{path.relative_to(Path.cwd())}:{line}")
+
+
+def _file(seen: Seen) -> str:
+    return str((Path.cwd() / seen.place.rpartition(":")[0]).resolve())

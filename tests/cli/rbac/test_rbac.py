@@ -1,0 +1,198 @@
+"""The command, on whole programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from pilotage import cli
+from pilotage.meta import yamltext
+from pilotage.rest.permission import rule_line
+
+from .programs import OPERATOR, program, reconciling
+
+RULES = """
+{apiGroups: [""], resources: ["configmaps"], verbs: ["get", "list", "watch", "create", "patch"]}
+{apiGroups: [""], resources: ["events"], verbs: ["create", "patch"]}
+{apiGroups: ["greetings.example.com"], resources: ["greetings"], verbs: ["get", "list", "watch"]}
+{apiGroups: ["greetings.example.com"], resources: ["greetings/finalizers"], verbs: ["update"]}
+{apiGroups: ["greetings.example.com"], resources: ["greetings/status"], verbs: ["patch"]}
+""".strip().splitlines()
+LEASES = """
+{apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["create"]}
+{apiGroups: ["coordination.k8s.io"], resources: ["leases"], resourceNames: ["operator--leader"], verbs: ["get", "watch", "update"]}
+""".strip().splitlines()  # noqa: E501
+
+
+def rules(text: str, kind: str) -> list[str]:
+    return [rule_line(rule) for each in yamltext.read_all(text) if each["kind"] == kind for rule in each["rules"]]
+
+
+def test_a_program_gets_the_least_roles(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["rbac", program(tmp_path), "--name", "greetings"]) == 0
+    text = capsys.readouterr().out
+    assert rules(text, "ClusterRole") == RULES
+    assert rules(text, "Role") == [line.replace("operator-", "greetings") for line in LEASES]
+    assert [each["metadata"] for each in yamltext.read_all(text)] == [
+        {"name": "greetings-manager"},
+        {"name": "greetings-leader-election", "namespace": "greetings-system"},
+    ]
+
+
+def test_each_permission_is_explained_with_the_line_that_needs_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["rbac", program(tmp_path), "--explain"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    line = 1 + (tmp_path / "operator_.py").read_text().splitlines().index(
+        '        await self.client.patch_status(greeting, {"status": {"seen": "yes"}})'
+    )
+    shown = [each for each in lines if each.startswith("patch greetings.greetings.example.com/status ")]
+    assert [each.split(maxsplit=2)[2] for each in shown] == [f"operator_.py:{line} patch_status(Greeting)"]
+
+
+def test_a_check_passes_for_what_was_written_and_shows_what_differs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target, file = program(tmp_path), tmp_path / "role.yaml"
+    assert cli.main(["rbac", target, "--output", str(file)]) == 0
+    assert cli.main(["rbac", target, "--check", str(file)]) == 0
+    file.write_text(file.read_text().replace("  - configmaps\n", "  - secrets\n"))
+    capsys.readouterr()
+    assert cli.main(["rbac", target, "--check", str(file)]) == 1
+    shown = capsys.readouterr()
+    assert {"-  - secrets", "+  - configmaps"} <= set(shown.out.splitlines())
+    assert "is not what the program needs" in shown.err
+
+
+def test_other_namespaces_and_no_election_are_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--watch-namespace", "a", "--watch-namespace", "b", "--no-leader-elect"]
+    assert cli.main(["rbac", program(tmp_path), *options]) == 0
+    documents = yamltext.read_all(capsys.readouterr().out)
+    assert [(each["kind"], each["metadata"]["namespace"]) for each in documents] == [("Role", "a"), ("Role", "b")]
+
+
+def test_webhooks_need_their_certificate_and_their_configurations_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = """
+    class Defaults:
+        async def default(self, request: object, greeting: Greeting) -> None: ...
+
+    def with_webhook(manager: pt.Manager) -> None:
+        pt.WebhookBuilder(manager).for_(Greeting).with_defaulter(Defaults()).complete()
+    """
+    target = program(tmp_path, OPERATOR + more.replace("\n    ", "\n"))
+    assert cli.main(["rbac", f"{target}:with_webhook", "--no-leader-elect"]) == 0
+    text = capsys.readouterr().out
+    names = '["mutate-v1.greetings.greetings.example.com"]'
+    assert rules(text, "ClusterRole") == [
+        '{apiGroups: ["admissionregistration.k8s.io"], resources: ["mutatingwebhookconfigurations"], '
+        f'resourceNames: {names}, verbs: ["get", "patch"]}}'
+    ]
+    assert rules(text, "Role") == [
+        '{apiGroups: [""], resources: ["secrets"], verbs: ["create"]}',
+        '{apiGroups: [""], resources: ["secrets"], resourceNames: ["pilotage-webhook-certificate"], '
+        'verbs: ["get", "update"]}',
+    ]
+
+
+def test_a_further_cluster_has_a_role_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    more = """
+async def on_two(manager: pt.Manager) -> None:
+    member = await manager.add_cluster(pt.Cluster.embedded(), name="edge")
+    builder = pt.ControllerBuilder(manager).for_(Greeting)
+    builder.watches(Pod, pt.enqueue_request_for_object, cluster=member).complete(GreetingReconciler(manager))
+"""
+    target = f"{program(tmp_path, OPERATOR + more)}:on_two"
+    assert cli.main(["rbac", target]) == 0
+    shown = capsys.readouterr()
+    assert "pods" not in shown.out
+    assert "pilotage rbac --cluster edge" in shown.err
+    assert cli.main(["rbac", target, "--cluster", "edge"]) == 0
+    expected = ['{apiGroups: [""], resources: ["pods"], verbs: ["get", "list", "watch"]}']
+    assert rules(capsys.readouterr().out, "ClusterRole") == expected
+
+
+RUN = """
+import asyncio
+import pilotage as pt
+from operator_ import Greeting, GreetingSpec, Secret, setup
+
+async def test_run() -> None:
+    async with pt.Manager(pt.Cluster.embedded()) as manager:
+        await manager.cluster.install(Greeting)
+        setup(manager)
+        meta = pt.ObjectMeta(name="a", namespace="default")
+        await manager.client.create(Greeting(metadata=meta, spec=GreetingSpec()))
+        await manager.run_until_idle(timeout=30)
+        await manager.client.find(Secret, "a", namespace="default")
+
+asyncio.run(test_run())
+"""
+
+
+def test_a_recorded_run_adds_what_only_the_run_shows(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    body = """
+    greeting = await self.client.get(Greeting, request)
+    for name in ("create",):
+        meta = pt.ObjectMeta(generate_name="a-", namespace="default")
+        await getattr(self.client, name)(ConfigMap(metadata=meta))
+    await self.client.patch_status(greeting, {"status": {"seen": "yes"}})
+    if request.name == "never":
+        await self.client.delete(greeting)
+    """
+    target = program(tmp_path, reconciling(body))
+    program(tmp_path, RUN, "run.py")
+    command = ["rbac", target, "--record", "rules.json", "--", sys.executable, "run.py"]
+    assert cli.main(command) == 0
+    shown = capfd.readouterr()
+    assert '{apiGroups: [""], resources: ["configmaps"], verbs: ["get", "list", "watch", "create"]}' in rules(
+        shown.out, "ClusterRole"
+    )
+    assert "secrets" not in shown.out, "what the test reads is not what the program needs"
+    assert "customresourcedefinitions" not in shown.out
+    explained = {line.split("  ")[0]: line for line in shown.err.splitlines()}
+    assert "seen in the run" in explained["create configmaps"]
+    assert explained["delete greetings.greetings.example.com"].endswith("not seen")
+    assert explained["list greetings.greetings.example.com"].endswith("by the library")
+    assert "operator_.py:" in explained["patch greetings.greetings.example.com/status"].rpartition("  ")[2]
+    seen = json.loads((tmp_path / "rules.json").read_text())
+    assert {"verb": "create", "resource": "configmaps"}.items() <= {**seen[0]}.items()
+    assert cli.main(["rbac", target, "--seen", "rules.json"]) == 0
+    assert capfd.readouterr().out == shown.out, "the same from the file"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "which program? Give a TARGET"),
+        (["operator_.py", "--record", "a.json"], "--record needs a command"),
+        (["operator_.py", "--", "pytest"], "a command after -- needs --record FILE"),
+        (["operator_.py", "--seen", "none.json"], "cannot read none.json"),
+        (["operator_.py", "--record", "a.json", "--", "no-such-program"], "cannot run no-such-program"),
+        (["operator_.py", "--record", "a.json", "--", "true"], "was not seen to send any request"),
+        (["operator_.py", "--cluster", "edge"], "declares nothing for a cluster 'edge'"),
+    ],
+)
+def test_mistakes_are_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    program(tmp_path)
+    assert cli.main(["rbac", *arguments]) == 1
+    shown = capsys.readouterr().err
+    assert message in shown
+    assert shown.count("\n") == 1
+
+
+def test_the_target_of_the_project_is_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program(tmp_path)
+    settings = '[project]\nname = "greetings"\n[tool.pilotage]\ntarget = "operator_.py:setup"\nnamespace = "greet"\n'
+    (tmp_path / "pyproject.toml").write_text(settings)
+    assert cli.main(["rbac"]) == 0
+    text = capsys.readouterr().out
+    assert rules(text, "ClusterRole") == RULES
+    assert "namespace: greet\n" in text
