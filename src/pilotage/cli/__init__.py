@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from pilotage.cli import crd, demo, device, manifests, rbac, serve
+from pilotage.cli import crd, create, demo, device, init, manifests, rbac, serve
 from pilotage.errors import PilotageError
 
 
@@ -21,7 +21,7 @@ def parser() -> argparse.ArgumentParser:
     )
     root.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     subparsers = root.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for module in (demo, serve, device, crd, manifests, rbac):
+    for module in (init, create, demo, serve, device, crd, manifests, rbac):
         module.register(subparsers)
     return root
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from random import Random
 from typing import Any
 
 from pilotage.errors import InvalidDefinition
 from pilotage.meta import times
 from pilotage.meta.documents import Document, copied
+from pilotage.schema.generate import known
 
 Values = Mapping[str, Callable[[Random], Any]]
 """Functions that make the values of single fields, by their paths (`spec.schedule`, `spec.items[].name`)."""
@@ -69,6 +71,8 @@ class Documents:
                 return times.format(_START + timedelta(seconds=self._random.randint(0, 10**8)))
             case "byte":
                 return self._random.choice(["", "YQ==", "AAECAw=="])
+        if schema.get("pattern") in _texts():
+            return self._random.choice(_texts()[schema["pattern"]])
         if "pattern" in schema or "format" in schema:
             rule = schema.get("pattern") or schema["format"]
             raise InvalidDefinition(
@@ -88,6 +92,17 @@ class Documents:
     def _count(self, schema: Document, of: str) -> int:
         least = schema.get(f"min{of}", 0)
         return self._random.randint(least, min(schema.get(f"max{of}", least + _MOST), least + _MOST))
+
+
+@cache
+def _texts() -> dict[str, tuple[str, ...]]:
+    """Texts for the patterns of types that Pilotage brings: conditions and quantities."""
+    condition = known.condition()["properties"]
+    return {
+        condition["type"]["pattern"]: ("Ready", "Available", "example.com/Synced"),
+        condition["reason"]["pattern"]: ("Reconciled", "Failed"),
+        known.QUANTITY_PATTERN: ("1", "500m", "2Gi"),
+    }
 
 
 def smaller(document: Document, schema: Document) -> Iterator[Document]:

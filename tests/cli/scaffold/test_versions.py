@@ -1,0 +1,97 @@
+"""A second version of a kind that people have changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .conftest import Pilotage
+
+V1 = '''"""The kinds."""
+
+from typing import Annotated, Literal
+
+import pilotage as pt
+from pilotage.types.core.v1 import Container
+
+Size = Annotated[int, pt.Minimum(1)]
+
+
+class Page(pt.Model):
+    text: str
+
+
+# The spec, as users know it.
+class BookSpec(pt.Model):
+    """A book."""
+
+    pages: list[Page] = []
+    size: Size = 1
+    cover: Literal["hard", "soft"] = "soft"
+    container: Container | None = None
+
+
+@pt.resource(group="books.dev", version="v1", status=True)
+class Book(pt.Resource):
+    spec: BookSpec
+    status: dict[str, str] | None = None
+'''
+
+
+@pytest.fixture
+def api(project: Path) -> Path:
+    folder = project / "src/guestbook/api"
+    (folder / "v1.py").write_text(V1)
+    return folder
+
+
+def test_the_spec_is_copied_and_its_types_are_those_of_the_first_version(pilotage: Pilotage, api: Path) -> None:
+    pilotage("create api Book --version v2")
+    assert (api / "v1.py").read_text() == V1
+    text = (api / "v2.py").read_text()
+    assert text.startswith(
+        '"""The kinds of version v2."""\n\nfrom typing import Literal, Self\n\nimport pilotage as pt\n'
+        "from pilotage.types.core.v1 import Container\n\nfrom guestbook.api import v1\n\n\n# The spec, as users"
+    )
+    assert "    pages: list[v1.Page] = []\n    size: v1.Size = 1\n" in text
+    assert '@pt.resource(group="books.dev", version="v2", storage=False, status=True)\n' in text
+    assert "                size=self.spec.size,\n" in text
+
+
+def test_the_copy_is_added_to_a_module_that_is_there(pilotage: Pilotage, api: Path) -> None:
+    before = "import pilotage as pt\n\n\nclass Other(pt.Model):\n    x: int  # mine\n"
+    (api / "v2.py").write_text(before)
+    pilotage("create api Book --version v2")
+    text = (api / "v2.py").read_text()
+    assert "class Other(pt.Model):\n    x: int  # mine\n\n\n# The spec" in text
+    assert text.startswith("from typing import Literal, Self\n\nimport pilotage as pt\n")
+
+
+def test_a_second_run_says_what_is_there(pilotage: Pilotage, api: Path) -> None:
+    pilotage("create api Book --version v2")
+    assert pilotage("create api Book --version v2") == [
+        "there already: src/guestbook/api/v2.py has Book v2",
+        "nothing to do",
+    ]
+
+
+def test_the_conversion_of_all_versions_is_registered(pilotage: Pilotage, project: Path, api: Path) -> None:
+    pilotage("create api Book --version v2")
+    pilotage("create api Book --version v1beta1")
+    pilotage("create webhook Book --conversion")
+    text = (project / "src/guestbook/webhooks/book.py").read_text()
+    assert "        builder.with_conversion(BookV1beta1, BookV2)\n" in text
+
+
+def test_a_kind_without_a_single_storage_version_is_an_error(refused: Pilotage, api: Path) -> None:
+    (api / "v1.py").write_text(V1.replace("status=True", "storage=False"))
+    assert refused("create api Book --version v2")[-1].startswith("Book has no single storage version (none)")
+
+
+def test_options_that_cannot_be_read_are_an_error(refused: Pilotage, api: Path) -> None:
+    (api / "v1.py").write_text(V1.replace("status=True", "**OPTIONS"))
+    assert refused("create api Book --version v2")[-1].startswith(
+        "Book cannot be copied from src/guestbook/api/v1.py: the options of Book cannot be read"
+    )
+    assert not (api / "v2.py").exists()
